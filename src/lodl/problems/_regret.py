@@ -1,0 +1,48 @@
+r"""Decision loss and regret, computed here and nowhere else.
+
+The decision is taken under the prediction and scored under the **true label**:
+
+    DL(y_hat, y) = s * objective(solve(y_hat), y),   s = 1 for "min", -1 for "max"
+    regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
+"""
+
+import numpy as np
+
+from lodl.errors import ProblemError
+from lodl.problems._problem import Problem, sign_of
+from lodl.typing import Array, InstanceContext
+
+
+def decision_losses(
+    problem: Problem, y_hats: Array, y: Array, context: InstanceContext = None
+) -> Array:
+    """Returns DL(y_hat, y) of many predictions for one instance.
+
+    Args:
+        problem: The problem; called once for all predictions.
+        y_hats: Predictions, shape (k, *label_shape).
+        y: The true label, shape label_shape.
+        context: The instance's context.
+
+    Returns:
+        Decision losses, shape (k,), lower is better.
+    """
+    sign = sign_of(problem)
+    zs = problem.solve_many(y_hats, context)
+    if len(zs) != len(y_hats):
+        raise ProblemError(
+            f"`solve_many` must return one decision per prediction ({len(y_hats)}), got {len(zs)}."
+        )
+    values = np.asarray(problem.objective_many(zs, y, context), dtype=np.float64)
+    if values.shape != (len(y_hats),):
+        raise ProblemError(
+            f"The objective must be one number per decision: expected shape ({len(y_hats)},), "
+            f"got {values.shape}."
+        )
+    return sign * values
+
+
+def regrets(problem: Problem, y_hats: Array, y: Array, context: InstanceContext = None) -> Array:
+    """Returns DL(y_hat, y) - DL(y, y) of many predictions for one instance, shape (k,)."""
+    optimum = decision_losses(problem, y[np.newaxis], y, context)
+    return decision_losses(problem, y_hats, y, context) - optimum

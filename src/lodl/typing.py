@@ -1,0 +1,22 @@
+"""Names for the types that cross borders."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+"""A float64 array. Labels and predictions have the instance on the first axis."""
+
+Decision: TypeAlias = Any
+"""What a solver returns."""
+
+InstanceContext: TypeAlias = Any
+"""What the solver knows about one instance besides the prediction, or None."""
+
+Context: TypeAlias = Sequence[Any] | npt.NDArray[Any] | None
+"""One entry per instance, or None where the problem has no context."""
+
+Sense: TypeAlias = Literal["min", "max"]
+"""Whether the objective is a cost ("min") or a gain ("max")."""

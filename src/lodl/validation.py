@@ -1,0 +1,82 @@
+"""Checks at the public border: each raises an error that names the argument."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.errors import InvalidInputError, MissingExtraError
+from lodl.typing import Array, Context, InstanceContext
+
+
+def check_labels(y: npt.ArrayLike, name: str = "y") -> Array:
+    """Returns labels as a finite float64 array of shape (n_instances, *label_shape)."""
+    try:
+        array = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"`{name}` must be an array of numbers with the instance on the first axis: {error}"
+        ) from error
+    if array.ndim < 2:
+        raise InvalidInputError(
+            f"`{name}` must have the instance on the first axis and a label behind it, "
+            f"got shape {array.shape}. One number per instance? Use `{name}.reshape(-1, 1)`."
+        )
+    if array.size == 0:
+        raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InvalidInputError(f"`{name}` must be finite, got {array[where]} at {where}.")
+    return array
+
+
+def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Array:
+    """Returns predictions as a finite array of the labels' shape."""
+    array = check_labels(y_hat, name)
+    if array.shape != y.shape:
+        raise InvalidInputError(
+            f"`{name}` must have the labels' shape {y.shape}, got {array.shape}."
+        )
+    return array
+
+
+def check_context(context: Context, n_instances: int) -> None:
+    """Demands one context entry per instance, or none at all."""
+    if context is None:
+        return
+    if isinstance(context, dict) or not hasattr(context, "__getitem__"):
+        raise InvalidInputError(
+            "`context` must be a sequence or an array with one entry per instance, "
+            f"got {type(context).__name__}. Several things per instance? Use a list of dicts."
+        )
+    if len(context) != n_instances:
+        raise InvalidInputError(
+            f"`context` must have one entry per instance ({n_instances}), got {len(context)}."
+        )
+
+
+def context_of(context: Context, instance: int) -> InstanceContext:
+    """Returns the context of one instance, None where there is none."""
+    return None if context is None else context[instance]
+
+
+def check_positive(name: str, value: Any, *, minimum: int = 1) -> int:
+    """Returns `value` as an int of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        raise InvalidInputError(
+            f"`{name}` must be a whole number of at least {minimum}, got {value!r}."
+        )
+    return int(value)
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Imports an optional package, or says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"This needs the package {module!r}, which is not installed. "
+            f"Install it with: pip install 'lodl[{extra}]'"
+        ) from error
