@@ -1,1 +1,21 @@
-"""."""
+"""Evaluation: decision loss, decision quality, regret."""
+
+from lodl.evaluation._quality import (
+    QualityScale,
+    decision_loss,
+    decision_quality,
+    normalised_decision_quality,
+    quality_scale,
+    random_predictions,
+    regret,
+)
+
+__all__ = [
+    "QualityScale",
+    "decision_loss",
+    "decision_quality",
+    "normalised_decision_quality",
+    "quality_scale",
+    "random_predictions",
+    "regret",
+]

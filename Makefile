@@ -1,0 +1,35 @@
+# Everything from nothing but Python 3.11+, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check lint bench clean
+
+demo: $(READY)  ## the main job: what a learned loss gains in Web Advertising
+	$(BIN)/lodl demo
+
+test: lint  ## what CI runs: lint, types, import layers, tests
+	$(BIN)/pytest
+
+check: test  ## all of it: the tests, and the package as it would be published
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(VENV)/wheel .
+
+lint: $(READY)
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
+
+bench: $(READY)  ## every speed claim, as ratios in one run
+	@for script in benchmarks/*.py; do echo; echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("lodl needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
+	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all]' --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV)

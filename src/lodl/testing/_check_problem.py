@@ -1,0 +1,222 @@
+"""Tells in plain words what is wrong with a problem."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import cloudpickle
+import numpy as np
+import numpy.typing as npt
+
+from lodl.errors import ProblemError
+from lodl.problems import Problem, sign_of
+from lodl.typing import Array, Context, Decision, InstanceContext
+from lodl.validation import check_context, check_labels, context_of
+
+_N_INSTANCES = 3
+_N_CANDIDATES = 4
+_RELATIVE = 1e-6  # solvers stop at tolerances of about this size
+
+
+def check_problem(
+    problem: Problem, y: npt.ArrayLike, context: Context = None, *, seed: int = 0
+) -> None:
+    """Checks that a problem keeps the contract `lodl` relies on, in about fifty oracle calls.
+
+    Looked at: the sense; the shape of decisions; the objective (one finite number); `solve_many`
+    and `objective_many` against their single forms; `project`; whether the decision taken under the
+    true label is at least as good as under noise; whether a decision depends on earlier calls or
+    changes its input; whether the problem can be sent to another process.
+
+    Args:
+        problem: The problem to check.
+        y: Labels, shape (n, *label_shape); the first few instances are used.
+        context: One entry per instance, or None.
+        seed: Of the noise.
+
+    Raises:
+        ProblemError: With one line per finding.
+    """
+    y = check_labels(y)
+    check_context(context, len(y))
+    sign_of(problem)
+    rng = np.random.default_rng(seed)
+    scale = y.std() or 1.0
+    findings: list[str] = []
+    for instance in range(min(_N_INSTANCES, len(y))):
+        noise = scale * rng.standard_normal((_N_CANDIDATES, *y.shape[1:]))
+        case = _Case(problem, y[instance], context_of(context, instance), noise)
+        findings += [f"instance {instance}: {finding}" for finding in _findings(case)]
+    if findings:
+        lines = "".join(f"\n- {finding}" for finding in findings)
+        raise ProblemError(f"{type(problem).__name__} does not keep the contract:{lines}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """One instance and the noise to try on it."""
+
+    problem: Problem
+    y: Array
+    context: InstanceContext
+    noise: Array
+
+    @cached_property
+    def candidates(self) -> Array:
+        return self.problem.project(self.y + self.noise)
+
+    @cached_property
+    def best(self) -> Decision:
+        return self.solve(self.y)
+
+    @cached_property
+    def decisions(self) -> list[Decision]:
+        return [self.solve(y_hat) for y_hat in self.candidates]
+
+    @property
+    def believed(self) -> list[float]:
+        """What each decision is worth if its prediction were true: equal where two tie."""
+        return self.values_under_predictions(self.decisions)
+
+    def values_under_predictions(self, zs: Sequence[Decision]) -> list[float]:
+        return [self.value(z, y_hat) for z, y_hat in zip(zs, self.candidates, strict=True)]
+
+    def solve(self, y_hat: Array) -> Decision:
+        return self.problem.solve(y_hat.copy(), self.context)
+
+    def value(self, z: Decision, y: Array) -> float:
+        return float(self.problem.objective(z, y, self.context))
+
+
+def _findings(case: _Case) -> Iterator[str]:
+    """Runs the checks in order; one that fails ends the list, as later ones build on it."""
+    for check in _CHECKS:
+        try:
+            found = list(check(case))
+        except Exception as error:  # noqa: BLE001 - whatever a user's problem raises is a finding
+            found = [f"{_WHAT[check]} raised {type(error).__name__}: {error}"]
+        yield from found
+        if found:
+            return
+
+
+def _check_project(case: _Case) -> Iterator[str]:
+    raw = case.y + case.noise
+    block = np.asarray(case.problem.project(raw.copy()))
+    if block.shape != raw.shape:
+        yield (
+            f"`project` must keep the shape of its candidates {raw.shape}, got {block.shape}. "
+            "It is called with many candidates at once, one per row."
+        )
+        return
+    singles = np.concatenate([case.problem.project(row[np.newaxis].copy()) for row in raw])
+    if not np.array_equal(block, singles):
+        yield "`project` maps a candidate differently when others are beside it."
+    if not np.allclose(case.problem.project(case.y[np.newaxis].copy())[0], case.y):
+        yield "`project` changes the true label: the label lies outside the valid range."
+
+
+def _check_decision(case: _Case) -> Iterator[str]:
+    shapes = {np.shape(z) for z in [case.best, *case.decisions]}
+    if len(shapes) > 1:
+        yield f"`solve` returns decisions of different shapes: {sorted(shapes)}."
+
+
+def _check_objective(case: _Case) -> Iterator[str]:
+    for z in [case.best, *case.decisions]:
+        value = case.problem.objective(z, case.y, case.context)
+        if np.shape(value) != ():
+            yield f"`objective` must return one number, got shape {np.shape(value)}."
+            return
+        if not np.isfinite(value):
+            yield f"`objective` must be finite, got {value}."
+            return
+
+
+def _check_input_kept(case: _Case) -> Iterator[str]:
+    y_hat = case.candidates[0].copy()
+    case.problem.solve(y_hat, case.context)
+    if not np.array_equal(y_hat, case.candidates[0]):
+        yield "`solve` changes the prediction it is given; let it work on a copy."
+
+
+def _check_call_order(case: _Case) -> Iterator[str]:
+    believed = case.believed
+    backward = [case.solve(y_hat) for y_hat in case.candidates[::-1]]
+    again = case.values_under_predictions(backward[::-1])
+    if not _close(believed, again):
+        yield (
+            "the decision depends on earlier calls: the same predictions in another order give "
+            f"objectives {_differing(believed, again)}. Reset the solver's state, or seed it, in "
+            "each `solve`."
+        )
+
+
+def _check_many(case: _Case) -> Iterator[str]:
+    n = len(case.candidates)
+    zs = case.problem.solve_many(case.candidates.copy(), case.context)
+    if len(zs) != n:
+        yield f"`solve_many` must return one decision per prediction ({n}), got {len(zs)}."
+        return
+    many = case.values_under_predictions(zs)
+    if not _close(many, case.believed):
+        yield f"`solve_many` disagrees with `solve`: objectives {_differing(many, case.believed)}."
+    values = np.asarray(case.problem.objective_many(zs, case.y, case.context))
+    if values.shape != (n,):
+        yield f"`objective_many` must return shape ({n},), got {values.shape}."
+    elif not _close(values, [case.value(z, case.y) for z in zs]):
+        yield "`objective_many` disagrees with `objective`."
+
+
+def _check_true_label_is_best(case: _Case) -> Iterator[str]:
+    sign = sign_of(case.problem)
+    optimum = sign * case.value(case.best, case.y)
+    losses = np.array([sign * case.value(z, case.y) for z in case.decisions])
+    tolerance = _RELATIVE * max(abs(optimum), float(np.abs(losses).max()))
+    n_better = int((losses < optimum - tolerance).sum())
+    if n_better:
+        yield (
+            f"the decision under the true label (objective {sign * optimum:.6g}) is worse than "
+            f"under noise in {n_better} of {len(losses)} tries (best {sign * losses.min():.6g}). "
+            f'Is `sense = "{case.problem.sense}"` right, and does `objective` score what `solve` '
+            "optimises? A heuristic solver may do this now and then; its regrets keep their sign."
+        )
+
+
+def _check_can_travel(case: _Case) -> Iterator[str]:
+    try:
+        copy = cloudpickle.loads(cloudpickle.dumps(case.problem))
+    except Exception as error:  # noqa: BLE001 - anything may go wrong in a user's members
+        yield (
+            f"it cannot be sent to another process ({type(error).__name__}: {error}). Create the "
+            "solver inside `solve`, or leave it out in `__getstate__`."
+        )
+        return
+    away = _Case(copy, case.y, case.context, case.noise)
+    if not _close(case.believed, away.believed):
+        yield (
+            "a copy sent to another process decides differently: objectives "
+            f"{_differing(case.believed, away.believed)}."
+        )
+
+
+_WHAT: dict[Callable[[_Case], Iterator[str]], str] = {
+    _check_project: "`project`",
+    _check_decision: "`solve`",
+    _check_objective: "`objective`",
+    _check_input_kept: "`solve`",
+    _check_call_order: "`solve`",
+    _check_many: "`solve_many` or `objective_many`",
+    _check_true_label_is_best: "`solve`",
+    _check_can_travel: "a copy of the problem",
+}
+_CHECKS = tuple(_WHAT)
+
+
+def _close(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
+    return np.allclose(a, b, rtol=_RELATIVE, atol=_RELATIVE * float(np.abs(np.asarray(b)).max()))
+
+
+def _differing(a: list[float], b: list[float]) -> str:
+    worst = int(np.argmax(np.abs(np.subtract(a, b))))
+    return f"{a[worst]:.6g} and {b[worst]:.6g}"

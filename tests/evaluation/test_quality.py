@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+
+import lodl.problems
+from lodl.errors import InvalidInputError
+from lodl.evaluation import (
+    QualityScale,
+    decision_loss,
+    decision_quality,
+    normalised_decision_quality,
+    quality_scale,
+    random_predictions,
+    regret,
+)
+
+CHEAPEST = lodl.problems.problem(np.argmin, lambda z, y: y.flat[z], sense="min")
+DEAREST = lodl.problems.problem(np.argmax, lambda z, y: y.flat[z], sense="max")
+PROBLEMS = {"min": CHEAPEST, "max": DEAREST}
+
+
+@pytest.fixture
+def y():
+    return np.random.default_rng(0).random((30, 2, 3))
+
+
+@pytest.mark.parametrize("sense", PROBLEMS)
+def test_random_predictions_give_zero_and_labels_give_one(sense, y):
+    problem = PROBLEMS[sense]
+    assert normalised_decision_quality(problem, y, y) == pytest.approx(1)
+    scale = quality_scale(problem, y, seed=3, n_random=4)
+    y_random = random_predictions((4, *y.shape), seed=3)
+    assert scale.normalise(decision_quality(problem, y_random, y)).mean() == pytest.approx(0)
+
+
+@pytest.mark.parametrize("sense", PROBLEMS)
+def test_quality_is_the_negative_of_loss_and_regret_is_loss_above_the_optimum(sense, y):
+    problem = PROBLEMS[sense]
+    y_hat = y[::-1]
+    loss = decision_loss(problem, y_hat, y)
+    assert np.array_equal(decision_quality(problem, y_hat, y), -loss)
+    best = y.min(axis=(1, 2)) if sense == "min" else -y.max(axis=(1, 2))
+    assert regret(problem, y_hat, y) == pytest.approx(loss - best)
+
+
+def test_the_worst_predictions_score_below_random(y):
+    assert normalised_decision_quality(CHEAPEST, -y, y) < -0.5
+
+
+def test_axes_in_front_are_kept_and_score_as_one_by_one(y):
+    y_hats = random_predictions((4, *y.shape))
+    together = decision_loss(CHEAPEST, y_hats, y)
+    assert together.shape == (4, 30)
+    for row, y_hat in zip(together, y_hats, strict=True):
+        assert np.array_equal(row, decision_loss(CHEAPEST, y_hat, y))
+
+
+def test_each_instance_gets_its_own_context():
+    problem = lodl.problems.problem(
+        lambda y_hat, context: context, lambda z, y, context: z * y[0], sense="min"
+    )
+    y = np.ones((3, 1))
+    assert decision_loss(problem, y, y, context=[1, 2, 3]).tolist() == [1, 2, 3]
+
+
+def test_two_workers_give_the_same_bits_as_one(y):
+    y_hat = random_predictions(y.shape)
+    one = decision_loss(CHEAPEST, y_hat, y, n_jobs=1)
+    assert np.array_equal(one, decision_loss(CHEAPEST, y_hat, y, n_jobs=2))
+
+
+def test_random_predictions_are_uniform_and_depend_on_the_seed_alone():
+    draws = random_predictions((10_000, 2), seed=1)
+    assert draws.min() >= 0
+    assert draws.max() <= 1
+    assert draws.mean() == pytest.approx(0.5, abs=0.02)
+    assert np.array_equal(draws, random_predictions((10_000, 2), seed=1))
+    assert not np.array_equal(draws, random_predictions((10_000, 2), seed=2))
+
+
+def test_normalise_is_affine():
+    scale = QualityScale(random=2.0, optimal=4.0)
+    assert scale.normalise([[2.0, 2.0], [4.0, 4.0], [3.0, 5.0]]).tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y_hat": np.ones((3, 3))}, r"`y_hat` must have the labels' shape \(3, 2\)"),
+        ({"y_hat": np.full((3, 2), np.nan)}, r"`y_hat` must be finite, got nan at \(0, 0\)"),
+        ({"y": np.ones(3)}, r"`y` must have the instance on the first axis"),
+        ({"y": np.ones((0, 2))}, r"`y` must not be empty"),
+        ({"y": [["a", "b"]]}, r"`y` must be an array of numbers"),
+        ({"context": [1, 2]}, r"`context` must have one entry per instance \(3\), got 2"),
+        ({"context": {"a": 1}}, r"`context` must be a sequence or an array .* got dict"),
+    ],
+)
+def test_bad_input_names_the_argument(arguments, message):
+    good = {"y_hat": np.ones((3, 2)), "y": np.ones((3, 2)), "context": None}
+    with pytest.raises(InvalidInputError, match=message):
+        decision_loss(CHEAPEST, **(good | arguments))
+
+
+def test_labels_that_decide_nothing_cannot_be_normalised():
+    with pytest.raises(InvalidInputError, match=r"cannot be normalised.*do the labels decide"):
+        quality_scale(CHEAPEST, np.ones((3, 2)))

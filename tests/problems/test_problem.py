@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+
+import lodl.problems
+from lodl.errors import InvalidInputError, ProblemError
+from lodl.problems import Problem, decision_losses, regrets, sign_of
+
+
+class PickCheapest(Problem):
+    sense = "min"
+
+    def solve(self, y_hat, context):
+        return int(np.argmin(y_hat))
+
+    def objective(self, z, y, context):
+        return y[z]
+
+
+class PickDearest(Problem):
+    sense = "max"
+
+    def solve(self, y_hat, context):
+        return int(np.argmax(y_hat))
+
+    def objective(self, z, y, context):
+        return y[z]
+
+
+def test_a_problem_without_sense_is_an_error_at_first_use():
+    class Forgetful(Problem):
+        def solve(self, y_hat, context):
+            return 0
+
+        def objective(self, z, y, context):
+            return 0.0
+
+    with pytest.raises(ProblemError, match="Forgetful does not state its sense"):
+        decision_losses(Forgetful(), np.zeros((1, 2)), np.zeros(2))
+
+
+def test_a_sense_that_is_not_min_or_max_is_an_error_at_class_creation():
+    with pytest.raises(ProblemError, match='of Wrong must be "min" or "max", got \'maximise\''):
+
+        class Wrong(Problem):
+            sense = "maximise"
+
+
+def test_sense_may_be_set_on_the_instance():
+    class Either(PickCheapest):
+        def __init__(self, sense):
+            self.sense = sense
+
+    assert sign_of(Either("min")) == 1
+    assert sign_of(Either("max")) == -1
+
+
+@pytest.mark.parametrize("problem", [PickCheapest(), PickDearest()])
+def test_regret_is_scored_under_the_true_label(problem):
+    # Public benchmarks have scored the decision under the perturbed prediction. There the
+    # decision looks as good as the prediction promises; under the label it costs 2.
+    y = np.array([1.0, 3.0])
+    y_hat = np.array([[5.0, 2.0]])  # the wrong way round
+    assert regrets(problem, y_hat, y) == pytest.approx([2.0])
+
+
+@pytest.mark.parametrize("problem", [PickCheapest(), PickDearest()])
+def test_regret_is_zero_at_the_label_and_never_negative_for_an_exact_solver(problem):
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(6)
+    y_hats = np.concatenate([y[np.newaxis], y + rng.standard_normal((200, 6))])
+    values = regrets(problem, y_hats, y)
+    assert values[0] == 0
+    assert (values >= 0).all()
+    assert values.max() > 0
+
+
+def test_decision_loss_has_the_sign_of_the_sense():
+    y = np.array([1.0, 3.0])
+    assert decision_losses(PickCheapest(), y[np.newaxis], y) == [1.0]
+    assert decision_losses(PickDearest(), y[np.newaxis], y) == [-3.0]
+
+
+def test_wrong_number_of_decisions_is_an_error():
+    class OneTooFew(PickCheapest):
+        def solve_many(self, y_hats, context):
+            return super().solve_many(y_hats, context)[:-1]
+
+    with pytest.raises(ProblemError, match=r"one decision per prediction \(3\), got 2"):
+        decision_losses(OneTooFew(), np.ones((3, 2)), np.ones(2))
+
+
+def test_objective_that_is_not_a_number_per_decision_is_an_error():
+    class Vector(PickCheapest):
+        def objective_many(self, zs, y, context):
+            return np.zeros((len(zs), 2))
+
+    with pytest.raises(ProblemError, match=r"expected shape \(3,\), got \(3, 2\)"):
+        decision_losses(Vector(), np.ones((3, 2)), np.ones(2))
+
+
+def test_plain_functions_with_and_without_context_make_a_problem():
+    y, capacity = np.array([1.0, 2.0, 3.0]), 2
+    with_context = lodl.problems.problem(
+        lambda y_hat, context: np.argsort(y_hat)[-context:],
+        lambda z, y, context: y[z].sum() / context,
+        sense="max",
+    )
+    without = lodl.problems.problem(np.argmax, lambda z, y: y[z], sense="max")
+    assert decision_losses(with_context, y[np.newaxis], y, capacity) == [-2.5]
+    assert decision_losses(without, y[np.newaxis], y) == [-3.0]
+
+
+def test_plain_functions_may_project():
+    clipped = lodl.problems.problem(
+        lambda y_hat: 0, lambda z, y: 0.0, sense="min", project=lambda y_hats: y_hats.clip(0, 1)
+    )
+    assert clipped.project(np.array([[-1.0, 2.0]])).tolist() == [[0.0, 1.0]]
+    assert PickCheapest().project(np.array([[-1.0, 2.0]])).tolist() == [[-1.0, 2.0]]
+
+
+def test_functions_of_the_wrong_form_are_an_error():
+    with pytest.raises(InvalidInputError, match="`solve` must be a function, got 3"):
+        lodl.problems.problem(3, lambda z, y: 0.0, sense="min")
+    with pytest.raises(InvalidInputError, match="`objective` must take 2 or 3 positional"):
+        lodl.problems.problem(lambda y_hat: 0, lambda z: 0.0, sense="min")
+    with pytest.raises(TypeError, match="sense"):
+        lodl.problems.problem(lambda y_hat: 0, lambda z, y: 0.0)
+
+
+def test_only_a_problem_with_its_own_solve_many_is_vectorised():
+    class Vectorised(PickCheapest):
+        def solve_many(self, y_hats, context):
+            return y_hats.argmin(axis=1)
+
+    assert Vectorised().is_vectorised
+    assert not PickCheapest().is_vectorised

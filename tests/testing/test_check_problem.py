@@ -1,0 +1,160 @@
+import threading
+
+import numpy as np
+import pytest
+
+import lodl.problems
+from lodl.errors import ProblemError
+from lodl.problems import Problem
+from lodl.testing import check_problem
+
+Y = np.random.default_rng(0).random((10, 4))
+
+
+class PickOne(Problem):
+    """A sound problem; each fault below overrides one part."""
+
+    sense = "max"
+
+    def solve(self, y_hat, context):
+        z = np.zeros(4)
+        z[np.argmax(y_hat)] = 1
+        return z
+
+    def objective(self, z, y, context):
+        return z @ y
+
+
+class RaggedDecision(PickOne):
+    def solve(self, y_hat, context):
+        return np.flatnonzero(y_hat > y_hat.mean())
+
+    def objective(self, z, y, context):
+        return y[z].sum()
+
+
+class NotFinite(PickOne):
+    def objective(self, z, y, context):
+        return np.nan
+
+
+class VectorObjective(PickOne):
+    def objective(self, z, y, context):
+        return z * y
+
+
+class OtherSolveMany(PickOne):
+    def solve_many(self, y_hats, context):
+        return np.eye(4)[y_hats.argmin(axis=1)]
+
+
+class TooFewDecisions(PickOne):
+    def solve_many(self, y_hats, context):
+        return super().solve_many(y_hats, context)[1:]
+
+
+class OtherObjectiveMany(PickOne):
+    def objective_many(self, zs, y, context):
+        return 2 * super().objective_many(zs, y, context)
+
+
+class WrongSense(PickOne):
+    sense = "min"
+
+
+class Remembering(PickOne):
+    def __init__(self):
+        self.calls = 0
+
+    def solve(self, y_hat, context):
+        self.calls += 1
+        return np.eye(4)[(np.argmax(y_hat) + self.calls // 4) % 4]
+
+
+class Overwriting(PickOne):
+    def solve(self, y_hat, context):
+        z = super().solve(y_hat, context)
+        y_hat[:] = 0
+        return z
+
+
+class CannotTravel(PickOne):
+    def __init__(self):
+        self.solver = threading.Lock()
+
+
+class Raising(PickOne):
+    def solve(self, y_hat, context):
+        raise RuntimeError("licence expired")
+
+
+class ProjectsByBlock(PickOne):
+    def project(self, y_hats):
+        return y_hats - y_hats.mean(axis=0)
+
+
+class ProjectsTheLabelAway(PickOne):
+    def project(self, y_hats):
+        return y_hats.clip(2, 3)
+
+
+class ProjectsToAnotherShape(PickOne):
+    def project(self, y_hats):
+        return y_hats[:, :2]
+
+
+FAULTS = {
+    RaggedDecision: "decisions of different shapes",
+    NotFinite: "`objective` must be finite, got nan",
+    VectorObjective: r"`objective` must return one number, got shape \(4,\)",
+    OtherSolveMany: "`solve_many` disagrees with `solve`",
+    TooFewDecisions: r"one decision per prediction \(4\), got 3",
+    OtherObjectiveMany: "`objective_many` disagrees with `objective`",
+    WrongSense: 'under the true label .* is worse than under noise.*Is `sense = "min"` right',
+    Remembering: "depends on earlier calls",
+    Overwriting: "`solve` changes the prediction it is given",
+    CannotTravel: "cannot be sent to another process.*TypeError",
+    Raising: "`solve` raised RuntimeError: licence expired",
+    ProjectsByBlock: "differently when others are beside it",
+    ProjectsTheLabelAway: "`project` changes the true label",
+    ProjectsToAnotherShape: r"must keep the shape of its candidates \(4, 4\), got \(4, 2\)",
+}
+
+
+def test_a_sound_problem_passes():
+    check_problem(PickOne(), Y)
+
+
+def test_a_sound_problem_of_functions_with_context_passes():
+    by_functions = lodl.problems.problem(
+        lambda y_hat, cost: (y_hat > cost).astype(float),
+        lambda z, y, cost: z @ (y - cost),
+        sense="max",
+    )
+    check_problem(by_functions, Y, context=np.full(len(Y), 0.5))
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_is_named(fault):
+    with pytest.raises(ProblemError, match=f"(?s)- instance 0: .*{FAULTS[fault]}"):
+        check_problem(fault(), Y)
+
+
+def test_a_missing_sense_is_named():
+    class Forgetful(PickOne):
+        sense = None
+
+    with pytest.raises(ProblemError, match="does not state its sense"):
+        check_problem(Forgetful(), Y)
+
+
+def test_it_costs_few_oracle_calls():
+    class Counting(PickOne):
+        calls = 0
+
+        def solve(self, y_hat, context):
+            Counting.calls += 1
+            return super().solve(y_hat, context)
+
+    check_problem(Counting(), Y)
+    assert Counting.calls <= 60
