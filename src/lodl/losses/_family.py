@@ -4,6 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from lodl.errors import InvalidInputError
+from lodl.typing import Array
+from lodl.validation import check_positive
+
 Tensor: TypeAlias = Any
 """A NumPy array or a torch tensor: a formula uses only what both understand."""
 
@@ -21,7 +25,7 @@ class Family(ABC):
         d: (n, m, D)   phi[name]: (n, *parameter_shapes(D)[name])   value: (n, m)
 
     Formulas are written once and run on NumPy arrays and torch tensors alike, so they use
-    operators, `clip`, `sum`, `@` and indexing only.
+    operators, `clip`, `sum`, `@` and indexing only. They keep the dtype they are given.
 
     Attributes:
         is_convex: Whether the loss is convex in the prediction whatever its parameters.
@@ -43,4 +47,41 @@ class Family(ABC):
 
     @abstractmethod
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Returns the diagonal of the second derivative by the prediction, shape (n, m, D)."""
+        """Returns the diagonal of the second derivative by the prediction, shape (n, m, D).
+
+        Where the loss has a kink, the side with more curvature counts.
+        """
+
+    @abstractmethod
+    def squared_error(self, dim: int, *, cost: float, scale: float) -> dict[str, Array]:
+        """Returns parameters of one instance for which the loss is a plain squared error.
+
+            f(d) = cost * mean_i (d_i / scale)^2
+
+        They stand in where an instance has nothing to fit. A family that has no squared error
+        among its members comes near it for errors of size `scale`.
+        """
+
+
+def check_min_weight(min_weight: float) -> None:
+    """Demands a floor between nothing and the mean weight."""
+    if not 0 <= min_weight <= 1:
+        raise InvalidInputError(
+            f"`min_weight` must be a share of the mean weight, between 0 and 1, got {min_weight!r}."
+        )
+
+
+def check_rank(rank: int | None) -> None:
+    """Demands a rank of at least 1, or None for full rank."""
+    if rank is not None:
+        check_positive("rank", rank)
+
+
+def resolve_rank(rank: int | None, dim: int) -> int:
+    """Returns the number of columns of a factor for labels of `dim` numbers."""
+    if rank is not None and rank > dim:
+        raise InvalidInputError(
+            f"`rank` must be at most the number of values in a label ({dim}), got {rank}. "
+            "Use rank=None for full rank."
+        )
+    return dim if rank is None else rank

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-from lodl.losses._family import Family, Parameters, Tensor
+import numpy as np
+
+from lodl.losses._family import Family, Parameters, Tensor, check_min_weight
+from lodl.typing import Array
 
 
 @dataclass(frozen=True)
@@ -16,11 +19,15 @@ class WeightedMSE(Family):
     coordinates add up or cancel.
 
     Attributes:
-        min_weight: The least weight, as a share of the mean fitted weight of the instance.
+        min_weight: The least weight, as a share of the mean fitted weight of the instance. It
+            keeps a gradient where the samples saw no cost; 0 is the formula as published.
     """
 
     min_weight: float = 1e-3
     is_convex = True
+
+    def __post_init__(self) -> None:
+        check_min_weight(self.min_weight)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w": (dim,)}
@@ -33,3 +40,7 @@ class WeightedMSE(Family):
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         return 2 * phi["w"][:, None] + 0 * d
+
+    def squared_error(self, dim: int, *, cost: float, scale: float) -> dict[str, Array]:
+        weight = cost / (dim * scale**2)
+        return {"w": np.full(dim, weight)}
