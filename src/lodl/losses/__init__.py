@@ -4,8 +4,12 @@ from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl.losses._directed_quadratic import DirectedQuadratic
 from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
+from lodl.losses._fit_errors import FitErrors, FitStatus
+from lodl.losses._learned_loss import LearnedLoss, LossRows
+from lodl.losses._loss_file import load_loss
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
+from lodl.losses._summary import FitSummary, Spread, compare_losses, summarise
 from lodl.losses._weighted_mse import WeightedMSE
 
 __all__ = [
@@ -13,9 +17,18 @@ __all__ = [
     "DirectedQuadratic",
     "DirectedWeightedMSE",
     "Family",
+    "FitErrors",
+    "FitStatus",
+    "FitSummary",
+    "LearnedLoss",
+    "LossRows",
     "NeuralLoss",
     "Parameters",
     "Quadratic",
+    "Spread",
     "Tensor",
     "WeightedMSE",
+    "compare_losses",
+    "load_loss",
+    "summarise",
 ]

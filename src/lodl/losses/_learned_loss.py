@@ -1,46 +1,43 @@
 """A family with fitted parameters for every instance."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from math import prod
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl import validation
+from lodl.errors import InvalidInputError
 from lodl.losses._family import Family
+from lodl.losses._fit_errors import FitErrors, FitStatus
+from lodl.losses._rows import Rows, row_blocks
+from lodl.losses._summary import summarise
 from lodl.typing import Array
 
+__all__ = ["FitErrors", "FitStatus", "LearnedLoss", "LossRows"]
 
-class FitStatus(IntEnum):
-    """How the parameters of an instance came about."""
-
-    FITTED = 0
-    NOTHING_TO_DECIDE = 1  # every regret is zero: a plain squared error stands in
-    NO_SAMPLES = 2  # too few oracle calls succeeded: a plain squared error stands in
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_LABELS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True, eq=False)
-class FitErrors:
-    """How well each instance's loss repeats the regrets, on fitted and on held-out samples.
+class LossRows:
+    """Labels and parameters of some instances, as NumPy arrays."""
 
-    Every field has shape (n_instances,). A figure that is not defined (no held-out samples,
-    constant regrets) is NaN.
-    """
-
-    mae_fitted: Array
-    mae_held_out: Array
-    r2_held_out: Array
-    rank_correlation_held_out: Array
-    mean_regret: Array
-    n_fitted: npt.NDArray[np.int64]
-    n_held_out: npt.NDArray[np.int64]
-    status: npt.NDArray[np.int8]
+    y: Array
+    phi: Mapping[str, Array]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnedLoss:
     """A locally optimized decision loss for every instance.
+
+    In memory its arrays are NumPy arrays; after `load_loss` they are mapped from the file, and a
+    row is read when it is asked for. Both give rows by `loss.y[index]`, everything by
+    `np.asarray(loss.y)`.
 
     Attributes:
         family: The parametric loss.
@@ -52,7 +49,192 @@ class LearnedLoss:
     """
 
     family: Family
-    y: Array
-    phi: Mapping[str, Array]
+    y: Rows
+    phi: Mapping[str, Rows]
     errors: FitErrors
     provenance: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if len(self.y.shape) < 2 or 0 in self.y.shape:
+            raise InvalidInputError(
+                f"`y` must have shape (n_instances, *label_shape), got {self.y.shape}."
+            )
+        shapes = self.family.parameter_shapes(self.dim)
+        if set(self.phi) != set(shapes):
+            raise InvalidInputError(
+                f"`phi` of {self.family} must have the parameters {sorted(shapes)}, "
+                f"got {sorted(self.phi)}."
+            )
+        _check_numbers("y", self.y, self.y.shape)
+        for name, shape in shapes.items():
+            _check_numbers(f"phi[{name!r}]", self.phi[name], (self.n_instances, *shape))
+        for name, rows in self.errors.arrays().items():
+            _check_shape(f"errors.{name}", rows, (self.n_instances,))
+
+    def __repr__(self) -> str:
+        return (
+            f"LearnedLoss({self.family}, n_instances={self.n_instances}, "
+            f"label_shape={self.label_shape})"
+        )
+
+    @property
+    def n_instances(self) -> int:
+        """Number of instances."""
+        return self.y.shape[0]
+
+    @property
+    def label_shape(self) -> tuple[int, ...]:
+        """Shape of one label."""
+        return tuple(self.y.shape[1:])
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a label has."""
+        return prod(self.label_shape)
+
+    def value(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
+        """Returns the loss of one prediction per instance, shape (n,).
+
+        Args:
+            y_hat: Predictions, shape (n, *label_shape).
+            index: The instances they are for, shape (n,); all in order if None.
+        """
+        rows, d = self._rows_and_errors(y_hat, index)
+        return np.asarray(self.family.value(rows.phi, d)[:, 0])
+
+    def gradient(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
+        """Returns the derivative of the loss by the prediction, shape (n, *label_shape)."""
+        rows, d = self._rows_and_errors(y_hat, index)
+        return np.asarray(self.family.gradient(rows.phi, d).reshape(rows.y.shape))
+
+    def curvature(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
+        """Returns the diagonal of the second derivative, shape (n, *label_shape)."""
+        rows, d = self._rows_and_errors(y_hat, index)
+        return np.asarray(self.family.curvature(rows.phi, d).reshape(rows.y.shape))
+
+    def rows(self, index: npt.ArrayLike | None = None) -> LossRows:
+        """Returns labels and parameters of the instances `index`; of all in order if None."""
+        if index is None:
+            return LossRows(np.asarray(self.y), {k: np.asarray(v) for k, v in self.phi.items()})
+        chosen = self._check_index(index)
+        return LossRows(self.y[chosen], {name: rows[chosen] for name, rows in self.phi.items()})
+
+    def subset(self, index: npt.ArrayLike) -> "LearnedLoss":
+        """Returns the loss of some instances, read into memory, in the order of `index`.
+
+        Its provenance is that of the whole, and says of how many instances that was.
+        """
+        rows = self.rows(index)
+        errors = self.errors.take(np.asarray(index))
+        provenance = {"subset_of": self.n_instances, **self.provenance}
+        return LearnedLoss(self.family, rows.y, rows.phi, errors, provenance)
+
+    @staticmethod
+    def concatenate(losses: Sequence["LearnedLoss"]) -> "LearnedLoss":
+        """Returns one loss for the instances of several, read into memory, in their order.
+
+        Its provenance keeps what they share, and lists what they do not under "parts".
+        """
+        if not losses:
+            raise InvalidInputError("`losses` must hold at least one learned loss, got none.")
+        first = losses[0]
+        for loss in losses:
+            if (loss.family, loss.label_shape) != (first.family, first.label_shape):
+                raise InvalidInputError(
+                    f"`losses` must share family and label shape, got {first!r} and {loss!r}."
+                )
+        parts = [loss.rows() for loss in losses]
+        return LearnedLoss(
+            first.family,
+            np.concatenate([part.y for part in parts]),
+            {name: np.concatenate([part.phi[name] for part in parts]) for name in first.phi},
+            FitErrors.concatenate([loss.errors for loss in losses]),
+            _join_provenance(losses),
+        )
+
+    def check_labels(self, y: npt.ArrayLike) -> None:
+        """Demands that `y` are the labels this loss was learned for, in the same order.
+
+        Labels held in single precision on either side are compared in single precision.
+
+        Raises:
+            InvalidInputError: They are not; the message names the first instance that differs.
+        """
+        labels = validation.check_labels(y)
+        if labels.shape != self.y.shape:
+            raise InvalidInputError(
+                f"`y` must be the labels the loss was learned for, shape {self.y.shape}, got shape "
+                f"{labels.shape}. For some of its instances, use `loss.subset(index)`."
+            )
+        single = np.dtype(np.float32) in (self.y.dtype, np.asarray(y).dtype)
+        dtype = np.float32 if single else np.float64
+        for block in row_blocks(self.n_instances, _LABELS_AT_ONCE):
+            differs = labels[block].astype(dtype) != self.y[block].astype(dtype)
+            if differs.any():
+                instance = block.start + int(np.argwhere(differs)[0, 0])
+                raise InvalidInputError(
+                    "`y` must be the labels the loss was learned for, in the same order: instance "
+                    f"{instance} differs."
+                )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the loss to a file that `load_loss` reads (safetensors)."""
+        from lodl.losses._loss_file import save_loss  # it knows this class
+
+        save_loss(self, path)
+
+    def summary(self) -> str:
+        """Returns, for a person to read, how well the loss fits and what would help."""
+        return str(summarise(self))
+
+    def _rows_and_errors(
+        self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None
+    ) -> tuple[LossRows, Array]:
+        rows = self.rows(index)
+        d = validation.check_predictions(y_hat, rows.y) - rows.y
+        return rows, d.reshape(len(d), 1, self.dim)
+
+    def _check_index(self, index: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
+        chosen = np.asarray(index)
+        if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu":
+            raise InvalidInputError(
+                "`index` must be a list of at least one whole number, got "
+                f"{chosen.dtype} of shape {chosen.shape}. A mask? Use `np.flatnonzero(mask)`."
+            )
+        if chosen.min() < 0 or chosen.max() >= self.n_instances:
+            raise InvalidInputError(
+                f"`index` must be from 0 to {self.n_instances - 1}, "
+                f"got {chosen.min()} to {chosen.max()}."
+            )
+        return chosen
+
+
+def _check_shape(name: str, rows: Rows, shape: tuple[int, ...]) -> None:
+    if tuple(rows.shape) != shape:
+        raise InvalidInputError(f"`{name}` must have shape {shape}, got {tuple(rows.shape)}.")
+
+
+def _check_numbers(name: str, rows: Rows, shape: tuple[int, ...]) -> None:
+    """Demands finite float rows; those of a file are looked at when they are read."""
+    _check_shape(name, rows, shape)
+    if rows.dtype not in _FLOATS:
+        raise InvalidInputError(f"`{name}` must be float32 or float64, got {rows.dtype}.")
+    if isinstance(rows, np.ndarray) and not np.isfinite(rows).all():
+        raise InvalidInputError(f"`{name}` must be finite.")
+
+
+def _join_provenance(losses: Sequence[LearnedLoss]) -> dict[str, Any]:
+    first = losses[0].provenance
+    shared = {
+        key: value
+        for key, value in first.items()
+        if all(key in loss.provenance and loss.provenance[key] == value for loss in losses)
+    }
+    parts = [
+        {
+            "n_instances": loss.n_instances,
+            **{key: value for key, value in loss.provenance.items() if key not in shared},
+        }
+        for loss in losses
+    ]
+    return {**shared, "parts": parts}
