@@ -1,0 +1,61 @@
+"""The paper's models."""
+
+from collections import OrderedDict
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import nn
+
+Output = Literal["identity", "relu", "tanh"]
+_OUTPUTS: dict[str, type[nn.Module]] = {
+    "identity": nn.Identity,
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+}
+
+
+def mlp(
+    n_features: int,
+    label_shape: tuple[int, ...],
+    *,
+    hidden: tuple[int, ...] = (500,),
+    output: Output = "identity",
+    n_items: int | None = None,
+    seed: int = 0,
+) -> nn.Sequential:
+    """Builds a network of ReLU layers from features to a label; linear where `hidden` is empty.
+
+    Args:
+        n_features: Size of the features' last axis, of one item or of the whole instance.
+        label_shape: Shape of a label.
+        hidden: Width of each hidden layer.
+        output: Activation of the last layer.
+        n_items: Makes the model component-wise: features have shape (n, n_items, n_features), and
+            the same network predicts each item's share of the label. None predicts the label
+            jointly from features of shape (n, n_features).
+        seed: Of the initialisation.
+    """
+    n_outputs = torch.Size(label_shape).numel() // (n_items or 1)
+    widths = [n_features, *hidden, n_outputs]
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for i, (n_in, n_out) in enumerate(pairwise(widths)):
+            if i > 0:
+                layers[f"relu{i}"] = nn.ReLU()
+            layers[f"linear{i + 1}"] = nn.Linear(n_in, n_out)
+    layers["output"] = _OUTPUTS[output]()
+    layers["label"] = _Reshape(label_shape)
+    return nn.Sequential(layers)
+
+
+class _Reshape(nn.Module):
+    """Gives each instance's outputs the shape of the label."""
+
+    def __init__(self, label_shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.label_shape = label_shape
+
+    def forward(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.reshape(len(outputs), *self.label_shape)

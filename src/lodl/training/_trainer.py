@@ -1,0 +1,196 @@
+"""A small trainer: Adam, early stopping, many initialisations at once."""
+
+import time
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state
+
+from lodl.errors import InvalidInputError
+from lodl.progress import progress_bar
+from lodl.training._objectives import Objective
+from lodl.typing import Array
+
+Score = Callable[[Tensor], Tensor]
+"""Validation scores (models,), lower is better, of predictions (models, n, *label_shape)."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How long and how fast to train.
+
+    Attributes:
+        learning_rate: Of Adam.
+        n_steps: The most steps taken.
+        validate_every: Steps between two looks at the validation score.
+        patience: Steps without a better validation score after which a model stops.
+        batch_size: Instances per step; None takes all of them.
+        seed: Of the order of batches.
+    """
+
+    learning_rate: float = 1e-3
+    n_steps: int = 500
+    validate_every: int = 5
+    patience: int = 100
+    batch_size: int | None = None
+    seed: int = 0
+
+
+_DEFAULT_SETTINGS = TrainingSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Trained models and what it took.
+
+    Attributes:
+        models: Each with its best state restored.
+        scores: The best validation score of each model, shape (models,).
+        best_steps: The step of that score, shape (models,).
+        n_steps: Steps taken until the last model stopped.
+        seconds: Wall-clock time.
+    """
+
+    models: list[nn.Module]
+    scores: Array
+    best_steps: npt.NDArray[np.int64]
+    n_steps: int
+    seconds: float
+
+
+def train(
+    models: Sequence[nn.Module],
+    x: npt.ArrayLike,
+    *,
+    objective: Objective,
+    x_validation: npt.ArrayLike,
+    score: Score,
+    settings: TrainingSettings = _DEFAULT_SETTINGS,
+    progress: bool = True,
+) -> Trained:
+    """Trains several initialisations of one model at once.
+
+    Each model sees the same batches and stops on its own; the result is that of training them one
+    after another, up to rounding.
+
+    Args:
+        models: Models of one architecture, each with its own initial state; left as they are.
+        x: Features of the training instances, instance first.
+        objective: Losses (models, n) of predictions for the instances of an index.
+        x_validation: Features of the validation instances.
+        score: Validation scores (models,) of predictions, lower is better: a loss, or the negative
+            of decision quality.
+        settings: How long and how fast.
+        progress: Whether to show a bar on a terminal.
+    """
+    if not models:
+        raise InvalidInputError("`models` must hold at least one model, got none.")
+    started = time.perf_counter()
+    features, features_validation = _features(x), _features(x_validation)
+    stack = _Stack(models)
+    best = _Best(stack)
+    optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
+    batches = _Batches(len(features), settings)
+    with progress_bar(
+        settings.n_steps, unit="steps", description="training", enabled=progress
+    ) as bar:
+        for step in range(settings.n_steps + 1):
+            if step % settings.validate_every == 0 or step == settings.n_steps:
+                with torch.no_grad():
+                    best.look(stack, score(stack.predict(features_validation)), step)
+                if best.all_stopped(step, settings.patience):
+                    break
+            if step == settings.n_steps:
+                break
+            index = batches.next()
+            optimiser.zero_grad()
+            losses = objective(stack.predict(features[index]), index)
+            losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            bar.update()
+    return Trained(
+        models=stack.unstack(best.parameters),
+        scores=best.scores.double().numpy(),
+        best_steps=best.steps.numpy(),
+        n_steps=step,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
+    """Returns the predictions of each model, shape (models, n, *label_shape)."""
+    with torch.no_grad():
+        return _Stack(models).predict(_features(x)).double().numpy()
+
+
+class _Stack:
+    """Several models of one architecture, evaluated by one batched call."""
+
+    def __init__(self, models: Sequence[nn.Module]) -> None:
+        self.models = models
+        self.skeleton = deepcopy(models[0]).to("meta")
+        self.parameters, self.buffers = stack_module_state(list(models))
+
+    def predict(self, x: Tensor) -> Tensor:
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+            y_hat: Tensor = functional_call(self.skeleton, (parameters, buffers), (x,))
+            return y_hat
+
+        y_hats: Tensor = torch.vmap(one)(self.parameters, self.buffers)
+        return y_hats
+
+    def unstack(self, parameters: dict[str, Tensor]) -> list[nn.Module]:
+        """Returns copies of the models with the given parameters."""
+        copies = [deepcopy(model) for model in self.models]
+        for i, copy in enumerate(copies):
+            copy.load_state_dict({name: rows[i] for name, rows in parameters.items()}, strict=False)
+        return copies
+
+
+class _Best:
+    """The best state of each model so far; a model that has stopped keeps its own."""
+
+    def __init__(self, stack: _Stack) -> None:
+        n_models = len(stack.models)
+        self.parameters = {name: rows.detach().clone() for name, rows in stack.parameters.items()}
+        self.scores = torch.full((n_models,), torch.inf)
+        self.steps = torch.zeros(n_models, dtype=torch.int64)
+        self.stopped = torch.zeros(n_models, dtype=torch.bool)
+
+    def look(self, stack: _Stack, scores: Tensor, step: int) -> None:
+        better = (scores < self.scores) & ~self.stopped
+        self.scores = torch.where(better, scores.to(self.scores.dtype), self.scores)
+        self.steps[better] = step
+        for name, rows in stack.parameters.items():
+            self.parameters[name][better] = rows.detach()[better]
+
+    def all_stopped(self, step: int, patience: int) -> bool:
+        self.stopped |= step - self.steps > patience
+        return bool(self.stopped.all())
+
+
+class _Batches:
+    """Indices of the instances of each step, the same for every model."""
+
+    def __init__(self, n_instances: int, settings: TrainingSettings) -> None:
+        self.n_instances = n_instances
+        self.size = min(settings.batch_size or n_instances, n_instances)
+        self.generator = torch.Generator().manual_seed(settings.seed)
+        self.left = torch.arange(0)
+
+    def next(self) -> Tensor:
+        if self.size == self.n_instances:
+            return torch.arange(self.n_instances)
+        if len(self.left) < self.size:
+            self.left = torch.randperm(self.n_instances, generator=self.generator)
+        index, self.left = self.left[: self.size], self.left[self.size :]
+        return index
+
+
+def _features(x: npt.ArrayLike) -> Tensor:
+    return torch.as_tensor(np.asarray(x), dtype=torch.get_default_dtype())

@@ -1,0 +1,28 @@
+"""PyTorch: a learned loss as a module, the paper's models, and a small trainer.
+
+With a training loop of your own, `LearnedLossModule` is all you need:
+
+    criterion = LearnedLossModule(loss)
+    for x, index in loader:
+        criterion(model(x), index).backward()
+"""
+
+from lodl.validation import require
+
+require("torch", extra="torch")
+
+from lodl.training._learned_loss_module import LearnedLossModule  # noqa: E402
+from lodl.training._models import mlp  # noqa: E402
+from lodl.training._objectives import Objective, SquaredError  # noqa: E402
+from lodl.training._trainer import Trained, TrainingSettings, predict, train  # noqa: E402
+
+__all__ = [
+    "LearnedLossModule",
+    "Objective",
+    "SquaredError",
+    "Trained",
+    "TrainingSettings",
+    "mlp",
+    "predict",
+    "train",
+]

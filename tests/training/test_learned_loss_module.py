@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+import torch
+
+from lodl.errors import InvalidInputError
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    FitErrors,
+    LearnedLoss,
+    NeuralLoss,
+    Quadratic,
+    WeightedMSE,
+)
+from lodl.training.torch import LearnedLossModule
+
+FAMILIES = [
+    WeightedMSE(),
+    DirectedWeightedMSE(),
+    Quadratic(rank=2),
+    DirectedQuadratic(rank=2),
+    ConvexDirectedQuadratic(rank=3),
+    NeuralLoss(n_units=5),
+]
+N, LABEL_SHAPE = 7, (2, 3)
+
+
+def learned(family, seed=0):
+    rng = np.random.default_rng(seed)
+    shapes = family.parameter_shapes(6)
+    nothing = np.zeros(N)
+    return LearnedLoss(
+        family=family,
+        y=rng.standard_normal((N, *LABEL_SHAPE)),
+        phi={name: rng.random((N, *shape)) for name, shape in shapes.items()},
+        errors=FitErrors(
+            *[nothing] * 5,
+            *[nothing.astype(np.int64)] * 2,
+            nothing.astype(np.int8),
+        ),
+        provenance={},
+    )
+
+
+@pytest.fixture(params=FAMILIES, ids=lambda family: type(family).__name__)
+def loss(request):
+    return learned(request.param)
+
+
+def predictions(n, *in_front):
+    return np.random.default_rng(1).standard_normal((*in_front, n, *LABEL_SHAPE))
+
+
+def test_it_is_the_learned_loss(loss):
+    index, y_hat = np.array([4, 0, 4]), predictions(3)
+    module = LearnedLossModule(loss, reduction="none").double()
+    value = module(torch.as_tensor(y_hat), torch.as_tensor(index))
+    assert value.dtype == torch.float64
+    assert value.numpy() == pytest.approx(loss.value(y_hat, index), rel=1e-6)
+
+
+def test_autograd_gives_the_learned_loss_gradient(loss):
+    index = np.array([1, 5])
+    y_hat = torch.as_tensor(predictions(2)).requires_grad_()
+    LearnedLossModule(loss, reduction="sum").double()(y_hat, torch.as_tensor(index)).backward()
+    gradient = loss.gradient(y_hat.detach().numpy(), index)
+    assert y_hat.grad.numpy() == pytest.approx(gradient, rel=1e-5, abs=1e-8)
+
+
+def test_predictions_of_several_models_score_as_one_by_one(loss):
+    module = LearnedLossModule(loss, reduction="none")
+    y_hats = torch.as_tensor(predictions(4, 2, 3), dtype=torch.float32)
+    index = torch.tensor([0, 6, 2, 2])
+    together = module(y_hats, index)
+    assert together.shape == (2, 3, 4)
+    assert torch.allclose(together[1, 2], module(y_hats[1, 2], index), rtol=1e-5)
+
+
+def test_reductions_are_those_of_torch(loss):
+    y_hat, index = torch.as_tensor(predictions(N), dtype=torch.float32), torch.arange(N)
+    each = LearnedLossModule(loss, reduction="none")(y_hat, index)
+    assert torch.allclose(LearnedLossModule(loss)(y_hat, index), each.mean())
+    assert torch.allclose(LearnedLossModule(loss, reduction="sum")(y_hat, index), each.sum())
+
+
+def test_labels_and_parameters_are_buffers_and_nothing_is_trained(loss):
+    module = LearnedLossModule(loss)
+    assert not list(module.parameters())
+    assert {"y", *(f"phi_{name}" for name in loss.phi)} == set(dict(module.named_buffers()))
+    other = LearnedLossModule(learned(loss.family, seed=5))
+    other.load_state_dict(module.state_dict())
+    y_hat, index = torch.as_tensor(predictions(2), dtype=torch.float32), torch.tensor([0, 1])
+    assert torch.equal(other(y_hat, index), module(y_hat, index))
+
+
+def test_it_compiles_to_the_same_values(loss):
+    module = LearnedLossModule(loss, reduction="none")
+    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+    y_hat, index = torch.as_tensor(predictions(3), dtype=torch.float32), torch.tensor([1, 2, 3])
+    assert torch.allclose(compiled(y_hat, index), module(y_hat, index), rtol=1e-5)
+
+
+def test_it_works_in_a_loop_with_a_data_loader():
+    loss = learned(ConvexDirectedQuadratic(rank=3))
+    x = torch.as_tensor(predictions(N), dtype=torch.float32)
+    loader = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(x, torch.arange(N)), batch_size=3
+    )
+    model, criterion = torch.nn.Linear(3, 3), LearnedLossModule(loss)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
+    epochs = []
+    for _ in range(20):
+        total = 0.0
+        for features, index in loader:
+            optimiser.zero_grad()
+            value = criterion(model(features), index)
+            value.backward()
+            optimiser.step()
+            total += value.item()
+        epochs.append(total)
+    assert epochs[-1] < 0.9 * epochs[0]
+
+
+def test_it_says_what_it_holds():
+    module = LearnedLossModule(learned(WeightedMSE()))
+    assert "WeightedMSE" in repr(module)
+    assert "n_instances=7" in repr(module)
+
+
+@pytest.mark.parametrize(
+    ("y_hat", "index"),
+    [(torch.zeros(3, 2, 3), torch.arange(2)), (torch.zeros(3, 6), torch.arange(3))],
+)
+def test_shapes_that_do_not_match_are_an_error(y_hat, index):
+    with pytest.raises(InvalidInputError, match=r"`y_hat` must have shape \(n, \*\(2, 3\)\)"):
+        LearnedLossModule(learned(WeightedMSE()))(y_hat, index)
+
+
+def test_an_unknown_reduction_is_an_error():
+    with pytest.raises(InvalidInputError, match='`reduction` must be "mean", "sum" or "none"'):
+        LearnedLossModule(learned(WeightedMSE()), reduction="average")

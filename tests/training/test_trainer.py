@@ -1,0 +1,139 @@
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from lodl.errors import InvalidInputError
+from lodl.training.torch import SquaredError, TrainingSettings, mlp, predict, train
+
+
+@pytest.fixture
+def regression():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 5, 3))
+    y = np.tanh(x @ rng.standard_normal((3, 2))) + 0.1 * rng.standard_normal((60, 5, 2))
+    return x[:40], y[:40], x[40:], y[40:]
+
+
+def train_mse(models, data, **settings):
+    x, y, x_validation, y_validation = data
+    validation = SquaredError(y_validation)
+    return train(
+        models,
+        x,
+        objective=SquaredError(y),
+        x_validation=x_validation,
+        score=lambda y_hat: validation(y_hat, torch.arange(len(y_validation))).mean(-1),
+        settings=TrainingSettings(**{"learning_rate": 1e-2} | settings),
+    )
+
+
+def models(n, hidden=(16,)):
+    return [mlp(3, (5, 2), hidden=hidden, n_items=5, seed=seed) for seed in range(n)]
+
+
+def test_training_lowers_the_validation_score(regression):
+    before = train_mse(models(2), regression, n_steps=0)
+    after = train_mse(models(2), regression, n_steps=300)
+    assert (after.scores < 0.3 * before.scores).all()
+
+
+@pytest.mark.parametrize("batch_size", [None, 16])
+def test_together_is_the_same_as_one_by_one(regression, batch_size):
+    settings = {"n_steps": 120, "patience": 10, "batch_size": batch_size, "learning_rate": 0.05}
+    together = train_mse(models(4), regression, **settings)
+    for i, model in enumerate(models(4)):
+        alone = train_mse([model], regression, **settings)
+        assert alone.best_steps[0] == together.best_steps[i]
+        assert alone.scores[0] == pytest.approx(together.scores[i], rel=1e-4)
+        y_hat = predict([together.models[i]], regression[2])
+        assert predict(alone.models, regression[2]) == pytest.approx(y_hat, abs=1e-4)
+
+
+def test_it_is_the_same_as_a_plain_loop_with_adam(regression):
+    x, y = (torch.as_tensor(a, dtype=torch.float32) for a in regression[:2])
+    model = models(1)[0]
+    by_hand = copy.deepcopy(model)
+    optimiser = torch.optim.Adam(by_hand.parameters(), lr=1e-2)
+    for _ in range(20):
+        optimiser.zero_grad()
+        torch.nn.functional.mse_loss(by_hand(x), y).backward()
+        optimiser.step()
+    trained = train_mse([model], regression, n_steps=20, validate_every=20)
+    assert trained.best_steps == [20]
+    with torch.no_grad():
+        assert predict(trained.models, x)[0] == pytest.approx(by_hand(x).numpy(), abs=1e-5)
+
+
+def test_the_best_state_is_restored(regression):
+    # A score that gets worse from step 10 on: what was best then must come back.
+    x, y, x_validation, _ = regression
+    seen = []
+
+    def score(y_hat):
+        seen.append(y_hat.clone())
+        return torch.tensor([abs(len(seen) - 3.0)])
+
+    trained = train(
+        models(1),
+        x,
+        objective=SquaredError(y),
+        x_validation=x_validation,
+        score=score,
+        settings=TrainingSettings(n_steps=1000, validate_every=5, patience=20),
+    )
+    assert trained.best_steps == [10]
+    assert trained.n_steps == 35
+    assert np.array_equal(predict(trained.models, x_validation), seen[2].double().numpy())
+
+
+def test_the_given_models_are_left_as_they_are(regression):
+    given = models(2)
+    before = copy.deepcopy(given[0].state_dict())
+    train_mse(given, regression, n_steps=5)
+    assert all(torch.equal(before[name], value) for name, value in given[0].state_dict().items())
+
+
+def test_training_is_deterministic(regression):
+    once, again = (train_mse(models(2), regression, n_steps=30, batch_size=8) for _ in range(2))
+    assert np.array_equal(once.scores, again.scores)
+    assert np.array_equal(predict(once.models, regression[2]), predict(again.models, regression[2]))
+
+
+def test_a_seed_gives_the_same_initialisation_and_leaves_the_global_stream_alone():
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    first = mlp(3, (5, 2), seed=7)
+    assert torch.rand(1) == expected
+    assert torch.equal(first[0].weight, mlp(3, (5, 2), seed=7)[0].weight)
+    assert not torch.equal(first[0].weight, mlp(3, (5, 2), seed=8)[0].weight)
+
+
+def test_a_component_wise_model_treats_items_alike_and_a_joint_one_does_not():
+    x = torch.randn(4, 5, 3)
+    component_wise = mlp(3, (5, 2), n_items=5, hidden=(8,))
+    shuffled = component_wise(x[:, [1, 0, 2, 3, 4]])
+    assert torch.allclose(shuffled[:, [1, 0, 2, 3, 4]], component_wise(x))
+    assert mlp(15, (5, 2), hidden=(8,))(x.flatten(1)).shape == (4, 5, 2)
+
+
+@pytest.mark.parametrize(
+    ("output", "low", "high"), [("identity", -9, 9), ("relu", 0, 9), ("tanh", -1, 1)]
+)
+def test_the_output_is_in_its_range(output, low, high):
+    torch.manual_seed(0)
+    y_hat = mlp(3, (2,), output=output, hidden=(50,))(3 * torch.randn(100, 3))
+    assert low <= y_hat.min() < y_hat.max() <= high
+    assert (y_hat.min() < 0) == (low < 0)
+
+
+def test_no_hidden_layer_is_a_linear_model():
+    model = mlp(1, (50,), hidden=(), n_items=50)
+    assert sum(p.numel() for p in model.parameters()) == 2
+
+
+def test_no_model_is_an_error(regression):
+    with pytest.raises(InvalidInputError, match="`models` must hold at least one"):
+        train_mse([], regression)
