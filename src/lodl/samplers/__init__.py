@@ -1,1 +1,15 @@
-"""."""
+"""Samplers: candidate predictions around a label."""
+
+from lodl.samplers._around_predictions import AroundPredictions
+from lodl.samplers._perturbed import AllPerturbed, OnePerturbed, TwoPerturbed
+from lodl.samplers._sampler import BLOCK_SIZE, Sampler, Scale
+
+__all__ = [
+    "BLOCK_SIZE",
+    "AllPerturbed",
+    "AroundPredictions",
+    "OnePerturbed",
+    "Sampler",
+    "Scale",
+    "TwoPerturbed",
+]

@@ -1,0 +1,69 @@
+"""Many tasks through joblib, results as they finish, and a second chance when a worker dies."""
+
+from collections import Counter
+from collections.abc import Callable, Generator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from typing import TypeVar
+
+from joblib import Parallel, delayed
+
+from lodl.errors import OracleError
+
+_MAX_DEATHS = 3  # of workers that held the same task
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def run_unordered(
+    function: Callable[[T], R],
+    make_task: Callable[[int], T],
+    *,
+    n_tasks: int,
+    n_jobs: int | None,
+) -> Generator[tuple[int, R], None, None]:
+    """Gives (number of the task, result) as tasks finish, on joblib's current backend.
+
+    When a worker process dies, loky gives up its whole pool. Tasks that were out are then given to
+    a new pool, after all others: one that kills its worker does not hold up the rest.
+
+    Args:
+        function: Runs a task, in a worker.
+        make_task: Makes the task of a number, here, when it is about to be sent.
+        n_tasks: Number of tasks.
+        n_jobs: As in joblib.
+    """
+    left = set(range(n_tasks))
+    deaths: Counter[int] = Counter()
+    while left:
+        out: set[int] = set()
+        order = sorted(left, key=lambda number: (deaths[number], number))
+        calls = (_call(function, make_task, number, out) for number in order)
+        parallel = Parallel(
+            n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs"
+        )
+        try:
+            with closing(parallel(calls)) as results:
+                for number, result in results:
+                    left.discard(number)
+                    yield number, result
+        except BrokenProcessPool as error:
+            deaths.update(out & left)
+            if max(deaths.values(), default=_MAX_DEATHS) >= _MAX_DEATHS:
+                raise OracleError(
+                    f"Worker processes died {_MAX_DEATHS} times in the same tasks: the solver "
+                    "crashes, or memory runs out. What was done is kept. Try fewer `n_jobs`, or "
+                    "n_jobs=1 to see the crash."
+                ) from error
+
+
+def _call(
+    function: Callable[[T], R], make_task: Callable[[int], T], number: int, out: set[int]
+) -> object:
+    out.add(number)
+    return delayed(_numbered)(number, function, make_task(number))
+
+
+def _numbered(number: int, function: Callable[[T], R], task: T) -> tuple[int, R]:
+    return number, function(task)

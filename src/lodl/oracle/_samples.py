@@ -1,0 +1,195 @@
+"""Regrets of candidate predictions around every label, and the candidates drawn again."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.errors import InvalidInputError, StoreError
+from lodl.oracle._inputs import OracleInputs
+from lodl.oracle._panel import MemoryPanel, Outcomes, Panel, SampleStatus
+from lodl.samplers import BLOCK_SIZE, Sampler
+from lodl.typing import Array
+from lodl.validation import check_positive
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceSamples:
+    """The samples of one instance that succeeded, in their order.
+
+    Attributes:
+        y_hat: Candidate predictions, shape (k, *label_shape).
+        regret: DL(y_hat, y) - DL(y, y) of each, shape (k,).
+    """
+
+    y_hat: Array
+    regret: Array
+
+
+@dataclass(frozen=True)
+class _Counts:
+    calls: int
+    failures: int
+    negative: int
+
+
+@dataclass(frozen=True, eq=False)
+class OracleSamples:
+    """What the oracle said about candidate predictions around every label.
+
+    Regrets are read, and candidates drawn again, when an instance is asked for: `samples[i]`.
+
+    Attributes:
+        n_samples: Candidates per instance, failed ones included.
+        fingerprints: Digests of problem, labels, context and sampler.
+        seconds: Time spent in tasks, summed over workers, as far as it was noted before a kill.
+        first_failures: The first message of each kind of failure.
+    """
+
+    n_samples: int
+    fingerprints: Mapping[str, str]
+    seconds: float
+    first_failures: Mapping[str, str]
+    _inputs: OracleInputs = field(repr=False)
+    _optimum: Outcomes = field(repr=False)
+    _regret: Panel = field(repr=False)
+
+    @property
+    def n_instances(self) -> int:
+        """Number of instances."""
+        return len(self.y)
+
+    @property
+    def label_shape(self) -> tuple[int, ...]:
+        """Shape of one label."""
+        return self.y.shape[1:]
+
+    @property
+    def y(self) -> Array:
+        """Labels, shape (n_instances, *label_shape)."""
+        return self._inputs.y
+
+    @property
+    def optimum(self) -> Array:
+        """DL(y, y) of each instance, NaN where the oracle failed, shape (n_instances,)."""
+        return self._optimum.values[:, 0]
+
+    @property
+    def sampler(self) -> Sampler:
+        """The sampler."""
+        return self._inputs.sampler
+
+    @property
+    def scale(self) -> Array:
+        """The resolved scale of the noise."""
+        return self._inputs.scale
+
+    @property
+    def seed(self) -> int:
+        """The seed of all candidates."""
+        return self._inputs.seed
+
+    @property
+    def n_calls(self) -> int:
+        """Oracle calls made for these samples, those at the labels included."""
+        return self._counts.calls
+
+    @property
+    def n_failures(self) -> int:
+        """Samples without a regret."""
+        return self._counts.failures
+
+    @property
+    def n_negative(self) -> int:
+        """Samples whose decision is better than the one for the label: the solver is heuristic."""
+        return self._counts.negative
+
+    def __len__(self) -> int:
+        return self.n_instances
+
+    def __iter__(self) -> Iterator[InstanceSamples]:
+        return (self.instance(i) for i in range(self.n_instances))
+
+    def __getitem__(self, i: int) -> InstanceSamples:
+        return self.instance(i)
+
+    def instance(self, i: int) -> InstanceSamples:
+        """Returns the samples of instance `i` that succeeded."""
+        if not -self.n_instances <= i < self.n_instances:
+            raise IndexError(f"There are {self.n_instances} instances, got index {i}.")
+        row = int(i) % self.n_instances
+        outcomes = self._read(slice(row, row + 1))
+        ok = outcomes.is_ok[0]
+        blocks = range(-(-self.n_samples // BLOCK_SIZE))
+        y_hat = np.concatenate([self._inputs.candidates(row, block) for block in blocks])
+        return InstanceSamples(y_hat[: self.n_samples][ok], outcomes.values[0, ok])
+
+    def select(self, instances: npt.ArrayLike) -> "OracleSamples":
+        """Returns the samples of some instances, in memory and light enough to send to a worker.
+
+        Args:
+            instances: Numbers of instances, or a mask.
+        """
+        rows = np.arange(self.n_instances)[np.asarray(instances)]
+        read = [self._read(slice(row, row + 1)) for row in rows]
+        outcomes = Outcomes(
+            np.concatenate([part.values for part in read]),
+            np.concatenate([part.status for part in read]),
+        )
+        return replace(
+            self,
+            _inputs=self._inputs.take(rows),
+            _optimum=Outcomes(self._optimum.values[rows], self._optimum.status[rows]),
+            _regret=MemoryPanel(outcomes, chunk_shape=outcomes.status.shape),
+        )
+
+    def head(self, n_samples: int) -> "OracleSamples":
+        """Returns the first samples of every instance."""
+        if check_positive("n_samples", n_samples) > self.n_samples:
+            raise InvalidInputError(
+                f"`n_samples` must be at most {self.n_samples}, the samples there are, "
+                f"got {n_samples}."
+            )
+        return replace(self, n_samples=int(n_samples))
+
+    def provenance(self) -> dict[str, Any]:
+        """Returns where the samples came from, in JSON values."""
+        return {
+            "sampler": type(self.sampler).__name__,
+            "scale": _summary(self.scale),
+            "scale_is_auto": isinstance(self.sampler.scale, str),
+            "seed": self.seed,
+            "n_samples": self.n_samples,
+            "fingerprints": dict(self.fingerprints),
+        }
+
+    @cached_property
+    def _counts(self) -> _Counts:
+        calls = int(np.count_nonzero(self._optimum.status))
+        failures = negative = 0
+        for rows in self._regret.bands(self.n_samples):
+            part = self._read(rows)
+            calls += int((part.status != SampleStatus.NO_OPTIMUM).sum())
+            failures += int(part.is_failed.sum())
+            noise = 1e-12 + 1e-9 * np.abs(self.optimum[rows, np.newaxis])
+            negative += int((part.values < -noise).sum())  # less is rounding
+        return _Counts(calls, failures, negative)
+
+    def _read(self, rows: slice) -> Outcomes:
+        outcomes = self._regret.read(rows, slice(0, self.n_samples))
+        if not outcomes.status.all():
+            raise StoreError(
+                f"Samples of instances {rows.start} to {rows.stop - 1} are missing or damaged. "
+                "Call `evaluate` again: it computes only these."
+            )
+        return outcomes
+
+
+def _summary(scale: Array) -> float | dict[str, Any]:
+    """Returns a scale as a JSON value: itself if it is a number, else its shape and range."""
+    if scale.ndim == 0:
+        return float(scale)
+    return {"shape": list(scale.shape), "min": float(scale.min()), "max": float(scale.max())}

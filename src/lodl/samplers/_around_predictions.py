@@ -1,0 +1,42 @@
+"""A sampler that perturbs predictions instead of labels."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.samplers._sampler import Sampler, Scale
+from lodl.typing import Array
+from lodl.validation import check_labels, check_predictions
+
+
+@dataclass(frozen=True, eq=False)
+class AroundPredictions(Sampler):
+    r"""Gaussian noise on every coordinate of given predictions.
+
+        y_hat = prediction + scale * N(0, I)
+
+    Use it to ask the oracle where a trained model really errs (the paper's empirical
+    neighbourhood). The regret is still scored under the label.
+
+    Attributes:
+        y_hat: Predictions in the labels' shape, one per instance.
+        scale: As of every sampler; "auto" is the standard deviation of the labels.
+    """
+
+    y_hat: npt.ArrayLike
+    scale: Scale = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "y_hat", check_labels(self.y_hat, "y_hat"))
+
+    def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
+        return rng.standard_normal((n, *label_shape))
+
+    def centres(self, y: Array) -> Array:
+        return check_predictions(self.y_hat, y)
+
+    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+        return replace(self, y_hat=np.asarray(self.y_hat)[instances])

@@ -1,0 +1,74 @@
+"""The three samplers of the paper (section 4.3): perturb all, one or two coordinates."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.errors import InvalidInputError
+from lodl.samplers._sampler import Sampler, Scale
+from lodl.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class AllPerturbed(Sampler):
+    r"""Gaussian noise on every coordinate.
+
+        y_hat = y + scale * N(0, I)
+
+    The default: it shows how errors of several coordinates add up or cancel.
+    """
+
+    scale: Scale = "auto"
+
+    def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
+        return rng.standard_normal((n, *label_shape))
+
+
+@dataclass(frozen=True, eq=False)
+class OnePerturbed(Sampler):
+    r"""Gaussian noise on one coordinate, chosen uniformly for each candidate.
+
+        y_hat = y + scale * e_i * N(0, 1)
+
+    It shows each coordinate alone. Use it when samples are few and the family is separable.
+    """
+
+    scale: Scale = "auto"
+
+    def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
+        first = rng.integers(math.prod(label_shape), size=n)
+        return _noise_at(first[:, np.newaxis], rng, label_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPerturbed(Sampler):
+    r"""Gaussian noise on two distinct coordinates, chosen uniformly for each candidate.
+
+        y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
+
+    Between the other two: pairs of coordinates show how errors interact.
+    """
+
+    scale: Scale = "auto"
+
+    def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
+        dim = math.prod(label_shape)
+        if dim < 2:
+            raise InvalidInputError(
+                f"`TwoPerturbed` needs labels of at least 2 numbers, got shape {label_shape}. "
+                "Use `AllPerturbed`."
+            )
+        first = rng.integers(dim, size=n)
+        second = (first + rng.integers(1, dim, size=n)) % dim  # any coordinate but the first
+        return _noise_at(np.stack([first, second], axis=1), rng, label_shape)
+
+
+def _noise_at(
+    coordinates: npt.NDArray[np.int64], rng: np.random.Generator, label_shape: tuple[int, ...]
+) -> Array:
+    """Returns noise at the given coordinates of each candidate, zero elsewhere."""
+    noise = np.zeros((len(coordinates), math.prod(label_shape)))
+    np.put_along_axis(noise, coordinates, rng.standard_normal(coordinates.shape), axis=1)
+    return noise.reshape(len(coordinates), *label_shape)

@@ -1,0 +1,106 @@
+"""The interface of a sampler: candidate predictions around a centre."""
+
+from abc import ABC, abstractmethod
+from typing import Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.errors import InvalidInputError
+from lodl.typing import Array
+
+BLOCK_SIZE = 100
+"""Candidates of one random stream. A constant: another value would be another set of candidates."""
+
+Scale: TypeAlias = float | npt.ArrayLike | Literal["auto"]
+"""A number, an array that broadcasts to the label, or "auto"."""
+
+
+class Sampler(ABC):
+    r"""Draws candidate predictions around a centre, which is the label unless a sampler says other.
+
+        y_hat = centre + scale * noise
+
+    A block of candidates is a pure function of (seed, instance, block), so it is never stored, and
+    does not depend on who draws it, nor on what was drawn before. A sampler of your own implements
+    `noise` and has a `scale`; one with centres of its own overrides `centres` and `take` too.
+
+    Attributes:
+        scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
+            "auto", one number: the standard deviation of all coordinates of all labels together.
+            Coordinates in different units? Give an array.
+    """
+
+    scale: Scale
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _check_scale(self.scale))
+
+    @abstractmethod
+    def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
+        """Returns noise of unit scale for `n` candidates, shape (n, *label_shape)."""
+
+    def centres(self, y: Array) -> Array:
+        """Returns what the candidates lie around, in the labels' shape; here the labels."""
+        return y
+
+    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+        """Returns the sampler of some instances: a worker gets only the centres it needs."""
+        return self
+
+    def resolve_scale(self, y: Array) -> Array:
+        """Returns the scale as an array that broadcasts to the label."""
+        if isinstance(self.scale, str):
+            deviation = float(np.std(y))
+            if deviation == 0:
+                raise InvalidInputError(
+                    '`scale="auto"` is the standard deviation of the labels, which is 0 here. '
+                    "Give a number."
+                )
+            return np.asarray(deviation)
+        scale = np.asarray(self.scale, dtype=np.float64)
+        try:
+            np.broadcast_to(scale, y.shape[1:])
+        except ValueError as error:
+            raise InvalidInputError(
+                f"`scale` must be a number or broadcast to the label's shape {y.shape[1:]}, "
+                f"got shape {scale.shape}."
+            ) from error
+        return scale
+
+    def draw(self, centre: Array, scale: Array, *, seed: int, instance: int, block: int) -> Array:
+        """Returns one block of candidates, shape (BLOCK_SIZE, *label_shape).
+
+        Args:
+            centre: The instance's row of `centres`.
+            scale: What `resolve_scale` returned for all labels.
+            seed: From 0 to 2^64 - 1.
+            instance: The instance's number among all instances.
+            block: Number of the block; block b holds samples b * BLOCK_SIZE and following.
+        """
+        # Philox numbers its streams: distinct keys and counters cannot overlap.
+        bits = np.random.Philox(
+            key=np.array([seed, instance], dtype=np.uint64),
+            counter=np.array([0, 0, 0, block], dtype=np.uint64),
+        )
+        noise = self.noise(np.random.Generator(bits), BLOCK_SIZE, centre.shape)
+        return np.asarray(centre + scale * noise, dtype=np.float64)
+
+
+def _check_scale(scale: Scale) -> float | Array | Literal["auto"]:
+    if isinstance(scale, str):
+        if scale == "auto":
+            return "auto"
+        raise InvalidInputError(f'`scale` must be a number, an array or "auto", got {scale!r}.')
+    try:
+        array = np.array(scale, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f'`scale` must be a number, an array or "auto", got {scale!r}.'
+        ) from error
+    if not np.isfinite(array).all() or (array < 0).any() or not (array > 0).any():
+        raise InvalidInputError(
+            f"`scale` must be finite, nowhere negative and somewhere positive, got {scale!r}."
+        )
+    array.flags.writeable = False
+    return float(array) if array.ndim == 0 else array
