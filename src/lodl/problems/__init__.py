@@ -1,6 +1,18 @@
 """Problems: a solver, an objective, a sense."""
 
+from lodl.problems._portfolio import Portfolio
 from lodl.problems._problem import Problem, problem, sign_of
 from lodl.problems._regret import decision_losses, regrets
+from lodl.problems._top_k import TopK
+from lodl.problems._web_advertising import WebAdvertising
 
-__all__ = ["Problem", "decision_losses", "problem", "regrets", "sign_of"]
+__all__ = [
+    "Portfolio",
+    "Problem",
+    "TopK",
+    "WebAdvertising",
+    "decision_losses",
+    "problem",
+    "regrets",
+    "sign_of",
+]

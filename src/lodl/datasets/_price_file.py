@@ -1,0 +1,113 @@
+"""Prices from a CSV file."""
+
+import csv
+import gzip
+from array import array
+from datetime import date
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.datasets._prices import Prices
+from lodl.errors import DataError
+
+_COLUMNS = ("Date", "Symbol", "Close")
+
+
+def read_prices(path: str | Path) -> Prices:
+    """Reads prices from a CSV file with the columns Date, Symbol and Close.
+
+    Other columns (Volume) are not looked at, and rows may come in any order. Each symbol must have
+    one positive price on every day that the file has.
+
+    Args:
+        path: The file, plain or compressed (`.gz`); dates are written as 2004-01-02.
+    """
+    path = Path(path)
+    try:
+        with _open(path) as file:
+            return _parse(file)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as CSV: {error}") from error
+
+
+def _open(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", newline="")
+    return path.open(encoding="utf-8", newline="")
+
+
+class _Symbols(dict[str, int]):
+    """Numbers names as they come."""
+
+    def __missing__(self, name: str) -> int:
+        if not name:
+            raise ValueError("the symbol is empty")
+        return self.setdefault(name, len(self))
+
+
+class _Days(dict[str, int]):
+    """Numbers dates as they come, and refuses what is not a date."""
+
+    def __missing__(self, day: str) -> int:
+        date.fromisoformat(day)
+        return self.setdefault(day, len(self))
+
+
+def _parse(file: TextIO) -> Prices:
+    reader = csv.reader(file)
+    header = next(reader, [])
+    if not set(_COLUMNS) <= set(header):
+        raise DataError(
+            f"the columns must include {', '.join(_COLUMNS)}; the first row is {header}."
+        )
+    day_at, symbol_at, close_at = (header.index(column) for column in _COLUMNS)
+    days, symbols = _Days(), _Symbols()
+    day_of, symbol_of, closes = array("q"), array("q"), array("d")
+    for row in reader:
+        try:
+            day_of.append(days[row[day_at]])
+            symbol_of.append(symbols[row[symbol_at]])
+            closes.append(float(row[close_at]))
+        except (IndexError, ValueError) as error:
+            raise DataError(
+                f"row {reader.line_num}, {row}, is not one of prices: {error}."
+            ) from error
+        if not 0 < closes[-1] < np.inf:
+            raise DataError(f"row {reader.line_num}, {row}, must have a positive price.")
+    return _panel(days, symbols, np.array(day_of), np.array(symbol_of), np.array(closes))
+
+
+def _panel(
+    days: _Days,
+    symbols: _Symbols,
+    day_of: npt.NDArray[np.int64],
+    symbol_of: npt.NDArray[np.int64],
+    closes: npt.NDArray[np.float64],
+) -> Prices:
+    """Puts a price per row into a table of days by symbols, both sorted."""
+    day_names, day_rank = _sorted(days)
+    symbol_names, symbol_rank = _sorted(symbols)
+    close = np.full((len(days), len(symbols)), np.nan)
+    row_at = (day_rank[day_of], symbol_rank[symbol_of])
+    close[row_at] = closes
+    if np.isfinite(close).sum() < len(closes):
+        counts = np.zeros(close.shape, dtype=np.int64)
+        np.add.at(counts, row_at, 1)
+        day, symbol = np.argwhere(counts > 1)[0]
+        raise DataError(
+            f"symbol {symbol_names[symbol]} has {counts[day, symbol]} prices on {day_names[day]}."
+        )
+    return Prices(np.array(day_names, dtype="datetime64[D]"), tuple(symbol_names), close)
+
+
+def _sorted(numbers: dict[str, int]) -> tuple[list[str], Any]:
+    """Returns names in order, and the place in that order of each name's number."""
+    names = sorted(numbers)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[[numbers[name] for name in names]] = np.arange(len(names))
+    return names, rank

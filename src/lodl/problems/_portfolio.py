@@ -1,0 +1,119 @@
+"""Investing with an eye on risk."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lodl.errors import InvalidInputError, ProblemError
+from lodl.problems._problem import Problem
+from lodl.typing import Array, InstanceContext
+from lodl.validation import check_labels, require
+
+_EQUALITY = 5  # DAQP's code of a constraint that holds with equality
+_PRIMAL_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Portfolio(Problem):
+    """Spread money over N stocks for the most return less risk (Markowitz).
+
+        max_z  z'y - risk_aversion z'Qz,   z >= 0,   sum_i z_i = 1   (or <= 1)
+
+    A label is a vector (N,) of returns, a decision a vector (N,) of shares, the context of an
+    instance its positive semidefinite matrix Q, shape (N, N). Solved exactly by DAQP, a dual
+    active-set method for small dense quadratic programs (`pip install 'lodl[portfolio]'`).
+
+    The paper writes sum(z) <= 1 and its authors' code has sum(z) = 1, the default here.
+
+    Attributes:
+        risk_aversion: The weight of the risk, positive; the paper's lambda.
+        fully_invested: Whether all money must be invested; otherwise some may stay aside.
+    """
+
+    risk_aversion: float = 0.1
+    fully_invested: bool = True
+    sense = "max"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.risk_aversion < np.inf:
+            raise InvalidInputError(
+                f"`risk_aversion` must be a positive number, got {self.risk_aversion!r}."
+            )
+
+    def solve(self, y_hat: Array, context: InstanceContext) -> Array:
+        z: Array = self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
+        return z
+
+    def objective(self, z: Array, y: Array, context: InstanceContext) -> float:
+        return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
+
+    def solve_many(self, y_hats: Array, context: InstanceContext) -> Array:
+        y_hats = check_labels(y_hats, "y_hats")
+        risk = _check_risk(context, y_hats)
+        solver, constraint_types = self._solver(risk)
+        zs = np.empty(y_hats.shape)
+        for row, y_hat in enumerate(y_hats):
+            # Constraint types anew: each solve starts cold, so no decision depends on the last one.
+            solver.update(f=-y_hat, sense=constraint_types)
+            z, _, flag, _ = solver.solve()
+            if flag <= 0:
+                raise ProblemError(
+                    f"DAQP found no optimum for prediction {row} (its exit flag is {flag}). "
+                    "Is the context Q positive semidefinite, and is all of a similar size?"
+                )
+            zs[row] = z
+        return zs.clip(min=0.0)  # rounding leaves shares of -1e-16
+
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext) -> Array:
+        zs = np.ascontiguousarray(zs, dtype=np.float64)
+        # One product per row: a single matrix product may round by the number of rows.
+        risk = (zs * (zs[:, np.newaxis] @ context)[:, 0]).sum(axis=1)
+        values: Array = (zs * y).sum(axis=1) - self.risk_aversion * risk
+        return values
+
+    def _solver(self, risk: Array) -> tuple[Any, Any]:
+        """Returns DAQP set up for one instance, and the types of its constraints."""
+        n_stocks = len(risk)
+        most, least = np.full(n_stocks + 1, np.inf), np.zeros(n_stocks + 1)
+        constraint_types = np.zeros(n_stocks + 1, dtype=np.int32)
+        most[-1], least[-1] = 1.0, -np.inf  # the sum; the others are bounds of single shares
+        if self.fully_invested:
+            least[-1] = 1.0
+            constraint_types[-1] = _EQUALITY
+        solver = require("daqp", "portfolio").Model()
+        flag, _ = solver.setup(
+            2 * self.risk_aversion * risk,
+            np.zeros(n_stocks),
+            np.ones((1, n_stocks)),
+            most,
+            least,
+            constraint_types,
+        )
+        if flag < 0:
+            raise InvalidInputError(
+                "The context of a portfolio, Q, must be positive semidefinite "
+                f"(DAQP's exit flag is {flag})."
+            )
+        solver.settings = {"primal_tol": _PRIMAL_TOLERANCE}
+        return solver, constraint_types
+
+
+def _check_risk(context: InstanceContext, y_hats: Array) -> Array:
+    """Returns the matrix Q, or says what is wrong with it."""
+    if y_hats.ndim != 2:
+        raise InvalidInputError(
+            f"A prediction must be a vector of returns, got shape {y_hats.shape[1:]}."
+        )
+    n_stocks = y_hats.shape[1]
+    if context is None:
+        raise InvalidInputError(
+            f"A portfolio needs a context: the matrix Q of shape ({n_stocks}, {n_stocks})."
+        )
+    risk = check_labels(context, "context")
+    if risk.shape != (n_stocks, n_stocks) or not np.allclose(risk, risk.T):
+        raise InvalidInputError(
+            "The context of a portfolio, Q, must be a symmetric matrix of shape "
+            f"({n_stocks}, {n_stocks}), got shape {risk.shape}."
+        )
+    return risk
