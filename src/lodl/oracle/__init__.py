@@ -1,8 +1,15 @@
 """The oracle: a problem and a sampler become regrets."""
 
-from lodl.oracle._evaluate import evaluate
+from lodl.oracle._evaluate import evaluate, open_samples
 from lodl.oracle._fingerprint import fingerprint
 from lodl.oracle._panel import SampleStatus
 from lodl.oracle._samples import InstanceSamples, OracleSamples
 
-__all__ = ["InstanceSamples", "OracleSamples", "SampleStatus", "evaluate", "fingerprint"]
+__all__ = [
+    "InstanceSamples",
+    "OracleSamples",
+    "SampleStatus",
+    "evaluate",
+    "fingerprint",
+    "open_samples",
+]

@@ -1,19 +1,25 @@
 """Calls the oracle at candidate predictions around every label: the long work of the method."""
 
 import logging
+from os import PathLike
 
 import numpy.typing as npt
 
+from lodl.errors import StoreError
 from lodl.oracle._fingerprint import fingerprint
 from lodl.oracle._inputs import OracleInputs, check_inputs
 from lodl.oracle._layout import measure_layout
 from lodl.oracle._run import OnFailure, Run, RunSettings
 from lodl.oracle._samples import OracleSamples
+from lodl.oracle._store import create_store, open_store
+from lodl.oracle._store_header import StoreIdentity
 from lodl.oracle._table import Table, memory_table
 from lodl.problems import Problem
 from lodl.samplers import Sampler
 from lodl.typing import Context
 from lodl.validation import check_positive
+
+_MAX_ROUNDS = 3  # another process that asks for fewer samples may undo some of ours
 
 _logger = logging.getLogger(__name__)
 
@@ -27,7 +33,7 @@ def evaluate(
     n_samples: int,
     seed: int = 0,
     n_jobs: int | None = None,
-    store: str | None = None,
+    store: str | PathLike[str] | None = None,
     on_failure: OnFailure = "raise",
     max_failure_rate: float = 0.1,
     progress: bool = True,
@@ -63,31 +69,88 @@ def evaluate(
     inputs = check_inputs(problem, y, context=context, sampler=sampler, seed=seed)
     n_samples = check_positive("n_samples", n_samples)
     settings = RunSettings(on_failure, max_failure_rate, n_jobs, progress)
-    fingerprints = fingerprints_of(inputs)
-    table = memory_table(len(inputs.y), n_samples, measure_layout(inputs, n_samples))
-    Run(inputs, table, n_samples, settings).finish()
-    samples = samples_in(table, inputs, n_samples, fingerprints)
-    _report(samples)
+    table, identity = _open_table(inputs, n_samples, store)
+    for _ in range(_MAX_ROUNDS):
+        Run(inputs, table, n_samples, settings).finish()
+        samples = _samples_in(table, inputs, n_samples, identity)
+        if samples.is_complete:
+            _report(samples)
+            return samples
+    raise StoreError(f"{store} was changed by others while it was filled. Call `evaluate` again.")
+
+
+def open_samples(
+    store: str | PathLike[str],
+    problem: Problem,
+    y: npt.ArrayLike,
+    *,
+    context: Context = None,
+    sampler: Sampler,
+    n_samples: int | None = None,
+    seed: int = 0,
+) -> OracleSamples:
+    """Returns samples from a store that `evaluate` has filled, without any oracle call.
+
+    Args:
+        store: The directory or URL.
+        problem: The problem, as given to `evaluate`: a store holds neither it nor the labels.
+        y: Labels.
+        context: One entry per instance, or None.
+        sampler: The sampler.
+        n_samples: The first samples of each instance; None takes all there are.
+        seed: The seed.
+
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        StoreError: The store is absent, incomplete, damaged, or belongs to other inputs.
+    """
+    inputs = check_inputs(problem, y, context=context, sampler=sampler, seed=seed)
+    identity = _identity_of(inputs)
+    table = open_store(str(store), identity, n_samples=None)
+    if table is None:
+        raise StoreError(f"There is no store at {store}. `evaluate` makes it.")
+    n_stored = table.regret.shape[1]
+    if n_samples is not None and check_positive("n_samples", n_samples) > n_stored:
+        raise StoreError(f"{store} holds {n_stored} samples per instance, {n_samples} were asked.")
+    samples = _samples_in(table, inputs, n_samples or n_stored, identity)
+    if not samples.is_complete:
+        raise StoreError(f"{store} is not complete. Call `evaluate` to compute what is missing.")
     return samples
 
 
-def fingerprints_of(inputs: OracleInputs) -> dict[str, str]:
-    """Returns digests of what the outcomes depend on, the seed and the number of samples aside."""
-    return {
+def _open_table(
+    inputs: OracleInputs, n_samples: int, store: str | PathLike[str] | None
+) -> tuple[Table, StoreIdentity]:
+    identity = _identity_of(inputs)
+    if store is None:
+        layout = measure_layout(inputs, n_samples)
+        return memory_table(len(inputs.y), n_samples, layout), identity
+    place = str(store)
+    table = open_store(place, identity, n_samples)
+    if table is None:
+        create_store(place, identity, measure_layout(inputs, n_samples), n_samples)
+        table = open_store(place, identity, n_samples)
+    if table is None:
+        raise StoreError(f"{place} vanished while it was opened.")
+    return table, identity
+
+
+def _identity_of(inputs: OracleInputs) -> StoreIdentity:
+    fingerprints = {
         "problem": fingerprint(inputs.problem),
         "labels": fingerprint(inputs.y),
         "context": fingerprint(inputs.context),
         "sampler": fingerprint(inputs.sampler),
     }
+    return StoreIdentity(len(inputs.y), inputs.seed, fingerprints)
 
 
-def samples_in(
-    table: Table, inputs: OracleInputs, n_samples: int, fingerprints: dict[str, str]
+def _samples_in(
+    table: Table, inputs: OracleInputs, n_samples: int, identity: StoreIdentity
 ) -> OracleSamples:
-    """Returns the samples that a table holds."""
     return OracleSamples(
         n_samples=n_samples,
-        fingerprints=fingerprints,
+        fingerprints=identity.fingerprints,
         seconds=table.log.seconds,
         first_failures=dict(table.log.first_failures),
         _inputs=inputs,

@@ -34,6 +34,7 @@ class _Counts:
     calls: int
     failures: int
     negative: int
+    pending: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,7 @@ class OracleSamples:
     _inputs: OracleInputs = field(repr=False)
     _optimum: Outcomes = field(repr=False)
     _regret: Panel = field(repr=False)
+    _band: dict[int, Outcomes] = field(default_factory=dict, repr=False, init=False)
 
     @property
     def n_instances(self) -> int:
@@ -121,7 +123,7 @@ class OracleSamples:
         if not -self.n_instances <= i < self.n_instances:
             raise IndexError(f"There are {self.n_instances} instances, got index {i}.")
         row = int(i) % self.n_instances
-        outcomes = self._read(slice(row, row + 1))
+        outcomes = self._read_row(row)
         ok = outcomes.is_ok[0]
         blocks = range(-(-self.n_samples // BLOCK_SIZE))
         y_hat = np.concatenate([self._inputs.candidates(row, block) for block in blocks])
@@ -134,7 +136,9 @@ class OracleSamples:
             instances: Numbers of instances, or a mask.
         """
         rows = np.arange(self.n_instances)[np.asarray(instances)]
-        read = [self._read(slice(row, row + 1)) for row in rows]
+        if rows.size == 0:
+            raise InvalidInputError("`instances` must name at least one instance, got none.")
+        read = [self._read_row(int(row)) for row in rows]
         outcomes = Outcomes(
             np.concatenate([part.values for part in read]),
             np.concatenate([part.status for part in read]),
@@ -166,26 +170,43 @@ class OracleSamples:
             "fingerprints": dict(self.fingerprints),
         }
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no sample is missing or damaged."""
+        return self._counts.pending == 0
+
     @cached_property
     def _counts(self) -> _Counts:
+        pending = failures = negative = 0
         calls = int(np.count_nonzero(self._optimum.status))
-        failures = negative = 0
         for rows in self._regret.bands(self.n_samples):
-            part = self._read(rows)
-            calls += int((part.status != SampleStatus.NO_OPTIMUM).sum())
-            failures += int(part.is_failed.sum())
-            noise = 1e-12 + 1e-9 * np.abs(self.optimum[rows, np.newaxis])
-            negative += int((part.values < -noise).sum())  # less is rounding
-        return _Counts(calls, failures, negative)
+            part = self._regret.read(rows, slice(0, self.n_samples))
+            n_pending, n_failures = int(part.is_pending.sum()), int(part.is_failed.sum())
+            n_uncalled = int(np.equal(part.status, SampleStatus.NO_OPTIMUM).sum())
+            noise = 1e-12 + 1e-9 * np.abs(self.optimum[rows, np.newaxis])  # of rounding
+            pending += n_pending
+            calls += part.status.size - n_pending - n_uncalled
+            failures += n_failures
+            negative += int((part.values < -noise).sum())
+        return _Counts(calls, failures, negative, pending)
 
-    def _read(self, rows: slice) -> Outcomes:
-        outcomes = self._regret.read(rows, slice(0, self.n_samples))
-        if not outcomes.status.all():
+    def _read_row(self, row: int) -> Outcomes:
+        """Returns one row, and keeps the chunks it was in: the next row is probably there too."""
+        height = self._regret.chunk_shape[0]
+        top = row // height * height
+        band = self._band.get(top)
+        if band is None:
+            rows = slice(top, min(top + height, self.n_instances))
+            band = self._regret.read(rows, slice(0, self.n_samples))
+            self._band.clear()
+            self._band[top] = band
+        at = slice(row - top, row - top + 1)
+        if not band.status[at].all():
             raise StoreError(
-                f"Samples of instances {rows.start} to {rows.stop - 1} are missing or damaged. "
+                f"Samples of instance {self._inputs.numbers[row]} are missing or damaged. "
                 "Call `evaluate` again: it computes only these."
             )
-        return outcomes
+        return Outcomes(band.values[at], band.status[at])
 
 
 def _summary(scale: Array) -> float | dict[str, Any]:
