@@ -1,0 +1,37 @@
+"""Learned losses made of random numbers, so that these tests need no fit."""
+
+import numpy as np
+import pytest
+
+from lodl import losses
+
+
+@pytest.fixture(scope="session")
+def make_loss():
+    """Makes a learned loss with random parameters; `seed` decides them."""
+
+    def make(family=None, *, n_instances=7, label_shape=(2, 3), dtype=np.float64, seed=0):
+        rng = np.random.default_rng(seed)
+        family = family or losses.WeightedMSE()
+        shapes = family.parameter_shapes(int(np.prod(label_shape)))
+        return losses.LearnedLoss(
+            family=family,
+            y=rng.normal(size=(n_instances, *label_shape)).astype(dtype),
+            phi={
+                name: rng.uniform(0.1, 1.0, size=(n_instances, *shape)).astype(dtype)
+                for name, shape in shapes.items()
+            },
+            errors=losses.FitErrors(
+                mae_fitted=rng.uniform(0.1, 0.2, n_instances),
+                mae_held_out=rng.uniform(0.2, 0.3, n_instances),
+                r2_held_out=rng.uniform(0.5, 1.0, n_instances),
+                rank_correlation_held_out=np.full(n_instances, np.nan),
+                mean_regret=rng.uniform(0.5, 1.0, n_instances),
+                n_fitted=np.full(n_instances, 70),
+                n_held_out=np.full(n_instances, 30),
+                status=np.zeros(n_instances, dtype=np.int8),
+            ),
+            provenance={"sampler": "AllPerturbed", "scale": 0.5, "seed": seed},
+        )
+
+    return make
