@@ -28,7 +28,7 @@ class ConvexDirectedQuadratic(Family):
             coordinate, hinges included (half of each, being on at half of the errors).
     """
 
-    rank: int | None = 10
+    rank: int | None = 4
     min_weight: float = 1e-3
     is_convex = True
 

@@ -1,0 +1,73 @@
+"""Which family is fitted how."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import singledispatch
+from typing import TypeAlias
+
+from lodl.errors import InvalidInputError
+from lodl.fitting._convex_directed_quadratic import fit_convex_directed_quadratic
+from lodl.fitting._directed_quadratic import fit_directed_quadratic
+from lodl.fitting._neural import fit_neural, fit_neural_batch
+from lodl.fitting._quadratic import fit_quadratic
+from lodl.fitting._weighted import fit_directed_weighted_mse, fit_weighted_mse
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    Family,
+    NeuralLoss,
+    Quadratic,
+    WeightedMSE,
+)
+from lodl.typing import Array
+
+FitOne: TypeAlias = Callable[[Family, Array, Array], dict[str, Array]]
+
+
+@singledispatch
+def fit_instance(
+    family: Family,
+    d: Array,  # noqa: ARG001 - for the functions registered below
+    regret: Array,  # noqa: ARG001
+) -> dict[str, Array]:
+    """Returns the parameters of one instance that repeat its regrets best.
+
+    Args:
+        family: The loss to fit. A family of your own is fitted by the function you register for it,
+            `fit_instance.register(MyFamily)(my_fit)`, with these same arguments.
+        d: Errors of the samples, shape (K, D), finite, in any unit.
+        regret: Regrets of the samples, shape (K,), finite and not all zero, in any unit.
+
+    Returns:
+        Finite arrays of the shapes `family.parameter_shapes(D)`.
+    """
+    name = type(family).__name__
+    raise InvalidInputError(
+        f"`family` must be one that `lodl` can fit, got {name}. Is it your own? Tell how it is "
+        f"fitted: `lodl.fitting.fit_instance.register({name})(fit)` with a function "
+        "`fit(family, d, regret) -> phi`."
+    )
+
+
+fit_instance.register(WeightedMSE)(fit_weighted_mse)
+fit_instance.register(DirectedWeightedMSE)(fit_directed_weighted_mse)
+fit_instance.register(Quadratic)(fit_quadratic)
+fit_instance.register(DirectedQuadratic)(fit_directed_quadratic)
+fit_instance.register(ConvexDirectedQuadratic)(fit_convex_directed_quadratic)
+fit_instance.register(NeuralLoss)(fit_neural)
+
+
+@singledispatch
+def fit_batch(
+    family: Family, samples: Iterable[tuple[Array, Array]], fit_one: FitOne
+) -> Iterator[dict[str, Array]]:
+    """Fits instances one after another, each when its result is asked for."""
+    for d, regret in samples:
+        yield fit_one(family, d, regret)
+
+
+@fit_batch.register
+def _(
+    family: NeuralLoss, samples: Iterable[tuple[Array, Array]], _: FitOne
+) -> Iterator[dict[str, Array]]:
+    yield from fit_neural_batch(family, list(samples))

@@ -1,0 +1,46 @@
+"""L-BFGS on a least-squares objective."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+
+from lodl.typing import Array
+
+Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
+"""Half the mean squared residual of standardised regrets, and its gradient."""
+
+
+def minimise(
+    objective: Objective,
+    start: Array,
+    *,
+    tolerance: float,
+    max_iterations: int,
+    lower: Array | None = None,
+) -> Array:
+    """Returns where L-BFGS stops.
+
+    Args:
+        objective: Value and gradient at parameters of shape (n,); about 1/2 where nothing is
+            explained, so `tolerance` needs no scale.
+        start: First parameters, shape (n,).
+        tolerance: Stop when an iteration gains less than this.
+        max_iterations: Stop after as many iterations.
+        lower: Lower bounds, shape (n,).
+    """
+    result = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=None if lower is None else Bounds(lower, np.inf),
+        options={
+            "ftol": tolerance,
+            "gtol": 1e-9,
+            "maxiter": max_iterations,
+            "maxfun": 2 * max_iterations,
+        },
+    )
+    return np.asarray(result.x)

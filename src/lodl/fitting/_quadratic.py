@@ -1,0 +1,47 @@
+"""Fit of the quadratic form."""
+
+import math
+
+import numpy as np
+
+from lodl.fitting._minimise import minimise
+from lodl.fitting._standardised import Standardised
+from lodl.losses import Quadratic
+from lodl.typing import Array
+
+_TOLERANCE = 1e-10
+_MAX_ITERATIONS = 500
+
+
+def fit_quadratic(family: Quadratic, d: Array, regret: Array) -> dict[str, Array]:
+    r"""Minimises over the factor L of H = L L^T, then adds the floor.
+
+        min_L  1/(2K) sum_k (|L^T d_k|^2 - regret_k)^2
+
+    At full rank every second-order stationary point is the optimum of the convex problem over
+    positive semidefinite H, so a descent method that avoids saddles ends there.
+    """
+    data = Standardised.of(d, regret)
+    shape = family.parameter_shapes(d.shape[1])["L"]
+
+    def objective(parameters: Array) -> tuple[float, Array]:
+        u = data.d @ parameters.reshape(shape)
+        residual = np.einsum("kj,kj->k", u, u) - data.regret
+        u *= residual[:, np.newaxis]
+        value = residual @ residual / (2 * len(residual))
+        return float(value), (data.d.T @ u).ravel() * (2 / len(residual))
+
+    start = _spectral_start(data, shape[1])
+    solution = minimise(
+        objective, start.ravel(), tolerance=_TOLERANCE, max_iterations=_MAX_ITERATIONS
+    )
+    factor = data.factor(solution.reshape(shape))
+    return {"L": factor, "floor": family.min_weight * np.square(factor).sum(axis=1).mean()}
+
+
+def _spectral_start(data: Standardised, rank: int) -> Array:
+    """Returns the directions in which regret grows most, sized to repeat the mean regret."""
+    moments = data.d.T @ (data.d * data.regret[:, np.newaxis])
+    _, directions = np.linalg.eigh(moments)
+    leading = directions[:, ::-1][:, :rank] * data.is_perturbed[:, np.newaxis]
+    return leading * math.sqrt(data.typical_cost / rank)

@@ -1,0 +1,58 @@
+"""Errors and regrets of size one, and the way back."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """Samples of one instance in units in which each coordinate and the regret have size one.
+
+    Attributes:
+        d: Errors over their scale, shape (K, D).
+        regret: Regrets over their scale, shape (K,).
+        d_scale: Root mean square of each coordinate's error, shape (D,); 1 where it is zero.
+        regret_scale: Root mean square of the regrets; 1 where it is zero.
+    """
+
+    d: Array
+    regret: Array
+    d_scale: Array
+    regret_scale: float
+
+    @classmethod
+    def of(cls, d: Array, regret: Array) -> "Standardised":
+        """Standardises errors of shape (K, D) and regrets of shape (K,)."""
+        d_scale, regret_scale = _size(d), _size(regret)
+        return cls(d / d_scale, regret / regret_scale, d_scale, float(regret_scale))
+
+    @property
+    def is_perturbed(self) -> npt.NDArray[np.bool_]:
+        """Tells which coordinates any sample moved, shape (D,)."""
+        return np.asarray(self.d.any(axis=0))
+
+    @property
+    def typical_cost(self) -> float:
+        """A positive size for a first guess of the loss: the mean regret where there is one."""
+        return max(float(self.regret.mean()), 1e-2)
+
+    def weights(self, w: Array) -> Array:
+        """Turns weights of squared errors, shape (D,), back into the units of the samples."""
+        return w * self.regret_scale / self.d_scale**2
+
+    def factor(self, factor: Array) -> Array:
+        """Turns linear maps of the error, shape (..., D, k), back into the units of the samples."""
+        return factor * math.sqrt(self.regret_scale) / self.d_scale[:, np.newaxis]
+
+
+def _size(values: Array) -> Array:
+    """Returns the root mean square over the first axis, 1 where all is zero, without overflow."""
+    largest = np.abs(values).max(axis=0)
+    largest = np.where(largest > 0, largest, 1.0)
+    size = largest * np.sqrt(np.square(values / largest).mean(axis=0))
+    return np.where(size > 0, size, 1.0)
