@@ -79,6 +79,8 @@ def _parse(file: TextIO) -> Prices:
             ) from error
         if not 0 < closes[-1] < np.inf:
             raise DataError(f"row {reader.line_num}, {row}, must have a positive price.")
+    if not closes:
+        raise DataError("there are no prices behind the first row.")
     return _panel(days, symbols, np.array(day_of), np.array(symbol_of), np.array(closes))
 
 

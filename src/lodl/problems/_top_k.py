@@ -58,7 +58,8 @@ class TopK(Problem):
 def _best(y_hats: Array, budget: int) -> npt.NDArray[np.intp]:
     """Returns the positions of the `budget` largest numbers of each row, the first among equals."""
     if budget == 1:  # several times faster than a partition
-        return y_hats.argmax(axis=1, keepdims=True)
+        first: npt.NDArray[np.intp] = y_hats.argmax(axis=1, keepdims=True)
+        return first
     n_items = y_hats.shape[1]
     best = np.argpartition(y_hats, n_items - budget, axis=1)[:, n_items - budget :]
     # A partition takes any of the items that tie for the last place: sort those rows instead.

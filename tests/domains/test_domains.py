@@ -1,0 +1,137 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from lodl import domains
+from lodl.datasets import ClickMatrices, synthetic_prices
+from lodl.problems import Portfolio, TopK, WebAdvertising, decision_losses
+from lodl.testing import check_problem
+from lodl.validation import context_of
+
+DOMAINS = [domains.linear_model, domains.web_advertising, domains.portfolio]
+EVERY = pytest.mark.parametrize("make", DOMAINS, ids=lambda make: make.__name__)
+SMALL = (8, 6, 10)
+
+
+def parts(domain):
+    return [domain.splits.train, domain.splits.validation, domain.splits.test]
+
+
+@pytest.mark.parametrize(
+    ("make", "problem", "sizes", "x_shape", "y_shape"),
+    [
+        (domains.linear_model, TopK(1), (200, 200, 400), (50, 1), (50,)),
+        (domains.web_advertising, WebAdvertising(2), (80, 20, 500), (5, 10), (5, 10)),
+        (domains.portfolio, Portfolio(0.1, True), (200, 200, 400), (50, 28), (50,)),
+    ],
+)
+def test_defaults_are_the_papers(make, problem, sizes, x_shape, y_shape):
+    domain = make()
+    assert domain.problem == problem
+    assert [part.x.shape for part in parts(domain)] == [(size, *x_shape) for size in sizes]
+    assert [part.y.shape for part in parts(domain)] == [(size, *y_shape) for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("make", "hidden", "output"),
+    [
+        (domains.linear_model, (), "identity"),
+        (domains.web_advertising, (500,), "relu"),
+        (domains.portfolio, (500,), "tanh"),
+    ],
+)
+def test_model_shapes_are_the_papers(make, hidden, output):
+    model = make(sizes=SMALL).model
+    assert (model.hidden, model.output) == (hidden, output)
+
+
+@EVERY
+def test_a_model_applied_item_by_item_fills_the_label(make):
+    domain = make(sizes=SMALL)
+    n, n_items, n_features = domain.splits.train.x.shape
+    assert n_features == domain.model.n_features
+    predicted = np.zeros((n, n_items, domain.model.n_outputs))
+    assert predicted.size == domain.splits.train.y.size
+
+
+@EVERY
+def test_a_domain_is_set_by_its_seed(make):
+    for one, same, other in zip(
+        *(parts(make(seed, sizes=SMALL)) for seed in (3, 3, 4)), strict=True
+    ):
+        for field in dataclasses.fields(one):
+            value, again = getattr(one, field.name), getattr(same, field.name)
+            np.testing.assert_array_equal(value, again)
+        assert not np.array_equal(one.x, other.x)
+
+
+@EVERY
+def test_no_instance_is_in_two_splits(make):
+    rows = [row.tobytes() for part in parts(make(sizes=(40, 30, 50))) for row in part.x]
+    empty = _features_of_no_clicks(make)
+    rows = [row for row in rows if row != empty]
+    assert len(set(rows)) == len(rows)
+
+
+def _features_of_no_clicks(make):
+    """Web instances without a click all look alike: the one pair of equals that is allowed."""
+    if make is not domains.web_advertising:
+        return None
+    part = parts(make(sizes=(40, 30, 50)))[0]
+    return part.x[(part.y == 0).all(axis=(1, 2))][0].tobytes()
+
+
+@EVERY
+def test_the_problem_keeps_its_contract_on_the_data(make):
+    domain = make(sizes=SMALL)
+    check_problem(domain.problem, domain.splits.train.y, domain.splits.train.context)
+
+
+@EVERY
+def test_knowing_the_label_beats_knowing_nothing(make):
+    domain = make(sizes=SMALL)
+    test, rng = domain.splits.test, np.random.default_rng(0)
+    best, random = (
+        np.mean(
+            [
+                decision_losses(domain.problem, y_hat[None], y, context_of(test.context, number))
+                for number, (y_hat, y) in enumerate(zip(y_hats, test.y, strict=True))
+            ]
+        )
+        for y_hats in (test.y, rng.random(test.y.shape))
+    )
+    assert best < random
+
+
+def test_web_advertising_has_the_published_optimum_and_random_quality():
+    domain = domains.web_advertising(sizes=(1, 1, 2000))
+    y, rng = domain.splits.test.y, np.random.default_rng(0)
+    for y_hats, clicks in [(y, 0.19), (rng.random(y.shape), 0.08)]:
+        losses = [
+            decision_losses(domain.problem, a[None], b) for a, b in zip(y_hats, y, strict=True)
+        ]
+        assert -10 * np.mean(losses) == pytest.approx(clicks, rel=0.15)
+
+
+def test_a_rising_line_is_worth_more_than_the_least_squares_line():
+    domain = domains.linear_model()
+    x, y = domain.splits.test.x[..., 0], domain.splits.test.y
+    slope = (x * y).mean() / (x * x).mean()
+    assert slope == pytest.approx(-0.5, abs=0.05)
+    fitted, rising = (
+        np.mean([decision_losses(domain.problem, w * x[i : i + 1], y[i]) for i in range(len(y))])
+        for w in (slope, 1.0)
+    )
+    assert rising < -2.5 < 2.5 < fitted
+
+
+def test_other_sources_of_data_can_be_handed_in():
+    matrices = ClickMatrices(np.random.default_rng(0).random((24, 9, 9)))
+    web = domains.web_advertising(source=matrices, sizes=SMALL, n_sites=4, n_users=3, budget=1)
+    assert web.splits.train.x.shape == (8, 4, 3)
+    assert (web.model.n_features, web.model.n_outputs) == (3, 3)
+    prices = synthetic_prices(7, n_days=400, n_symbols=12)
+    stocks = domains.portfolio(prices=prices, sizes=SMALL, n_stocks=5, fully_invested=False)
+    assert stocks.splits.test.context.shape == (10, 5, 5)
+    assert stocks.problem == Portfolio(0.1, False)
