@@ -46,7 +46,7 @@ class TopK(Problem):
                 f"got shape {y_hats.shape[1:]}."
             )
         zs = np.zeros(y_hats.shape)
-        np.put_along_axis(zs, _best(y_hats, self.budget), 1.0, axis=1)
+        zs[np.arange(len(zs))[:, np.newaxis], _best(y_hats, self.budget)] = 1.0
         return zs
 
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
