@@ -1,9 +1,10 @@
 """Many tasks through joblib, results as they finish, and a second chance when a worker dies."""
 
+import warnings
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import contextmanager
 from typing import TypeVar
 
 from joblib import Parallel, delayed
@@ -44,7 +45,7 @@ def run_unordered(
             n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs"
         )
         try:
-            with closing(parallel(calls)) as results:
+            with _cancelled_in_the_end(parallel(calls)) as results:
                 for number, result in results:
                     left.discard(number)
                     yield number, result
@@ -56,6 +57,17 @@ def run_unordered(
                     "crashes, or memory runs out. What was done is kept. Try fewer `n_jobs`, or "
                     "n_jobs=1 to see the crash."
                 ) from error
+
+
+@contextmanager
+def _cancelled_in_the_end(results: Generator[R, None, None]) -> Iterator[Generator[R, None, None]]:
+    """Ends the tasks that are still out when a run is broken off."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*tasks.*(but not used|cancelled)")
+            results.close()
 
 
 def _call(

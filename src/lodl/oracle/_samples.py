@@ -135,7 +135,8 @@ class OracleSamples:
         Args:
             instances: Numbers of instances, or a mask.
         """
-        rows = np.arange(self.n_instances)[np.asarray(instances)]
+        wanted = np.asarray(instances)
+        rows = np.arange(self.n_instances)[wanted] if wanted.size else wanted
         if rows.size == 0:
             raise InvalidInputError("`instances` must name at least one instance, got none.")
         read = [self._read_row(int(row)) for row in rows]

@@ -1,0 +1,213 @@
+"""Oracles that fail, under both policies."""
+
+import numpy as np
+import pytest
+
+from lodl.errors import OracleError
+from lodl.oracle import evaluate, open_samples
+from lodl.problems import Problem
+from lodl.samplers import AllPerturbed
+
+N, K = 10, 200
+
+
+def make_classes():
+    class Flaky(Problem):
+        """Fails by the candidate: raises on 5 %, NaN on 1 %, the wrong shape once."""
+
+        sense = "max"
+
+        def __init__(self, odd_one=None):
+            self.odd_one = odd_one
+
+        def solve(self, y_hat, context):
+            if share(y_hat) < 0.05:
+                raise ArithmeticError(f"no solution for {y_hat[0]:.3f}")
+            return y_hat
+
+        def objective(self, z, y, context):
+            if 0.05 <= share(z) < 0.06:
+                return np.nan
+            if self.odd_one is not None and z[0] == self.odd_one:
+                return np.zeros(3)
+            return float(y[np.argmax(z)])
+
+    class Vectorised(Flaky):
+        def solve_many(self, y_hats, context):
+            return np.stack([self.solve(y_hat, context) for y_hat in y_hats])
+
+    def share(y_hat):
+        """A number in [0, 1) that looks random but belongs to the candidate."""
+        return float(np.abs(y_hat[0] * 1e6) % 1)
+
+    return {"loop": Flaky, "vectorised": Vectorised}, share
+
+
+CLASSES, share = make_classes()
+
+
+@pytest.fixture
+def y():
+    # Labels themselves do not fail: their share is a half.
+    return np.round(np.random.default_rng(0).normal(size=(N, 4)), 3) + 5e-7
+
+
+@pytest.fixture(params=["loop", "vectorised"])
+def flaky(request, y):
+    """The problem, and for each candidate whether and how it must fail."""
+    candidates = draw_all(y)
+    shares = np.abs(candidates[..., 0] * 1e6) % 1
+    odd = tuple(np.argwhere(shares > 0.5)[17])
+    kinds = np.select([shares < 0.05, shares < 0.06], ["raised", "non_finite"], "ok").astype("U12")
+    kinds[odd] = "wrong_shape"
+    return CLASSES[request.param](float(candidates[(*odd, 0)])), kinds
+
+
+def draw_all(y):
+    plain = CLASSES["loop"]()
+    plain.solve = lambda y_hat, context: y_hat
+    plain.objective = lambda z, y, context: 0.0
+    samples = evaluate(plain, y, sampler=AllPerturbed(), n_samples=K)
+    return np.stack([instance.y_hat for instance in samples])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path, caplog):
+    oracle, kinds = flaky
+    samples = evaluate(
+        oracle,
+        y,
+        sampler=AllPerturbed(),
+        n_samples=K,
+        n_jobs=n_jobs,
+        store=tmp_path / "samples.zarr",
+        on_failure="skip",
+    )
+    candidates = draw_all(y)
+    for i, instance in enumerate(samples):
+        ok = kinds[i] == "ok"
+        assert np.array_equal(instance.y_hat, candidates[i][ok])
+        expected = y[i].max() - y[i][candidates[i][ok].argmax(axis=1)]
+        assert np.array_equal(instance.regret, expected)
+    assert samples.n_failures == (kinds != "ok").sum()
+    assert samples.n_calls == N * (K + 1)
+    assert set(samples.first_failures) == {"raised", "non_finite", "wrong_shape"}
+    assert "ArithmeticError: no solution for" in samples.first_failures["raised"]
+    assert "the objective is nan" in samples.first_failures["non_finite"]
+    assert "expected shape (1,), got (1, 3)" in samples.first_failures["wrong_shape"]
+    assert f"{samples.n_failures} of {N * K} samples failed" in caplog.text
+    stored = open_samples(tmp_path / "samples.zarr", oracle, y, sampler=AllPerturbed())
+    assert stored.first_failures == samples.first_failures
+    assert stored.n_failures == samples.n_failures
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_raise_names_instance_and_sample_and_chains_the_cause(flaky, y, n_jobs):
+    oracle, kinds = flaky
+    with pytest.raises(OracleError, match=r"failed at instance \d+, sample \d+: ") as caught:
+        evaluate(oracle, y, sampler=AllPerturbed(), n_samples=K, n_jobs=n_jobs)
+    words = str(caught.value).replace(",", "").replace(":", "").split()
+    instance, sample = (int(words[words.index(word) + 1]) for word in ("instance", "sample"))
+    kind = kinds[instance, sample]
+    assert kind != "ok"
+    cause = caught.value.__cause__
+    if kind == "raised":
+        assert isinstance(cause, ArithmeticError)
+        notes = "".join(getattr(cause, "__notes__", []))
+        assert n_jobs == 1 or "in solve" in notes  # the worker's traceback, as text
+
+
+def test_raise_keeps_what_is_done_and_tries_the_failed_call_again(loop, y, tmp_path, calls_file):
+    class Expires(loop):
+        def solve(self, y_hat, context):
+            if self.n_calls() == 500:
+                self.count(1)
+                raise OSError("licence expired")
+            return super().solve(y_hat, context)
+
+    oracle, store = Expires(calls_file), tmp_path / "samples.zarr"
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 100, "store": store}
+    with pytest.raises(OracleError, match=r"licence expired.*What was done is kept"):
+        evaluate(oracle, y, **kwargs)
+    before = oracle.n_calls()
+    samples = evaluate(oracle, y, **kwargs)
+    assert samples.n_failures == 0
+    assert oracle.n_calls() - before < N * 101 - 400
+    expected = evaluate(loop(), y, sampler=AllPerturbed(), n_samples=100)
+    for a, b in zip(samples, expected, strict=True):
+        assert np.array_equal(a.regret, b.regret)
+
+
+def test_samples_skipped_once_stay_skipped_but_raise_tries_them_again(flaky, y, tmp_path):
+    oracle, kinds = flaky
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "samples.zarr"}
+    first = evaluate(oracle, y, on_failure="skip", **kwargs)
+    again = evaluate(oracle, y, on_failure="skip", **kwargs)
+    assert again.n_failures == first.n_failures == (kinds != "ok").sum()
+    assert again.seconds == first.seconds  # nothing was called
+    with pytest.raises(OracleError, match="The oracle failed at instance 0, sample"):
+        evaluate(oracle, y, on_failure="raise", **kwargs)
+
+
+def test_too_many_failures_are_an_error(flaky, y, tmp_path):
+    oracle, _ = flaky
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "samples.zarr"}
+    for _ in range(2):  # the second time from the store alone
+        with pytest.raises(OracleError, match=r"of 2000 samples failed.*max_failure_rate=0.02"):
+            evaluate(oracle, y, on_failure="skip", max_failure_rate=0.02, **kwargs)
+    samples = evaluate(oracle, y, on_failure="skip", max_failure_rate=0.1, **kwargs)
+    assert samples.n_failures > 0.02 * N * K
+
+
+def test_a_failure_at_the_label_fails_the_whole_instance(y):
+    class NoOptimum(CLASSES["loop"]):
+        def solve(self, y_hat, context):
+            if np.array_equal(y_hat, y[3]):
+                raise ValueError("cannot")
+            return y_hat
+
+        def objective(self, z, y, context):
+            return float(y[np.argmax(z)])
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 20}
+    with pytest.raises(OracleError, match="instance 3, the label itself: ValueError: cannot"):
+        evaluate(NoOptimum(), y, **kwargs)
+    samples = evaluate(NoOptimum(), y, on_failure="skip", **kwargs)
+    assert len(samples[3].regret) == 0
+    assert samples[3].y_hat.shape == (0, 4)
+    assert np.isnan(samples.optimum[3])
+    assert samples.n_failures == 20
+    assert samples.n_calls == N + (N - 1) * 20
+    assert len(samples[2].regret) == 20
+
+
+def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
+    class StubbornError(Exception):
+        def __init__(self, a, b):
+            super().__init__(f"{a} and {b}")
+
+    class Raises(CLASSES["loop"]):
+        def solve(self, y_hat, context):
+            raise StubbornError("one", "two")
+
+    with pytest.raises(OracleError, match="StubbornError: one and two") as caught:
+        evaluate(Raises(), y, sampler=AllPerturbed(), n_samples=5, n_jobs=2)
+    assert "in solve" in str(caught.value.__cause__)
+
+
+def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
+    class BadProjection(CLASSES["loop"]):
+        def project(self, y_hats):
+            if y_hats[0, 0] > 50:
+                raise ValueError("cannot project")
+            return y_hats
+
+        def solve(self, y_hat, context):
+            return y_hat
+
+        def objective(self, z, y, context):
+            return 0.0
+
+    with pytest.raises(OracleError, match="ValueError: cannot project"):
+        far = y + 20.0 * np.arange(N)[:, np.newaxis]
+        evaluate(BadProjection(), far, sampler=AllPerturbed(0.1), n_samples=5)

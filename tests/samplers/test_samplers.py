@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lodl.errors import InvalidInputError
+from lodl.samplers import (
+    BLOCK_SIZE,
+    AllPerturbed,
+    AroundPredictions,
+    OnePerturbed,
+    TwoPerturbed,
+)
+
+PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
+LABEL_BASED = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}
+CHANGED_COORDINATES = {"all": 12, "one": 1, "two": 2}
+
+
+def draw(sampler, y, *, seed=0, instance=0, block=0):
+    centre, scale = sampler.centres(y)[instance], sampler.resolve_scale(y)
+    return sampler.draw(centre, scale, seed=seed, instance=instance, block=block)
+
+
+def labels(n=5, shape=(3, 4)):
+    return np.random.default_rng(7).normal(size=(n, *shape))
+
+
+@pytest.mark.parametrize("name", LABEL_BASED)
+@given(seed=st.integers(0, 2**64 - 1), instance=st.integers(0, 4), block=st.integers(0, 1000))
+@PROFILE
+def test_a_block_is_a_pure_function_of_seed_instance_and_block(name, seed, instance, block):
+    y, sampler = labels(), LABEL_BASED[name](0.5)
+    first = draw(sampler, y, seed=seed, instance=instance, block=block)
+    draw(sampler, y, seed=seed, instance=instance, block=block + 1)
+    np.random.default_rng(0).normal()
+    assert np.array_equal(first, draw(sampler, y, seed=seed, instance=instance, block=block))
+    for other in (
+        {"seed": seed ^ 1, "instance": instance, "block": block},
+        {"seed": seed, "instance": (instance + 1) % 5, "block": block},
+        {"seed": seed, "instance": instance, "block": block + 1},
+    ):
+        noise = first - y[instance]
+        other_noise = draw(sampler, y, **other) - y[other["instance"]]
+        assert not np.allclose(noise, other_noise)
+
+
+@pytest.mark.parametrize("name", LABEL_BASED)
+@given(seed=st.integers(0, 10_000))
+@PROFILE
+def test_k_perturbed_changes_exactly_k_coordinates(name, seed):
+    y = labels()
+    changed = (draw(LABEL_BASED[name](2.0), y, seed=seed) != y[0]).reshape(BLOCK_SIZE, -1)
+    assert (changed.sum(axis=1) == CHANGED_COORDINATES[name]).all()
+
+
+def test_the_two_coordinates_are_distinct_even_when_there_are_only_two():
+    y = labels(shape=(2,))
+    for seed in range(20):
+        assert (draw(TwoPerturbed(1.0), y, seed=seed) != y[0]).all()
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_every_coordinate_is_chosen_equally_often(name):
+    y = labels(shape=(6,))
+    blocks = [draw(LABEL_BASED[name](1.0), y, block=block) for block in range(100)]
+    counts = (np.concatenate(blocks) != y[0]).sum(axis=0)
+    expected = 10_000 * CHANGED_COORDINATES[name] / 6
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+@pytest.mark.parametrize("name", LABEL_BASED)
+def test_noise_has_the_scale_and_is_centred_on_the_label(name):
+    y, scale = labels(shape=(3,)), np.array([0.1, 1.0, 10.0])
+    sampler = LABEL_BASED[name](scale)
+    noise = np.concatenate([draw(sampler, y, instance=2, block=b) for b in range(200)]) - y[2]
+    for coordinate in range(3):
+        moved = noise[noise[:, coordinate] != 0, coordinate]
+        assert abs(moved.mean()) < 5 * scale[coordinate] / np.sqrt(moved.size)
+        assert moved.std() == pytest.approx(scale[coordinate], rel=0.05)
+
+
+def test_auto_is_the_standard_deviation_of_all_labels_together():
+    y = labels()
+    assert AllPerturbed().resolve_scale(y) == np.sqrt(((y - y.mean()) ** 2).mean())
+
+
+def test_auto_needs_labels_that_vary():
+    with pytest.raises(InvalidInputError, match=r"which is 0 here. Give a number"):
+        AllPerturbed().resolve_scale(np.ones((3, 2)))
+
+
+def test_an_array_scale_broadcasts_to_the_label():
+    y = labels(shape=(3, 4))
+    noise = draw(AllPerturbed(np.array([1.0, 0.0, 1.0, 0.0])), y) - y[0]
+    assert (noise[..., [1, 3]] == 0).all()
+    assert (noise[..., [0, 2]] != 0).all()
+
+
+def test_a_scale_that_does_not_broadcast_is_refused():
+    with pytest.raises(InvalidInputError, match=r"label's shape \(3, 4\), got shape \(3,\)"):
+        AllPerturbed(np.ones(3)).resolve_scale(labels())
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, [1.0, -1.0], [0.0, 0.0]])
+@pytest.mark.parametrize("name", LABEL_BASED)
+def test_a_scale_must_be_finite_and_positive(name, scale):
+    with pytest.raises(InvalidInputError, match="`scale` must be finite, nowhere negative"):
+        LABEL_BASED[name](scale)
+
+
+@pytest.mark.parametrize("scale", ["automatic", {"a": 1}, "0.5"])
+def test_a_scale_must_be_a_number_an_array_or_auto(scale):
+    with pytest.raises(InvalidInputError, match='must be a number, an array or "auto"'):
+        AllPerturbed(scale)
+
+
+def test_a_sampler_keeps_its_own_copy_of_the_scale():
+    scale = np.ones(4)
+    sampler = AllPerturbed(scale)
+    scale[:] = 9
+    assert (sampler.resolve_scale(labels()) == 1).all()
+
+
+def test_two_perturbed_needs_two_coordinates():
+    with pytest.raises(InvalidInputError, match="at least 2 numbers, got shape"):
+        draw(TwoPerturbed(1.0), labels(shape=(1,)))
+
+
+def test_around_predictions_perturbs_the_predictions():
+    y, y_hat = labels(), labels() + 100
+    candidates = draw(AroundPredictions(y_hat, 0.5), y, instance=3)
+    np.testing.assert_allclose(candidates, draw(AllPerturbed(0.5), y, instance=3) + 100)
+
+
+def test_around_predictions_hands_over_only_the_rows_asked_for():
+    y, y_hat = labels(), labels() + 100
+    rows = np.array([4, 1])
+    part = AroundPredictions(y_hat, 0.5).take(rows)
+    assert np.array_equal(part.centres(y[rows]), y_hat[rows])
+
+
+def test_around_predictions_needs_one_prediction_per_label():
+    with pytest.raises(InvalidInputError, match=r"labels' shape \(5, 3, 4\), got \(4, 3, 4\)"):
+        AroundPredictions(labels(4), 0.5).centres(labels(5))
+    with pytest.raises(InvalidInputError, match="`y_hat` must be finite"):
+        AroundPredictions(np.full((2, 2), np.nan), 0.5)
