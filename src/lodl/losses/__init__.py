@@ -6,13 +6,14 @@ from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._fit_errors import FitErrors, FitStatus
 from lodl.losses._learned_loss import LearnedLoss, LossRows
-from lodl.losses._loss_file import load_loss
+from lodl.losses._loss_file import FAMILIES, load_loss
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
 from lodl.losses._summary import FitSummary, Spread, compare_losses, summarise
 from lodl.losses._weighted_mse import WeightedMSE
 
 __all__ = [
+    "FAMILIES",
     "ConvexDirectedQuadratic",
     "DirectedQuadratic",
     "DirectedWeightedMSE",

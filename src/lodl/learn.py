@@ -1,0 +1,110 @@
+"""The one call that joins the parts: from a solver to a loss."""
+
+from collections.abc import Sequence
+from typing import Literal, overload
+
+import numpy.typing as npt
+
+from lodl.errors import InvalidInputError
+from lodl.fitting import fit
+from lodl.losses import ConvexDirectedQuadratic, Family, LearnedLoss
+from lodl.oracle import evaluate
+from lodl.problems import Problem
+from lodl.samplers import AllPerturbed, Sampler
+from lodl.typing import Context
+
+_DEFAULT_FAMILY = ConvexDirectedQuadratic()
+_DEFAULT_SAMPLER = AllPerturbed(scale="auto")
+
+
+@overload
+def learn_loss(
+    problem: Problem,
+    y: npt.ArrayLike,
+    *,
+    context: Context = ...,
+    family: Family = ...,
+    sampler: Sampler = ...,
+    n_samples: int = ...,
+    seed: int = ...,
+    n_jobs: int | None = ...,
+    store: str | None = ...,
+    on_failure: Literal["raise", "skip"] = ...,
+    progress: bool = ...,
+) -> LearnedLoss: ...
+
+
+@overload
+def learn_loss(
+    problem: Problem,
+    y: npt.ArrayLike,
+    *,
+    context: Context = ...,
+    family: Sequence[Family],
+    sampler: Sampler = ...,
+    n_samples: int = ...,
+    seed: int = ...,
+    n_jobs: int | None = ...,
+    store: str | None = ...,
+    on_failure: Literal["raise", "skip"] = ...,
+    progress: bool = ...,
+) -> list[LearnedLoss]: ...
+
+
+def learn_loss(
+    problem: Problem,
+    y: npt.ArrayLike,
+    *,
+    context: Context = None,
+    family: Family | Sequence[Family] = _DEFAULT_FAMILY,
+    sampler: Sampler = _DEFAULT_SAMPLER,
+    n_samples: int = 1000,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    store: str | None = None,
+    on_failure: Literal["raise", "skip"] = "raise",
+    progress: bool = True,
+) -> LearnedLoss | list[LearnedLoss]:
+    """Learns, from a solver, a loss that knows what prediction errors cost.
+
+    Draws candidate predictions around each label, asks the solver what each would cost, and fits a
+    loss of the family to the answers, one per instance. To look at the answers, or to fit other
+    families later, take the two steps apart: `lodl.oracle.evaluate` and `lodl.fitting.fit`.
+
+    Args:
+        problem: The problem whose solver is asked: `n_samples + 1` calls per instance.
+        y: Labels of training and validation instances, shape (n, *label_shape).
+        context: One entry per instance, or None.
+        family: The parametric loss, or several: they share the samples.
+        sampler: Draws the candidates.
+        n_samples: Candidates per instance. A family with p parameters wants several times p.
+        seed: Of the candidates.
+        n_jobs: Workers, as in joblib.
+        store: Folder or URL that keeps the answers: an interrupted call goes on where it was.
+        on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
+        progress: Whether to show bars on a terminal.
+
+    Returns:
+        The learned loss, or a list of them where `family` is a list.
+    """
+    families = [family] if isinstance(family, Family) else list(family)
+    for member in families:
+        if not isinstance(member, Family):
+            raise InvalidInputError(
+                "`family` must be a loss family such as `lodl.DirectedWeightedMSE()`, or a list of "
+                f"them, got {member!r}."
+            )
+    samples = evaluate(
+        problem,
+        y,
+        context=context,
+        sampler=sampler,
+        n_samples=n_samples,
+        seed=seed,
+        n_jobs=n_jobs,
+        store=store,
+        on_failure=on_failure,
+        progress=progress,
+    )
+    losses = [fit(samples, member, n_jobs=n_jobs, progress=progress) for member in families]
+    return losses[0] if isinstance(family, Family) else losses
