@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lodl.datasets import VisitGraph, msweb_graph, web_advertising
+from lodl.datasets import Crop, VisitGraph, msweb_graph, web_advertising
 from lodl.errors import DataError, InvalidInputError
 
 
@@ -35,18 +35,12 @@ def test_a_rate_is_positive_only_where_there_is_a_visit():
 
 
 def test_a_user_belongs_to_one_split():
-    # User u visits exactly the websites of the binary digits of u: a column names its user.
-    digits = (np.arange(120) >> np.arange(7)[:, None]) & 1
-    source = VisitGraph(digits.astype(bool), n_users=20)
-
-    class Spy(VisitGraph):
-        def _instance(self, crop, group, rng):
-            groups.append(frozenset(group.tolist()))
-            return super()._instance(crop, group, rng)
-
-    groups: list[frozenset[int]] = []
-    web_advertising(source=Spy(source.visited, source.n_users), sizes=(2, 2, 2))
-    train, validation, test = groups[0], groups[2], groups[4]
+    # User u visits u websites, so the number of links in a column names its user.
+    graph = VisitGraph(np.arange(60)[:, None] < np.arange(60), n_users=15)
+    crops = [Crop(10, np.arange(60), np.arange(15))] * 3
+    rates = graph.draw(crops, np.random.default_rng(0))
+    train, validation, test = (set((y > 0).sum(axis=1).ravel().tolist()) for y in rates)
+    assert min(len(train), len(validation), len(test)) >= 15
     assert not train & validation
     assert not train & test
     assert not validation & test
