@@ -16,9 +16,9 @@ from lodl.validation import require
 if TYPE_CHECKING:
     import torch
 
-_STEPS = 500
+_STEPS = 100
 _BATCH = 256
-_LEARNING_RATE = 3e-3
+_LEARNING_RATE = 5e-3
 
 
 def fit_neural(family: NeuralLoss, d: Array, regret: Array) -> dict[str, Array]:

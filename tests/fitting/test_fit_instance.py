@@ -1,0 +1,243 @@
+"""Each family's fit, against independent solvers and on data that are poor."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from lodl.errors import InvalidInputError
+from lodl.fitting import fit_instance
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    Family,
+    NeuralLoss,
+    Quadratic,
+    WeightedMSE,
+)
+
+SOLVED = [
+    WeightedMSE(),
+    DirectedWeightedMSE(),
+    Quadratic(),
+    Quadratic(rank=2),
+    DirectedQuadratic(),
+    DirectedQuadratic(rank=2),
+    ConvexDirectedQuadratic(),
+    ConvexDirectedQuadratic(rank=None),
+]
+FAMILIES = [*SOLVED, NeuralLoss(n_units=8)]
+
+every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
+every_solved_family = pytest.mark.parametrize("family", SOLVED, ids=repr)
+
+
+@pytest.fixture(autouse=True)
+def _torch_for_the_network(request):
+    family = getattr(request.node, "callspec", None) and request.node.callspec.params.get("family")
+    if isinstance(family, NeuralLoss):
+        pytest.importorskip("torch")
+
+
+def value(family, phi, d):
+    return family.value({name: array[np.newaxis] for name, array in phi.items()}, d[np.newaxis])[0]
+
+
+def error(family, phi, d, regret):
+    return np.square(value(family, phi, d) - regret).mean()
+
+
+def draw_phi(family, dim, seed=0):
+    rng = np.random.default_rng(seed)
+    phi = {name: rng.standard_normal(s) for name, s in family.parameter_shapes(dim).items()}
+    for name in phi.keys() & {"w", "w_plus", "w_minus"}:
+        phi[name] = np.abs(phi[name])
+    return {**phi, "floor": np.array(0.0)} if "floor" in phi else phi
+
+
+def test_weighted_mse_is_scipys_non_negative_least_squares(top_one):
+    d, regret = top_one(300, 6)
+    expected, _ = scipy.optimize.nnls(d**2, regret)
+    phi = fit_instance(WeightedMSE(min_weight=0), d, regret)
+    np.testing.assert_allclose(phi["w"], expected, atol=1e-9)
+
+
+def test_directed_weighted_mse_is_scipys_non_negative_least_squares(top_one):
+    d, regret = top_one(300, 6)
+    sides = np.hstack([np.maximum(d, 0) ** 2, np.maximum(-d, 0) ** 2])
+    expected, _ = scipy.optimize.nnls(sides, regret)
+    phi = fit_instance(DirectedWeightedMSE(min_weight=0), d, regret)
+    np.testing.assert_allclose(np.concatenate([phi["w_plus"], phi["w_minus"]]), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_samples", [40, 400])
+def test_full_rank_quadratic_is_the_optimum_over_semidefinite_matrices(top_one, n_samples):
+    cvxpy = pytest.importorskip("cvxpy")
+    d, regret = top_one(n_samples, 5)
+    h = cvxpy.Variable((5, 5), PSD=True)
+    outer = np.einsum("ki,kj->kij", d, d).reshape(n_samples, 25)
+    residual = outer @ cvxpy.vec(h, order="F") - regret
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(residual) / n_samples))
+    problem.solve(solver="CLARABEL")
+    family = Quadratic(min_weight=0)
+    phi = fit_instance(family, d, regret)
+    assert error(family, phi, d, regret) == pytest.approx(problem.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("two_coordinates", [False, True])
+def test_full_rank_quadratic_has_a_certificate_of_optimality(top_one, two_coordinates):
+    d, regret = top_one(1500, 20)
+    if two_coordinates:
+        rng = np.random.default_rng(1)
+        d *= rng.permuted(np.arange(20) < np.full((1500, 1), 2), axis=1)
+    family = Quadratic(min_weight=0)
+    phi = fit_instance(family, d, regret)
+    residual = value(family, phi, d) - regret
+    slack = d.T @ (d * residual[:, np.newaxis]) / len(d)
+    size = np.linalg.norm(d.T @ (d * regret[:, np.newaxis]) / len(d), 2)
+    assert np.linalg.eigvalsh(slack)[0] > -1e-3 * size
+    assert abs(np.sum(slack * (phi["L"] @ phi["L"].T))) < 1e-4 * np.square(regret).mean()
+
+
+@every_solved_family
+def test_a_loss_of_the_family_is_found_again(family):
+    rng = np.random.default_rng(1)
+    d = rng.standard_normal((3000, 5))
+    regret = value(family, draw_phi(family, 5), d)
+    phi = fit_instance(family, d, regret)
+    assert error(family, phi, d, regret) < 0.02 * regret.var()
+
+
+@pytest.mark.parametrize(
+    "family", [Quadratic(rank=2, min_weight=0), ConvexDirectedQuadratic(min_weight=0)], ids=repr
+)
+def test_descent_ends_where_the_slope_is_zero(family, top_one):
+    torch = pytest.importorskip("torch")
+    d, regret = top_one(500, 6)
+    fitted = fit_instance(family, d, regret)
+    phi = {k: torch.tensor(v[np.newaxis], requires_grad=True) for k, v in fitted.items()}
+    residual = family.value(phi, torch.tensor(d[np.newaxis]))[0] - torch.tensor(regret)
+    residual.square().mean().backward()
+    for name in phi.keys() - {"floor"}:
+        slope = phi[name].grad.numpy()
+        at_bound = (fitted[name] == 0) & (slope[0] > 0) if name.startswith("w") else False
+        assert np.abs(np.where(at_bound, 0, slope)).max() < 5e-3 * regret.mean()
+
+
+def test_a_richer_family_repeats_the_regrets_better(top_one):
+    d, regret = top_one(2000, 10)
+    families = [
+        WeightedMSE(),
+        DirectedWeightedMSE(),
+        Quadratic(),
+        DirectedQuadratic(),
+        ConvexDirectedQuadratic(),
+    ]
+    errors = {
+        type(family): error(family, fit_instance(family, d, regret), d, regret)
+        for family in families
+    }
+    assert errors[DirectedWeightedMSE] < errors[WeightedMSE]
+    assert errors[Quadratic] < errors[WeightedMSE]
+    assert errors[ConvexDirectedQuadratic] < errors[DirectedWeightedMSE]
+    assert errors[DirectedQuadratic] < errors[DirectedWeightedMSE]
+
+
+def test_the_network_repeats_more_than_the_mean_regret(top_one):
+    pytest.importorskip("torch")
+    d, regret = top_one(2000, 5)
+    phi = fit_instance(NeuralLoss(), d, regret)
+    assert error(NeuralLoss(), phi, d, regret) < 0.5 * regret.var()
+
+
+@every_solved_family
+@pytest.mark.parametrize(("d_unit", "regret_unit"), [(1e6, 1.0), (1e-9, 1e-9), (1e-9, 1e6)])
+def test_the_fit_does_not_depend_on_units(family, d_unit, regret_unit, top_one):
+    d, regret = top_one(200, 5)
+    plain = error(family, fit_instance(family, d, regret), d, regret)
+    phi = fit_instance(family, d * d_unit, regret * regret_unit)
+    rescaled = value(family, phi, d * d_unit) / regret_unit
+    assert np.square(rescaled - regret).mean() == pytest.approx(plain, rel=0.02)
+
+
+@every_family
+def test_units_are_undone_exactly(family, top_one):
+    d, regret = top_one(60, 3)
+    plain = value(family, fit_instance(family, d, regret), d)
+    phi = fit_instance(family, d * 2.0**20, regret * 2.0**-30)
+    np.testing.assert_allclose(value(family, phi, d * 2.0**20) * 2.0**30, plain, rtol=1e-9)
+
+
+@every_family
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda d, regret: (d[:3], regret[:3]),
+        lambda d, regret: (d * [1, 0, 1, 1, 1, 1], regret),
+        lambda d, regret: (d * [1, 1e-9, 1e6, 1, 1, 1], regret),
+        lambda d, regret: (0 * d, regret),
+        lambda d, regret: (d, -regret),
+        lambda d, regret: (d, np.ones_like(regret)),
+        lambda d, regret: (np.repeat(d[:1], len(d), axis=0), regret),
+        lambda d, regret: (d, np.where(np.arange(len(d)) == 7, 1e9, regret)),
+    ],
+    ids=["few", "unmoved", "units", "label only", "negative", "constant", "same point", "outlier"],
+)
+@pytest.mark.parametrize("n_samples", [12, 200])
+def test_poor_data_give_finite_parameters(family, spoil, n_samples, top_one):
+    d, regret = spoil(*top_one(n_samples, 6))
+    phi = fit_instance(family, d, regret)
+    assert {name: array.shape for name, array in phi.items()} == family.parameter_shapes(6)
+    assert all(np.isfinite(array).all() for array in phi.values())
+
+
+@pytest.mark.parametrize("family", [WeightedMSE(), DirectedWeightedMSE()], ids=repr)
+def test_no_weight_lies_below_the_floor(family, top_one):
+    d, regret = top_one(300, 6)
+    d[:, 2] = 0.0
+    unbounded = fit_instance(type(family)(min_weight=0), d, regret)
+    mean = np.mean(list(unbounded.values()))
+    for name, w in fit_instance(family, d, regret).items():
+        np.testing.assert_allclose(w, np.maximum(unbounded[name], 1e-3 * mean), atol=1e-15)
+        assert unbounded[name][2] == 0
+
+
+@pytest.mark.parametrize(
+    "make", [Quadratic, DirectedQuadratic, ConvexDirectedQuadratic], ids=lambda make: make.__name__
+)
+def test_the_floor_bounds_the_curvature_from_below(make, top_one):
+    d, regret = top_one(300, 6)
+    d[:, 2] = 0.0  # never moved, so nothing but the floor bends the loss there
+    phi = fit_instance(make(min_weight=0.1), d, regret)
+    rows = {name: array[np.newaxis] for name, array in phi.items()}
+    moved = make().curvature(rows, np.random.default_rng(0).standard_normal((1, 500, 6)))
+    mean = moved.mean()
+    assert moved[..., 2].min() == pytest.approx(moved[..., 2].max())
+    assert 0.05 * mean < moved[..., 2].mean() < 0.2 * mean
+
+
+@pytest.mark.parametrize("family", [Quadratic(), ConvexDirectedQuadratic()], ids=repr)
+def test_a_coordinate_never_moved_costs_no_more_than_the_floor(family, top_one):
+    d, regret = top_one(300, 6)
+    d[:, 2] = 0.0
+    axis = np.eye(6)
+    cost = value(family, fit_instance(family, d, regret), axis)
+    assert cost[2] < 0.01 * cost.mean()
+
+
+def test_a_family_of_ones_own_is_fitted_by_the_function_registered_for_it():
+    class Constant(WeightedMSE):
+        pass
+
+    fit_instance.register(Constant)(lambda family, d, regret: {"w": np.full(d.shape[1], 7.0)})
+    phi = fit_instance(Constant(), np.ones((3, 2)), np.ones(3))
+    np.testing.assert_array_equal(phi["w"], [7.0, 7.0])
+
+
+def test_a_family_without_a_fit_is_refused_with_the_way_to_give_it_one():
+    class Unknown(Family):
+        is_convex = True
+        parameter_shapes = value = gradient = curvature = squared_error = None
+
+    with pytest.raises(InvalidInputError, match=r"fit_instance\.register\(Unknown\)"):
+        fit_instance(Unknown(), np.ones((3, 2)), np.ones(3))
