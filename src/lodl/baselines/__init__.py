@@ -1,1 +1,11 @@
-"""."""
+"""What a learned loss is compared with.
+
+Here is what needs NumPy only: random predictions, the constant prediction, and the two-stage loss.
+(Optimal predictions are the labels.) Decision-focused learning through handcrafted surrogates needs
+torch and lives in `lodl.baselines.dfl`.
+"""
+
+from lodl.baselines._simple import constant_predictions, mean_squared_error
+from lodl.evaluation import random_predictions
+
+__all__ = ["constant_predictions", "mean_squared_error", "random_predictions"]
