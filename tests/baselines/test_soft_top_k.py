@@ -44,7 +44,7 @@ def test_decisions_and_gradients_are_those_of_converged_sinkhorn_iterations(scor
 
 @pytest.mark.parametrize(("k", "epsilon"), [(1, 0.3), (1, 2.0), (4, 1.0), (6, 1.0)])
 def test_gradient_is_that_of_finite_differences(scores, k, epsilon):
-    assert torch.autograd.gradcheck(SoftTopK(k, epsilon), (scores,))
+    assert torch.autograd.gradcheck(SoftTopK(k, epsilon), (scores[:2, :1],))
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)
