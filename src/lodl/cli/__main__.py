@@ -1,0 +1,5 @@
+"""`python -m lodl.cli`."""
+
+from lodl.cli import main
+
+main()

@@ -1,0 +1,83 @@
+"""`lodl learn`: a loss for a problem of the user's own."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from lodl.cli._names import FAMILIES, SAMPLERS, named, parse_scale
+from lodl.errors import DataError, InvalidInputError
+from lodl.learn import learn_loss
+from lodl.problems import Problem
+
+
+def learn(
+    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a class of one.")],
+    labels: Annotated[Path, typer.Option(help="Labels y, a .npy file, instance first.")],
+    out: Annotated[Path, typer.Option(help="The loss file to write.")],
+    context: Annotated[
+        Path | None, typer.Option(help="Context, a .npy file, one entry per instance.")
+    ] = None,
+    family: Annotated[str, typer.Option(help=f"One of {', '.join(FAMILIES)}.")] = (
+        "ConvexDirectedQuadratic"
+    ),
+    sampler: Annotated[str, typer.Option(help=f"One of {', '.join(SAMPLERS)}.")] = "AllPerturbed",
+    scale: Annotated[str, typer.Option(help="Size of the noise: a number or auto.")] = "auto",
+    n_samples: Annotated[int, typer.Option(help="Candidates per instance.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the candidates.")] = 0,
+    n_jobs: Annotated[int, typer.Option(help="Workers; -1 is all cores.")] = -1,
+    store: Annotated[
+        str | None, typer.Option(help="Keeps the oracle's answers: a stopped run goes on.")
+    ] = None,
+) -> None:
+    """Learn a loss for a problem of your own and write it to a file."""
+    loss = learn_loss(
+        load_problem(problem),
+        _load_array("labels", labels),
+        context=None if context is None else _load_array("context", context),
+        family=named("family", family, FAMILIES)(),
+        sampler=named("sampler", sampler, SAMPLERS)(scale=parse_scale(scale)),
+        n_samples=n_samples,
+        seed=seed,
+        n_jobs=n_jobs,
+        store=store,
+    )
+    loss.save(out)
+    console = Console()
+    console.print(loss.summary(), highlight=False, markup=False)
+    console.print(f"\nSaved to {out}. In Python: lodl.load_loss({str(out)!r})", markup=False)
+
+
+def load_problem(name: str) -> Problem:
+    """Returns the problem `MODULE:PROBLEM`; the module may lie in the current folder."""
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise InvalidInputError(f"The problem must be given as MODULE:PROBLEM, got {name!r}.")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = getattr(importlib.import_module(module_name), attribute)
+    except ModuleNotFoundError as error:
+        raise InvalidInputError(f"There is no module {error.name!r} to import.") from error
+    except AttributeError as error:
+        raise InvalidInputError(f"{module_name} has no {attribute!r}.") from error
+    if isinstance(found, type) and issubclass(found, Problem):
+        found = found()
+    if not isinstance(found, Problem):
+        raise InvalidInputError(
+            f"{name} must be a lodl.Problem or a class of one, got {type(found).__name__}."
+        )
+    return found
+
+
+def _load_array(what: str, path: Path) -> np.ndarray[Any, Any]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"The {what} in {path} cannot be read as .npy: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise DataError(f"The {what} in {path} must be one array (.npy), got an archive.")
+    return array

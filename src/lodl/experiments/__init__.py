@@ -1,0 +1,42 @@
+"""The paper's experiments: records in, rows out."""
+
+from lodl.experiments._methods import METHODS, Learned, Method
+from lodl.experiments._results import ResultsFile, Row
+from lodl.experiments._run import Experiment, run, sample
+from lodl.experiments._setup import SETUPS, Setup, with_prices
+from lodl.experiments._table1 import (
+    SCALES,
+    Cell,
+    Figure,
+    ScaleOfRun,
+    costs_markdown,
+    table1_experiments,
+    table1_info,
+    table1_markdown,
+)
+from lodl.experiments._tune import choose_rates, choose_sampler, tuning_experiments
+
+__all__ = [
+    "METHODS",
+    "SCALES",
+    "SETUPS",
+    "Cell",
+    "Experiment",
+    "Figure",
+    "Learned",
+    "Method",
+    "ResultsFile",
+    "Row",
+    "ScaleOfRun",
+    "Setup",
+    "choose_rates",
+    "choose_sampler",
+    "costs_markdown",
+    "run",
+    "sample",
+    "table1_experiments",
+    "table1_info",
+    "table1_markdown",
+    "tuning_experiments",
+    "with_prices",
+]

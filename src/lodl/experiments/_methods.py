@@ -1,0 +1,234 @@
+"""The rows of the paper's table: ways to come to predictions."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from lodl.baselines import constant_predictions
+from lodl.baselines.dfl import DecisionLoss, Surrogate
+from lodl.datasets import Instances
+from lodl.domains import Domain
+from lodl.evaluation import random_predictions
+from lodl.fitting import fit
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    Family,
+    NeuralLoss,
+    Quadratic,
+    WeightedMSE,
+)
+from lodl.oracle import OracleSamples
+from lodl.training.torch import (
+    LearnedLossModule,
+    Objective,
+    SquaredError,
+    Trained,
+    TrainingSettings,
+    mlp,
+    predict,
+    train,
+)
+from lodl.typing import Array
+
+_RANDOM_SEED = 1_000_000  # far from the seeds of domains, which define the zero point
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is given: a domain, how to train, and oracle samples if it asked for them.
+
+    The samples are of the training instances followed by the validation instances.
+    """
+
+    domain: Domain
+    surrogate: Surrogate
+    settings: TrainingSettings
+    n_initialisations: int
+    samples: OracleSamples | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions of every initialisation, and what they took.
+
+    Attributes:
+        y_hat_validation: Shape (initialisations, n, *label_shape).
+        y_hat_test: Likewise.
+        oracle_calls: Calls of the solver, or of the surrogate.
+        seconds_fitting: Time to fit losses.
+        seconds_training: Time to train the models.
+        steps: The step of each initialisation's best state.
+    """
+
+    y_hat_validation: Array
+    y_hat_test: Array
+    oracle_calls: int = 0
+    seconds_fitting: float = 0.0
+    seconds_training: float = 0.0
+    steps: tuple[int, ...] = ()
+
+
+class Method(ABC):
+    """A way to come to predictions."""
+
+    needs_samples: bool = False
+
+    @abstractmethod
+    def run(self, task: Task) -> Outcome:
+        """Returns predictions for the validation and the test instances."""
+
+
+@dataclass(frozen=True)
+class Random(Method):
+    """Predictions uniform on [0, 1]; other draws than those that define the zero point."""
+
+    def run(self, task: Task) -> Outcome:
+        splits, n = task.domain.splits, task.n_initialisations
+        return Outcome(
+            random_predictions((n, *splits.validation.y.shape), seed=_RANDOM_SEED),
+            random_predictions((n, *splits.test.y.shape), seed=_RANDOM_SEED + 1),
+        )
+
+
+@dataclass(frozen=True)
+class Optimal(Method):
+    """The labels themselves."""
+
+    def run(self, task: Task) -> Outcome:
+        splits = task.domain.splits
+        return Outcome(splits.validation.y[np.newaxis], splits.test.y[np.newaxis])
+
+
+@dataclass(frozen=True)
+class Constant(Method):
+    """The mean training label, whatever the features."""
+
+    def run(self, task: Task) -> Outcome:
+        splits = task.domain.splits
+        return Outcome(
+            constant_predictions(splits.train.y, len(splits.validation.y))[np.newaxis],
+            constant_predictions(splits.train.y, len(splits.test.y))[np.newaxis],
+        )
+
+
+@dataclass(frozen=True)
+class TwoStage(Method):
+    """Models trained on mean squared error."""
+
+    def run(self, task: Task) -> Outcome:
+        splits = task.domain.splits
+        trained = _train(task, SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        return _outcome(task, trained)
+
+
+@dataclass(frozen=True)
+class DecisionFocused(Method):
+    """Models trained through the domain's handcrafted surrogate, plus squared error."""
+
+    def run(self, task: Task) -> Outcome:
+        splits = task.domain.splits
+        trained = _train(
+            task,
+            _through_surrogate(task.surrogate, splits.train),
+            _through_surrogate(task.surrogate, splits.validation),
+        )
+        n_validations = trained.n_steps // task.settings.validate_every + 1
+        per_model = trained.n_steps * len(splits.train.y) + n_validations * len(splits.validation.y)
+        return _outcome(task, trained, oracle_calls=task.n_initialisations * per_model)
+
+
+@dataclass(frozen=True)
+class Learned(Method):
+    """Models trained on losses of a family, learned from oracle samples."""
+
+    family: Family
+    needs_samples = True
+
+    def run(self, task: Task) -> Outcome:
+        if task.samples is None:
+            raise TypeError("A learned loss needs oracle samples.")
+        started = time.perf_counter()
+        loss = fit(task.samples, self.family, n_jobs=1, progress=False)
+        seconds = time.perf_counter() - started
+        n_train = len(task.domain.splits.train.y)
+        trained = _train(
+            task,
+            LearnedLossModule(loss.subset(np.arange(n_train)), reduction="none"),
+            LearnedLossModule(loss.subset(np.arange(n_train, loss.n_instances)), reduction="none"),
+        )
+        return _outcome(task, trained, oracle_calls=task.samples.n_calls, seconds_fitting=seconds)
+
+
+METHODS: Mapping[str, Method] = {
+    "Random": Random(),
+    "Optimal": Optimal(),
+    "Constant": Constant(),
+    "2-stage": TwoStage(),
+    "DFL": DecisionFocused(),
+    "NN": Learned(NeuralLoss()),
+    "WeightedMSE": Learned(WeightedMSE()),
+    "DirectedWeightedMSE": Learned(DirectedWeightedMSE()),
+    "Quadratic": Learned(Quadratic()),
+    "DirectedQuadratic": Learned(DirectedQuadratic()),
+    "ConvexDirectedQuadratic": Learned(ConvexDirectedQuadratic()),
+}
+
+
+def _train(task: Task, objective: Objective, validation: Objective) -> Trained:
+    """Trains the domain's model from every initialisation, stopping on the validation loss."""
+    splits, shape = task.domain.splits, task.domain.model
+    models = [
+        mlp(
+            shape.n_features,
+            splits.train.y.shape[1:],
+            hidden=shape.hidden,
+            output=shape.output,
+            n_items=splits.train.x.shape[1],
+            seed=seed,
+        )
+        for seed in range(task.n_initialisations)
+    ]
+    everything = torch.arange(len(splits.validation.y))
+    return train(
+        models,
+        splits.train.x,
+        objective=objective,
+        x_validation=splits.validation.x,
+        score=lambda y_hat: validation(y_hat, everything).mean(-1),
+        settings=task.settings,
+        progress=False,
+    )
+
+
+def _outcome(
+    task: Task, trained: Trained, *, oracle_calls: int = 0, seconds_fitting: float = 0.0
+) -> Outcome:
+    splits = task.domain.splits
+    return Outcome(
+        predict(trained.models, splits.validation.x),
+        predict(trained.models, splits.test.x),
+        oracle_calls=oracle_calls,
+        seconds_fitting=seconds_fitting,
+        seconds_training=trained.seconds,
+        steps=tuple(trained.best_steps.tolist()),
+    )
+
+
+def _through_surrogate(surrogate: Surrogate, part: Instances) -> Objective:
+    criterion = DecisionLoss(surrogate)
+    y = torch.as_tensor(part.y, dtype=torch.get_default_dtype())
+    context = None if part.context is None else torch.as_tensor(part.context, dtype=y.dtype)
+
+    def objective(y_hat: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        losses: torch.Tensor = criterion(
+            y_hat, y[index], None if context is None else context[index]
+        )
+        return losses
+
+    return objective

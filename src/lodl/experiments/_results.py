@@ -1,0 +1,54 @@
+"""Result rows in a JSON-lines file that survives an interruption."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from lodl.errors import DataError
+
+Row: TypeAlias = Mapping[str, Any]
+"""One result: JSON values by name."""
+
+
+class ResultsFile:
+    """Rows in a JSON-lines file, appended one by one, each on disk before the next.
+
+    A line torn by a kill is cut off at the next opening, so its row is computed again.
+
+    Args:
+        path: The file; made with its folder where absent.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.touch()
+        content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            os.truncate(self.path, len(whole))
+
+    def rows(self) -> list[Row]:
+        """Returns all rows in the order they were written."""
+        return list(_parse(self.path))
+
+    def append(self, row: Row) -> None:
+        """Writes one row to the disk."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, sort_keys=True, allow_nan=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _parse(path: Path) -> Iterable[Row]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path}, line {number} is not JSON: {error}. Remove it.") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{path}, line {number} is not a row: {line[:50]!r}. Remove it.")
+        yield row

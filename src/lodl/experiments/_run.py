@@ -1,0 +1,190 @@
+"""Runs experiments: samples once per domain and seed, then every method, then rows."""
+
+import json
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+
+from lodl.datasets import Instances
+from lodl.domains import Domain
+from lodl.evaluation import decision_quality, quality_scale
+from lodl.experiments._methods import METHODS, Outcome, Task
+from lodl.experiments._results import ResultsFile, Row
+from lodl.experiments._setup import SETUPS, Setup
+from lodl.oracle import OracleSamples, evaluate
+from lodl.progress import progress_bar
+from lodl.samplers import Sampler
+from lodl.typing import Array
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One row to be: a method on a domain drawn from a seed.
+
+    Attributes:
+        domain: The name of a setup.
+        method: A name in `METHODS`.
+        seed: Of the domain, of its candidates, and of the random predictions.
+        n_initialisations: Models trained, each from a seed of its own.
+        n_samples: Candidates per instance from which losses are learned.
+        learning_rate: Of the training.
+        sampler: Draws the candidates.
+    """
+
+    domain: str
+    method: str
+    seed: int
+    n_initialisations: int
+    n_samples: int
+    learning_rate: float
+    sampler: Sampler
+
+    @property
+    def sampler_name(self) -> str:
+        """The sampler as a row has it."""
+        return f"{type(self.sampler).__name__}({self.sampler.scale})"
+
+
+_IDENTITY = (*(field.name for field in fields(Experiment)), "training")
+
+
+def run(
+    experiments: Sequence[Experiment],
+    out: Path,
+    *,
+    setups: Mapping[str, Setup] = SETUPS,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> list[Row]:
+    """Runs the experiments that have no row yet and returns the rows of all, in order.
+
+    Args:
+        experiments: What to run.
+        out: Folder of `rows.jsonl` and of the samples; what is there is not computed again.
+        setups: The domains by name.
+        n_jobs: Workers, as in joblib.
+        progress: Whether to show bars on a terminal.
+    """
+    results = ResultsFile(out / "rows.jsonl")
+    keys = [_key(_identity(e, setups[e.domain])) for e in experiments]
+    done = _by_key(results.rows())
+    pending = [e for e, key in zip(experiments, keys, strict=True) if key not in done]
+    for e in _most_demanding(pending):
+        sample(e, setups[e.domain], out, n_jobs=n_jobs, progress=progress)
+    with (
+        progress_bar(len(pending), unit="runs", description="experiments", enabled=progress) as bar,
+        warnings.catch_warnings(),
+    ):
+        # loky takes the memory of torch for a leak, and starts a fresh worker: nothing is lost.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        for row in workers(delayed(_run_one)(e, setups[e.domain], out) for e in pending):
+            results.append(row)
+            bar.update()
+    rows = _by_key(results.rows())
+    return [rows[key] for key in keys]
+
+
+def sample(
+    experiment: Experiment,
+    setup: Setup,
+    out: Path,
+    *,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> OracleSamples:
+    """Samples around the labels of training and validation, or takes what the store has."""
+    domain = setup.build(experiment.seed)
+    train, validation = domain.splits.train, domain.splits.validation
+    context = None
+    if train.context is not None and validation.context is not None:
+        context = np.concatenate([train.context, validation.context])
+    name = f"{experiment.domain}-{experiment.seed}-{experiment.sampler_name}.zarr"
+    return evaluate(
+        domain.problem,
+        np.concatenate([train.y, validation.y]),
+        context=context,
+        sampler=experiment.sampler,
+        n_samples=experiment.n_samples,
+        seed=experiment.seed,
+        n_jobs=n_jobs,
+        store=str(out / "samples" / name),
+        progress=progress,
+    )
+
+
+def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """Returns, of the experiments that share samples, the one that needs the most."""
+    most: dict[tuple[str, int, str], Experiment] = {}
+    for e in experiments:
+        shared = (e.domain, e.seed, e.sampler_name)
+        if METHODS[e.method].needs_samples and (
+            shared not in most or most[shared].n_samples < e.n_samples
+        ):
+            most[shared] = e
+    return list(most.values())
+
+
+def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
+    """Runs one experiment in a worker, on one thread."""
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    method = METHODS[experiment.method]
+    domain = setup.build(experiment.seed)
+    samples = None
+    if method.needs_samples:
+        samples = sample(experiment, setup, out, progress=False)
+    training = replace(setup.training, learning_rate=experiment.learning_rate)
+    task = Task(domain, setup.surrogate, training, experiment.n_initialisations, samples)
+    outcome = method.run(task)
+    validation, test = domain.splits.validation, domain.splits.test
+    return {
+        **_identity(experiment, setup),
+        "validation": _normalised(domain, validation, outcome.y_hat_validation, experiment.seed),
+        "test": _normalised(domain, test, outcome.y_hat_test, experiment.seed),
+        **_costs(outcome, samples),
+        "seconds": time.perf_counter() - started,
+        "versions": {name: version(name) for name in ("lodl", "numpy", "scipy", "torch")},
+    }
+
+
+def _normalised(domain: Domain, part: Instances, y_hat: Array, seed: int) -> list[float]:
+    """Returns the normalised decision quality of each initialisation."""
+    scale = quality_scale(domain.problem, part.y, context=part.context, seed=seed)
+    quality = decision_quality(domain.problem, y_hat, part.y, context=part.context)
+    values: list[float] = scale.normalise(quality).tolist()
+    return values
+
+
+def _costs(outcome: Outcome, samples: OracleSamples | None) -> dict[str, Any]:
+    return {
+        "oracle_calls": outcome.oracle_calls,
+        "seconds_sampling": 0.0 if samples is None else samples.seconds,
+        "seconds_fitting": outcome.seconds_fitting,
+        "seconds_training": outcome.seconds_training,
+        "best_steps": list(outcome.steps),
+    }
+
+
+def _identity(experiment: Experiment, setup: Setup) -> dict[str, Any]:
+    """Returns what makes a row this experiment's, as JSON values."""
+    given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
+    training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
+    return {**given, "sampler": experiment.sampler_name, "training": training}
+
+
+def _key(identity: Row) -> str:
+    return json.dumps(identity, sort_keys=True)
+
+
+def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
+    """Returns rows by what identifies their experiment."""
+    return {_key({name: row.get(name) for name in _IDENTITY}): row for row in rows}

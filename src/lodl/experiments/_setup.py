@@ -1,0 +1,99 @@
+"""A domain as the paper's experiments use it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+
+from lodl.baselines.dfl import MultilinearRelaxation, QuadraticProgram, SoftTopK, Surrogate
+from lodl.datasets import Prices, read_prices
+from lodl.domains import Domain, linear_model, portfolio, web_advertising
+from lodl.samplers import AllPerturbed, Sampler
+from lodl.training.torch import TrainingSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What the experiments need to know about a domain besides its data.
+
+    Attributes:
+        title: For people.
+        build: Makes the domain of a seed.
+        sampler: Draws the candidates from which losses are learned; chosen by `tune`.
+        samplers: Those that `tune` tries.
+        surrogate: The handcrafted relaxation of decision-focused learning.
+        training: How models are trained, whatever the method.
+        learning_rates: Those that `tune` tries for every method.
+        chosen_rates: What `tune` chose for a method; `training.learning_rate` for the others.
+    """
+
+    title: str
+    build: Callable[[int], Domain]
+    sampler: Sampler
+    samplers: tuple[Sampler, ...]
+    surrogate: Surrogate
+    training: TrainingSettings
+    learning_rates: tuple[float, ...]
+    chosen_rates: Mapping[str, float]
+
+    def learning_rate(self, method: str) -> float:
+        """Returns the learning rate of a method."""
+        return self.chosen_rates.get(method, self.training.learning_rate)
+
+
+LINEAR_MODEL = Setup(
+    title="Linear Model",
+    build=linear_model,
+    sampler=AllPerturbed(scale=1.0),
+    samplers=(AllPerturbed(scale=0.3), AllPerturbed(scale=1.0)),
+    surrogate=SoftTopK(k=1),
+    training=TrainingSettings(learning_rate=0.1, n_steps=500),
+    learning_rates=(0.01, 0.1),
+    chosen_rates={},
+)
+
+WEB_ADVERTISING = Setup(
+    title="Web Advertising",
+    build=web_advertising,
+    sampler=AllPerturbed(scale=0.1),
+    samplers=(AllPerturbed(scale=0.02), AllPerturbed(scale=0.1)),
+    surrogate=MultilinearRelaxation(budget=2),
+    training=TrainingSettings(learning_rate=1e-4, n_steps=2000),
+    learning_rates=(1e-4, 1e-3),
+    chosen_rates={},
+)
+
+PORTFOLIO = Setup(
+    title="Portfolio",
+    build=portfolio,
+    sampler=AllPerturbed(scale=0.1),
+    samplers=(AllPerturbed(scale=0.02), AllPerturbed(scale=0.1)),
+    surrogate=QuadraticProgram(),
+    # Batches of 20 of the 200 days: all of them in each step would take ten times as long.
+    training=TrainingSettings(
+        learning_rate=1e-3, n_steps=1000, validate_every=20, patience=200, batch_size=20
+    ),
+    learning_rates=(1e-4, 1e-3),
+    chosen_rates={},
+)
+
+SETUPS: Mapping[str, Setup] = {
+    "linear": LINEAR_MODEL,
+    "web": WEB_ADVERTISING,
+    "portfolio": PORTFOLIO,
+}
+
+
+def with_prices(path: str | Path) -> dict[str, Setup]:
+    """Returns the setups and one more, "portfolio-prices": the portfolio on prices of a file."""
+    build = partial(_portfolio_of, str(path))
+    return {**SETUPS, "portfolio-prices": replace(PORTFOLIO, title="Portfolio, real", build=build)}
+
+
+def _portfolio_of(path: str, seed: int) -> Domain:
+    return portfolio(seed, prices=_prices(path))
+
+
+@cache
+def _prices(path: str) -> Prices:
+    return read_prices(path)

@@ -1,0 +1,160 @@
+"""Table 1: decision quality of every loss in every domain, beside the paper's figures."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lodl.experiments._methods import METHODS
+from lodl.experiments._results import Row
+from lodl.experiments._run import Experiment
+from lodl.experiments._setup import SETUPS, Setup
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean and its standard deviation over runs."""
+
+    mean: float
+    std: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.std:.2f}"
+
+    def is_apart_from(self, other: "Figure") -> bool:
+        """Tells whether the two intervals mean ± std, rounded as printed, do not meet."""
+        return abs(self.mean - other.mean) > self.std + other.std + 0.01
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method in one domain.
+
+    Attributes:
+        ours: Normalised test decision quality over all runs.
+        n_runs: How many runs.
+        paper: The published figure, None where there is none.
+        oracle_calls: Per domain seed.
+        seconds: Sampling, fitting and training per domain seed, on one core.
+    """
+
+    ours: Figure
+    n_runs: int
+    paper: Figure | None
+    oracle_calls: float
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ScaleOfRun:
+    """How much of the paper's protocol to run."""
+
+    n_seeds: int
+    n_initialisations: int
+    n_samples: int
+
+
+_PARTS = ("sampling", "fitting", "training")
+
+SCALES: Mapping[str, ScaleOfRun] = {
+    "demo": ScaleOfRun(n_seeds=1, n_initialisations=3, n_samples=2000),
+    "quick": ScaleOfRun(n_seeds=2, n_initialisations=3, n_samples=1000),
+    "paper": ScaleOfRun(n_seeds=10, n_initialisations=10, n_samples=5000),
+}
+
+_PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "2-stage": {"linear": (-0.95, 0.00), "web": (0.48, 0.15), "portfolio": (0.32, 0.02)},
+    "DFL": {"linear": (0.83, 0.38), "web": (0.85, 0.10), "portfolio": (0.35, 0.02)},
+    "NN": {"linear": (0.96, 0.00), "web": (0.81, 0.14), "portfolio": (-0.11, 0.08)},
+    "WeightedMSE": {"linear": (-0.93, 0.06), "web": (0.58, 0.15), "portfolio": (0.31, 0.02)},
+    "DirectedWeightedMSE": {
+        "linear": (0.96, 0.00),
+        "web": (0.53, 0.14),
+        "portfolio": (0.32, 0.02),
+    },
+    "Quadratic": {"linear": (-0.75, 0.38), "web": (0.93, 0.04), "portfolio": (0.27, 0.02)},
+    "DirectedQuadratic": {"linear": (0.96, 0.00), "web": (0.91, 0.04), "portfolio": (0.33, 0.01)},
+}
+
+
+def table1_experiments(
+    scale: ScaleOfRun, setups: Mapping[str, Setup] = SETUPS, domains: Iterable[str] = SETUPS
+) -> list[Experiment]:
+    """Returns the experiments of the table."""
+    return [
+        Experiment(
+            domain=domain,
+            method=method,
+            seed=seed,
+            n_initialisations=scale.n_initialisations,
+            n_samples=scale.n_samples,
+            learning_rate=setups[domain].learning_rate(method),
+            sampler=setups[domain].sampler,
+        )
+        for domain in domains
+        for seed in range(scale.n_seeds)
+        for method in METHODS
+    ]
+
+
+def table1_info(rows: Sequence[Row]) -> dict[tuple[str, str], Cell]:
+    """Returns the cells of the table by (method, domain), from rows of any number of seeds."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["method"], row["domain"]), []).append(row)
+    return {key: _cell(*key, group) for key, group in groups.items()}
+
+
+def _cell(method: str, domain: str, rows: Sequence[Row]) -> Cell:
+    values = np.concatenate([row["test"] for row in rows])
+    published = _PUBLISHED.get(method, {}).get(domain.partition("-")[0])
+    return Cell(
+        ours=Figure(float(values.mean()), float(values.std())),
+        n_runs=len(values),
+        paper=None if published is None else Figure(*published),
+        oracle_calls=float(np.mean([row["oracle_calls"] for row in rows])),
+        seconds={part: float(np.mean([row[f"seconds_{part}"] for row in rows])) for part in _PARTS},
+    )
+
+
+def table1_markdown(
+    cells: Mapping[tuple[str, str], Cell], setups: Mapping[str, Setup] = SETUPS
+) -> str:
+    """Returns the table for people: ours, the paper's in brackets, a star where they differ."""
+    domains = [name for name in setups if any(domain == name for _, domain in cells)]
+    rows = [
+        [method, *(_cell_text(cells.get((method, domain))) for domain in domains)]
+        for method in METHODS
+    ]
+    return markdown_table(["loss", *(setups[domain].title for domain in domains)], rows)
+
+
+def costs_markdown(
+    cells: Mapping[tuple[str, str], Cell], setups: Mapping[str, Setup] = SETUPS
+) -> str:
+    """Returns where the time goes: seconds of one core per domain seed, by part."""
+    rows = [
+        [
+            setups[domain].title,
+            method,
+            f"{cell.oracle_calls:,.0f}",
+            *(f"{cell.seconds[part]:.1f}" for part in _PARTS),
+        ]
+        for (method, domain), cell in cells.items()
+    ]
+    return markdown_table(["domain", "loss", "oracle calls", *_PARTS], rows)
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell_text(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    if cell.paper is None:
+        return str(cell.ours)
+    mark = " *" if cell.ours.is_apart_from(cell.paper) else ""
+    return f"{cell.ours} ({cell.paper}){mark}"

@@ -1,0 +1,124 @@
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import lodl
+from lodl.cli import main
+
+PROBLEM = """
+import numpy as np
+import lodl
+
+class PickOne(lodl.Problem):
+    sense = "max"
+    def solve(self, y_hat, context):
+        return np.eye(len(y_hat))[np.argmax(y_hat)]
+    def objective(self, z, y, context):
+        return z @ y
+
+picky = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
+not_a_problem = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(PROBLEM)
+    np.save(tmp_path / "y.npy", np.random.default_rng(0).random((3, 4)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield tmp_path
+    sys.modules.pop("mine", None)
+
+
+@pytest.fixture
+def command(folder, monkeypatch, capsys):
+    """Runs `lodl ...` and returns its exit code, what it said, and its errors."""
+
+    def run(*arguments):
+        sys.modules.pop("mine", None)
+        monkeypatch.setattr(sys, "argv", ["lodl", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def learn(command):
+    def run(problem="mine:PickOne", **options):
+        defaults = {"labels": "y.npy", "out": "loss.safetensors", "n-samples": 50, "n-jobs": 1}
+        flags = [
+            text
+            for name, value in (defaults | options).items()
+            for text in (f"--{name}", str(value))
+        ]
+        return command("learn", problem, *flags)
+
+    return run
+
+
+@pytest.mark.parametrize("problem", ["mine:PickOne", "mine:picky"])
+def test_it_writes_the_loss_that_python_would_learn(folder, learn, problem):
+    code, out, err = learn(problem, family="DirectedWeightedMSE", scale=0.5, seed=3)
+    assert code == 0, err
+    assert "3 fitted" in out
+    assert "Saved to loss.safetensors" in out
+    y = np.load(folder / "y.npy")
+    expected = lodl.learn_loss(
+        lodl.problem(np.argmax, lambda z, y: y[z], sense="max"),
+        y,
+        family=lodl.DirectedWeightedMSE(),
+        sampler=lodl.AllPerturbed(0.5),
+        n_samples=50,
+        seed=3,
+    )
+    loss = lodl.load_loss(folder / "loss.safetensors", y=y)
+    assert np.array_equal(loss.value(y + 0.1), expected.value(y + 0.1))
+
+
+def test_a_store_makes_the_second_call_free_of_oracle_calls(folder, learn):
+    with_log = PROBLEM.replace(
+        "        return np.eye", "        print(end='.')\n        return np.eye"
+    )
+    (folder / "mine.py").write_text(with_log)
+    _, first, _ = learn(store="samples.zarr")
+    assert first.startswith("." * 3 * 51)
+    code, second, _ = learn(store="samples.zarr", family="WeightedMSE")
+    assert code == 0
+    assert second.startswith("WeightedMSE")
+
+
+@pytest.mark.parametrize(
+    ("problem", "options", "message"),
+    [
+        ("mine", {}, "must be given as MODULE:PROBLEM, got 'mine'"),
+        ("mine:Missing", {}, "mine has no 'Missing'"),
+        ("yours:PickOne", {}, "no module 'yours'"),
+        ("mine:not_a_problem", {}, "must be a lodl.Problem or a class of one, got int"),
+        ("mine:PickOne", {"labels": "absent.npy"}, "labels in absent.npy cannot be read"),
+        ("mine:PickOne", {"labels": "mine.py"}, "labels in mine.py cannot be read as .npy"),
+        ("mine:PickOne", {"family": "Cubic"}, "`family` must be one of .*, got 'Cubic'"),
+        ("mine:PickOne", {"sampler": "None"}, "`sampler` must be one of AllPerturbed, "),
+        ("mine:PickOne", {"scale": "wide"}, "`scale` must be a number"),
+        ("mine:PickOne", {"n-samples": 0}, "`n_samples` must be a whole number of at least 1"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_1(folder, learn, problem, options, message):
+    code, _, err = learn(problem, **options)
+    assert code == 1
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+    assert re.search(message, err)
+    assert not (folder / "loss.safetensors").exists()
+
+
+def test_a_missing_option_is_a_usage_error(command):
+    code, _, err = command("learn", "mine:PickOne")
+    assert code == 2
+    assert "--labels" in err

@@ -1,0 +1,42 @@
+import pytest
+
+from lodl.errors import DataError
+from lodl.experiments._results import ResultsFile
+
+ROWS = [{"method": "2-stage", "values": [0.5, 0.25]}, {"method": "DFL", "values": [1.0]}]
+
+
+@pytest.fixture
+def results(tmp_path):
+    file = ResultsFile(tmp_path / "new folder" / "rows.jsonl")
+    for row in ROWS:
+        file.append(row)
+    return file
+
+
+def test_rows_come_back_in_order(results):
+    assert results.rows() == ROWS
+    assert ResultsFile(results.path).rows() == ROWS
+
+
+def test_a_torn_line_is_cut_off_and_the_file_goes_on(results):
+    whole = results.path.read_bytes()
+    results.path.write_bytes(whole[:-5])
+    again = ResultsFile(results.path)
+    assert again.rows() == ROWS[:1]
+    again.append(ROWS[1])
+    assert results.path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("line", ["{broken\n", "[1, 2]\n"])
+def test_a_line_that_is_no_row_is_an_error_that_names_it(results, line):
+    with results.path.open("a") as file:
+        file.write(line)
+    with pytest.raises(DataError, match="line 3 is not"):
+        results.rows()
+
+
+def test_a_figure_that_is_not_a_number_is_refused(results):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        results.append({"values": [float("nan")]})
+    assert results.rows() == ROWS

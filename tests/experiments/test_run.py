@@ -1,0 +1,78 @@
+from functools import partial
+
+import numpy as np
+import pytest
+
+from lodl.baselines.dfl import SoftTopK
+from lodl.domains import linear_model
+from lodl.experiments import METHODS, Experiment, ResultsFile, Setup, run
+from lodl.samplers import AllPerturbed
+from lodl.training.torch import TrainingSettings
+
+SMALL = Setup(
+    title="small",
+    build=partial(linear_model, sizes=(6, 4, 8), n_items=5),
+    sampler=AllPerturbed(1.0),
+    samplers=(AllPerturbed(1.0),),
+    surrogate=SoftTopK(k=1),
+    training=TrainingSettings(learning_rate=0.1, n_steps=20),
+    learning_rates=(0.1,),
+    chosen_rates={},
+)
+
+
+def experiment(method, seed=0, n_samples=60):
+    return Experiment("small", method, seed, 2, n_samples, 0.1, SMALL.sampler)
+
+
+def run_small(plan, out, **options):
+    return run(plan, out, setups={"small": SMALL}, progress=False, **options)
+
+
+def without_times(row):
+    return {name: value for name, value in row.items() if not name.startswith("seconds")}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_gives_a_row(method, tmp_path):
+    (row,) = run_small([experiment(method)], tmp_path)
+    assert row["method"] == method
+    assert np.isfinite(row["test"]).all()
+    assert row["seconds"] > 0
+    assert row["sampler"] == "AllPerturbed(1.0)"
+    assert (row["oracle_calls"] > 0) == (method == "DFL" or METHODS[method].needs_samples)
+
+
+def test_optimal_is_one_and_random_is_near_zero(tmp_path):
+    optimal, random = run_small([experiment("Optimal"), experiment("Random")], tmp_path)
+    assert optimal["test"] == [pytest.approx(1.0)]
+    assert len(random["test"]) == 2
+    assert np.abs(random["test"]).max() < 0.9
+
+
+def test_rows_that_are_there_are_not_computed_again(tmp_path):
+    first = run_small([experiment("2-stage")], tmp_path)
+    both = run_small([experiment("Constant"), experiment("2-stage")], tmp_path)
+    assert both[1] == first[0]
+    assert len(ResultsFile(tmp_path / "rows.jsonl").rows()) == 2
+
+
+def test_other_settings_make_another_row(tmp_path):
+    run_small([experiment("Optimal")], tmp_path)
+    run_small([experiment("Optimal", seed=1)], tmp_path)
+    run_small([experiment("Optimal", n_samples=70)], tmp_path)
+    assert len(ResultsFile(tmp_path / "rows.jsonl").rows()) == 3
+
+
+def test_two_workers_give_the_rows_of_one(tmp_path):
+    plan = [experiment(method) for method in ("2-stage", "WeightedMSE", "Quadratic")]
+    one = run_small(plan, tmp_path / "one", n_jobs=1)
+    two = run_small(plan, tmp_path / "two", n_jobs=2)
+    assert [without_times(row) for row in one] == [without_times(row) for row in two]
+
+
+def test_families_share_the_samples_of_a_seed(tmp_path):
+    plan = [experiment(m, n_samples=n) for m, n in [("WeightedMSE", 20), ("Quadratic", 60)]]
+    rows = run_small(plan, tmp_path)
+    assert len(list((tmp_path / "samples").iterdir())) == 1
+    assert [row["oracle_calls"] for row in rows] == [10 * 21, 10 * 61]
