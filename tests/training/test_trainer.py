@@ -5,7 +5,16 @@ import pytest
 import torch
 
 from lodl.errors import InvalidInputError
-from lodl.training.torch import SquaredError, TrainingSettings, mlp, predict, train
+from lodl.problems import problem
+from lodl.training.torch import (
+    SquaredError,
+    TrainingSettings,
+    mlp,
+    predict,
+    train,
+    validation_decision_loss,
+    validation_loss,
+)
 
 
 @pytest.fixture
@@ -18,13 +27,12 @@ def regression():
 
 def train_mse(models, data, **settings):
     x, y, x_validation, y_validation = data
-    validation = SquaredError(y_validation)
     return train(
         models,
         x,
         objective=SquaredError(y),
         x_validation=x_validation,
-        score=lambda y_hat: validation(y_hat, torch.arange(len(y_validation))).mean(-1),
+        score=validation_loss(SquaredError(y_validation), len(y_validation)),
         settings=TrainingSettings(**{"learning_rate": 1e-2} | settings),
     )
 
@@ -86,6 +94,24 @@ def test_the_best_state_is_restored(regression):
     assert trained.best_steps == [10]
     assert trained.n_steps == 35
     assert np.array_equal(predict(trained.models, x_validation), seen[2].double().numpy())
+
+
+def test_models_may_be_stopped_by_decision_quality(regression):
+    x, y, x_validation, y_validation = regression
+    cheapest = problem(np.argmin, lambda z, y: y.flat[z], sense="min")
+    score = validation_decision_loss(cheapest, y_validation)
+    trained = train(
+        models(2),
+        x,
+        objective=SquaredError(y),
+        x_validation=x_validation,
+        score=score,
+        settings=TrainingSettings(learning_rate=1e-2, n_steps=50),
+    )
+    y_hat = predict(trained.models, x_validation)
+    chosen = y_hat.reshape(2, 20, 10).argmin(axis=-1)
+    by_hand = np.take_along_axis(y_validation.reshape(20, 10), chosen.T, axis=1).mean(axis=0)
+    assert trained.scores == pytest.approx(by_hand)
 
 
 def test_the_given_models_are_left_as_they_are(regression):

@@ -33,6 +33,7 @@ from lodl.training.torch import (
     mlp,
     predict,
     train,
+    validation_loss,
 )
 from lodl.typing import Array
 
@@ -194,13 +195,12 @@ def _train(task: Task, objective: Objective, validation: Objective) -> Trained:
         )
         for seed in range(task.n_initialisations)
     ]
-    everything = torch.arange(len(splits.validation.y))
     return train(
         models,
         splits.train.x,
         objective=objective,
         x_validation=splits.validation.x,
-        score=lambda y_hat: validation(y_hat, everything).mean(-1),
+        score=validation_loss(validation, len(splits.validation.y)),
         settings=task.settings,
         progress=False,
     )

@@ -1,7 +1,7 @@
 """A small trainer: Adam, early stopping, many initialisations at once."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -14,10 +14,8 @@ from torch.func import functional_call, stack_module_state
 from lodl.errors import InvalidInputError
 from lodl.progress import progress_bar
 from lodl.training._objectives import Objective
+from lodl.training._scores import Score
 from lodl.typing import Array
-
-Score = Callable[[Tensor], Tensor]
-"""Validation scores (models,), lower is better, of predictions (models, n, *label_shape)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def train(
     settings: TrainingSettings = _DEFAULT_SETTINGS,
     progress: bool = True,
 ) -> Trained:
-    """Trains several initialisations of one model at once.
+    """Trains several initialisations of one model at once, with Adam and early stopping.
 
     Each model sees the same batches and stops on its own; the result is that of training them one
     after another, up to rounding.
@@ -83,8 +81,8 @@ def train(
         x: Features of the training instances, instance first.
         objective: Losses (models, n) of predictions for the instances of an index.
         x_validation: Features of the validation instances.
-        score: Validation scores (models,) of predictions, lower is better: a loss, or the negative
-            of decision quality.
+        score: Validation scores (models,) of predictions, lower is better: `validation_loss` or
+            `validation_decision_loss`.
         settings: How long and how fast.
         progress: Whether to show a bar on a terminal.
     """
@@ -96,22 +94,22 @@ def train(
     best = _Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
     batches = _Batches(len(features), settings)
+    step = 0
     with progress_bar(
         settings.n_steps, unit="steps", description="training", enabled=progress
     ) as bar:
-        for step in range(settings.n_steps + 1):
+        while True:
             if step % settings.validate_every == 0 or step == settings.n_steps:
                 with torch.no_grad():
                     best.look(stack, score(stack.predict(features_validation)), step)
-                if best.all_stopped(step, settings.patience):
+                if step == settings.n_steps or best.all_stopped(step, settings.patience):
                     break
-            if step == settings.n_steps:
-                break
             index = batches.next()
             optimiser.zero_grad()
             losses = objective(stack.predict(features[index]), index)
             losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
+            step += 1
             bar.update()
     return Trained(
         models=stack.unstack(best.parameters),

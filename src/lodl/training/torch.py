@@ -14,15 +14,23 @@ require("torch", extra="torch")
 from lodl.training._learned_loss_module import LearnedLossModule  # noqa: E402
 from lodl.training._models import mlp  # noqa: E402
 from lodl.training._objectives import Objective, SquaredError  # noqa: E402
+from lodl.training._scores import (  # noqa: E402
+    Score,
+    validation_decision_loss,
+    validation_loss,
+)
 from lodl.training._trainer import Trained, TrainingSettings, predict, train  # noqa: E402
 
 __all__ = [
     "LearnedLossModule",
     "Objective",
+    "Score",
     "SquaredError",
     "Trained",
     "TrainingSettings",
     "mlp",
     "predict",
     "train",
+    "validation_decision_loss",
+    "validation_loss",
 ]

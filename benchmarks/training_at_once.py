@@ -1,0 +1,55 @@
+"""Ten initialisations trained at once against one after another, on one core."""
+
+import time
+
+import numpy as np
+import torch
+
+from lodl.domains import Domain, linear_model, web_advertising
+from lodl.training.torch import SquaredError, TrainingSettings, mlp, train, validation_loss
+
+N_MODELS = 10
+
+
+def seconds(domain: Domain, n_at_once: int, n_steps: int) -> float:
+    splits, shape = domain.splits, domain.model
+    models = [
+        mlp(
+            shape.n_features,
+            splits.train.y.shape[1:],
+            hidden=shape.hidden,
+            output=shape.output,
+            n_items=splits.train.x.shape[1],
+            seed=seed,
+        )
+        for seed in range(N_MODELS)
+    ]
+    started = time.perf_counter()
+    for start in range(0, N_MODELS, n_at_once):
+        train(
+            models[start : start + n_at_once],
+            splits.train.x,
+            objective=SquaredError(splits.train.y),
+            x_validation=splits.validation.x,
+            score=validation_loss(SquaredError(splits.validation.y), len(splits.validation.y)),
+            settings=TrainingSettings(n_steps=n_steps, patience=n_steps),
+            progress=False,
+        )
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    print(f"{N_MODELS} models, {'domain':<18}{'one by one':>12}{'at once':>12}{'gain':>8}")
+    for domain, n_steps in [(linear_model(0), 200), (web_advertising(0), 50)]:
+        one_by_one, at_once = (
+            float(np.median([seconds(domain, n, n_steps) for _ in range(3)])) for n in (1, N_MODELS)
+        )
+        print(
+            f"{n_steps:>4} steps  {domain.name:<18}{one_by_one:>10.2f} s{at_once:>10.2f} s"
+            f"{one_by_one / at_once:>7.1f}x"
+        )
+
+
+if __name__ == "__main__":
+    main()
