@@ -34,7 +34,7 @@ class SoftTopK(Surrogate):
 
     Attributes:
         k: How many items are chosen.
-        epsilon: Weight of the entropy.
+        epsilon: Weight of the entropy. To be chosen on validation data for labels of another size.
     """
 
     k: int
