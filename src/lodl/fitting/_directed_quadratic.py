@@ -1,25 +1,26 @@
 """Fit of the published directed quadratic form."""
 
+import math
+
 import numpy as np
 
 from lodl.fitting._minimise import minimise
-from lodl.fitting._nnls import solve_nnls
 from lodl.fitting._standardised import Standardised
-from lodl.fitting._weighted import directed_squares
 from lodl.losses import DirectedQuadratic
 from lodl.typing import Array
 
 _TOLERANCE = 1e-7  # single precision has no more
-_MAX_ITERATIONS = 60  # more would fit the noise: there are 4 D^2 parameters at full rank
+_MAX_ITERATIONS = 40  # more would fit the noise: there are 4 D^2 parameters at full rank
 
 
 def fit_directed_quadratic(family: DirectedQuadratic, d: Array, regret: Array) -> dict[str, Array]:
-    r"""Minimises over the four factors from the best directed weights, then adds the floor.
+    r"""Minimises over the four factors, then adds the floor.
 
-    The problem is not convex: the result is a local optimum, better than the start. All products
-    are one: with over- and under-predictions side by side, e = [d+, d-] of shape (K, 2 D), and the
-    factors as one matrix M of shape (2 D, 2 k), row sign by column sign, e M holds each column's
-    projection for both of its signs; a mask keeps the one in force.
+    The problem is not convex: descent from factors drawn at random, the same for every instance,
+    ends near a local optimum. All products are one: with over- and under-predictions side by side,
+    e = [d+, d-] of shape (K, 2 D), and the factors as one matrix M of shape (2 D, 2 k), row sign by
+    column sign, e M holds each column's projection for both of its signs; a mask keeps the one in
+    force.
     """
     data = Standardised.of(d, regret)
     dim, rank = family.parameter_shapes(d.shape[1])["L"][2:]
@@ -37,26 +38,14 @@ def fit_directed_quadratic(family: DirectedQuadratic, d: Array, regret: Array) -
         gradient = (e.T @ u).astype(np.float64)
         return float(value), gradient.ravel() * (2 / len(residual))
 
+    start = np.random.default_rng(0).standard_normal((2, dim, 2, rank))
+    start *= data.is_perturbed[:, np.newaxis, np.newaxis]
+    start *= math.sqrt(data.typical_cost / (dim * rank))
     solution = minimise(
         objective,
-        _diagonal_start(data, rank).ravel(),
+        start.ravel(),
         tolerance=_TOLERANCE,
         max_iterations=_MAX_ITERATIONS,
     )
     factor = data.factor(solution.reshape(2, dim, 2, rank).swapaxes(1, 2))
     return {"L": factor, "floor": family.min_weight * np.square(factor).sum(-1).mean() * 2}
-
-
-def _diagonal_start(data: Standardised, rank: int) -> Array:
-    """Returns factors that are the best directed weights, shape (2, D, 2, k).
-
-    No column starts at zero, where its gradient would be zero too.
-    """
-    dim = data.d.shape[1]
-    w = solve_nnls(directed_squares(data.d), data.regret)
-    root = np.sqrt(np.maximum(w, 0.1 * data.typical_cost / dim)).reshape(2, dim)
-    start = np.zeros((2, dim, 2, rank))
-    column = np.arange(rank)
-    for sign in (0, 1):
-        start[sign, column, sign, column] = (root[sign] * data.is_perturbed)[:rank]
-    return start

@@ -28,7 +28,7 @@ class SplitSamples:
         only: with more samples later, none changes sides.
         """
         is_held_out = _is_held_out(len(regret), holdout)
-        is_usable = np.isfinite(regret) & np.isfinite(d).all(axis=1)
+        is_usable = np.isfinite(regret) & np.isfinite(d.sum(axis=1))
         fitted, held_out = is_usable & ~is_held_out, is_usable & is_held_out
         return cls(d[fitted], regret[fitted], d[held_out], regret[held_out])
 
@@ -71,7 +71,7 @@ def without_fit(samples: SplitSamples, status: FitStatus) -> InstanceFit:
         n_fitted=len(samples.regret),
         n_held_out=len(samples.regret_held_out),
         mean_regret=_mean(regret),
-        error_size=float(np.sqrt(_mean(np.square(samples.d)))),
+        error_size=float(np.sqrt(_sum_of_squares(samples.d) / max(1, samples.d.size))),
     )
 
 
@@ -89,7 +89,7 @@ def measure(family: Family, phi: dict[str, Array], samples: SplitSamples) -> Ins
     return replace(
         without_fit(samples, FitStatus.FITTED),
         phi=phi,
-        weight=float(value.mean() / np.square(samples.d).sum(axis=1).mean()),
+        weight=float(value.sum() / _sum_of_squares(samples.d)),
         mae_fitted=_mean(np.abs(value - samples.regret)),
         mae_held_out=_mean(np.abs(held_out - samples.regret_held_out)),
         r2_held_out=_r2(held_out, samples.regret_held_out),
@@ -100,6 +100,10 @@ def measure(family: Family, phi: dict[str, Array], samples: SplitSamples) -> Ins
 def _is_held_out(n_samples: int, holdout: float) -> npt.NDArray[np.bool_]:
     n_held_out_before = np.floor(np.arange(n_samples + 1) * holdout)
     return np.asarray(np.diff(n_held_out_before) > 0)
+
+
+def _sum_of_squares(d: Array) -> float:
+    return float(np.einsum("kd,kd->", d, d))
 
 
 def _mean(values: Array) -> float:

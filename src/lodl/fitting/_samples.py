@@ -29,10 +29,10 @@ class Samples(Protocol):
     def y(self) -> Array:
         """True labels, shape (n_instances, *label_shape)."""
 
-    def select(self, indices: Sequence[int]) -> "Samples":
+    def select(self, indices: Sequence[int], /) -> "Samples":
         """Returns the samples of some instances, light enough to be sent to a worker."""
 
-    def instance(self, index: int) -> InstanceSamples:
+    def instance(self, index: int, /) -> InstanceSamples:
         """Returns the samples of one instance."""
 
     def provenance(self) -> Mapping[str, Any]:

@@ -51,8 +51,6 @@ class Standardised:
 
 
 def _size(values: Array) -> Array:
-    """Returns the root mean square over the first axis, 1 where all is zero, without overflow."""
-    largest = np.abs(values).max(axis=0)
-    largest = np.where(largest > 0, largest, 1.0)
-    size = largest * np.sqrt(np.square(values / largest).mean(axis=0))
+    """Returns the root mean square over the first axis, 1 where all is zero."""
+    size = np.sqrt(np.einsum("k...,k...->...", values, values) / len(values))
     return np.where(size > 0, size, 1.0)

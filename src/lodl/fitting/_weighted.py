@@ -3,15 +3,13 @@
 import numpy as np
 
 from lodl.fitting._nnls import solve_nnls
-from lodl.fitting._standardised import Standardised
 from lodl.losses import DirectedWeightedMSE, WeightedMSE
 from lodl.typing import Array
 
 
 def fit_weighted_mse(family: WeightedMSE, d: Array, regret: Array) -> dict[str, Array]:
     """Solves the non-negative least squares problem, then lifts weights to the floor."""
-    data = Standardised.of(d, regret)
-    w = data.weights(solve_nnls(data.d**2, data.regret))
+    w = solve_nnls(np.square(d), regret)
     return {"w": np.maximum(w, family.min_weight * w.mean())}
 
 
@@ -19,11 +17,9 @@ def fit_directed_weighted_mse(
     family: DirectedWeightedMSE, d: Array, regret: Array
 ) -> dict[str, Array]:
     """Solves the non-negative least squares problem, then lifts weights to the floor."""
-    data = Standardised.of(d, regret)
-    w_plus, w_minus = np.split(solve_nnls(directed_squares(data.d), data.regret), 2)
-    w = np.stack([data.weights(w_plus), data.weights(w_minus)])
-    w = np.maximum(w, family.min_weight * w.mean())
-    return {"w_plus": w[0], "w_minus": w[1]}
+    w = solve_nnls(directed_squares(d), regret)
+    w_plus, w_minus = np.split(np.maximum(w, family.min_weight * w.mean()), 2)
+    return {"w_plus": w_plus, "w_minus": w_minus}
 
 
 def directed_squares(d: Array) -> Array:
