@@ -69,10 +69,14 @@ def test_the_risk_is_positive_definite_even_for_more_stocks_than_days():
     assert np.linalg.eigvalsh(splits.train.context[0]).min() >= 0.1 - 1e-9
 
 
-def test_training_features_are_standardised(prices):
-    x = portfolio(prices=prices, sizes=SIZES, n_stocks=8).train.x
-    np.testing.assert_allclose(x.mean(axis=(0, 1)), 0, atol=1e-9)
-    np.testing.assert_allclose(x.std(axis=(0, 1)), 1, atol=1e-9)
+def test_training_features_are_standardised_and_cut_off_at_five_deviations(prices):
+    splits = portfolio(prices=prices, sizes=SIZES, n_stocks=8)
+    x = splits.train.x
+    whole = np.abs(x).max(axis=(0, 1)) < 5
+    assert whole.sum() >= 20
+    np.testing.assert_allclose(x.mean(axis=(0, 1))[whole], 0, atol=1e-9)
+    np.testing.assert_allclose(x.std(axis=(0, 1))[whole], 1, atol=1e-9)
+    assert max(np.abs(part.x).max() for part in parts(splits)) == 5
 
 
 @pytest.mark.parametrize("n_known", [365 + 5, 365 + 20, 365 + 20 + 15, 365 + 59])

@@ -15,6 +15,7 @@ SMALL = Setup(
     sampler=AllPerturbed(1.0),
     samplers=(AllPerturbed(1.0),),
     surrogate=SoftTopK(k=1),
+    surrogates=(SoftTopK(k=1),),
     training=TrainingSettings(learning_rate=0.1, n_steps=20),
     learning_rates=(0.1,),
     chosen_rates={},
@@ -22,7 +23,7 @@ SMALL = Setup(
 
 
 def experiment(method, seed=0, n_samples=60):
-    return Experiment("small", method, seed, 2, n_samples, 0.1, SMALL.sampler)
+    return Experiment("small", method, seed, 2, n_samples, 0.1, SMALL.sampler, SMALL.surrogate)
 
 
 def run_small(plan, out, **options):

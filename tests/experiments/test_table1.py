@@ -6,8 +6,7 @@ from lodl.experiments import (
     SCALES,
     SETUPS,
     Figure,
-    choose_rates,
-    choose_sampler,
+    choose,
     costs_markdown,
     table1_experiments,
     table1_info,
@@ -89,11 +88,30 @@ def test_tuning_tries_the_same_for_every_method_and_never_a_seed_of_the_table():
     }
 
 
-def test_rates_and_samplers_are_chosen_by_validation_not_by_test():
+def test_settings_are_chosen_by_validation_not_by_test():
     rows = [
         row("Quadratic", learning_rate=0.1, validation=[0.2, 0.4], test=[1.0]),
         row("Quadratic", learning_rate=0.01, validation=[0.5, 0.5], test=[0.0]),
-        row("Quadratic", learning_rate=0.1, validation=[0.4], test=[0.0], sampler="other"),
+        row("Quadratic", learning_rate=0.1, validation=[0.4], test=[1.0], sampler="other"),
+        row("DFL", surrogate="soft", learning_rate=0.1, validation=[0.1], test=[1.0]),
+        row("DFL", surrogate="hard", learning_rate=0.01, validation=[0.3], test=[0.0]),
+        row("2-stage", learning_rate=0.1, validation=[-0.3], test=[0.0]),
+        row("2-stage", learning_rate=0.01, validation=[-0.4], test=[1.0]),
     ]
-    assert choose_rates(rows[:2]) == {"linear": {"Quadratic": 0.01}}
-    assert choose_sampler(rows) == {"linear": "AllPerturbed(1.0)"}
+    assert choose(rows) == {
+        "linear": {
+            "sampler": "AllPerturbed(1.0)",
+            "surrogate": "hard",
+            "learning_rates": {"Quadratic": 0.01, "DFL": 0.01, "2-stage": 0.1},
+        }
+    }
+
+
+def test_one_sampler_is_chosen_for_all_learned_losses_by_their_mean():
+    rows = [
+        row("Quadratic", sampler="near", validation=[0.9]),
+        row("Quadratic", sampler="far", validation=[0.5]),
+        row("WeightedMSE", sampler="near", validation=[0.1]),
+        row("WeightedMSE", sampler="far", validation=[0.6]),
+    ]
+    assert choose(rows)["linear"]["sampler"] == "far"

@@ -70,22 +70,14 @@ def settings(
     out: Annotated[Path, typer.Option(help="Folder of rows and samples.")] = Path("runs/settings"),
     n_jobs: _Jobs = -1,
 ) -> None:
-    """Choose samplers and learning rates by validation decision quality, on seeds of their own."""
+    """Choose sampler, surrogate and learning rates on validation data of seeds of their own."""
     from lodl import experiments  # torch: only where needed
 
     setups = _setups(prices)
     n_samples = named("scale", scale, experiments.SCALES).n_samples
     plan = experiments.tuning_experiments(setups, _chosen(domain, setups), n_samples)
     rows = experiments.run(plan, out, setups=setups, n_jobs=n_jobs)
-    samplers = experiments.choose_sampler(rows)
-    kept = [
-        row
-        for row in rows
-        if row["sampler"] == samplers[row["domain"]]
-        or not experiments.METHODS[row["method"]].needs_samples
-    ]
-    chosen = {"samplers": samplers, "learning rates": experiments.choose_rates(kept)}
-    Console(highlight=False).print_json(json.dumps(chosen))
+    Console(highlight=False).print_json(json.dumps(experiments.choose(rows)))
 
 
 def _setups(prices: Path | None) -> Mapping[str, "Setup"]:

@@ -10,6 +10,8 @@ from lodl.errors import DataError
 from lodl.typing import Array
 from lodl.validation import check_positive
 
+_MOST_DEVIATIONS = 5.0
+
 
 def portfolio(
     seed: int = 0,
@@ -23,7 +25,8 @@ def portfolio(
     An instance is a day. Its features (28 a stock) and its risk matrix Q (correlation of the last
     365 returns, plus 0.1 on the diagonal) look at that day and before, its label is the return of
     each stock from that day to the next. The days are the first that have 365 days behind them:
-    train, then validation, then test. Features are standardised by the training split.
+    train, then validation, then test. Features are standardised by the training split and cut off
+    at 5 deviations: a price or a variance may drift far beyond what the training days have seen.
 
     Args:
         seed: Of the choice of stocks, and of the simulated prices.
@@ -66,8 +69,8 @@ def _some_stocks(prices: Prices, n_stocks: int, seed: int) -> Prices:
 
 
 def _standardised(x: Array, n_train: int) -> Array:
-    """Brings each feature to mean 0 and deviation 1 over the training days and stocks."""
+    """Brings each feature to mean 0 and deviation 1 over the training days, then cuts it off."""
     mean, deviation = x[:n_train].mean(axis=(0, 1)), x[:n_train].std(axis=(0, 1))
     deviation[deviation == 0] = 1.0
     standardised: Array = (x - mean) / deviation
-    return standardised
+    return standardised.clip(-_MOST_DEVIATIONS, _MOST_DEVIATIONS)

@@ -14,7 +14,7 @@ from lodl.experiments._table1 import (
     table1_info,
     table1_markdown,
 )
-from lodl.experiments._tune import choose_rates, choose_sampler, tuning_experiments
+from lodl.experiments._tune import choose, tuning_experiments
 
 __all__ = [
     "METHODS",
@@ -29,8 +29,7 @@ __all__ = [
     "Row",
     "ScaleOfRun",
     "Setup",
-    "choose_rates",
-    "choose_sampler",
+    "choose",
     "costs_markdown",
     "run",
     "sample",

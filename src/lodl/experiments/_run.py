@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 
+from lodl.baselines.dfl import Surrogate
 from lodl.datasets import Instances
 from lodl.domains import Domain
 from lodl.evaluation import decision_quality, quality_scale
@@ -37,6 +38,7 @@ class Experiment:
         n_samples: Candidates per instance from which losses are learned.
         learning_rate: Of the training.
         sampler: Draws the candidates.
+        surrogate: The relaxation of decision-focused learning.
     """
 
     domain: str
@@ -46,6 +48,7 @@ class Experiment:
     n_samples: int
     learning_rate: float
     sampler: Sampler
+    surrogate: Surrogate
 
     @property
     def sampler_name(self) -> str:
@@ -143,7 +146,7 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
     if method.needs_samples:
         samples = sample(experiment, setup, out, progress=False)
     training = replace(setup.training, learning_rate=experiment.learning_rate)
-    task = Task(domain, setup.surrogate, training, experiment.n_initialisations, samples)
+    task = Task(domain, experiment.surrogate, training, experiment.n_initialisations, samples)
     outcome = method.run(task)
     validation, test = domain.splits.validation, domain.splits.test
     return {
@@ -178,7 +181,8 @@ def _identity(experiment: Experiment, setup: Setup) -> dict[str, Any]:
     """Returns what makes a row this experiment's, as JSON values."""
     given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
-    return {**given, "sampler": experiment.sampler_name, "training": training}
+    names = {"sampler": experiment.sampler_name, "surrogate": repr(experiment.surrogate)}
+    return {**given, **names, "training": training}
 
 
 def _key(identity: Row) -> str:

@@ -21,7 +21,8 @@ class Setup:
         build: Makes the domain of a seed.
         sampler: Draws the candidates from which losses are learned; chosen by `tune`.
         samplers: Those that `tune` tries.
-        surrogate: The handcrafted relaxation of decision-focused learning.
+        surrogate: The handcrafted relaxation of decision-focused learning; chosen by `tune`.
+        surrogates: Those that `tune` tries.
         training: How models are trained, whatever the method.
         learning_rates: Those that `tune` tries for every method.
         chosen_rates: What `tune` chose for a method; `training.learning_rate` for the others.
@@ -32,6 +33,7 @@ class Setup:
     sampler: Sampler
     samplers: tuple[Sampler, ...]
     surrogate: Surrogate
+    surrogates: tuple[Surrogate, ...]
     training: TrainingSettings
     learning_rates: tuple[float, ...]
     chosen_rates: Mapping[str, float]
@@ -46,7 +48,8 @@ LINEAR_MODEL = Setup(
     build=linear_model,
     sampler=AllPerturbed(scale=1.0),
     samplers=(AllPerturbed(scale=0.3), AllPerturbed(scale=1.0)),
-    surrogate=SoftTopK(k=1),
+    surrogate=SoftTopK(k=1, epsilon=0.1),
+    surrogates=(SoftTopK(k=1, epsilon=0.01), SoftTopK(k=1, epsilon=0.1), SoftTopK(k=1, epsilon=1)),
     training=TrainingSettings(learning_rate=0.1, n_steps=500),
     learning_rates=(0.01, 0.1),
     chosen_rates={},
@@ -57,7 +60,11 @@ WEB_ADVERTISING = Setup(
     build=web_advertising,
     sampler=AllPerturbed(scale=0.1),
     samplers=(AllPerturbed(scale=0.02), AllPerturbed(scale=0.1)),
-    surrogate=MultilinearRelaxation(budget=2),
+    surrogate=MultilinearRelaxation(budget=2, gamma=0.1),
+    surrogates=(
+        MultilinearRelaxation(budget=2, gamma=0.01),
+        MultilinearRelaxation(budget=2, gamma=0.1),
+    ),
     training=TrainingSettings(learning_rate=1e-4, n_steps=2000),
     learning_rates=(1e-4, 1e-3),
     chosen_rates={},
@@ -69,6 +76,7 @@ PORTFOLIO = Setup(
     sampler=AllPerturbed(scale=0.1),
     samplers=(AllPerturbed(scale=0.02), AllPerturbed(scale=0.1)),
     surrogate=QuadraticProgram(),
+    surrogates=(QuadraticProgram(),),
     # Batches of 20 of the 200 days: all of them in each step would take ten times as long.
     training=TrainingSettings(
         learning_rate=1e-3, n_steps=1000, validate_every=20, patience=200, batch_size=20

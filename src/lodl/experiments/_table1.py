@@ -90,6 +90,7 @@ def table1_experiments(
             n_samples=scale.n_samples,
             learning_rate=setups[domain].learning_rate(method),
             sampler=setups[domain].sampler,
+            surrogate=setups[domain].surrogate,
         )
         for domain in domains
         for seed in range(scale.n_seeds)

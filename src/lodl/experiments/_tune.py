@@ -1,6 +1,6 @@
-"""Sampler and learning rates: the same effort for every method, no look at test data."""
+"""Samplers, surrogates, learning rates: the same effort for every method, no test data."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,45 +18,84 @@ _UNTRAINED = ("Random", "Optimal", "Constant")
 def tuning_experiments(
     setups: Mapping[str, Setup], domains: Iterable[str], n_samples: int
 ) -> list[Experiment]:
-    """Returns every learning rate and, where losses are learned, every sampler of each method."""
+    """Returns every learning rate of each method, with every sampler or surrogate it uses."""
     return [
-        Experiment(domain, name, seed, _N_INITIALISATIONS, n_samples, rate, sampler)
+        Experiment(
+            domain=domain,
+            method=method,
+            seed=seed,
+            n_initialisations=_N_INITIALISATIONS,
+            n_samples=n_samples,
+            learning_rate=rate,
+            **parts,
+        )
         for domain in domains
         for seed in _SEEDS
-        for name, method in METHODS.items()
-        if name not in _UNTRAINED
+        for method in METHODS
+        if method not in _UNTRAINED
         for rate in setups[domain].learning_rates
-        for sampler in setups[domain].samplers[: None if method.needs_samples else 1]
+        for parts in _parts(setups[domain], method)
     ]
 
 
-def choose_sampler(rows: Sequence[Row]) -> dict[str, str]:
-    """Returns, by domain, the sampler under which learned losses do best on validation data.
+def _parts(setup: Setup, method: str) -> Iterator[dict[str, Any]]:
+    samplers = setup.samplers if METHODS[method].needs_samples else (setup.sampler,)
+    surrogates = setup.surrogates if method == "DFL" else (setup.surrogate,)
+    return (
+        {"sampler": sampler, "surrogate": surrogate}
+        for sampler in samplers
+        for surrogate in surrogates
+    )
 
-    A method counts with its best learning rate, and all learned losses count alike.
+
+def choose(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """Returns, by domain, what has the best validation decision quality.
+
+    One sampler for all learned losses: that under which they do best on average, each with its best
+    learning rate. One surrogate. Then for every method the learning rate that suits it best there.
     """
+    return {
+        domain: _choose([row for row in rows if row["domain"] == domain])
+        for domain in dict.fromkeys(row["domain"] for row in rows)
+    }
+
+
+def _choose(rows: Sequence[Row]) -> dict[str, Any]:
     learned = [row for row in rows if METHODS[row["method"]].needs_samples]
-    means = _mean_validation(learned, ("domain", "sampler", "method", "learning_rate"))
-    best: dict[tuple[str, str], dict[str, float]] = {}
-    for (domain, sampler, method, _), mean in means.items():
-        methods = best.setdefault((domain, sampler), {})
-        methods[method] = max(mean, methods.get(method, -np.inf))
-    # The best comes last and stays.
-    return dict(sorted(best, key=lambda key: float(np.mean(list(best[key].values())))))
+    others = [row for row in rows if not METHODS[row["method"]].needs_samples]
+    sampler = _best(_mean_of_best_rates(learned, "sampler"))
+    surrogate = _best(_mean_of_best_rates([r for r in rows if r["method"] == "DFL"], "surrogate"))
+    kept = [row for row in learned if row["sampler"] == sampler]
+    kept += [row for row in others if row["method"] != "DFL" or row["surrogate"] == surrogate]
+    rates = {
+        method: _best(_means([row for row in kept if row["method"] == method], "learning_rate"))
+        for method in dict.fromkeys(row["method"] for row in kept)
+    }
+    return {"sampler": sampler, "surrogate": surrogate, "learning_rates": rates}
 
 
-def choose_rates(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Returns, by domain and method, the rate with the best mean validation decision quality."""
-    means = _mean_validation(rows, ("domain", "method", "learning_rate"))
-    chosen: dict[str, dict[str, float]] = {}
-    for domain, method, rate in sorted(means, key=means.__getitem__):  # the best comes last
-        chosen.setdefault(domain, {})[method] = rate
-    return chosen
+def _mean_of_best_rates(rows: Sequence[Row], name: str) -> dict[Any, float]:
+    """Returns, for each value of a field, the mean over methods of their best learning rate."""
+    scores: dict[Any, list[float]] = {}
+    for (value, _), group in _groups(rows, name, "method").items():
+        scores.setdefault(value, []).append(max(_means(group, "learning_rate").values()))
+    return {value: float(np.mean(best)) for value, best in scores.items()}
 
 
-def _mean_validation(rows: Sequence[Row], names: tuple[str, ...]) -> dict[tuple[Any, ...], float]:
-    """Returns the mean validation decision quality of the rows that share the named fields."""
-    groups: dict[tuple[Any, ...], list[float]] = {}
+def _means(rows: Sequence[Row], name: str) -> dict[Any, float]:
+    """Returns the mean validation decision quality for each value of a field."""
+    return {
+        value: float(np.mean(np.concatenate([row["validation"] for row in group])))
+        for (value,), group in _groups(rows, name).items()
+    }
+
+
+def _groups(rows: Sequence[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).extend(row["validation"])
-    return {key: float(np.mean(values)) for key, values in groups.items()}
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
+
+
+def _best(scores: Mapping[Any, float]) -> Any:
+    return max(scores, key=scores.__getitem__, default=None)
