@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fitting_speed import DIM, N_SAMPLES, TopOneSamples
+from fitting_samples import DIM, N_SAMPLES, TopOneSamples
 from lodl.fitting import fit, fit_instance
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -52,6 +52,7 @@ def print_growth(title: str, families: Iterable[Family], shapes: list[tuple[int,
 
 def print_instances() -> None:
     print(f"\nInstances, K={N_SAMPLES:,} D={DIM}, two workers")
+    fit(TopOneSamples(tuple(range(16))), WeightedMSE(), n_jobs=2, progress=False)  # workers up
     for family in (DirectedWeightedMSE(), ConvexDirectedQuadratic()):
         for n_instances in (50, 100, 200):
             samples = TopOneSamples(tuple(range(n_instances)))

@@ -9,14 +9,14 @@ all instances on two workers. Both use all samples, and have no floor. Shape of 
 instances and scaled to 400. Run it on an idle machine: torch's threads suffer most from neighbours.
 """
 
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 import torch
 
+from fitting_samples import DIM, N_SAMPLES, TopOneSamples
 from lodl.fitting import fit
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -27,9 +27,8 @@ from lodl.losses import (
     Quadratic,
     WeightedMSE,
 )
-from lodl.typing import Array
 
-N_INSTANCES, N_SAMPLES, DIM = 400, 5_000, 50
+N_INSTANCES = 400
 N_RECIPE = 8  # instances on which the recipe is timed
 N_JOBS = 2
 
@@ -51,47 +50,6 @@ ROWS = [
     Row(DirectedQuadratic(min_weight=0), target=3, learning_rate=0.003, n_ours=80),
     Row(ConvexDirectedQuadratic(min_weight=0), target=3, learning_rate=0.03),
 ]
-
-
-@cache
-def shared_errors() -> Array:
-    """Returns the errors of all instances, the same, so that drawing them is no part of a time."""
-    return np.random.default_rng(0).standard_normal((N_SAMPLES, DIM))
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Candidates around one label, and what each misses."""
-
-    y_hat: Array
-    regret: Array
-
-
-@dataclass(frozen=True)
-class TopOneSamples:
-    """Samples of the Linear Model, made when an instance is asked for."""
-
-    numbers: tuple[int, ...]
-
-    @property
-    def n_instances(self) -> int:
-        return len(self.numbers)
-
-    @property
-    def y(self) -> Array:
-        x = np.stack([np.random.default_rng(i).uniform(-1, 1, DIM) for i in self.numbers])
-        return 10 * (x**3 - 0.65 * x)
-
-    def select(self, indices: range, /) -> "TopOneSamples":
-        return replace(self, numbers=tuple(self.numbers[i] for i in indices))
-
-    def instance(self, index: int, /) -> Drawn:
-        y = self.y[index]
-        y_hat = y + shared_errors()
-        return Drawn(y_hat, y.max() - y[y_hat.argmax(axis=1)])
-
-    def provenance(self) -> dict[str, str]:
-        return {}
 
 
 def recipe(family: Family, samples: TopOneSamples, index: int, learning_rate: float) -> float:
