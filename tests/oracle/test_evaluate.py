@@ -188,7 +188,7 @@ def test_a_problem_must_be_one(y):
 
 def test_a_projection_must_keep_the_shape(y):
     bad = problem(lambda v: v, lambda z, y: 0.0, sense="min", project=lambda v: v[:, :2])
-    with pytest.raises(ProblemError, match=r"`project` must keep the candidates' shape \(100, 5\)"):
+    with pytest.raises(ProblemError, match=r"`project` must keep the candidates' shape \(500, 5\)"):
         evaluate(bad, y, sampler=AllPerturbed(), n_samples=3)
 
 

@@ -208,6 +208,6 @@ def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
         def objective(self, z, y, context):
             return 0.0
 
+    far = y + 20.0 * np.arange(N)[:, np.newaxis]
     with pytest.raises(OracleError, match="ValueError: cannot project"):
-        far = y + 20.0 * np.arange(N)[:, np.newaxis]
         evaluate(BadProjection(), far, sampler=AllPerturbed(0.1), n_samples=5)

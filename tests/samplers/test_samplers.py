@@ -65,7 +65,7 @@ def test_every_coordinate_is_chosen_equally_often(name):
     y = labels(shape=(6,))
     blocks = [draw(LABEL_BASED[name](1.0), y, block=block) for block in range(100)]
     counts = (np.concatenate(blocks) != y[0]).sum(axis=0)
-    expected = 10_000 * CHANGED_COORDINATES[name] / 6
+    expected = 100 * BLOCK_SIZE * CHANGED_COORDINATES[name] / 6
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 

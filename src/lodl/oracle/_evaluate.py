@@ -6,6 +6,7 @@ from os import PathLike
 import numpy.typing as npt
 
 from lodl.errors import StoreError
+from lodl.oracle._blas import one_blas_thread
 from lodl.oracle._fingerprint import fingerprint
 from lodl.oracle._inputs import OracleInputs, check_inputs
 from lodl.oracle._layout import measure_layout
@@ -69,14 +70,10 @@ def evaluate(
     inputs = check_inputs(problem, y, context=context, sampler=sampler, seed=seed)
     n_samples = check_positive("n_samples", n_samples)
     settings = RunSettings(on_failure, max_failure_rate, n_jobs, progress)
-    table, identity = _open_table(inputs, n_samples, store)
-    for _ in range(_MAX_ROUNDS):
-        Run(inputs, table, n_samples, settings).finish()
-        samples = _samples_in(table, inputs, n_samples, identity)
-        if samples.is_complete:
-            _report(samples)
-            return samples
-    raise StoreError(f"{store} was changed by others while it was filled. Call `evaluate` again.")
+    with one_blas_thread():  # here once for all tasks that run in this process
+        samples = _evaluate(inputs, n_samples, store, settings)
+    _report(samples)
+    return samples
 
 
 def open_samples(
@@ -116,6 +113,21 @@ def open_samples(
     if not samples.is_complete:
         raise StoreError(f"{store} is not complete. Call `evaluate` to compute what is missing.")
     return samples
+
+
+def _evaluate(
+    inputs: OracleInputs,
+    n_samples: int,
+    store: str | PathLike[str] | None,
+    settings: RunSettings,
+) -> OracleSamples:
+    table, identity = _open_table(inputs, n_samples, store)
+    for _ in range(_MAX_ROUNDS):
+        Run(inputs, table, n_samples, settings).finish()
+        samples = _samples_in(table, inputs, n_samples, identity)
+        if samples.is_complete:
+            return samples
+    raise StoreError(f"{store} was changed by others while it was filled. Call `evaluate` again.")
 
 
 def _open_table(

@@ -11,11 +11,11 @@ from lodl.oracle._tasks import OptimumTask, RegretTask, evaluate_optimum, evalua
 from lodl.samplers import BLOCK_SIZE
 
 _LONGEST = 1.0  # seconds of work a kill may cost each worker
-_SHORTEST = 0.05  # shorter tasks spend a notable share of their time on being sent and saved
+_SHORTEST = 0.2  # shorter tasks spend a notable share of their time on being sent and saved
 _MIN_CHUNKS = 64  # enough to keep workers busy until the end, and a bar moving
 _MAX_CHUNKS = 20_000  # a long run has longer tasks rather than more files
 _MAX_SAMPLES = 2**18  # of a chunk: 2 MB of regrets
-_TIMING = 0.1  # seconds spent on measuring the cost of a call
+_TIMING = 0.01  # seconds spent on measuring the cost of a call
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import TypeVar
 
 from joblib import Parallel, delayed
@@ -23,6 +24,7 @@ def run_unordered(
     *,
     n_tasks: int,
     n_jobs: int | None,
+    should_stop: Callable[[], bool],
 ) -> Generator[tuple[int, R], None, None]:
     """Gives (number of the task, result) as tasks finish, on joblib's current backend.
 
@@ -34,15 +36,19 @@ def run_unordered(
         make_task: Makes the task of a number, here, when it is about to be sent.
         n_tasks: Number of tasks.
         n_jobs: As in joblib.
+        should_stop: Asked before each task is sent; once true, only those that are out finish.
     """
     left = set(range(n_tasks))
     deaths: Counter[int] = Counter()
-    while left:
+    while left and not should_stop():
         out: set[int] = set()
         order = sorted(left, key=lambda number: (deaths[number], number))
-        calls = (_call(function, make_task, number, out) for number in order)
+        calls = (
+            _call(function, make_task, number, out)
+            for number in takewhile(lambda _: not should_stop(), order)
+        )
         parallel = Parallel(
-            n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs"
+            n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
         )
         try:
             with _cancelled_in_the_end(parallel(calls)) as results:
@@ -52,11 +58,18 @@ def run_unordered(
         except BrokenProcessPool as error:
             deaths.update(out & left)
             if max(deaths.values(), default=_MAX_DEATHS) >= _MAX_DEATHS:
-                raise OracleError(
-                    f"Worker processes died {_MAX_DEATHS} times in the same tasks: the solver "
-                    "crashes, or memory runs out. What was done is kept. Try fewer `n_jobs`, or "
-                    "n_jobs=1 to see the crash."
-                ) from error
+                raise _workers_failed(error) from error
+        except Exception as error:  # of the backend: a task reports its own failures
+            raise _workers_failed(error) from error
+
+
+def _workers_failed(error: Exception) -> OracleError:
+    return OracleError(
+        f"Workers could not do their tasks ({type(error).__name__}: {error}). What was done is "
+        "kept. If worker processes died, the solver crashed or memory ran out: try fewer `n_jobs`. "
+        "If something cannot be pickled, leave it out of the problem's `__getstate__`. "
+        "With n_jobs=1 you see it happen."
+    )
 
 
 @contextmanager

@@ -84,6 +84,7 @@ class Run:
         self._n_samples = n_samples
         self._settings = settings
         self._n_failures = 0
+        self._error: OracleError | None = None
         self._logged = time.monotonic()
 
     def finish(self) -> None:
@@ -153,7 +154,11 @@ class Run:
             enabled=self._settings.progress,
         )
         results = run_unordered(
-            function, make_task, n_tasks=len(jobs), n_jobs=self._settings.n_jobs
+            function,
+            make_task,
+            n_tasks=len(jobs),
+            n_jobs=self._settings.n_jobs,
+            should_stop=lambda: self._error is not None,
         )
         with bar, closing(results):
             for number, result in results:
@@ -161,6 +166,8 @@ class Run:
                 self._note(panel, result)
                 bar.set_postfix(failures=self._n_failures, refresh=False)
                 bar.update(jobs[number].n_calls)
+        if self._error is not None:
+            raise self._error
 
     def _save(self, panel: Panel, job: _Job, result: TaskResult) -> None:
         outcomes = result.outcomes
@@ -171,13 +178,13 @@ class Run:
         panel.write(job.chunk, outcomes)
 
     def _note(self, panel: Panel, result: TaskResult) -> None:
-        """Keeps the log, and ends the run if too much fails."""
+        """Keeps the log, and ends the run if too much fails: tasks that are out are still saved."""
         log = self._table.log
         log.seconds += result.seconds
         for status, failure in result.failures.items():
             log.first_failures.setdefault(status.name.lower(), str(failure))
             if self._settings.stops:
-                raise failure.error()
+                self._error = self._error or failure.error()
         if panel is self._table.regret:
             self._n_failures += int(result.outcomes.is_failed.sum())
             self._check_rate()
@@ -189,7 +196,7 @@ class Run:
         n_samples = len(self._inputs.y) * self._n_samples
         if self._n_failures > self._settings.max_failure_rate * n_samples:
             reasons = "; ".join(self._table.log.first_failures.values())
-            raise OracleError(
+            self._error = self._error or OracleError(
                 f"{self._n_failures} of {n_samples} samples failed so far, more than "
                 f"max_failure_rate={self._settings.max_failure_rate:g} allows. What was done is "
                 f"kept. The first of each kind: {reasons}."

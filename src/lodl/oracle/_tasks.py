@@ -106,20 +106,18 @@ def _evaluate_block(
     task: RegretTask, row: int, samples: npt.NDArray[np.intp], result: TaskResult
 ) -> None:
     """Evaluates some samples of one block."""
+    if task.inputs.problem.is_vectorised and _evaluate_at_once(task, row, samples, result):
+        return
     inputs, start = task.inputs, task.columns.start
-    block = int(samples[0]) // BLOCK_SIZE
     try:
-        candidates = inputs.candidates(row, block)
+        candidates = inputs.candidates(row, samples[0] // BLOCK_SIZE)
     except Exception as error:  # noqa: BLE001 - `project` is the user's; without it all fail
         for sample in samples.tolist():
             failure = Failure.of(error, int(inputs.numbers[row]), sample)
             result.record(row, sample - start, failure)
         return
-    if inputs.problem.is_vectorised and _evaluate_at_once(task, row, samples, candidates, result):
-        return
     for sample in samples.tolist():
-        y_hat = candidates[sample - block * BLOCK_SIZE]
-        loss = _decision_loss(inputs, row, y_hat, sample=sample)
+        loss = _decision_loss(inputs, row, candidates[sample % BLOCK_SIZE], sample=sample)
         regret = loss if isinstance(loss, Failure) else loss - task.optimum[row]
         result.record(row, sample - start, regret)
         if result.failures and task.stop_at_failure:
@@ -127,13 +125,9 @@ def _evaluate_block(
 
 
 def _evaluate_at_once(
-    task: RegretTask,
-    row: int,
-    samples: npt.NDArray[np.intp],
-    candidates: Array,
-    result: TaskResult,
+    task: RegretTask, row: int, samples: npt.NDArray[np.intp], result: TaskResult
 ) -> bool:
-    """Evaluates a block in one call and tells whether it did not raise.
+    """Evaluates samples of one block in one call; tells whether that worked.
 
     The call gets the whole block, whatever is wanted of it: the last bits of an answer may depend
     on the size of the batch, and must not depend on how the work was divided.
@@ -141,18 +135,20 @@ def _evaluate_at_once(
     inputs = task.inputs
     try:
         losses = decision_losses(
-            inputs.problem, candidates.copy(), inputs.y[row], inputs.context_of(row)
-        )
+            inputs.problem,
+            inputs.candidates(row, samples[0] // BLOCK_SIZE),
+            inputs.y[row],
+            inputs.context_of(row),
+        )[samples % BLOCK_SIZE]
     except Exception:  # noqa: BLE001 - asked again sample by sample, to learn which one raises
         return False
-    losses = losses[samples % BLOCK_SIZE]
     columns = samples - task.columns.start
     finite = np.isfinite(losses)
     result.outcomes.status[row, columns[finite]] = SampleStatus.OK
     result.outcomes.values[row, columns[finite]] = losses[finite] - task.optimum[row]
     for i in np.flatnonzero(~finite):
-        instance = int(inputs.numbers[row])
-        result.record(row, columns[i], _non_finite(losses[i], instance, int(samples[i])))
+        failure = _non_finite(losses[i], int(inputs.numbers[row]), int(samples[i]))
+        result.record(row, columns[i], failure)
     return True
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from lodl.errors import InvalidInputError
 from lodl.typing import Array
 
-BLOCK_SIZE = 100
+BLOCK_SIZE = 500
 """Candidates of one random stream. A constant: another value would be another set of candidates."""
 
 Scale: TypeAlias = float | npt.ArrayLike | Literal["auto"]
@@ -38,7 +38,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
-        """Returns noise of unit scale for `n` candidates, shape (n, *label_shape)."""
+        """Returns a new array of noise of unit scale, shape (n, *label_shape)."""
 
     def centres(self, y: Array) -> Array:
         """Returns what the candidates lie around, in the labels' shape; here the labels."""
@@ -78,13 +78,12 @@ class Sampler(ABC):
             instance: The instance's number among all instances.
             block: Number of the block; block b holds samples b * BLOCK_SIZE and following.
         """
-        # Philox numbers its streams: distinct keys and counters cannot overlap.
-        bits = np.random.Philox(
-            key=np.array([seed, instance], dtype=np.uint64),
-            counter=np.array([0, 0, 0, block], dtype=np.uint64),
-        )
-        noise = self.noise(np.random.Generator(bits), BLOCK_SIZE, centre.shape)
-        return np.asarray(centre + scale * noise, dtype=np.float64)
+        stream = np.random.SeedSequence(seed, spawn_key=(instance, block))
+        rng = np.random.Generator(np.random.SFC64(stream))  # the fastest: drawing is half the work
+        candidates = self.noise(rng, BLOCK_SIZE, centre.shape)
+        candidates *= scale
+        candidates += centre
+        return candidates
 
 
 def _check_scale(scale: Scale) -> float | Array | Literal["auto"]:
