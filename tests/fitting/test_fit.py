@@ -192,6 +192,15 @@ def test_the_stand_in_of_a_set_with_nothing_to_decide_has_a_typical_weight_of_on
     assert len(caplog.records) == 1
 
 
+@every_family
+def test_candidates_that_never_leave_the_label_teach_nothing(family, draw, make_samples):
+    samples = draw()
+    d = samples.d.copy()
+    d[1] = 0.0
+    status = fit(make_samples(d, samples.regret), family).errors.status
+    assert status.tolist() == [FitStatus.FITTED, FitStatus.NOTHING_TO_DECIDE, FitStatus.FITTED]
+
+
 def test_regrets_that_are_never_positive_teach_nothing(draw, make_samples):
     samples = draw()
     loss = fit(changed(make_samples, samples, 1, -samples.regret[1]), DirectedWeightedMSE())

@@ -11,6 +11,7 @@ from lodl.typing import Array
 
 _TOLERANCE = 1e-7  # single precision has no more
 _MAX_ITERATIONS = 300
+_HINGE_SHARE = 0.8  # of the cost, at the start; the rest is the weights'
 
 
 def fit_convex_directed_quadratic(
@@ -19,8 +20,8 @@ def fit_convex_directed_quadratic(
     r"""Minimises over hinges and weights together, then lifts weights to the floor.
 
     The loss is convex in the prediction, the fit is not convex in the hinges: the result is a local
-    optimum. The start gives a fifth of the cost to the best directed weights, the rest to hinges in
-    random directions, the same for every instance.
+    optimum. It starts from the best directed weights, made smaller, and hinges in random
+    directions, the same for every instance.
     """
     data = Standardised.of(d, regret)
     shape = family.parameter_shapes(d.shape[1])["a"]
@@ -40,8 +41,8 @@ def fit_convex_directed_quadratic(
         return float(value), gradient.astype(np.float64) / len(residual)
 
     hinges = np.random.default_rng(0).standard_normal(shape) * data.is_perturbed
-    hinges *= np.sqrt(2 * 0.8 * data.typical_cost / hinges.size)  # on at half of the errors
-    weights = 0.2 * solve_nnls(squares, data.regret)
+    hinges *= np.sqrt(2 * _HINGE_SHARE * data.typical_cost / hinges.size)  # half are on
+    weights = (1 - _HINGE_SHARE) * solve_nnls(squares, data.regret)
     solution = minimise(
         objective,
         np.concatenate([hinges.ravel(), weights]),

@@ -38,14 +38,20 @@ def fit_directed_quadratic(family: DirectedQuadratic, d: Array, regret: Array) -
         gradient = (e.T @ u).astype(np.float64)
         return float(value), gradient.ravel() * (2 / len(residual))
 
-    start = np.random.default_rng(0).standard_normal((2, dim, 2, rank))
-    start *= data.is_perturbed[:, np.newaxis, np.newaxis]
-    start *= math.sqrt(data.typical_cost / (dim * rank))
     solution = minimise(
         objective,
-        start.ravel(),
+        _random_start(data, dim, rank).ravel(),
         tolerance=_TOLERANCE,
         max_iterations=_MAX_ITERATIONS,
     )
     factor = data.factor(solution.reshape(2, dim, 2, rank).swapaxes(1, 2))
-    return {"L": factor, "floor": family.min_weight * np.square(factor).sum(-1).mean() * 2}
+    return {"L": factor, "floor": family.min_weight * np.square(factor).sum(-1).mean()}
+
+
+def _random_start(data: Standardised, dim: int, rank: int) -> Array:
+    """Returns factors sized to repeat the mean regret, shape (2, D, 2, k)."""
+    start = np.random.default_rng(0).standard_normal((2, dim, 2, rank))
+    start *= data.is_perturbed[:, np.newaxis, np.newaxis]
+    column = np.arange(rank)
+    start[0, column, 1, column] = start[1, column, 0, column] = 0.0  # s_i = s_j where i = j
+    return start * math.sqrt(data.typical_cost / (dim * rank))

@@ -44,7 +44,8 @@ def fit(
     Args:
         samples: Candidates with their regrets, as `lodl.oracle` gives them.
         family: The loss to fit.
-        holdout: Share of each instance's samples kept aside to measure the fit; 0 for none.
+        holdout: Share of each instance's samples kept aside to measure the fit, spread evenly over
+            them; 0 for none.
         n_jobs: Number of workers, as in joblib. The result does not depend on it.
         progress: Whether to show a progress bar on a terminal.
     """

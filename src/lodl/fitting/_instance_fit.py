@@ -8,7 +8,7 @@ import numpy.typing as npt
 from lodl.losses import Family, FitStatus
 from lodl.typing import Array
 
-_MIN_SAMPLES = 2
+_MIN_SAMPLES = 2  # one says nothing about where the cost grows
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,8 @@ class SplitSamples:
         """Tells whether there is something to fit."""
         if len(self.regret) < _MIN_SAMPLES:
             return FitStatus.NO_SAMPLES
-        return FitStatus.FITTED if self.regret.any() else FitStatus.NOTHING_TO_DECIDE
+        has_cost = self.regret.any() and self.d.any()
+        return FitStatus.FITTED if has_cost else FitStatus.NOTHING_TO_DECIDE
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ def without_fit(samples: SplitSamples, status: FitStatus) -> InstanceFit:
 def measure(family: Family, phi: dict[str, Array], samples: SplitSamples) -> InstanceFit:
     """Returns the record of a fitted instance.
 
-    Where the loss is zero at every fitted sample (regrets that are not positive, candidates that
-    never leave the label) nothing was learned, and the instance needs a stand-in.
+    Where the loss is zero at every fitted sample (regrets that are not positive) nothing was
+    learned, and the instance needs a stand-in.
     """
     rows = {name: value[np.newaxis] for name, value in phi.items()}
     value = family.value(rows, samples.d[np.newaxis])[0]
