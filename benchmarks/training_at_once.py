@@ -6,24 +6,19 @@ import numpy as np
 import torch
 
 from lodl.domains import Domain, linear_model, web_advertising
-from lodl.training.torch import SquaredError, TrainingSettings, mlp, train, validation_loss
+from lodl.training.torch import (
+    SquaredError,
+    TrainingSettings,
+    initialisations,
+    train,
+    validation_loss,
+)
 
 N_MODELS = 10
 
 
 def seconds(domain: Domain, n_at_once: int, n_steps: int) -> float:
-    splits, shape = domain.splits, domain.model
-    models = [
-        mlp(
-            shape.n_features,
-            splits.train.y.shape[1:],
-            hidden=shape.hidden,
-            output=shape.output,
-            n_items=splits.train.x.shape[1],
-            seed=seed,
-        )
-        for seed in range(N_MODELS)
-    ]
+    splits, models = domain.splits, initialisations(domain, N_MODELS)
     started = time.perf_counter()
     for start in range(0, N_MODELS, n_at_once):
         train(

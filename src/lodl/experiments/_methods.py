@@ -30,7 +30,7 @@ from lodl.training.torch import (
     SquaredError,
     Trained,
     TrainingSettings,
-    mlp,
+    initialisations,
     predict,
     train,
     validation_loss,
@@ -183,20 +183,9 @@ METHODS: Mapping[str, Method] = {
 
 def _train(task: Task, objective: Objective, validation: Objective) -> Trained:
     """Trains the domain's model from every initialisation, stopping on the validation loss."""
-    splits, shape = task.domain.splits, task.domain.model
-    models = [
-        mlp(
-            shape.n_features,
-            splits.train.y.shape[1:],
-            hidden=shape.hidden,
-            output=shape.output,
-            n_items=splits.train.x.shape[1],
-            seed=seed,
-        )
-        for seed in range(task.n_initialisations)
-    ]
+    splits = task.domain.splits
     return train(
-        models,
+        initialisations(task.domain, task.n_initialisations),
         splits.train.x,
         objective=objective,
         x_validation=splits.validation.x,

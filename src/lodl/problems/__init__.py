@@ -1,7 +1,7 @@
 """Problems: a solver, an objective, a sense."""
 
 from lodl.problems._portfolio import Portfolio
-from lodl.problems._problem import Problem, problem, sign_of
+from lodl.problems._problem import Problem, VectorisedProblem, problem, sign_of
 from lodl.problems._regret import decision_losses, regrets
 from lodl.problems._top_k import TopK
 from lodl.problems._web_advertising import WebAdvertising
@@ -10,6 +10,7 @@ __all__ = [
     "Portfolio",
     "Problem",
     "TopK",
+    "VectorisedProblem",
     "WebAdvertising",
     "decision_losses",
     "problem",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lodl.errors import InvalidInputError, ProblemError
-from lodl.problems._problem import Problem
+from lodl.problems._problem import VectorisedProblem
 from lodl.typing import Array, InstanceContext
 from lodl.validation import check_labels, require
 
@@ -15,7 +15,7 @@ _PRIMAL_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Portfolio(Problem):
+class Portfolio(VectorisedProblem):
     """Spread money over N stocks for the most return less risk (Markowitz).
 
         max_z  z'y - risk_aversion z'Qz,   z >= 0,   sum_i z_i = 1   (or <= 1)
@@ -40,13 +40,6 @@ class Portfolio(Problem):
             raise InvalidInputError(
                 f"`risk_aversion` must be a positive number, got {self.risk_aversion!r}."
             )
-
-    def solve(self, y_hat: Array, context: InstanceContext) -> Array:
-        z: Array = self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
-        return z
-
-    def objective(self, z: Array, y: Array, context: InstanceContext) -> float:
-        return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Array:
         y_hats = check_labels(y_hats, "y_hats")

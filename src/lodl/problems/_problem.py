@@ -15,8 +15,8 @@ class Problem(ABC):
     """A decision to be taken from a prediction.
 
     A subclass states its `sense` and answers two questions: which decision the solver takes when it
-    believes `y_hat`, and what that decision is worth under `y`. A vectorised solver overrides
-    `solve_many` and `objective_many` too; the defaults loop.
+    believes `y_hat`, and what that decision is worth under `y`. A solver that can answer many
+    predictions at once derives from `VectorisedProblem` instead.
 
     Attributes:
         sense: "min" where the objective is a cost, "max" where it is a gain. It has no default.
@@ -63,6 +63,30 @@ class Problem(ABC):
     def is_vectorised(self) -> bool:
         """Whether `solve_many` is the problem's own, not the loop over `solve`."""
         return type(self).solve_many is not Problem.solve_many
+
+
+class VectorisedProblem(Problem):
+    """A problem whose solver answers many predictions at once.
+
+    A subclass writes `solve_many` and `objective_many`; the single forms follow from them, so there
+    is one solver. The decision for a prediction must not depend on which others are beside it.
+    """
+
+    @abstractmethod
+    def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
+        """Returns one decision per prediction; `y_hats` has shape (k, *label_shape)."""
+
+    @abstractmethod
+    def objective_many(
+        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
+    ) -> Array:
+        """Returns the objective of each decision under one label, shape (k,)."""
+
+    def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
+        return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
+
+    def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
+        return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
 
 
 def sign_of(problem: Problem) -> int:

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.errors import InvalidInputError
-from lodl.problems._problem import Problem
+from lodl.problems._problem import VectorisedProblem
 from lodl.typing import Array, InstanceContext
 from lodl.validation import check_labels, check_positive
 
 
 @dataclass(frozen=True)
-class TopK(Problem):
+class TopK(VectorisedProblem):
     """Choose `budget` of N items to gain the most utility (the paper's Linear Model domain).
 
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i z_i = budget

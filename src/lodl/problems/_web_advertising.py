@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.errors import InvalidInputError
-from lodl.problems._problem import Problem
+from lodl.problems._problem import VectorisedProblem
 from lodl.typing import Array, InstanceContext
 from lodl.validation import check_labels, check_positive
 
@@ -18,7 +18,7 @@ _BLOCK_SIZE = 2**17  # numbers in one temporary array: 1 MB, which stays in the 
 
 
 @dataclass(frozen=True)
-class WebAdvertising(Problem):
+class WebAdvertising(VectorisedProblem):
     """Advertise on `budget` of M websites so that the most of N users click at least once.
 
         max_z  1/N sum_j (1 - prod_i (1 - z_i y_ij)),   z_i in {0, 1},   sum_i z_i = budget

@@ -7,6 +7,8 @@ from typing import Literal
 import torch
 from torch import nn
 
+from lodl.domains import Domain
+
 Output = Literal["identity", "relu", "tanh"]
 _OUTPUTS: dict[str, type[nn.Module]] = {
     "identity": nn.Identity,
@@ -48,6 +50,22 @@ def mlp(
     layers["output"] = _OUTPUTS[output]()
     layers["label"] = _Reshape(label_shape)
     return nn.Sequential(layers)
+
+
+def initialisations(domain: Domain, n_models: int) -> list[nn.Sequential]:
+    """Returns the domain's own model, from as many seeds as asked for."""
+    x, y = domain.splits.train.x, domain.splits.train.y
+    return [
+        mlp(
+            domain.model.n_features,
+            y.shape[1:],
+            hidden=domain.model.hidden,
+            output=domain.model.output,
+            n_items=x.shape[1],
+            seed=seed,
+        )
+        for seed in range(n_models)
+    ]
 
 
 class _Reshape(nn.Module):

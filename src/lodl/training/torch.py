@@ -12,7 +12,7 @@ from lodl.validation import require
 require("torch", extra="torch")
 
 from lodl.training._learned_loss_module import LearnedLossModule  # noqa: E402
-from lodl.training._models import mlp  # noqa: E402
+from lodl.training._models import initialisations, mlp  # noqa: E402
 from lodl.training._objectives import Objective, SquaredError  # noqa: E402
 from lodl.training._scores import (  # noqa: E402
     Score,
@@ -28,6 +28,7 @@ __all__ = [
     "SquaredError",
     "Trained",
     "TrainingSettings",
+    "initialisations",
     "mlp",
     "predict",
     "train",
