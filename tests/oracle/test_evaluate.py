@@ -1,14 +1,20 @@
+import io
 import json
 import logging
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from lodl.errors import InvalidInputError, ProblemError
-from lodl.oracle import evaluate
+from lodl.fitting import fit
+from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
+from lodl.oracle import evaluate, open_samples
+from lodl.oracle._blas import one_blas_thread
 from lodl.problems import Problem, problem, regrets
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
@@ -195,3 +201,62 @@ def test_a_projection_must_keep_the_shape(y):
 def test_importing_the_oracle_does_not_import_zarr():
     code = "import sys, lodl.oracle; assert not {'zarr', 'fsspec'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stderr", "progress", "shows"),
+    [(Terminal(), True, True), (Terminal(), False, False), (io.StringIO(), True, False)],
+)
+def test_a_bar_is_shown_on_a_terminal_only(y, monkeypatch, stderr, progress, shows):
+    monkeypatch.setattr(sys, "stderr", stderr)
+    half_fails = problem(
+        lambda y_hat: y_hat, lambda z, y: np.nan if z[0] > y[0] else 0.0, sense="min"
+    )
+    evaluate(
+        half_fails,
+        y,
+        sampler=AllPerturbed(),
+        n_samples=40,
+        on_failure="skip",
+        max_failure_rate=1,
+        progress=progress,
+    )
+    text = stderr.getvalue()
+    assert bool(text) == shows
+    if shows:
+        assert "samples: 100%" in text
+        assert "calls/s" in text
+        assert re.search(r"failures=[1-9]", text)
+
+
+def test_fitting_many_families_from_one_store_calls_no_oracle(loop, y, tmp_path, calls_file):
+    oracle, store = loop(calls_file), tmp_path / "samples.zarr"
+    evaluate(oracle, y, sampler=AllPerturbed(), n_samples=60, store=store)
+    before = oracle.n_calls()
+    samples = open_samples(store, oracle, y, sampler=AllPerturbed())
+    for family in (WeightedMSE(), DirectedWeightedMSE(), Quadratic()):
+        fit(samples, family, progress=False)
+    assert oracle.n_calls() == before > 0
+
+
+def test_blas_has_one_thread_until_the_last_task_has_left():
+    def n_threads():
+        return {library["num_threads"] for library in threadpool_info() if is_blas(library)}
+
+    def is_blas(library):
+        return library["user_api"] == "blas"
+
+    with threadpool_limits(2, user_api="blas"):
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        assert n_threads() == {1}
+        first.__exit__(None, None, None)
+        assert n_threads() == {1}
+        second.__exit__(None, None, None)
+        assert n_threads() == {2}

@@ -48,7 +48,8 @@ class Failure:
         return error
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"cause": self.cause and _portable(self.cause)}
+        cause = None if self.cause is None else _portable(self.cause)
+        return self.__dict__ | {"cause": cause}
 
 
 def _portable(cause: Exception) -> Exception:

@@ -33,7 +33,7 @@ def _encode(thing: Any, path: _Path) -> bytes:
     return _encode_value(thing, (*path, id(thing)))
 
 
-def _join(kind: str, parts: Iterable[bytes]) -> bytes:
+def _join(kind: str, parts: Iterable[bytes | memoryview]) -> bytes:
     digest = hashlib.sha256(kind.encode())
     for part in parts:
         digest.update(hashlib.sha256(part).digest())
@@ -68,7 +68,11 @@ def _(thing: np.generic, path: _Path) -> bytes:
 
 @_encode_value.register(np.ndarray)
 def _(thing: npt.NDArray[Any], path: _Path) -> bytes:
-    content = _encode(thing.tolist(), path) if thing.dtype.hasobject else thing.tobytes()
+    content: bytes | memoryview
+    if thing.dtype.hasobject:
+        content = _encode(thing.tolist(), path)
+    else:
+        content = np.ascontiguousarray(thing).reshape(-1).view(np.uint8).data  # no copy
     return _join("array", [thing.dtype.str.encode(), repr(thing.shape).encode(), content])
 
 

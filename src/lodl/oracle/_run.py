@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from lodl.errors import InvalidInputError, OracleError
+from lodl.errors import InvalidInputError, OracleError, StoreError
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import Chunk, Panel
 from lodl.oracle._parallel import run_unordered
@@ -107,13 +107,15 @@ class Run:
     def _fill_regrets(self) -> None:
         panel = self._table.regret
         jobs = self._plan(panel, self._n_samples)
-        optimum = self._table.optimum.read(slice(0, panel.shape[0]), slice(0, 1)).values[:, 0]
+        optima = self._table.optimum.read(slice(0, panel.shape[0]), slice(0, 1))
+        if optima.is_pending.any():
+            raise StoreError("Optima were damaged while they were in use. Call `evaluate` again.")
 
         def make_task(number: int) -> RegretTask:
             chunk, wanted = jobs[number].chunk, jobs[number].wanted
             return RegretTask(
                 self._inputs.take(chunk.rows),
-                optimum=optimum[chunk.rows],
+                optimum=optima.values[chunk.rows, 0],
                 columns=range(chunk.cols.start, chunk.cols.stop),
                 wanted=np.ones(chunk.shape, dtype=np.bool_) if wanted is None else wanted,
                 stop_at_failure=self._settings.stops,
