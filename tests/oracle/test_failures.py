@@ -181,6 +181,29 @@ def test_a_failure_at_the_label_fails_the_whole_instance(y):
     assert len(samples[2].regret) == 20
 
 
+def test_growing_does_not_count_a_failed_instance_twice(y, tmp_path):
+    class NoOptimum(CLASSES["loop"]):
+        def solve(self, y_hat, context):
+            if np.array_equal(y_hat, y[3]):
+                raise ValueError("cannot")
+            return y_hat
+
+        def objective(self, z, y, context):
+            return float(y[np.argmax(z)])
+
+    for n_samples in (20, 40):  # one chunk holds both
+        samples = evaluate(
+            NoOptimum(),
+            y,
+            sampler=AllPerturbed(),
+            n_samples=n_samples,
+            store=tmp_path / "samples.zarr",
+            on_failure="skip",
+            max_failure_rate=1 / N,
+        )
+        assert samples.n_failures == n_samples
+
+
 def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
     class StubbornError(Exception):
         def __init__(self, a, b):

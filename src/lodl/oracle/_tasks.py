@@ -81,7 +81,7 @@ def evaluate_regrets(task: RegretTask) -> TaskResult:
         started = time.perf_counter()
         for row in range(len(task.inputs.y)):
             if np.isnan(task.optimum[row]):
-                result.outcomes.status[row] = SampleStatus.NO_OPTIMUM
+                result.outcomes.status[row, task.wanted[row]] = SampleStatus.NO_OPTIMUM
             else:
                 _evaluate_row(task, row, result)
             if result.failures and task.stop_at_failure:
