@@ -10,11 +10,11 @@ import pytest
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from lodl.blas import one_blas_thread
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.fitting import fit
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
 from lodl.oracle import evaluate, open_samples
-from lodl.oracle._blas import one_blas_thread
 from lodl.problems import Problem, problem, regrets
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 

@@ -1,8 +1,8 @@
 """The risk matrix of a day, from the returns before it."""
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from lodl.blas import one_blas_thread
 from lodl.datasets._prices import Prices
 from lodl.datasets._stock_features import HISTORY
 from lodl.errors import DataError
@@ -23,7 +23,7 @@ def historical_risk(prices: Prices, days: range, *, ridge: float = 0.1) -> Array
     returns = prices.close[1:] / prices.close[:-1] - 1  # row t - 1 is the return of day t
     diagonal = ridge * np.eye(len(prices.symbols))
     risk = np.empty((len(days), *diagonal.shape))
-    with threadpool_limits(1):  # many small products: threads would cost more than they bring
+    with one_blas_thread():  # many small products: threads would cost more than they bring
         for row, day in enumerate(days):
             window = returns[day - HISTORY : day]
             _check_moves(window, prices, day)

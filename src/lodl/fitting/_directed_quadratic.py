@@ -10,7 +10,7 @@ from lodl.losses import DirectedQuadratic
 from lodl.typing import Array
 
 _TOLERANCE = 1e-7  # single precision has no more
-_MAX_ITERATIONS = 40  # more would fit the noise: there are 4 D^2 parameters at full rank
+_MAX_ITERATIONS = 40  # a budget: beyond, the error falls slowly
 
 
 def fit_directed_quadratic(family: DirectedQuadratic, d: Array, regret: Array) -> dict[str, Array]:

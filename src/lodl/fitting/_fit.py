@@ -6,8 +6,8 @@ from itertools import tee
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
+from lodl.blas import one_blas_thread
 from lodl.errors import InvalidInputError
 from lodl.fitting._fit_instance import FitOne, fit_batch, fit_instance
 from lodl.fitting._instance_fit import InstanceFit, SplitSamples, measure, without_fit
@@ -73,7 +73,7 @@ def _fit_chunk(
     samples: Samples, family: Family, fit_one: FitOne, holdout: float
 ) -> list[InstanceFit]:
     """Fits a few instances in a worker, on one BLAS thread: sums have one order."""
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         return list(_fit_each(_split_each(samples, holdout), family, fit_one))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from lodl.typing import Array
 
@@ -30,6 +29,8 @@ def minimise(
         max_iterations: Stop after as many iterations.
         lower: Lower bounds, shape (n,).
     """
+    from scipy.optimize import Bounds, minimize  # slow to import: only where a fit is made
+
     result = minimize(
         objective,
         start,

@@ -2,8 +2,6 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.optimize import nnls as lawson_hanson
 
 from lodl.typing import Array
 
@@ -53,14 +51,24 @@ def _pivot(gram: Array, moments: Array) -> Array:
         else:  # Murty's rule: the last one only, which cannot cycle
             is_wrong[: np.flatnonzero(is_wrong)[-1]] = False
         is_positive = is_positive ^ is_wrong
+    return _lawson_hanson(gram, moments)
+
+
+def _lawson_hanson(gram: Array, moments: Array) -> Array:
+    """Solves by the slow method that cannot fail, should exchanges not come to an end."""
+    from scipy.linalg import cholesky, solve_triangular
+    from scipy.optimize import nnls
+
     upper = cholesky(gram)
-    return np.asarray(lawson_hanson(upper, solve_triangular(upper, moments, trans=1))[0])
+    return np.asarray(nnls(upper, solve_triangular(upper, moments, trans=1))[0])
 
 
 def _solve_for(
     is_positive: npt.NDArray[np.bool_], gram: Array, moments: Array
 ) -> tuple[Array, Array]:
     """Solves for the positive weights; returns all weights, and the gradient by the others."""
+    from scipy.linalg import cho_factor, cho_solve  # slow to import: only where a fit is made
+
     w = np.zeros_like(moments)
     if is_positive.any():
         free = np.flatnonzero(is_positive)

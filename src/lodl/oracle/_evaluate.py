@@ -5,8 +5,8 @@ from os import PathLike
 
 import numpy.typing as npt
 
+from lodl.blas import one_blas_thread
 from lodl.errors import StoreError
-from lodl.oracle._blas import one_blas_thread
 from lodl.oracle._fingerprint import fingerprint
 from lodl.oracle._inputs import OracleInputs, check_inputs
 from lodl.oracle._layout import measure_layout

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lodl.oracle._blas import one_blas_thread
+from lodl.blas import one_blas_thread
 from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import Outcomes, SampleStatus
