@@ -3,7 +3,8 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -136,9 +137,19 @@ def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
     return list(most.values())
 
 
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@_one_torch_thread()
 def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
     """Runs one experiment in a worker, on one thread."""
-    torch.set_num_threads(1)
     started = time.perf_counter()
     method = METHODS[experiment.method]
     domain = setup.build(experiment.seed)
