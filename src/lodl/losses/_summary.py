@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _POOR = 0.5  # an error of half the mean regret
 _SMALL = 0.05  # an error that more samples need not lower
-_GAP = 1.5  # a held-out error this many times the fitted one
+_GAP = 1.25  # a held-out error this many times the fitted one
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,6 @@ class TopK(VectorisedProblem):
     def __post_init__(self) -> None:
         check_positive("budget", self.budget)
 
-    def solve(self, y_hat: Array, context: InstanceContext = None) -> Array:
-        z: Array = self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
-        return z
-
-    def objective(self, z: Array, y: Array, context: InstanceContext = None) -> float:
-        return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
-
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = check_labels(y_hats, "y_hats")
         if y_hats.ndim != 2 or y_hats.shape[1] < self.budget:
