@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -70,6 +71,14 @@ def test_two_workers_give_the_rows_of_one(tmp_path):
     one = run_small(plan, tmp_path / "one", n_jobs=1)
     two = run_small(plan, tmp_path / "two", n_jobs=2)
     assert [without_times(row) for row in one] == [without_times(row) for row in two]
+
+
+def test_a_learned_loss_is_fitted_once_for_all_learning_rates(tmp_path):
+    plan = [replace(experiment("Quadratic"), learning_rate=rate) for rate in (0.1, 0.01)]
+    rows = run_small(plan, tmp_path)
+    assert len(list((tmp_path / "losses").iterdir())) == 1
+    assert rows[0]["seconds_fitting"] == rows[1]["seconds_fitting"] > 0
+    assert rows[0]["best_steps"] != rows[1]["best_steps"]
 
 
 def test_families_share_the_samples_of_a_seed(tmp_path):

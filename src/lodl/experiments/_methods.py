@@ -3,7 +3,8 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,9 +20,11 @@ from lodl.losses import (
     DirectedQuadratic,
     DirectedWeightedMSE,
     Family,
+    LearnedLoss,
     NeuralLoss,
     Quadratic,
     WeightedMSE,
+    load_loss,
 )
 from lodl.oracle import OracleSamples
 from lodl.training.torch import (
@@ -44,7 +47,9 @@ _RANDOM_SEED = 1_000_000  # far from the seeds of domains, which define the zero
 class Task:
     """What a method is given: a domain, how to train, and oracle samples if it asked for them.
 
-    The samples are of the training instances followed by the validation instances.
+    The samples are of the training instances followed by the validation instances. A loss learned
+    from them is kept at `loss_path`: another learning rate, or a run that goes on, need not fit it
+    again.
     """
 
     domain: Domain
@@ -52,6 +57,7 @@ class Task:
     settings: TrainingSettings
     n_initialisations: int
     samples: OracleSamples | None
+    loss_path: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,16 +160,28 @@ class Learned(Method):
     def run(self, task: Task) -> Outcome:
         if task.samples is None:
             raise TypeError("A learned loss needs oracle samples.")
-        started = time.perf_counter()
-        loss = fit(task.samples, self.family, n_jobs=1, progress=False)
-        seconds = time.perf_counter() - started
+        loss = self._learn(task.samples, task.loss_path)
         n_train = len(task.domain.splits.train.y)
         trained = _train(
             task,
             LearnedLossModule(loss.subset(np.arange(n_train)), reduction="none"),
             LearnedLossModule(loss.subset(np.arange(n_train, loss.n_instances)), reduction="none"),
         )
-        return _outcome(task, trained, oracle_calls=task.samples.n_calls, seconds_fitting=seconds)
+        return _outcome(
+            task,
+            trained,
+            oracle_calls=task.samples.n_calls,
+            seconds_fitting=loss.provenance["seconds_fitting"],
+        )
+
+    def _learn(self, samples: OracleSamples, path: Path) -> LearnedLoss:
+        if not path.exists():
+            started = time.perf_counter()
+            loss = fit(samples, self.family, n_jobs=1, progress=False)
+            seconds = time.perf_counter() - started
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace(loss, provenance={**loss.provenance, "seconds_fitting": seconds}).save(path)
+        return load_loss(path, y=samples.y)
 
 
 METHODS: Mapping[str, Method] = {

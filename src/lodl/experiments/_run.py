@@ -111,7 +111,6 @@ def sample(
     context = None
     if train.context is not None and validation.context is not None:
         context = np.concatenate([train.context, validation.context])
-    name = f"{experiment.domain}-{experiment.seed}-{experiment.sampler_name}.zarr"
     return evaluate(
         domain.problem,
         np.concatenate([train.y, validation.y]),
@@ -120,20 +119,28 @@ def sample(
         n_samples=experiment.n_samples,
         seed=experiment.seed,
         n_jobs=n_jobs,
-        store=str(out / "samples" / name),
+        store=out / "samples" / f"{_source(experiment)}.zarr",
         progress=progress,
     )
 
 
+def _source(experiment: Experiment) -> str:
+    """Names the samples of an experiment."""
+    return f"{experiment.domain}-{experiment.seed}-{experiment.sampler_name}"
+
+
+def _loss_path(out: Path, experiment: Experiment) -> Path:
+    name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}.safetensors"
+    return out / "losses" / name
+
+
 def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
     """Returns, of the experiments that share samples, the one that needs the most."""
-    most: dict[tuple[str, int, str], Experiment] = {}
+    most: dict[str, Experiment] = {}
     for e in experiments:
-        shared = (e.domain, e.seed, e.sampler_name)
-        if METHODS[e.method].needs_samples and (
-            shared not in most or most[shared].n_samples < e.n_samples
-        ):
-            most[shared] = e
+        best = most.get(_source(e))
+        if METHODS[e.method].needs_samples and (best is None or best.n_samples < e.n_samples):
+            most[_source(e)] = e
     return list(most.values())
 
 
@@ -157,8 +164,16 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
     if method.needs_samples:
         samples = sample(experiment, setup, out, progress=False)
     training = replace(setup.training, learning_rate=experiment.learning_rate)
-    task = Task(domain, experiment.surrogate, training, experiment.n_initialisations, samples)
-    outcome = method.run(task)
+    outcome = method.run(
+        Task(
+            domain=domain,
+            surrogate=experiment.surrogate,
+            settings=training,
+            n_initialisations=experiment.n_initialisations,
+            samples=samples,
+            loss_path=_loss_path(out, experiment),
+        )
+    )
     validation, test = domain.splits.validation, domain.splits.test
     return {
         **_identity(experiment, setup),

@@ -30,10 +30,10 @@ def tuning_experiments(
             **parts,
         )
         for domain in domains
+        for rate in setups[domain].learning_rates  # outside: the second finds the losses learned
         for seed in _SEEDS
         for method in METHODS
         if method not in _UNTRAINED
-        for rate in setups[domain].learning_rates
         for parts in _parts(setups[domain], method)
     ]
 
