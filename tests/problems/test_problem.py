@@ -98,6 +98,31 @@ def test_objective_that_is_not_a_number_per_decision_is_an_error():
         decision_losses(Vector(), np.ones((3, 2)), np.ones(2))
 
 
+def test_a_solver_that_writes_into_its_prediction_changes_nothing_of_the_callers():
+    class Negating(PickDearest):
+        def solve(self, y_hat, context):
+            y_hat *= -1  # picks the largest by the smallest of the negatives
+            return int(np.argmin(y_hat))
+
+    y, y_hats = np.array([1.0, 3.0]), np.array([[5.0, 2.0], [0.0, 1.0]])
+    assert regrets(Negating(), y_hats, y).tolist() == [2.0, 0.0]
+    assert y.tolist() == [1.0, 3.0]
+    assert y_hats.tolist() == [[5.0, 2.0], [0.0, 1.0]]
+
+
+def test_an_objective_that_writes_into_the_label_raises_where_it_does():
+    class Overwriting(PickCheapest):
+        def objective(self, z, y, context):
+            y[z] = 0.0
+            return 0.0
+
+    y = np.ones(2)
+    with pytest.raises(ValueError, match="read-only"):
+        decision_losses(Overwriting(), np.ones((1, 2)), y)
+    y[0] = 2.0  # the caller's own array stays as it was, and writable
+    assert y.tolist() == [2.0, 1.0]
+
+
 def test_plain_functions_with_and_without_context_make_a_problem():
     y, capacity = np.array([1.0, 2.0, 3.0]), 2
     with_context = lodl.problems.problem(

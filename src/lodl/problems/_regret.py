@@ -18,6 +18,9 @@ def decision_losses(
 ) -> Array:
     """Returns DL(y_hat, y) of many predictions for one instance.
 
+    The solver works on a copy of the predictions and the objective on a label that it cannot write
+    to, so that neither can change what the caller holds.
+
     Args:
         problem: The problem; called once for all predictions.
         y_hats: Predictions, shape (k, *label_shape).
@@ -28,12 +31,12 @@ def decision_losses(
         Decision losses, shape (k,), lower is better.
     """
     sign = sign_of(problem)
-    zs = problem.solve_many(y_hats, context)
+    zs = problem.solve_many(np.array(y_hats), context)
     if len(zs) != len(y_hats):
         raise ProblemError(
             f"`solve_many` must return one decision per prediction ({len(y_hats)}), got {len(zs)}."
         )
-    values = np.asarray(problem.objective_many(zs, y, context), dtype=np.float64)
+    values = np.asarray(problem.objective_many(zs, _read_only(y), context), dtype=np.float64)
     if values.shape != (len(y_hats),):
         raise ProblemError(
             f"The objective must be one number per decision: expected shape ({len(y_hats)},), "
@@ -46,3 +49,9 @@ def regrets(problem: Problem, y_hats: Array, y: Array, context: InstanceContext 
     """Returns DL(y_hat, y) - DL(y, y) of many predictions for one instance, shape (k,)."""
     optimum = decision_losses(problem, y[np.newaxis], y, context)
     return decision_losses(problem, y_hats, y, context) - optimum
+
+
+def _read_only(y: Array) -> Array:
+    view = y.view()
+    view.flags.writeable = False
+    return view
