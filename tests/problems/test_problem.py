@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-import lodl.problems
-from lodl.errors import InvalidInputError, ProblemError
+from lodl.errors import ProblemError
 from lodl.problems import Problem, decision_losses, regrets, sign_of
 
 
@@ -121,35 +120,6 @@ def test_an_objective_that_writes_into_the_label_raises_where_it_does():
         decision_losses(Overwriting(), np.ones((1, 2)), y)
     y[0] = 2.0  # the caller's own array stays as it was, and writable
     assert y.tolist() == [2.0, 1.0]
-
-
-def test_plain_functions_with_and_without_context_make_a_problem():
-    y, capacity = np.array([1.0, 2.0, 3.0]), 2
-    with_context = lodl.problems.problem(
-        lambda y_hat, context: np.argsort(y_hat)[-context:],
-        lambda z, y, context: y[z].sum() / context,
-        sense="max",
-    )
-    without = lodl.problems.problem(np.argmax, lambda z, y: y[z], sense="max")
-    assert decision_losses(with_context, y[np.newaxis], y, capacity) == [-2.5]
-    assert decision_losses(without, y[np.newaxis], y) == [-3.0]
-
-
-def test_plain_functions_may_project():
-    clipped = lodl.problems.problem(
-        lambda y_hat: 0, lambda z, y: 0.0, sense="min", project=lambda y_hats: y_hats.clip(0, 1)
-    )
-    assert clipped.project(np.array([[-1.0, 2.0]])).tolist() == [[0.0, 1.0]]
-    assert PickCheapest().project(np.array([[-1.0, 2.0]])).tolist() == [[-1.0, 2.0]]
-
-
-def test_functions_of_the_wrong_form_are_an_error():
-    with pytest.raises(InvalidInputError, match="`solve` must be a function, got 3"):
-        lodl.problems.problem(3, lambda z, y: 0.0, sense="min")
-    with pytest.raises(InvalidInputError, match="`objective` must take 2 or 3 positional"):
-        lodl.problems.problem(lambda y_hat: 0, lambda z: 0.0, sense="min")
-    with pytest.raises(TypeError, match="sense"):
-        lodl.problems.problem(lambda y_hat: 0, lambda z, y: 0.0)
 
 
 def test_only_a_problem_with_its_own_solve_many_is_vectorised():

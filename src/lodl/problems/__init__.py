@@ -1,7 +1,8 @@
 """Problems: a solver, an objective, a sense."""
 
+from lodl.problems._function_problem import problem
 from lodl.problems._portfolio import Portfolio
-from lodl.problems._problem import Problem, VectorisedProblem, problem, sign_of
+from lodl.problems._problem import Problem, VectorisedProblem, sign_of
 from lodl.problems._regret import decision_losses, regrets
 from lodl.problems._top_k import TopK
 from lodl.problems._web_advertising import WebAdvertising

@@ -1,13 +1,12 @@
 """The interface between `lodl` and a solver."""
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
 
-from lodl.errors import InvalidInputError, ProblemError
+from lodl.errors import ProblemError
 from lodl.typing import Array, Decision, InstanceContext, Sense
 
 
@@ -35,7 +34,7 @@ class Problem(ABC):
         super().__init_subclass__(**kwargs)
         declared = cls.__dict__.get("sense")
         if declared is not None and not hasattr(declared, "__get__"):
-            _check_sense(declared, cls.__name__)
+            check_sense(declared, cls.__name__)
 
     @abstractmethod
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
@@ -92,11 +91,12 @@ class VectorisedProblem(Problem):
 def sign_of(problem: Problem) -> int:
     """Returns the factor that turns the objective into a loss: 1 for "min", -1 for "max"."""
     sense = getattr(problem, "sense", None)
-    _check_sense(sense, type(problem).__name__)
+    check_sense(sense, type(problem).__name__)
     return 1 if sense == "min" else -1
 
 
-def _check_sense(sense: object, owner: str) -> None:
+def check_sense(sense: object, owner: str) -> None:
+    """Demands "min" or "max"; `owner` is who states it."""
     if sense is None:
         raise ProblemError(
             f'{owner} does not state its sense. Set `sense = "min"` if the objective is a cost, '
@@ -104,71 +104,3 @@ def _check_sense(sense: object, owner: str) -> None:
         )
     if sense not in get_args(Sense):
         raise ProblemError(f'`sense` of {owner} must be "min" or "max", got {sense!r}.')
-
-
-class _FunctionProblem(Problem):
-    """A problem from two plain functions."""
-
-    def __init__(
-        self,
-        solve: Callable[..., Decision],
-        objective: Callable[..., float],
-        sense: Sense,
-        project: Callable[[Array], Array] | None,
-    ) -> None:
-        _check_sense(sense, "problem()")
-        self.sense = sense
-        self._solve = solve
-        self._objective = objective
-        self._project = project
-        self._solve_takes_context = _takes_context("solve", solve, 1)
-        self._objective_takes_context = _takes_context("objective", objective, 2)
-
-    def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
-        return self._solve(y_hat, context) if self._solve_takes_context else self._solve(y_hat)
-
-    def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
-        if self._objective_takes_context:
-            return self._objective(z, y, context)
-        return self._objective(z, y)
-
-    def project(self, y_hats: Array) -> Array:
-        return y_hats if self._project is None else self._project(y_hats)
-
-
-def problem(
-    solve: Callable[..., Decision],
-    objective: Callable[..., float],
-    *,
-    sense: Sense,
-    project: Callable[[Array], Array] | None = None,
-) -> Problem:
-    """Makes a problem of plain functions.
-
-    Args:
-        solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` where it needs no context.
-        objective: `objective(z, y, context) -> float`, or without `context`.
-        sense: "min" where the objective is a cost, "max" where it is a gain.
-        project: Maps candidates (k, *label_shape) into the valid range; the identity if None.
-    """
-    return _FunctionProblem(solve, objective, sense, project)
-
-
-def _takes_context(name: str, function: Callable[..., Any], n_without: int) -> bool:
-    """Tells whether a function has a place for the context behind its first arguments."""
-    if not callable(function):
-        raise InvalidInputError(f"`{name}` must be a function, got {function!r}.")
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # some built-ins have no signature: let them have the context
-        return True
-    for n_arguments in (n_without + 1, n_without):
-        try:
-            signature.bind(*[None] * n_arguments)
-        except TypeError:
-            continue
-        return n_arguments > n_without
-    raise InvalidInputError(
-        f"`{name}` must take {n_without} or {n_without + 1} positional arguments "
-        f"(the last is the context), its signature is {name}{signature}."
-    )

@@ -1,0 +1,112 @@
+"""Problems of plain functions."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lodl.errors import InvalidInputError
+from lodl.problems._problem import Problem, check_sense
+from lodl.typing import Array, Decision, InstanceContext, Sense
+
+
+def problem(
+    solve: Callable[..., Decision],
+    objective: Callable[..., float],
+    *,
+    sense: Sense,
+    project: Callable[[Array], Array] | None = None,
+) -> Problem:
+    """Makes a problem of plain functions.
+
+    The context goes to a parameter named `context`, or else to the first one behind those below if
+    it has no default. Parameters with defaults keep them.
+
+    Args:
+        solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` where it needs no context.
+        objective: `objective(z, y, context) -> float`, or without `context`.
+        sense: "min" where the objective is a cost, "max" where it is a gain.
+        project: Maps candidates (k, *label_shape) into the valid range; the identity if None.
+    """
+    return _FunctionProblem(solve, objective, sense, project)
+
+
+class _FunctionProblem(Problem):
+    """A problem from two plain functions."""
+
+    def __init__(
+        self,
+        solve: Callable[..., Decision],
+        objective: Callable[..., float],
+        sense: Sense,
+        project: Callable[[Array], Array] | None,
+    ) -> None:
+        check_sense(sense, "problem()")
+        self.sense = sense
+        self._solve = _Function(solve, _place_of_context("solve", solve, 1))
+        self._objective = _Function(objective, _place_of_context("objective", objective, 2))
+        self._project = project
+
+    def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
+        return self._solve(y_hat, context=context)
+
+    def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
+        value: float = self._objective(z, y, context=context)
+        return value
+
+    def project(self, y_hats: Array) -> Array:
+        return y_hats if self._project is None else self._project(y_hats)
+
+
+_Place = Literal["none", "last", "by name"]
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A user's function, and where it takes the context."""
+
+    function: Callable[..., Any]
+    place: _Place
+
+    def __call__(self, *arguments: Any, context: InstanceContext) -> Any:
+        if self.place == "by name":
+            return self.function(*arguments, context=context)
+        if self.place == "last":
+            return self.function(*arguments, context)
+        return self.function(*arguments)
+
+
+def _place_of_context(name: str, function: Callable[..., Any], n_without: int) -> _Place:
+    """Tells where a function takes the context besides its first arguments."""
+    if not callable(function):
+        raise InvalidInputError(f"`{name}` must be a function, got {function!r}.")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some built-ins have no signature; none of them wants a context
+        return "none"
+    arguments = [None] * n_without
+    if _binds(signature, *arguments, context=None) and "context" in signature.parameters:
+        return "by name"
+    if _binds(signature, *arguments, None) and not _is_option(signature, n_without):
+        return "last"
+    if _binds(signature, *arguments):
+        return "none"
+    raise InvalidInputError(
+        f"`{name}` must take {n_without} or {n_without + 1} positional arguments "
+        f"(the last is the context), its signature is {name}{signature}."
+    )
+
+
+def _binds(signature: inspect.Signature, *arguments: None, **named: None) -> bool:
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_option(signature: inspect.Signature, place: int) -> bool:
+    """Tells whether the argument at a place would set a parameter that has a default."""
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [p for p in signature.parameters.values() if p.kind in by_place]
+    return len(parameters) > place and parameters[place].default is not inspect.Parameter.empty

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from lodl.errors import InvalidInputError
+from lodl.problems import decision_losses, problem
+
+
+def test_plain_functions_with_and_without_context_make_a_problem():
+    y, capacity = np.array([1.0, 2.0, 3.0]), 2
+    with_context = problem(
+        lambda y_hat, context: np.argsort(y_hat)[-context:],
+        lambda z, y, context: y[z].sum() / context,
+        sense="max",
+    )
+    without = problem(np.argmax, lambda z, y: y[z], sense="max")
+    assert decision_losses(with_context, y[np.newaxis], y, capacity) == [-2.5]
+    assert decision_losses(without, y[np.newaxis], y) == [-3.0]
+
+
+def test_plain_functions_may_project():
+    clipped = problem(
+        lambda y_hat: 0, lambda z, y: 0.0, sense="min", project=lambda y_hats: y_hats.clip(0, 1)
+    )
+    assert clipped.project(np.array([[-1.0, 2.0]])).tolist() == [[0.0, 1.0]]
+    identity = problem(lambda y_hat: 0, lambda z, y: 0.0, sense="min")
+    assert identity.project(np.array([[-1.0, 2.0]])).tolist() == [[-1.0, 2.0]]
+
+
+def test_functions_of_the_wrong_form_are_an_error():
+    with pytest.raises(InvalidInputError, match="`solve` must be a function, got 3"):
+        problem(3, lambda z, y: 0.0, sense="min")
+    with pytest.raises(InvalidInputError, match="`objective` must take 2 or 3 positional"):
+        problem(lambda y_hat: 0, lambda z: 0.0, sense="min")
+    with pytest.raises(TypeError, match="sense"):
+        problem(lambda y_hat: 0, lambda z, y: 0.0)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda y_hat, capacity: capacity,
+        lambda y_hat, context: context,
+        lambda y_hat, context=None: context,
+        lambda y_hat, k=2, context=None: context * k / 2,
+        lambda y_hat, *, context: context,
+        lambda y_hat, *more: more[0],
+        lambda *arguments, k=2: arguments[1],
+    ],
+)
+def test_the_context_goes_to_a_parameter_without_a_default_or_of_its_name(solve):
+    assert problem(solve, lambda z, y: 0.0, sense="min").solve(np.ones(2), 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("solve", "expected"),
+    [
+        (lambda y_hat, k=2: k, 2),
+        (lambda y_hat, *, k=2: k, 2),
+        (lambda y_hat, **options: options.get("k", 2), 2),
+        (np.argmax, 3),
+        (max, 5.0),
+    ],
+)
+def test_the_context_never_goes_into_an_option(solve, expected):
+    # As `axis` of np.argmax, an integer context would give another decision without a word.
+    y_hat = np.array([0.0, 1.0, 2.0, 5.0])
+    assert problem(solve, lambda z, y: 0.0, sense="min").solve(y_hat, 0) == expected
+    flat = problem(np.argmax, lambda z, y: y.flat[z], sense="max")
+    assert flat.solve(np.eye(2)[::-1], 0) == 1
