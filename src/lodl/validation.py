@@ -13,8 +13,13 @@ from lodl.typing import Array, Context, InstanceContext
 
 def check_labels(y: npt.ArrayLike, name: str = "y") -> Array:
     """Returns labels as a finite float64 array of shape (n_instances, *label_shape)."""
+    if np.ma.is_masked(y):
+        raise InvalidInputError(f"`{name}` must not have masked entries: fill or drop them.")
     try:
-        array = np.asarray(y, dtype=np.float64)
+        raw = np.asarray(y)
+        if np.iscomplexobj(raw):
+            raise TypeError(f"complex numbers ({raw.dtype})")
+        array = raw.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"`{name}` must be an array of numbers with the instance on the first axis: {error}"
@@ -46,7 +51,14 @@ def check_context(context: Context, n_instances: int) -> None:
     """Demands one context entry per instance, or none at all."""
     if context is None:
         return
-    if isinstance(context, dict) or not hasattr(context, "__getitem__"):
+    if hasattr(context, "iloc"):  # pandas: context[i] is the row labelled i, not the i-th
+        raise InvalidInputError(
+            "`context` must be a sequence or an array, which is read by position, got a "
+            f"{type(context).__name__}, which is read by its index. Use `.to_numpy()`, or "
+            '`.to_dict("records")` for a table.'
+        )
+    is_sequence = hasattr(context, "__getitem__") and getattr(context, "shape", None) != ()
+    if isinstance(context, dict) or not is_sequence:
         raise InvalidInputError(
             "`context` must be a sequence or an array with one entry per instance, "
             f"got {type(context).__name__}. Several things per instance? Use a list of dicts."

@@ -18,6 +18,12 @@ DEAREST = lodl.problems.problem(np.argmax, lambda z, y: y.flat[z], sense="max")
 PROBLEMS = {"min": CHEAPEST, "max": DEAREST}
 
 
+class ReadByLabel(list):
+    """Like a pandas Series: `context[i]` is the entry labelled i."""
+
+    iloc = None
+
+
 @pytest.fixture
 def y():
     return np.random.default_rng(0).random((30, 2, 3))
@@ -90,6 +96,10 @@ def test_normalise_is_affine():
         ({"y": np.ones(3)}, r"`y` must have the instance on the first axis"),
         ({"y": np.ones((0, 2))}, r"`y` must not be empty"),
         ({"y": [["a", "b"]]}, r"`y` must be an array of numbers"),
+        ({"y": np.ones((3, 2), dtype=complex)}, r"`y` must be .*numbers.*complex"),
+        ({"y": np.ma.masked_equal([[1, 2], [3, 4]], 3)}, r"`y` must not have masked entries"),
+        ({"context": np.array(3)}, r"`context` must be a sequence or an array .* got ndarray"),
+        ({"context": ReadByLabel()}, r"got a ReadByLabel, .*by its index.*`\.to_numpy\(\)`"),
         ({"context": [1, 2]}, r"`context` must have one entry per instance \(3\), got 2"),
         ({"context": {"a": 1}}, r"`context` must be a sequence or an array .* got dict"),
     ],
@@ -98,6 +108,11 @@ def test_bad_input_names_the_argument(arguments, message):
     good = {"y_hat": np.ones((3, 2)), "y": np.ones((3, 2)), "context": None}
     with pytest.raises(InvalidInputError, match=message):
         decision_loss(CHEAPEST, **(good | arguments))
+
+
+def test_a_masked_array_without_masked_entries_is_accepted():
+    y = np.ma.masked_array([[1.0, 2.0]])
+    assert decision_loss(CHEAPEST, y, y).tolist() == [1.0]
 
 
 def test_labels_that_decide_nothing_cannot_be_normalised():
