@@ -163,3 +163,85 @@ def test_no_hidden_layer_is_a_linear_model():
 def test_no_model_is_an_error(regression):
     with pytest.raises(InvalidInputError, match="`models` must hold at least one"):
         train_mse([], regression)
+
+
+@pytest.mark.parametrize(
+    ("layer", "named"),
+    [
+        (torch.nn.BatchNorm1d(5), "the buffer '0.running_mean'"),
+        (torch.nn.Dropout(0.5), "the dropout layer '0'"),
+    ],
+)
+def test_a_layer_that_cannot_be_trained_at_once_is_an_error(regression, layer, named):
+    model = torch.nn.Sequential(layer, *models(1))
+    with pytest.raises(InvalidInputError, match=f"{named}.*LearnedLossModule"):
+        train_mse([model], regression)
+
+
+def test_predictions_are_those_of_evaluation_mode(regression):
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(5), torch.nn.Dropout(0.5), *models(1))
+    x = torch.as_tensor(regression[0], dtype=torch.float32)
+    model(x)  # in training mode, so that the running statistics are some
+    with torch.no_grad():
+        expected = copy.deepcopy(model).eval()(x).numpy()
+    assert predict([model], x)[0] == pytest.approx(expected, abs=1e-6)
+    assert model.training
+
+
+def test_training_and_validation_are_each_in_their_mode(regression):
+    class Modes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = models(1)[0]
+
+        def forward(self, x):
+            seen.append(self.training)
+            return self.model(x)
+
+    seen = []
+    train_mse([Modes()], regression, n_steps=2, validate_every=1)
+    assert seen == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize(("position", "name"), [(0, "x"), (2, "x_validation")])
+def test_features_that_are_not_finite_are_an_error(regression, position, name):
+    regression[position][3, 1, 2] = np.nan
+    with pytest.raises(
+        InvalidInputError, match=rf"`{name}` must be finite in .*, got nan at \(3, 1, 2\)"
+    ):
+        train_mse(models(1), regression)
+
+
+def test_a_first_score_that_is_not_finite_is_an_error(regression):
+    regression[3][0] = np.nan
+    with pytest.raises(InvalidInputError, match=r"`score` must be finite .*, got \[nan, nan\]"):
+        train_mse(models(2), regression)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "least"),
+    [
+        ("learning_rate", 0.0, "finite and above 0"),
+        ("learning_rate", float("nan"), "finite and above 0"),
+        ("n_steps", -1, "at least 0"),
+        ("validate_every", 0, "at least 1"),
+        ("patience", 0, "at least 1"),
+        ("batch_size", 0, "at least 1"),
+    ],
+)
+def test_settings_out_of_range_are_an_error(name, value, least):
+    with pytest.raises(InvalidInputError, match=f"`{name}` must be .*{least}, got {value}"):
+        TrainingSettings(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"output": "sigmoid"}, "`output` must be one of identity, relu, tanh, got 'sigmoid'"),
+        ({"n_items": 3}, r"`n_items` must divide the size of the label \(5, 2\), got 3"),
+        ({"n_items": 0}, "`n_items` must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_a_model_that_cannot_be_is_an_error(argument, message):
+    with pytest.raises(InvalidInputError, match=message):
+        mlp(3, (5, 2), **argument)

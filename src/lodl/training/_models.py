@@ -8,6 +8,8 @@ import torch
 from torch import nn
 
 from lodl.domains import Domain
+from lodl.errors import InvalidInputError
+from lodl.validation import check_positive
 
 Output = Literal["identity", "relu", "tanh"]
 _OUTPUTS: dict[str, type[nn.Module]] = {
@@ -38,7 +40,14 @@ def mlp(
             jointly from features of shape (n, n_features).
         seed: Of the initialisation.
     """
-    n_outputs = torch.Size(label_shape).numel() // (n_items or 1)
+    if output not in _OUTPUTS:
+        raise InvalidInputError(f"`output` must be one of {', '.join(_OUTPUTS)}, got {output!r}.")
+    n_items = 1 if n_items is None else check_positive("n_items", n_items)
+    n_outputs, n_left = divmod(torch.Size(label_shape).numel(), n_items)
+    if n_left:
+        raise InvalidInputError(
+            f"`n_items` must divide the size of the label {tuple(label_shape)}, got {n_items}."
+        )
     widths = [n_features, *hidden, n_outputs]
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     with torch.random.fork_rng(devices=[]):

@@ -1,5 +1,6 @@
 """A small trainer: Adam, early stopping, many initialisations at once."""
 
+import math
 import time
 from collections.abc import Sequence
 from copy import deepcopy
@@ -16,6 +17,7 @@ from lodl.progress import progress_bar
 from lodl.training._objectives import Objective
 from lodl.training._scores import Score
 from lodl.typing import Array
+from lodl.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,17 @@ class TrainingSettings:
     patience: int = 100
     batch_size: int | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.learning_rate < math.inf:
+            raise InvalidInputError(
+                f"`learning_rate` must be finite and above 0, got {self.learning_rate!r}."
+            )
+        check_positive("n_steps", self.n_steps, minimum=0)
+        check_positive("validate_every", self.validate_every)
+        check_positive("patience", self.patience)
+        if self.batch_size is not None:
+            check_positive("batch_size", self.batch_size)
 
 
 _DEFAULT_SETTINGS = TrainingSettings()
@@ -78,6 +91,8 @@ def train(
 
     Args:
         models: Models of one architecture, each with its own initial state; left as they are.
+            Layers that draw at random or count batches (dropout, batch normalisation) need a loop
+            of one's own with `LearnedLossModule`.
         x: Features of the training instances, instance first.
         objective: Losses (models, n) of predictions for the instances of an index.
         x_validation: Features of the validation instances.
@@ -85,11 +100,14 @@ def train(
             `validation_decision_loss`.
         settings: How long and how fast.
         progress: Whether to show a bar on a terminal.
+
+    Raises:
+        InvalidInputError: A model has buffers or dropout, or the features or the first validation
+            scores are not finite.
     """
-    if not models:
-        raise InvalidInputError("`models` must hold at least one model, got none.")
+    _check_models(models)
     started = time.perf_counter()
-    features, features_validation = _features(x), _features(x_validation)
+    features, features_validation = _features(x, "x"), _features(x_validation, "x_validation")
     stack = _Stack(models)
     best = _Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
@@ -106,7 +124,7 @@ def train(
                     break
             index = batches.next()
             optimiser.zero_grad()
-            losses = objective(stack.predict(features[index]), index)
+            losses = objective(stack.predict(features[index], training=True), index)
             losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             step += 1
@@ -121,9 +139,9 @@ def train(
 
 
 def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
-    """Returns the predictions of each model, shape (models, n, *label_shape)."""
+    """Returns the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
     with torch.no_grad():
-        return _Stack(models).predict(_features(x)).double().numpy()
+        return _Stack(models).predict(_features(x, "x")).double().numpy()
 
 
 class _Stack:
@@ -134,7 +152,9 @@ class _Stack:
         self.skeleton = deepcopy(models[0]).to("meta")
         self.parameters, self.buffers = stack_module_state(list(models))
 
-    def predict(self, x: Tensor) -> Tensor:
+    def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
+        self.skeleton.train(training)
+
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
             y_hat: Tensor = functional_call(self.skeleton, (parameters, buffers), (x,))
             return y_hat
@@ -161,6 +181,11 @@ class _Best:
         self.stopped = torch.zeros(n_models, dtype=torch.bool)
 
     def look(self, stack: _Stack, scores: Tensor, step: int) -> None:
+        if step == 0 and not scores.isfinite().all():
+            raise InvalidInputError(
+                f"`score` must be finite for the models as they are given, got {scores.tolist()}: "
+                "look at the validation labels and at the models' predictions."
+            )
         better = (scores < self.scores) & ~self.stopped
         self.scores = torch.where(better, scores.to(self.scores.dtype), self.scores)
         self.steps[better] = step
@@ -190,5 +215,28 @@ class _Batches:
         return index
 
 
-def _features(x: npt.ArrayLike) -> Tensor:
-    return torch.as_tensor(np.asarray(x), dtype=torch.get_default_dtype())
+def _check_models(models: Sequence[nn.Module]) -> None:
+    if not models:
+        raise InvalidInputError("`models` must hold at least one model, got none.")
+    unfit = [f"the buffer {name!r}" for name, _ in models[0].named_buffers()]
+    unfit += [
+        f"the dropout layer {name!r}"
+        for name, layer in models[0].named_modules()
+        if isinstance(layer, nn.modules.dropout._DropoutNd)
+    ]
+    if unfit:
+        raise InvalidInputError(
+            "`models` must have neither buffers (as of batch normalisation) nor dropout, which "
+            f"several models trained at once cannot have, got {unfit[0]}. Train such a model in a "
+            "loop of your own with `LearnedLossModule`."
+        )
+
+
+def _features(x: npt.ArrayLike, name: str) -> Tensor:
+    features = torch.as_tensor(np.asarray(x), dtype=torch.get_default_dtype())
+    if not features.isfinite().all():
+        where = tuple((~features.isfinite()).nonzero()[0].tolist())
+        raise InvalidInputError(
+            f"`{name}` must be finite in {features.dtype}, got {features[where].item()} at {where}."
+        )
+    return features
