@@ -62,7 +62,7 @@ def recipe(family: Family, samples: TopOneSamples, index: int, learning_rate: fl
     for name, shape in family.parameter_shapes(DIM).items():
         noise = torch.randn((1, *shape), generator=generator)
         phi[name] = (noise.abs() if name.startswith("w") else noise) / DIM
-    phi = {name: torch.zeros(1) if name == "floor" else v for name, v in phi.items()}
+    phi = {name: torch.zeros_like(v) if name == "floor" else v for name, v in phi.items()}
     learned = [value.requires_grad_() for name, value in phi.items() if name != "floor"]
     adam = torch.optim.Adam(learned, lr=learning_rate)
     for _ in range(100):

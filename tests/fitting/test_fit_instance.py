@@ -52,7 +52,7 @@ def draw_phi(family, dim, seed=0):
     phi = {name: rng.standard_normal(s) for name, s in family.parameter_shapes(dim).items()}
     for name in phi.keys() & {"w", "w_plus", "w_minus"}:
         phi[name] = np.abs(phi[name])
-    return {**phi, "floor": np.array(0.0)} if "floor" in phi else phi
+    return {**phi, "floor": np.zeros(dim)} if "floor" in phi else phi
 
 
 def test_weighted_mse_is_scipys_non_negative_least_squares(top_one):
@@ -160,6 +160,15 @@ def test_the_fit_does_not_depend_on_units(family, d_unit, regret_unit, top_one):
     assert np.square(rescaled - regret).mean() == pytest.approx(plain, rel=0.02)
 
 
+@every_solved_family
+def test_coordinates_may_have_units_of_their_own(family, top_one):
+    d, regret = top_one(200, 5)
+    units = np.array([2.0**-10, 1.0, 2.0**10, 2.0**5, 1.0])
+    plain = value(family, fit_instance(family, d, regret), d)
+    phi = fit_instance(family, d * units, regret)
+    np.testing.assert_allclose(value(family, phi, d * units), plain, rtol=1e-6)
+
+
 @every_family
 def test_units_are_undone_exactly(family, top_one):
     d, regret = top_one(60, 3)
@@ -196,9 +205,11 @@ def test_no_weight_lies_below_the_floor(family, top_one):
     d, regret = top_one(300, 6)
     d[:, 2] = 0.0
     unbounded = fit_instance(type(family)(min_weight=0), d, regret)
-    mean = np.mean(list(unbounded.values()))
+    size = np.sqrt(np.square(d).mean(axis=0))
+    size[2] = np.median(np.delete(size, 2))
+    floor = 1e-3 * np.mean([w * size**2 for w in unbounded.values()]) / size**2
     for name, w in fit_instance(family, d, regret).items():
-        np.testing.assert_allclose(w, np.maximum(unbounded[name], 1e-3 * mean), atol=1e-15)
+        np.testing.assert_allclose(w, np.maximum(unbounded[name], floor), atol=1e-15)
         assert unbounded[name][2] == 0
 
 

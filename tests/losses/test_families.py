@@ -177,22 +177,24 @@ def test_one_error_can_be_shared_by_all_instances(family):
 @every_family_of_the_label
 def test_a_squared_error_can_stand_in(family):
     d = np.random.default_rng(0).standard_normal((1, 7, 5))
-    phi = family.squared_error(5, cost=3.0, scale=0.1)
+    scale = np.array([0.1, 0.2, 1.0, 10.0, 1e3])
+    phi = family.squared_error(cost=3.0, scale=scale)
     value = family.value({name: array[np.newaxis] for name, array in phi.items()}, d)
-    np.testing.assert_allclose(value, 3.0 * np.square(d / 0.1).mean(axis=-1))
+    np.testing.assert_allclose(value, 3.0 * np.square(d / scale).mean(axis=-1))
     assert {name: array.shape for name, array in phi.items()} == family.parameter_shapes(5)
 
 
 def test_the_network_has_an_absolute_error_to_stand_in():
     d = np.random.default_rng(0).standard_normal((1, 7, 5))
-    phi = NeuralLoss().squared_error(5, cost=3.0, scale=0.1)
+    scale = np.array([0.1, 0.2, 1.0, 10.0, 1e3])
+    phi = NeuralLoss().squared_error(cost=3.0, scale=scale)
     value = NeuralLoss().value({name: array[np.newaxis] for name, array in phi.items()}, d)
-    np.testing.assert_allclose(value, 3.0 * np.abs(d / 0.1).mean(axis=-1))
+    np.testing.assert_allclose(value, 3.0 * np.abs(d / scale).mean(axis=-1))
 
 
 def test_the_stand_in_of_a_narrow_network_grows_with_every_error():
     d = np.random.default_rng(0).standard_normal((1, 200, 80))
-    phi = NeuralLoss().squared_error(80, cost=3.0, scale=0.1)
+    phi = NeuralLoss().squared_error(cost=3.0, scale=np.full(80, 0.1))
     value = NeuralLoss().value({name: array[np.newaxis] for name, array in phi.items()}, d)
     assert value.mean() == pytest.approx(3.0 * np.abs(d / 0.1).mean(), rel=0.1)
 

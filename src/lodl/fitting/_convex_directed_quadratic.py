@@ -57,8 +57,11 @@ def _parameters(
     family: ConvexDirectedQuadratic, data: Standardised, solution: Array, shape: tuple[int, ...]
 ) -> dict[str, Array]:
     split = shape[0] * shape[1]
-    a = data.factor(solution[:split].reshape(shape).T).T
-    w = np.stack([data.weights(side) for side in np.split(solution[split:], 2)])
+    a, w = solution[:split].reshape(shape), solution[split:]
     mean_weight = w.mean() + np.square(a).sum(axis=0).mean() / 2
-    w = np.maximum(w, family.min_weight * mean_weight)
-    return {"a": a, "w_plus": w[0], "w_minus": w[1]}
+    w_plus, w_minus = np.split(np.maximum(w, family.min_weight * mean_weight), 2)
+    return {
+        "a": data.factor(a.T).T,
+        "w_plus": data.weights(w_plus),
+        "w_minus": data.weights(w_minus),
+    }

@@ -10,7 +10,7 @@ from lodl.losses import DirectedQuadratic
 from lodl.typing import Array
 
 _TOLERANCE = 1e-7  # single precision has no more
-_MAX_ITERATIONS = 40  # a budget: beyond, the error falls slowly
+_MAX_ITERATIONS = 60  # by then the error is below that of the paper's 100 steps of Adam
 
 
 def fit_directed_quadratic(family: DirectedQuadratic, d: Array, regret: Array) -> dict[str, Array]:
@@ -44,8 +44,9 @@ def fit_directed_quadratic(family: DirectedQuadratic, d: Array, regret: Array) -
         tolerance=_TOLERANCE,
         max_iterations=_MAX_ITERATIONS,
     )
-    factor = data.factor(solution.reshape(2, dim, 2, rank).swapaxes(1, 2))
-    return {"L": factor, "floor": family.min_weight * np.square(factor).sum(-1).mean()}
+    factor = solution.reshape(2, dim, 2, rank).swapaxes(1, 2)
+    floor = np.full(dim, family.min_weight * np.square(factor).sum(axis=-1).mean())
+    return {"L": data.factor(factor), "floor": data.weights(floor)}
 
 
 def _random_start(data: Standardised, dim: int, rank: int) -> Array:

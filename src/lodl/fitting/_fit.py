@@ -106,7 +106,7 @@ def _learned_loss(
     samples: Samples, family: Family, fits: Sequence[InstanceFit], holdout: float
 ) -> LearnedLoss:
     y = np.asarray(samples.y, dtype=np.float64)
-    complete = with_stand_ins(fits, family, dim=y[0].size)
+    complete = with_stand_ins(fits, family)
     n_standing_in = sum(one.status != FitStatus.FITTED for one in complete)
     if n_standing_in:
         _logger.info(

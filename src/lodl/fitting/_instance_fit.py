@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from lodl.fitting._standardised import error_scale
 from lodl.losses import Family, FitStatus
 from lodl.typing import Array
 
@@ -47,17 +48,17 @@ class InstanceFit:
 
     Attributes:
         phi: Parameters; none where a stand-in is needed.
-        weight: Weight of the plain squared error whose mean over the fitted samples is the loss's.
-        error_size: Root mean square of the errors of the fitted samples.
+        mean_loss: The loss of the fitted samples, on average.
+        error_scale: Size of each coordinate's error, shape (D,).
     """
 
     status: FitStatus
     n_fitted: int
     n_held_out: int
     mean_regret: float
-    error_size: float
+    error_scale: Array
     phi: dict[str, Array] = field(default_factory=dict)
-    weight: float = np.nan
+    mean_loss: float = np.nan
     mae_fitted: float = np.nan
     mae_held_out: float = np.nan
     r2_held_out: float = np.nan
@@ -72,7 +73,7 @@ def without_fit(samples: SplitSamples, status: FitStatus) -> InstanceFit:
         n_fitted=len(samples.regret),
         n_held_out=len(samples.regret_held_out),
         mean_regret=_mean(regret),
-        error_size=float(np.sqrt(_sum_of_squares(samples.d) / max(1, samples.d.size))),
+        error_scale=error_scale(samples.d) if len(samples.d) else np.ones(samples.d.shape[1]),
     )
 
 
@@ -90,7 +91,7 @@ def measure(family: Family, phi: dict[str, Array], samples: SplitSamples) -> Ins
     return replace(
         without_fit(samples, FitStatus.FITTED),
         phi=phi,
-        weight=float(value.sum() / _sum_of_squares(samples.d)),
+        mean_loss=_mean(value),
         mae_fitted=_mean(np.abs(value - samples.regret)),
         mae_held_out=_mean(np.abs(held_out - samples.regret_held_out)),
         r2_held_out=_r2(held_out, samples.regret_held_out),
@@ -101,10 +102,6 @@ def measure(family: Family, phi: dict[str, Array], samples: SplitSamples) -> Ins
 def _is_held_out(n_samples: int, holdout: float) -> npt.NDArray[np.bool_]:
     n_held_out_before = np.floor(np.arange(n_samples + 1) * holdout)
     return np.asarray(np.diff(n_held_out_before) > 0)
-
-
-def _sum_of_squares(d: Array) -> float:
-    return float(np.einsum("kd,kd->", d, d))
 
 
 def _mean(values: Array) -> float:

@@ -40,8 +40,9 @@ def fit_quadratic(family: Quadratic, d: Array, regret: Array) -> dict[str, Array
         tolerance=_TOLERANCE,
         max_iterations=_MAX_ITERATIONS,
     )
-    factor = data.factor(solution.reshape(shape))
-    return {"L": factor, "floor": family.min_weight * np.square(factor).sum(axis=1).mean()}
+    factor = solution.reshape(shape)
+    floor = np.full(shape[0], family.min_weight * np.square(factor).sum(axis=1).mean())
+    return {"L": data.factor(factor), "floor": data.weights(floor)}
 
 
 def _spectral_start(data: Standardised, rank: int) -> Array:

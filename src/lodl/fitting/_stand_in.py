@@ -8,27 +8,28 @@ from lodl.fitting._instance_fit import InstanceFit
 from lodl.losses import Family, FitStatus
 from lodl.typing import Array
 
-_SHARE = 1e-3  # of the typical weight, where the family has no floor
-_NEGLIGIBLE = 1e-12  # of the typical weight: regrets that are rounding errors
+_SHARE = 1e-3  # of the typical loss, where the family has no floor
+_NEGLIGIBLE = 1e-12  # of the typical loss: regrets that are rounding errors
 
 
-def with_stand_ins(fits: Sequence[InstanceFit], family: Family, *, dim: int) -> list[InstanceFit]:
+def with_stand_ins(fits: Sequence[InstanceFit], family: Family) -> list[InstanceFit]:
     """Gives a plain squared error to every instance that has no parameters.
 
-    Its weight is a small share of the median weight of the fitted instances, 1 if there is none.
-    An instance whose fitted weight is negligible beside that median counts as one without.
+    For errors as large as the samples' it costs a small share of the median loss of the fitted
+    instances, of 1 if there is none. An instance whose loss is negligible beside that median counts
+    as one without.
     """
-    weights = [one.weight for one in fits if one.status == FitStatus.FITTED]
-    sizes = [one.error_size for one in fits if one.error_size > 0]
-    typical_weight = float(np.median(weights)) if weights else 1.0
-    scale = float(np.median(sizes)) if sizes else 1.0
-    weight = (getattr(family, "min_weight", 0.0) or _SHARE) * typical_weight
-    phi = family.squared_error(dim, cost=weight * dim * scale**2, scale=scale)
-    return [one if _is_informative(one, typical_weight) else _replaced(one, phi) for one in fits]
+    losses = [one.mean_loss for one in fits if one.status == FitStatus.FITTED]
+    typical_loss = float(np.median(losses)) if losses else 1.0
+    scales = [one.error_scale for one in fits if one.n_fitted] or [fits[0].error_scale]
+    scale = np.median(scales, axis=0)
+    cost = (getattr(family, "min_weight", 0.0) or _SHARE) * typical_loss
+    phi = family.squared_error(cost=cost, scale=scale)
+    return [one if _is_informative(one, typical_loss) else _replaced(one, phi) for one in fits]
 
 
-def _is_informative(fit: InstanceFit, typical_weight: float) -> bool:
-    return fit.status == FitStatus.FITTED and fit.weight > _NEGLIGIBLE * typical_weight
+def _is_informative(fit: InstanceFit, typical_loss: float) -> bool:
+    return fit.status == FitStatus.FITTED and fit.mean_loss > _NEGLIGIBLE * typical_loss
 
 
 def _replaced(fit: InstanceFit, phi: dict[str, Array]) -> InstanceFit:
@@ -38,6 +39,6 @@ def _replaced(fit: InstanceFit, phi: dict[str, Array]) -> InstanceFit:
         n_fitted=fit.n_fitted,
         n_held_out=fit.n_held_out,
         mean_regret=fit.mean_regret,
-        error_size=fit.error_size,
+        error_scale=fit.error_scale,
         phi=phi,
     )

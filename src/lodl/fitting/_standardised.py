@@ -16,7 +16,8 @@ class Standardised:
     Attributes:
         d: Errors over their scale, shape (K, D).
         regret: Regrets over their scale, shape (K,).
-        d_scale: Root mean square of each coordinate's error, shape (D,); 1 where it is zero.
+        d_scale: Root mean square of each coordinate's error, shape (D,); where it is zero, the
+            median of the others.
         regret_scale: Root mean square of the regrets; 1 where it is zero.
     """
 
@@ -28,8 +29,8 @@ class Standardised:
     @classmethod
     def of(cls, d: Array, regret: Array) -> "Standardised":
         """Standardises errors of shape (K, D) and regrets of shape (K,)."""
-        d_scale, regret_scale = _size(d), _size(regret)
-        return cls(d / d_scale, regret / regret_scale, d_scale, float(regret_scale))
+        d_scale, regret_scale = error_scale(d), float(_size(regret)) or 1.0
+        return cls(d / d_scale, regret / regret_scale, d_scale, regret_scale)
 
     @property
     def is_perturbed(self) -> npt.NDArray[np.bool_]:
@@ -50,7 +51,13 @@ class Standardised:
         return factor * math.sqrt(self.regret_scale) / self.d_scale[:, np.newaxis]
 
 
+def error_scale(d: Array) -> Array:
+    """Returns the size of each coordinate's error; a coordinate never moved has the median size."""
+    size = _size(d)
+    moved = size > 0
+    return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
+
+
 def _size(values: Array) -> Array:
-    """Returns the root mean square over the first axis, 1 where all is zero."""
-    size = np.sqrt(np.einsum("k...,k...->...", values, values) / len(values))
-    return np.where(size > 0, size, 1.0)
+    """Returns the root mean square over the first axis."""
+    return np.asarray(np.sqrt(np.einsum("k...,k...->...", values, values) / len(values)))

@@ -3,23 +3,26 @@
 import numpy as np
 
 from lodl.fitting._nnls import solve_nnls
+from lodl.fitting._standardised import Standardised
 from lodl.losses import DirectedWeightedMSE, WeightedMSE
 from lodl.typing import Array
 
 
 def fit_weighted_mse(family: WeightedMSE, d: Array, regret: Array) -> dict[str, Array]:
     """Solves the non-negative least squares problem, then lifts weights to the floor."""
-    w = solve_nnls(np.square(d), regret)
-    return {"w": np.maximum(w, family.min_weight * w.mean())}
+    data = Standardised.of(d, regret)
+    w = solve_nnls(np.square(data.d), data.regret)
+    return {"w": data.weights(np.maximum(w, family.min_weight * w.mean()))}
 
 
 def fit_directed_weighted_mse(
     family: DirectedWeightedMSE, d: Array, regret: Array
 ) -> dict[str, Array]:
     """Solves the non-negative least squares problem, then lifts weights to the floor."""
-    w = solve_nnls(directed_squares(d), regret)
+    data = Standardised.of(d, regret)
+    w = solve_nnls(directed_squares(data.d), data.regret)
     w_plus, w_minus = np.split(np.maximum(w, family.min_weight * w.mean()), 2)
-    return {"w_plus": w_plus, "w_minus": w_minus}
+    return {"w_plus": data.weights(w_plus), "w_minus": data.weights(w_minus)}
 
 
 def directed_squares(d: Array) -> Array:

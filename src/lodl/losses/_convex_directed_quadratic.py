@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl.losses._directed_weighted_mse import directed_weights
-from lodl.losses._family import Family, Parameters, Tensor, check_min_weight, check_rank
+from lodl.losses._family import (
+    Family,
+    Parameters,
+    Tensor,
+    check_min_weight,
+    check_rank,
+    squared_error_weights,
+)
 from lodl.typing import Array
 
 
@@ -25,7 +32,8 @@ class ConvexDirectedQuadratic(Family):
         rank: Number of hinges; None is 2 D, which holds every `Quadratic`. A hinge more is a chance
             to overfit: the held-out errors tell.
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
-            coordinate, hinges included (half of each, being on at half of the errors).
+            coordinate, hinges included (half of each, being on at half of the errors), errors
+            measured in units of their size.
     """
 
     rank: int | None = 4
@@ -53,10 +61,7 @@ class ConvexDirectedQuadratic(Family):
         is_on = (u >= 0) + 0 * u  # a mask in the dtype of u
         return 2 * (is_on @ (phi["a"] * phi["a"]) + directed_weights(phi, d))
 
-    def squared_error(self, dim: int, *, cost: float, scale: float) -> dict[str, Array]:
-        weight = cost / (dim * scale**2)
-        return {
-            "a": np.zeros(self.parameter_shapes(dim)["a"]),
-            "w_plus": np.full(dim, weight),
-            "w_minus": np.full(dim, weight),
-        }
+    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        w = squared_error_weights(cost, scale)
+        hinges = np.zeros(self.parameter_shapes(len(scale))["a"])
+        return {"a": hinges, "w_plus": w, "w_minus": w}

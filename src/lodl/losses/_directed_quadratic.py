@@ -11,6 +11,7 @@ from lodl.losses._family import (
     check_min_weight,
     check_rank,
     resolve_rank,
+    squared_error_weights,
 )
 from lodl.typing import Array
 
@@ -19,7 +20,9 @@ from lodl.typing import Array
 class DirectedQuadratic(Family):
     r"""A quadratic form with a factor per pair of signs, as published (paper, section 4.2).
 
-        f(d) = sum_j (sum_i L_ij^{s_i s_j} d_i)^2 + c |d|^2,   s_i = + where d_i >= 0, else -
+        f(d) = sum_j (sum_i L_ij^{s_i s_j} d_i)^2 + sum_i c_i d_i^2
+
+    with s_i = + where d_i >= 0, else -.
 
     Column j is tied to coordinate j. 4 D * rank parameters, and the floor c. Here to repeat the
     paper's tables. **As published it is neither convex nor continuous**: the whole column j
@@ -29,8 +32,9 @@ class DirectedQuadratic(Family):
 
     Attributes:
         rank: Number of columns, at most D; None is D.
-        min_weight: c as a share of the mean fitted weight of a coordinate, averaged over the signs.
-            It keeps a gradient where the samples saw no cost; 0 is the formula as published.
+        min_weight: c as a share of the mean fitted weight of a coordinate, averaged over the signs,
+            errors measured in units of their size. It keeps a gradient where the samples saw no
+            cost; 0 is the formula as published.
     """
 
     rank: int | None = None
@@ -43,25 +47,25 @@ class DirectedQuadratic(Family):
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         """Returns the shapes; `L[a, b]` holds L^{s_i s_j}, a for s_i, b for s_j, + is 0, - is 1."""
-        return {"L": (2, 2, dim, resolve_rank(self.rank, dim)), "floor": ()}
+        return {"L": (2, 2, dim, resolve_rank(self.rank, dim)), "floor": (dim,)}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
         u = _project(phi["L"], d)
-        return (u * u).sum(-1) + phi["floor"][:, None] * (d * d).sum(-1)
+        return (u * u).sum(-1) + (phi["floor"][:, None] * d * d).sum(-1)
 
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
         spread = _spread(phi["L"], d, _project(phi["L"], d))
-        return 2 * (spread + phi["floor"][:, None, None] * d)
+        return 2 * (spread + phi["floor"][:, None] * d)
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         factor = phi["L"]
         ones = 0 * d[..., : factor.shape[-1]] + 1
-        return 2 * (_spread(factor * factor, d, ones) + phi["floor"][:, None, None])
+        return 2 * (_spread(factor * factor, d, ones) + phi["floor"][:, None])
 
-    def squared_error(self, dim: int, *, cost: float, scale: float) -> dict[str, Array]:
+    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
         return {
-            "L": np.zeros(self.parameter_shapes(dim)["L"]),
-            "floor": np.array(cost / (dim * scale**2)),
+            "L": np.zeros(self.parameter_shapes(len(scale))["L"]),
+            "floor": squared_error_weights(cost, scale),
         }
 
 

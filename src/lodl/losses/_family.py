@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from lodl.errors import InvalidInputError
 from lodl.typing import Array
 from lodl.validation import check_positive
@@ -53,14 +55,19 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def squared_error(self, dim: int, *, cost: float, scale: float) -> dict[str, Array]:
+    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Returns parameters of one instance for which the loss is a plain squared error.
 
-            f(d) = cost * mean_i (d_i / scale)^2
+            f(d) = cost * mean_i (d_i / scale_i)^2
 
         They stand in where an instance has nothing to fit. A family that has no squared error
-        among its members comes near it for errors of size `scale`.
+        among its members comes near it for errors of size `scale`, an array of shape (D,).
         """
+
+
+def squared_error_weights(cost: float, scale: Array) -> Array:
+    """Returns the weights of `cost * mean_i (d_i / scale_i)^2`, shape (D,)."""
+    return cost / (len(scale) * np.square(scale))
 
 
 def check_min_weight(min_weight: float) -> None:

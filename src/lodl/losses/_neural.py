@@ -63,14 +63,15 @@ class NeuralLoss(Family):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         return 0 * d * phi["W1"][:, None, :, 0]  # zeros, a row per instance
 
-    def squared_error(self, dim: int, *, cost: float, scale: float) -> dict[str, Array]:
-        """Returns an absolute error, `cost * mean_i |d_i / scale|`, as ReLU units can have it.
+    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        """Returns an absolute error, `cost * mean_i |d_i / scale_i|`, as ReLU units can have it.
 
         With fewer than 2 D units it is about that, along as many random directions.
         """
+        dim = len(scale)
         phi = {name: np.zeros(shape) for name, shape in self.parameter_shapes(dim).items()}
         half = max(1, self.n_units // 2)
-        directions = _directions(dim, half) * (cost / (dim * scale))
+        directions = _directions(dim, half) * (cost / (dim * scale))[:, np.newaxis]
         phi["W1"][:, :half] = directions
         phi["W1"][:, half : 2 * half] = -directions[:, : self.n_units - half]
         for layer in range(2, self.n_layers):

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from lodl.losses._family import Family, Parameters, Tensor, check_min_weight
+from lodl.losses._family import Family, Parameters, Tensor, check_min_weight, squared_error_weights
 from lodl.typing import Array
 
 
@@ -19,8 +17,9 @@ class WeightedMSE(Family):
     coordinates add up or cancel.
 
     Attributes:
-        min_weight: The least weight, as a share of the mean fitted weight of the instance. It
-            keeps a gradient where the samples saw no cost; 0 is the formula as published.
+        min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
+            measured in units of their size. It keeps a gradient where the samples saw no cost; 0 is
+            the formula as published.
     """
 
     min_weight: float = 1e-3
@@ -41,6 +40,5 @@ class WeightedMSE(Family):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         return 2 * phi["w"][:, None] + 0 * d
 
-    def squared_error(self, dim: int, *, cost: float, scale: float) -> dict[str, Array]:
-        weight = cost / (dim * scale**2)
-        return {"w": np.full(dim, weight)}
+    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        return {"w": squared_error_weights(cost, scale)}
