@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import lodl.problems
-from lodl.errors import InvalidInputError
+from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.evaluation import (
     QualityScale,
     decision_loss,
@@ -22,6 +22,13 @@ class ReadByLabel(list):
     """Like a pandas Series: `context[i]` is the entry labelled i."""
 
     iloc = None
+
+
+def failing_at_third_instance(failure):
+    """A problem whose solver calls `failure` for the instance with context 2."""
+    return lodl.problems.problem(
+        lambda y_hat, context: failure() if context == 2 else 0.0, lambda z, y: z, sense="min"
+    )
 
 
 @pytest.fixture
@@ -118,3 +125,40 @@ def test_a_masked_array_without_masked_entries_is_accepted():
 def test_labels_that_decide_nothing_cannot_be_normalised():
     with pytest.raises(InvalidInputError, match=r"cannot be normalised.*do the labels decide"):
         quality_scale(CHEAPEST, np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_of_the_solver_names_the_instance(y, n_jobs):
+    problem = failing_at_third_instance(lambda: 1 / 0)
+    message = "failed at instance 2: ZeroDivisionError: division by zero"
+    with pytest.raises(OracleError, match=message) as caught:
+        decision_loss(problem, y, y, context=range(30), n_jobs=n_jobs)
+    assert caught.value.__cause__ is not None
+
+
+def test_an_error_of_our_own_keeps_its_type_and_names_the_instance(y):
+    def refuse():
+        raise ProblemError("no optimum")
+
+    with pytest.raises(ProblemError, match="no optimum") as caught:
+        decision_loss(failing_at_third_instance(refuse), y, y, context=range(30))
+    assert caught.value.__notes__ == ["This was at instance 2."]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_decision_loss_that_is_not_finite_is_an_error_that_names_the_instance(y, value):
+    problem = failing_at_third_instance(lambda: value)
+    with pytest.raises(OracleError, match=f"instance 2: the decision loss is {value}"):
+        normalised_decision_quality(problem, y, y, context=range(30))
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (lodl.problems.TopK, r"an instance, got the class TopK\. Call it: `TopK\(\.\.\.\)`"),
+        (3, r"`problem` must be a `lodl\.Problem`, got int\. Two functions\?"),
+    ],
+)
+def test_a_problem_that_is_none_is_an_error(y, problem, message):
+    with pytest.raises(InvalidInputError, match=message):
+        regret(problem, y, y)

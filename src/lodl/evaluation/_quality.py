@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from lodl.errors import InvalidInputError
-from lodl.problems import Problem, decision_losses
-from lodl.typing import Array, Context
+from lodl.errors import InvalidInputError, LodlError, OracleError
+from lodl.problems import Problem, check_problem_type, decision_losses, sign_of
+from lodl.typing import Array, Context, InstanceContext
 from lodl.validation import check_context, check_labels, check_positive, context_of
 
 
@@ -32,14 +32,20 @@ def decision_loss(
 
     Returns:
         Decision losses, shape (n,) or (..., n); lower is better.
+
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        OracleError: A call raised, or its decision loss is not finite; the instance is named.
     """
+    check_problem_type(problem)
+    sign_of(problem)
     y = check_labels(y)
     y_hat = _check_repeated_predictions(y_hat, y)
     check_context(context, len(y))
     in_front = y_hat.shape[: y_hat.ndim - y.ndim]
     per_instance = np.moveaxis(y_hat.reshape(-1, *y.shape), 0, 1)
     losses = Parallel(n_jobs=n_jobs)(
-        delayed(decision_losses)(problem, per_instance[i], y[i], context_of(context, i))
+        delayed(_losses_of_instance)(problem, per_instance[i], y[i], context_of(context, i), i)
         for i in range(len(y))
     )
     return np.stack(losses, axis=1).reshape(*in_front, len(y))
@@ -151,3 +157,25 @@ def _check_repeated_predictions(y_hat: npt.ArrayLike, y: Array) -> Array:
             f"got {array.shape}."
         )
     return array
+
+
+def _losses_of_instance(
+    problem: Problem, y_hats: Array, y: Array, context: InstanceContext, instance: int
+) -> Array:
+    """Returns the decision losses of one instance, or names it in the error."""
+    try:
+        losses = decision_losses(problem, y_hats, y, context)
+    except LodlError as error:  # says by itself what is wrong and what to do
+        error.add_note(f"This was at instance {instance}.")
+        raise
+    except Exception as error:
+        raise OracleError(
+            f"The oracle failed at instance {instance}: {type(error).__name__}: {error}"
+        ) from error
+    if not np.isfinite(losses).all():
+        value = losses[~np.isfinite(losses)][0]
+        raise OracleError(
+            f"The oracle failed at instance {instance}: the decision loss is {value}, expected a "
+            "finite number."
+        )
+    return losses

@@ -2,7 +2,7 @@
 
 from lodl.problems._function_problem import problem
 from lodl.problems._portfolio import Portfolio
-from lodl.problems._problem import Problem, VectorisedProblem, sign_of
+from lodl.problems._problem import Problem, VectorisedProblem, check_problem_type, sign_of
 from lodl.problems._regret import decision_losses, regrets
 from lodl.problems._top_k import TopK
 from lodl.problems._web_advertising import WebAdvertising
@@ -13,6 +13,7 @@ __all__ = [
     "TopK",
     "VectorisedProblem",
     "WebAdvertising",
+    "check_problem_type",
     "decision_losses",
     "problem",
     "regrets",

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from lodl.errors import ProblemError
+from lodl.errors import InvalidInputError, ProblemError
 from lodl.typing import Array, Decision, InstanceContext, Sense
 
 
@@ -38,11 +38,15 @@ class Problem(ABC):
 
     @abstractmethod
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
-        """Returns the decision `z` that is best if `y_hat` were the truth: one oracle call."""
+        """Returns the decision `z` that is best if `y_hat` were the truth: one oracle call.
+
+        A decision may be anything: an array, positions of any number, a tuple, a route. Only
+        `objective` looks at it.
+        """
 
     @abstractmethod
     def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
-        """Returns what the decision `z` is worth under the label `y`."""
+        """Returns what the decision `z` is worth under the label `y`, which is read-only."""
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
         """Returns one decision per prediction; `y_hats` has shape (k, *label_shape)."""
@@ -86,6 +90,20 @@ class VectorisedProblem(Problem):
 
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
         return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
+
+
+def check_problem_type(problem: object) -> None:
+    """Demands an instance of a problem, and says what to do with what is not one."""
+    if isinstance(problem, type) and issubclass(problem, Problem):
+        raise InvalidInputError(
+            f"`problem` must be an instance, got the class {problem.__name__}. "
+            f"Call it: `{problem.__name__}(...)`."
+        )
+    if not isinstance(problem, Problem):
+        raise InvalidInputError(
+            f"`problem` must be a `lodl.Problem`, got {type(problem).__name__}. "
+            "Two functions? Use `lodl.problem(solve, objective, sense=...)`."
+        )
 
 
 def sign_of(problem: Problem) -> int:
