@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import threading
 
 import numpy as np
 import pytest
+import torch
 import zarr
 
-from lodl.errors import StoreError
+from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle import evaluate, open_samples
 from lodl.oracle._layout import Layout
 from lodl.oracle._panel import Chunk, MemoryPanel, Outcomes, SampleStatus
@@ -226,6 +228,26 @@ def test_a_store_of_other_inputs_is_refused_and_what_differs_is_named(
     problem = loop(seconds=change.pop("seconds", 0.0))
     with pytest.raises(StoreError, match=f"samples of other inputs: different {names}. Choose"):
         evaluate(problem, other_y, **(kwargs | change))
+
+
+def test_contexts_of_tensors_are_told_apart(loop, y, tmp_path):
+    class ReadsTensor(loop):
+        def objective(self, z, y, context):
+            return float(context[0])
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "store": tmp_path / "samples.zarr"}
+    evaluate(ReadsTensor(), y, context=torch.ones(6, 1), **kwargs)
+    with pytest.raises(StoreError, match="different context"):
+        evaluate(ReadsTensor(), y, context=torch.zeros(6, 1), **kwargs)
+
+
+def test_a_problem_without_a_fingerprint_is_kept_in_memory_only(loop, y, tmp_path):
+    problem = loop()
+    problem.lock = threading.Lock()
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
+    assert evaluate(problem, y, **kwargs).fingerprints["problem"] == "unknown"
+    with pytest.raises(InvalidInputError, match=r"_thread.lock has no content.*__getstate__"):
+        evaluate(problem, y, store=tmp_path / "samples.zarr", **kwargs)
 
 
 def test_a_folder_that_is_no_store_is_refused(loop, y, tmp_path):

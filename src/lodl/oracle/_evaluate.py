@@ -1,12 +1,13 @@
 """Calls the oracle at candidate predictions around every label: the long work of the method."""
 
 import logging
+from collections.abc import Callable
 from os import PathLike
 
 import numpy.typing as npt
 
 from lodl.blas import one_blas_thread
-from lodl.errors import StoreError
+from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._fingerprint import fingerprint
 from lodl.oracle._inputs import OracleInputs, check_inputs
 from lodl.oracle._layout import measure_layout
@@ -134,11 +135,11 @@ def _evaluate(
 def _open_table(
     inputs: OracleInputs, n_samples: int, store: str | PathLike[str] | None
 ) -> tuple[Table, StoreIdentity]:
-    identity = _identity_of(inputs)
     if store is None:
         layout = measure_layout(inputs, n_samples)
+        identity = _identity_of(inputs, fingerprint=_fingerprint_if_any)
         return memory_table(len(inputs.y), n_samples, layout), identity
-    place = str(store)
+    place, identity = str(store), _identity_of(inputs)
     table = open_store(place, identity, n_samples)
     if table is None:
         create_store(place, identity, measure_layout(inputs, n_samples), n_samples)
@@ -148,7 +149,9 @@ def _open_table(
     return table, identity
 
 
-def _identity_of(inputs: OracleInputs) -> StoreIdentity:
+def _identity_of(
+    inputs: OracleInputs, fingerprint: Callable[[object], str] = fingerprint
+) -> StoreIdentity:
     fingerprints = {
         "problem": fingerprint(inputs.problem),
         "labels": fingerprint(inputs.y),
@@ -156,6 +159,14 @@ def _identity_of(inputs: OracleInputs) -> StoreIdentity:
         "sampler": fingerprint(inputs.sampler),
     }
     return StoreIdentity(len(inputs.y), inputs.seed, fingerprints)
+
+
+def _fingerprint_if_any(thing: object) -> str:
+    """Returns "unknown" for what has no fingerprint: in memory nothing depends on it."""
+    try:
+        return fingerprint(thing)
+    except InvalidInputError:
+        return "unknown"
 
 
 def _samples_in(
