@@ -101,6 +101,41 @@ def test_it_compiles_to_the_same_values(loss):
     assert torch.allclose(compiled(y_hat, index), module(y_hat, index), rtol=1e-5)
 
 
+def test_buffers_follow_to_another_device(loss):
+    module = LearnedLossModule(loss, reduction="none").to(device="meta")
+    assert {buffer.device.type for buffer in module.buffers()} == {"meta"}
+    assert module(torch.empty(2, *LABEL_SHAPE, device="meta"), [0, 1]).device.type == "meta"
+
+
+def test_gradients_of_each_instance_by_vmap_are_those_of_autograd(loss):
+    module = LearnedLossModule(loss, reduction="sum").double()
+    y_hat, index = torch.as_tensor(predictions(3)), torch.tensor([5, 0, 5])
+    one_by_one = torch.vmap(torch.func.grad(lambda y_hat, i: module(y_hat[None], i[None])))
+    leaf = y_hat.clone().requires_grad_()
+    module(leaf, index).backward()
+    torch.testing.assert_close(one_by_one(y_hat, index), leaf.grad)
+
+
+@pytest.mark.parametrize("as_index", [list, np.array, lambda i: torch.tensor(i, dtype=torch.uint8)])
+def test_an_index_may_be_anything_that_lists_whole_numbers(as_index):
+    module = LearnedLossModule(learned(WeightedMSE()), reduction="none")
+    y_hat = torch.as_tensor(predictions(3), dtype=torch.float32)
+    expected = module(y_hat, torch.tensor([1, 0, 1]))
+    assert torch.equal(module(y_hat, as_index([1, 0, 1])), expected)
+
+
+@pytest.mark.parametrize("index", [[-1, 0], [0, N]])
+def test_an_index_out_of_range_is_an_error(index):
+    with pytest.raises(InvalidInputError, match=f"from 0 to 6, got {index[0]} to {index[1]}"):
+        LearnedLossModule(learned(WeightedMSE()))(torch.zeros(2, *LABEL_SHAPE), index)
+
+
+@pytest.mark.parametrize("index", [[0.0, 1.0], [True, False], [[0], [1]], 0])
+def test_an_index_that_is_no_list_of_whole_numbers_is_an_error(index):
+    with pytest.raises(InvalidInputError, match="`index` must be a list of whole numbers, got"):
+        LearnedLossModule(learned(WeightedMSE()))(torch.zeros(2, *LABEL_SHAPE), index)
+
+
 def test_it_works_in_a_loop_with_a_data_loader():
     loss = learned(ConvexDirectedQuadratic(rank=3))
     x = torch.as_tensor(predictions(N), dtype=torch.float32)
