@@ -59,6 +59,19 @@ def test_rows_that_are_there_are_not_computed_again(tmp_path):
     assert len(ResultsFile(tmp_path / "rows.jsonl").rows()) == 2
 
 
+def test_another_domain_of_the_same_name_makes_another_row(tmp_path):
+    larger = replace(SMALL, build=partial(linear_model, sizes=(6, 4, 8), n_items=9))
+    run_small([experiment("Constant")], tmp_path)
+    run([experiment("Constant")], tmp_path, setups={"small": larger}, progress=False)
+    assert len(ResultsFile(tmp_path / "rows.jsonl").rows()) == 2
+
+
+def test_surrogate_calls_are_counted_by_the_batches(tmp_path):
+    batches = replace(SMALL, training=replace(SMALL.training, batch_size=2, validate_every=6))
+    (row,) = run([experiment("DFL")], tmp_path, setups={"small": batches}, progress=False)
+    assert row["oracle_calls"] == 2 * (20 * 2 + 5 * 4)  # 20 steps, looks at 0, 6, 12, 18 and 20
+
+
 def test_other_settings_make_another_row(tmp_path):
     run_small([experiment("Optimal")], tmp_path)
     run_small([experiment("Optimal", seed=1)], tmp_path)

@@ -1,5 +1,6 @@
 """The rows of the paper's table: ways to come to predictions."""
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -145,8 +146,9 @@ class DecisionFocused(Method):
             _through_surrogate(task.surrogate, splits.train),
             _through_surrogate(task.surrogate, splits.validation),
         )
-        n_validations = trained.n_steps // task.settings.validate_every + 1
-        per_model = trained.n_steps * len(splits.train.y) + n_validations * len(splits.validation.y)
+        batch_size = min(task.settings.batch_size or len(splits.train.y), len(splits.train.y))
+        n_looks = math.ceil(trained.n_steps / task.settings.validate_every) + 1
+        per_model = trained.n_steps * batch_size + n_looks * len(splits.validation.y)
         return _outcome(task, trained, oracle_calls=task.n_initialisations * per_model)
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from lodl.evaluation import decision_quality, quality_scale
 from lodl.experiments._methods import METHODS, Outcome, Task
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._setup import SETUPS, Setup
-from lodl.oracle import OracleSamples, evaluate
+from lodl.oracle import OracleSamples, evaluate, fingerprint
 from lodl.progress import progress_bar
 from lodl.samplers import Sampler
 from lodl.typing import Array
@@ -57,7 +58,7 @@ class Experiment:
         return f"{type(self.sampler).__name__}({self.sampler.scale})"
 
 
-_IDENTITY = (*(field.name for field in fields(Experiment)), "training")
+_IDENTITY = (*(field.name for field in fields(Experiment)), "data", "settings", "training")
 
 
 def run(
@@ -129,9 +130,15 @@ def _source(experiment: Experiment) -> str:
     return f"{experiment.domain}-{experiment.seed}-{experiment.sampler_name}"
 
 
-def _loss_path(out: Path, experiment: Experiment) -> Path:
-    name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}.safetensors"
-    return out / "losses" / name
+def _loss_path(out: Path, experiment: Experiment, setup: Setup) -> Path:
+    """Returns where a learned loss is kept: a place of its own for all that went into it."""
+    learned_from = [
+        _fingerprint(setup, experiment.seed),
+        repr(METHODS[experiment.method]),
+        version("lodl"),
+    ]
+    name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}"
+    return out / "losses" / f"{name}-{fingerprint(learned_from)[:16]}.safetensors"
 
 
 def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
@@ -171,7 +178,7 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
             settings=training,
             n_initialisations=experiment.n_initialisations,
             samples=samples,
-            loss_path=_loss_path(out, experiment),
+            loss_path=_loss_path(out, experiment, setup),
         )
     )
     validation, test = domain.splits.validation, domain.splits.test
@@ -205,10 +212,23 @@ def _costs(outcome: Outcome, samples: OracleSamples | None) -> dict[str, Any]:
 
 def _identity(experiment: Experiment, setup: Setup) -> dict[str, Any]:
     """Returns what makes a row this experiment's, as JSON values."""
+    method = METHODS[experiment.method]
     given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
     names = {"sampler": experiment.sampler_name, "surrogate": repr(experiment.surrogate)}
-    return {**given, **names, "training": training}
+    settings = {"data": _fingerprint(setup, experiment.seed), "settings": repr(method)}
+    return {**given, **names, **settings, "training": training}
+
+
+@cache
+def _fingerprint(setup: Setup, seed: int) -> str:
+    """Returns a digest of all that a domain is: other parameters or prices make other rows."""
+    domain = setup.build(seed)
+    splits = domain.splits
+    parts = [
+        [part.x, part.y, part.context] for part in (splits.train, splits.validation, splits.test)
+    ]
+    return fingerprint([domain.problem, repr(domain.model), parts])[:16]
 
 
 def _key(identity: Row) -> str:

@@ -19,13 +19,13 @@ class Setup:
     Attributes:
         title: For people.
         build: Makes the domain of a seed.
-        sampler: Draws the candidates from which losses are learned; chosen by `tune`.
-        samplers: Those that `tune` tries.
-        surrogate: The handcrafted relaxation of decision-focused learning; chosen by `tune`.
-        surrogates: Those that `tune` tries.
+        sampler: Draws the candidates from which losses are learned; what `lodl reproduce settings` chose.
+        samplers: Those that it tries.
+        surrogate: The handcrafted relaxation of decision-focused learning; what `lodl reproduce settings` chose.
+        surrogates: Those that it tries.
         training: How models are trained, whatever the method.
-        learning_rates: Those that `tune` tries for every method.
-        chosen_rates: What `tune` chose for a method; `training.learning_rate` for the others.
+        learning_rates: Those that it tries for every method.
+        chosen_rates: What it chose for a method; `training.learning_rate` for the others.
     """
 
     title: str
