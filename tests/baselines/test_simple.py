@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lodl.baselines import constant_predictions, mean_squared_error, random_predictions
+from lodl.baselines import constant_predictions, random_predictions
 from lodl.errors import InvalidInputError
 
 Y_TRAIN = np.array([[0.0, 2.0], [2.0, 6.0], [1.0, 1.0]])
@@ -36,12 +36,3 @@ def test_random_predictions_are_a_function_of_the_seed():
     first, again, other = (random_predictions((3, 4), seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
-
-
-def test_two_stage_loss_averages_over_the_label_and_keeps_leading_axes():
-    y = np.zeros((2, 3, 4))
-    y_hat = np.zeros((5, 2, 3, 4))
-    y_hat[1, 0, 2, 3] = 6.0
-    expected = np.zeros((5, 2))
-    expected[1, 0] = 36 / 12
-    np.testing.assert_array_equal(mean_squared_error(y_hat, y), expected)

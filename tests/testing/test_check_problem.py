@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lodl.problems
-from lodl.errors import ProblemError
+from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import Problem
 from lodl.testing import check_problem
 
@@ -27,10 +27,67 @@ class PickOne(Problem):
 
 class RaggedDecision(PickOne):
     def solve(self, y_hat, context):
-        return np.flatnonzero(y_hat > y_hat.mean())
+        return y_hat[y_hat > y_hat.mean()]
 
+
+class DecisionOfVaryingAxes(PickOne):
+    def solve(self, y_hat, context):
+        return np.zeros((1,) * (1 + np.argmax(y_hat)), dtype=int)
+
+
+class NoObjective(PickOne):
     def objective(self, z, y, context):
-        return y[z].sum()
+        return None
+
+
+class TupleObjective(PickOne):
+    def objective(self, z, y, context):
+        return z @ y, z
+
+
+class NotFiniteMany(PickOne):
+    def objective_many(self, zs, y, context):
+        return [None] * len(zs)
+
+
+class ObjectiveRaisesOnNoise(PickOne):
+    def objective(self, z, y, context):
+        if y.min() < 0:
+            raise ArithmeticError("negative label")
+        return z @ y
+
+
+class OverwritesTheLabel(PickOne):
+    def objective(self, z, y, context):
+        y *= z
+        return y.sum()
+
+
+class OverwritesTheDecision(PickOne):
+    def objective(self, z, y, context):
+        z *= y
+        return z.sum()
+
+
+class OverwritesTheLabelOfMany(PickOne):
+    def objective_many(self, zs, y, context):
+        y -= 1
+        return zs @ (y + 1)
+
+
+class NoDecisions(PickOne):
+    def solve_many(self, y_hats, context):
+        return None
+
+
+class RaisesAway(PickOne):
+    def __getstate__(self):
+        return {"away": True}
+
+    def solve(self, y_hat, context):
+        if hasattr(self, "away"):
+            raise RuntimeError("no licence here")
+        return super().solve(y_hat, context)
 
 
 class NotFinite(PickOne):
@@ -105,6 +162,16 @@ class ProjectsToAnotherShape(PickOne):
 
 FAULTS = {
     RaggedDecision: "decisions of different shapes",
+    DecisionOfVaryingAxes: "decisions of different shapes",
+    NoObjective: "`objective` must return one number, got None",
+    TupleObjective: r"`objective` must return one number, got \(",
+    NotFiniteMany: r"its answers cannot be compared \(TypeError",
+    ObjectiveRaisesOnNoise: "`objective` raised ArithmeticError: negative label",
+    OverwritesTheLabel: "`objective` changes the label it is given",
+    OverwritesTheDecision: "`objective` changes the decision it is given",
+    OverwritesTheLabelOfMany: "`objective_many` raised ValueError: .*read-only",
+    NoDecisions: r"one decision per prediction \(4\), got None",
+    RaisesAway: "in a copy sent to another process `solve` raised RuntimeError: no licence here",
     NotFinite: "`objective` must be finite, got nan",
     VectorObjective: r"`objective` must return one number, got shape \(4,\)",
     OtherSolveMany: "`solve_many` disagrees with `solve`",
@@ -138,6 +205,36 @@ def test_a_sound_problem_of_functions_with_context_passes():
 def test_a_fault_is_named(fault):
     with pytest.raises(ProblemError, match=f"(?s)- instance 0: .*{FAULTS[fault]}"):
         check_problem(fault(), Y)
+
+
+def test_a_decision_may_be_positions_of_any_number():
+    class PickPositive(Problem):
+        sense = "max"
+
+        def solve(self, y_hat, context):
+            return np.flatnonzero(y_hat > 0)
+
+        def objective(self, z, y, context):
+            return y[z].sum()
+
+    check_problem(PickPositive(), Y - 0.5)
+
+
+def test_a_decision_may_be_a_tuple_of_arrays():
+    class InAndOut(PickOne):
+        def solve(self, y_hat, context):
+            order = np.argsort(y_hat)
+            return order[:3], order[3:]
+
+        def objective(self, z, y, context):
+            return y[z[1]].sum()
+
+    check_problem(InAndOut(), Y)
+
+
+def test_a_class_is_told_to_be_called():
+    with pytest.raises(InvalidInputError, match=r"got the class PickOne\. Call it"):
+        check_problem(PickOne, Y)
 
 
 def test_a_missing_sense_is_named():

@@ -5,7 +5,8 @@ Here is what needs NumPy only: random predictions, the constant prediction, and 
 torch and lives in `lodl.baselines.dfl`.
 """
 
-from lodl.baselines._simple import constant_predictions, mean_squared_error
+from lodl.baselines._simple import constant_predictions
 from lodl.evaluation import random_predictions
+from lodl.losses import mean_squared_error
 
 __all__ = ["constant_predictions", "mean_squared_error", "random_predictions"]

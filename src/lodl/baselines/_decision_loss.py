@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from lodl.baselines._simple import mean_squared_error
 from lodl.baselines._surrogate import Surrogate
 from lodl.errors import InvalidInputError
+from lodl.losses import mean_squared_error
 
 
 class DecisionLoss(torch.nn.Module):

@@ -1,6 +1,4 @@
-"""The constant prediction and the two-stage loss: baselines that know no decision."""
-
-from typing import Any
+"""The constant prediction: a baseline that knows no decision."""
 
 import numpy as np
 import numpy.typing as npt
@@ -28,19 +26,3 @@ def constant_predictions(
     n_instances = check_positive("n_instances", n_instances)
     mean = y_train.mean(axis=0) if per_coordinate else y_train.mean()
     return np.broadcast_to(mean, (n_instances, *y_train.shape[1:])).copy()
-
-
-def mean_squared_error(y_hat: Any, y: Any) -> Any:
-    """Returns the two-stage loss of each instance, on NumPy arrays and torch tensors alike.
-
-        MSE(y_hat, y) = 1/D sum_i (y_hat_i - y_i)^2
-
-    Args:
-        y_hat: Predictions, shape (*batch, n, *label_shape).
-        y: Labels, shape (n, *label_shape).
-
-    Returns:
-        Losses, shape (*batch, n).
-    """
-    label_axes = tuple(range(1 - y.ndim, 0))
-    return ((y_hat - y) ** 2).mean(label_axes)

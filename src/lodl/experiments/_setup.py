@@ -19,9 +19,9 @@ class Setup:
     Attributes:
         title: For people.
         build: Makes the domain of a seed.
-        sampler: Draws the candidates from which losses are learned; what `lodl reproduce settings` chose.
-        samplers: Those that it tries.
-        surrogate: The handcrafted relaxation of decision-focused learning; what `lodl reproduce settings` chose.
+        sampler: Draws the candidates from which losses are learned.
+        samplers: Those that `lodl reproduce settings` tries.
+        surrogate: The handcrafted relaxation of decision-focused learning.
         surrogates: Those that it tries.
         training: How models are trained, whatever the method.
         learning_rates: Those that it tries for every method.

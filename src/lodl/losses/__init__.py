@@ -7,6 +7,7 @@ from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._fit_errors import FitErrors, FitStatus
 from lodl.losses._learned_loss import LearnedLoss, LossRows
 from lodl.losses._loss_file import FAMILIES, load_loss
+from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
 from lodl.losses._summary import FitSummary, Spread, compare_losses, summarise
@@ -31,5 +32,6 @@ __all__ = [
     "WeightedMSE",
     "compare_losses",
     "load_loss",
+    "mean_squared_error",
     "summarise",
 ]

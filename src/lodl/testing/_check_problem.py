@@ -1,15 +1,17 @@
 """Tells in plain words what is wrong with a problem."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
 from lodl.errors import ProblemError
-from lodl.problems import Problem, sign_of
+from lodl.problems import Problem, check_problem_type, sign_of
 from lodl.typing import Array, Context, Decision, InstanceContext
 from lodl.validation import check_context, check_labels, context_of
 
@@ -23,10 +25,11 @@ def check_problem(
 ) -> None:
     """Checks that a problem keeps the contract `lodl` relies on, in about fifty oracle calls.
 
-    Looked at: the sense; the shape of decisions; the objective (one finite number); `solve_many`
-    and `objective_many` against their single forms; `project`; whether the decision taken under the
-    true label is at least as good as under noise; whether a decision depends on earlier calls or
-    changes its input; whether the problem can be sent to another process.
+    Looked at: the sense; the shape of decisions that are arrays (of positions there may be any
+    number); the objective (one finite number); `solve_many` and `objective_many` against their
+    single forms; `project`; whether the decision taken under the true label is at least as good as
+    under noise; whether a decision depends on earlier calls; whether `solve` or `objective` changes
+    what it is given; whether the problem can be sent to another process.
 
     Args:
         problem: The problem to check.
@@ -35,8 +38,10 @@ def check_problem(
         seed: Of the noise.
 
     Raises:
+        InvalidInputError: An argument is not what was expected.
         ProblemError: With one line per finding.
     """
+    check_problem_type(problem)
     y = check_labels(y)
     check_context(context, len(y))
     sign_of(problem)
@@ -52,6 +57,10 @@ def check_problem(
         raise ProblemError(f"{type(problem).__name__} does not keep the contract:{lines}")
 
 
+class _FaultError(Exception):
+    """A method of the problem raised, or gave what is of no use; the message says which."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Case:
     """One instance and the noise to try on it."""
@@ -63,7 +72,7 @@ class _Case:
 
     @cached_property
     def candidates(self) -> Array:
-        return self.problem.project(self.y + self.noise)
+        return self.project(self.y + self.noise)
 
     @cached_property
     def best(self) -> Decision:
@@ -81,20 +90,38 @@ class _Case:
     def values_under_predictions(self, zs: Sequence[Decision]) -> list[float]:
         return [self.value(z, y_hat) for z, y_hat in zip(zs, self.candidates, strict=True)]
 
+    def project(self, y_hats: Array) -> Array:
+        return np.asarray(self.call("project", y_hats.copy()))
+
     def solve(self, y_hat: Array) -> Decision:
-        return self.problem.solve(y_hat.copy(), self.context)
+        return self.call("solve", y_hat.copy(), self.context)
 
     def value(self, z: Decision, y: Array) -> float:
-        return float(self.problem.objective(z, y, self.context))
+        value = self.call("objective", z, y, self.context)
+        shape = getattr(value, "shape", ())
+        if shape != ():
+            raise _FaultError(f"`objective` must return one number, got shape {shape}.")
+        try:
+            return float(value)
+        except (TypeError, ValueError) as error:
+            raise _FaultError(f"`objective` must return one number, got {value!r}.") from error
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self.problem, method)(*arguments)
+        except Exception as error:
+            raise _FaultError(f"`{method}` raised {type(error).__name__}: {error}") from error
 
 
 def _findings(case: _Case) -> Iterator[str]:
     """Runs the checks in order; one that fails ends the list, as later ones build on it."""
     for check in _CHECKS:
         try:
-            found = list(check(case))
-        except Exception as error:  # noqa: BLE001 - whatever a user's problem raises is a finding
-            found = [f"{_WHAT[check]} raised {type(error).__name__}: {error}"]
+            found = list(dict.fromkeys(check(case)))  # each finding once
+        except _FaultError as error:
+            found = [str(error)]
+        except Exception as error:  # noqa: BLE001 - answers may be of any type
+            found = [f"its answers cannot be compared ({type(error).__name__}: {error})."]
         yield from found
         if found:
             return
@@ -102,40 +129,44 @@ def _findings(case: _Case) -> Iterator[str]:
 
 def _check_project(case: _Case) -> Iterator[str]:
     raw = case.y + case.noise
-    block = np.asarray(case.problem.project(raw.copy()))
+    block = case.project(raw)
     if block.shape != raw.shape:
         yield (
             f"`project` must keep the shape of its candidates {raw.shape}, got {block.shape}. "
             "It is called with many candidates at once, one per row."
         )
         return
-    singles = np.concatenate([case.problem.project(row[np.newaxis].copy()) for row in raw])
+    singles = np.concatenate([case.project(row[np.newaxis]) for row in raw])
     if not np.array_equal(block, singles):
         yield "`project` maps a candidate differently when others are beside it."
-    if not np.allclose(case.problem.project(case.y[np.newaxis].copy())[0], case.y):
+    if not np.allclose(case.project(case.y[np.newaxis])[0], case.y):
         yield "`project` changes the true label: the label lies outside the valid range."
 
 
 def _check_decision(case: _Case) -> Iterator[str]:
-    shapes = {np.shape(z) for z in [case.best, *case.decisions]}
-    if len(shapes) > 1:
-        yield f"`solve` returns decisions of different shapes: {sorted(shapes)}."
+    """Compares shapes where they can be wrong: not of tuples and the like, nor of positions."""
+    arrays = [z for z in [case.best, *case.decisions] if isinstance(z, np.ndarray)]
+    fixed = {z.shape for z in arrays if z.dtype.kind in "bf"}
+    if len(fixed) > 1 or len({z.ndim for z in arrays}) > 1:
+        shapes = sorted({z.shape for z in arrays})
+        yield f"`solve` returns decisions of different shapes: {shapes}."
 
 
 def _check_objective(case: _Case) -> Iterator[str]:
     for z in [case.best, *case.decisions]:
-        value = case.problem.objective(z, case.y, case.context)
-        if np.shape(value) != ():
-            yield f"`objective` must return one number, got shape {np.shape(value)}."
-            return
-        if not np.isfinite(value):
+        given_z, given_y = z.copy() if isinstance(z, np.ndarray) else z, case.y.copy()
+        value = case.value(given_z, given_y)
+        if not math.isfinite(value):
             yield f"`objective` must be finite, got {value}."
-            return
+        if not np.array_equal(given_y, case.y):
+            yield "`objective` changes the label it is given; let it work on a copy."
+        if isinstance(z, np.ndarray) and not np.array_equal(given_z, z):
+            yield "`objective` changes the decision it is given; let it work on a copy."
 
 
 def _check_input_kept(case: _Case) -> Iterator[str]:
     y_hat = case.candidates[0].copy()
-    case.problem.solve(y_hat, case.context)
+    case.call("solve", y_hat, case.context)
     if not np.array_equal(y_hat, case.candidates[0]):
         yield "`solve` changes the prediction it is given; let it work on a copy."
 
@@ -154,14 +185,17 @@ def _check_call_order(case: _Case) -> Iterator[str]:
 
 def _check_many(case: _Case) -> Iterator[str]:
     n = len(case.candidates)
-    zs = case.problem.solve_many(case.candidates.copy(), case.context)
-    if len(zs) != n:
-        yield f"`solve_many` must return one decision per prediction ({n}), got {len(zs)}."
+    zs = case.call("solve_many", case.candidates.copy(), case.context)
+    n_found = len(zs) if hasattr(zs, "__len__") else repr(zs)
+    if n_found != n:
+        yield f"`solve_many` must return one decision per prediction ({n}), got {n_found}."
         return
     many = case.values_under_predictions(zs)
     if not _close(many, case.believed):
         yield f"`solve_many` disagrees with `solve`: objectives {_differing(many, case.believed)}."
-    values = np.asarray(case.problem.objective_many(zs, case.y, case.context))
+    y = case.y.copy()
+    y.flags.writeable = False  # as in sampling
+    values = np.asarray(case.call("objective_many", zs, y, case.context))
     if values.shape != (n,):
         yield f"`objective_many` must return shape ({n},), got {values.shape}."
     elif not _close(values, [case.value(z, case.y) for z in zs]):
@@ -192,25 +226,28 @@ def _check_can_travel(case: _Case) -> Iterator[str]:
             "solver inside `solve`, or leave it out in `__getstate__`."
         )
         return
-    away = _Case(copy, case.y, case.context, case.noise)
-    if not _close(case.believed, away.believed):
+    try:
+        believed = _Case(copy, case.y, case.context, case.noise).believed
+    except _FaultError as error:
+        yield f"in a copy sent to another process {error}"
+        return
+    if not _close(case.believed, believed):
         yield (
             "a copy sent to another process decides differently: objectives "
-            f"{_differing(case.believed, away.believed)}."
+            f"{_differing(case.believed, believed)}."
         )
 
 
-_WHAT: dict[Callable[[_Case], Iterator[str]], str] = {
-    _check_project: "`project`",
-    _check_decision: "`solve`",
-    _check_objective: "`objective`",
-    _check_input_kept: "`solve`",
-    _check_call_order: "`solve`",
-    _check_many: "`solve_many` or `objective_many`",
-    _check_true_label_is_best: "`solve`",
-    _check_can_travel: "a copy of the problem",
-}
-_CHECKS = tuple(_WHAT)
+_CHECKS = (
+    _check_project,
+    _check_decision,
+    _check_objective,
+    _check_input_kept,
+    _check_call_order,
+    _check_many,
+    _check_true_label_is_best,
+    _check_can_travel,
+)
 
 
 def _close(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:

@@ -6,6 +6,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl.losses import mean_squared_error
+
 
 class Objective(Protocol):
     """Per-instance losses of several models at once.
@@ -33,5 +35,5 @@ class SquaredError(nn.Module):
 
     def forward(self, y_hat: Tensor, index: Tensor) -> Tensor:
         """Returns losses of shape (..., n)."""
-        squares = (y_hat - self.y[index]).square()
-        return squares.mean(dim=tuple(range(1 - self.y.ndim, 0)))
+        losses: Tensor = mean_squared_error(y_hat, self.y[index])
+        return losses
