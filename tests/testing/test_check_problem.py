@@ -45,7 +45,7 @@ class TupleObjective(PickOne):
         return z @ y, z
 
 
-class NotFiniteMany(PickOne):
+class NoObjectiveMany(PickOne):
     def objective_many(self, zs, y, context):
         return [None] * len(zs)
 
@@ -165,7 +165,7 @@ FAULTS = {
     DecisionOfVaryingAxes: "decisions of different shapes",
     NoObjective: "`objective` must return one number, got None",
     TupleObjective: r"`objective` must return one number, got \(",
-    NotFiniteMany: r"its answers cannot be compared \(TypeError",
+    NoObjectiveMany: r"its answers cannot be compared \(TypeError",
     ObjectiveRaisesOnNoise: "`objective` raised ArithmeticError: negative label",
     OverwritesTheLabel: "`objective` changes the label it is given",
     OverwritesTheDecision: "`objective` changes the decision it is given",
@@ -230,6 +230,14 @@ def test_a_decision_may_be_a_tuple_of_arrays():
             return y[z[1]].sum()
 
     check_problem(InAndOut(), Y)
+
+
+def test_an_objective_may_be_undefined_under_a_noisy_prediction():
+    class OnlyPositive(PickOne):
+        def objective(self, z, y, context):
+            return z @ y if y.min() > 0 else np.nan
+
+    check_problem(OnlyPositive(), Y)
 
 
 def test_a_class_is_told_to_be_called():
