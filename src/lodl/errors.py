@@ -21,6 +21,10 @@ class ProblemError(LodlError):
     """A problem does not keep its contract: its sense, its shapes, its values."""
 
 
+class ShapeError(ProblemError):
+    """A problem returned something of another shape than it was asked for."""
+
+
 class OracleError(LodlError, RuntimeError):
     """An oracle call failed; the message names instance and sample, the cause is chained."""
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lodl.errors import OracleError
+from lodl.errors import OracleError, ProblemError
 from lodl.oracle import evaluate, open_samples
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
@@ -216,6 +216,20 @@ def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
     with pytest.raises(OracleError, match="StubbornError: one and two") as caught:
         evaluate(Raises(), y, sampler=AllPerturbed(), n_samples=5, n_jobs=2)
     assert "in solve" in str(caught.value.__cause__)
+
+
+def test_a_solver_that_finds_no_optimum_is_not_taken_for_a_wrong_shape(y):
+    class NoOptimum(CLASSES["loop"]):
+        def solve(self, y_hat, context):
+            if share(y_hat) < 0.05:
+                raise ProblemError("found no optimum")
+            return y_hat
+
+    samples = evaluate(
+        NoOptimum(), y, sampler=AllPerturbed(), n_samples=K, on_failure="skip", max_failure_rate=0.2
+    )
+    assert "found no optimum" in samples.first_failures["raised"]
+    assert "wrong_shape" not in samples.first_failures
 
 
 def test_a_projection_that_fails_is_a_failure_of_the_samples(y):

@@ -5,7 +5,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
-from lodl.errors import OracleError, ProblemError
+from lodl.errors import OracleError, ShapeError
 from lodl.oracle._panel import SampleStatus
 
 
@@ -30,7 +30,7 @@ class Failure:
     @classmethod
     def of(cls, cause: Exception, instance: int, sample: int | None) -> "Failure":
         """Returns the failure that an exception of the oracle stands for."""
-        is_shape = isinstance(cause, ProblemError)
+        is_shape = isinstance(cause, ShapeError)
         status = SampleStatus.WRONG_SHAPE if is_shape else SampleStatus.RAISED
         return cls(status, instance, sample, f"{type(cause).__name__}: {cause}", cause)
 

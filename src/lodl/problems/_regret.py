@@ -8,7 +8,7 @@ The decision is taken under the prediction and scored under the **true label**:
 
 import numpy as np
 
-from lodl.errors import ProblemError
+from lodl.errors import ShapeError
 from lodl.problems._problem import Problem, sign_of
 from lodl.typing import Array, InstanceContext
 
@@ -33,12 +33,12 @@ def decision_losses(
     sign = sign_of(problem)
     zs = problem.solve_many(np.array(y_hats), context)
     if len(zs) != len(y_hats):
-        raise ProblemError(
+        raise ShapeError(
             f"`solve_many` must return one decision per prediction ({len(y_hats)}), got {len(zs)}."
         )
     values = np.asarray(problem.objective_many(zs, _read_only(y), context), dtype=np.float64)
     if values.shape != (len(y_hats),):
-        raise ProblemError(
+        raise ShapeError(
             f"The objective must be one number per decision: expected shape ({len(y_hats)},), "
             f"got {values.shape}."
         )
