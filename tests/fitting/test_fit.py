@@ -229,6 +229,18 @@ def test_a_family_of_ones_own_is_fitted_in_workers_too(draw):
     assert (loss.phi["w"] == 7.0).all()
 
 
+@pytest.mark.parametrize(
+    "phi", [{"w": 7.0}, {"v": np.ones(4)}, {"w": np.ones(3)}], ids=["number", "name", "shape"]
+)
+def test_parameters_of_ones_own_fit_are_checked(phi, draw):
+    class Wrong(WeightedMSE):
+        pass
+
+    fit_instance.register(Wrong)(lambda family, d, regret: phi)
+    with pytest.raises(InvalidInputError, match=r"The fit of .*Wrong.* must return parameters"):
+        fit(draw(), Wrong())
+
+
 @pytest.mark.parametrize("holdout", [-0.1, 1.0, float("nan")])
 def test_a_holdout_that_is_no_share_is_refused(holdout, draw):
     with pytest.raises(InvalidInputError, match="`holdout` must be at least 0 and below 1"):

@@ -41,8 +41,19 @@ def fit_instance(
     Returns:
         Finite arrays of the shapes `family.parameter_shapes(D)`.
     """
+    raise _no_fit(family)
+
+
+def check_can_fit(family: Family, dim: int) -> None:
+    """Demands a family that can be fitted to labels of `dim` numbers, before anything is spent."""
+    if fit_instance.dispatch(type(family)) is fit_instance.dispatch(object):
+        raise _no_fit(family)
+    family.parameter_shapes(dim)
+
+
+def _no_fit(family: Family) -> InvalidInputError:
     name = type(family).__name__
-    raise InvalidInputError(
+    return InvalidInputError(
         f"`family` must be one that `lodl` can fit, got {name}. Is it your own? Tell how it is "
         f"fitted: `lodl.fitting.fit_instance.register({name})(fit)` with a function "
         "`fit(family, d, regret) -> phi`."

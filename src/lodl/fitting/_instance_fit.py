@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from lodl.errors import InvalidInputError
 from lodl.fitting._standardised import error_scale
 from lodl.losses import Family, FitStatus
 from lodl.typing import Array
@@ -83,6 +84,7 @@ def measure(family: Family, phi: dict[str, Array], samples: SplitSamples) -> Ins
     Where the loss is zero at every fitted sample (regrets that are not positive) nothing was
     learned, and the instance needs a stand-in.
     """
+    phi = _check_parameters(family, phi, dim=samples.d.shape[1])
     rows = {name: value[np.newaxis] for name, value in phi.items()}
     value = family.value(rows, samples.d[np.newaxis])[0]
     if not value.any():
@@ -97,6 +99,18 @@ def measure(family: Family, phi: dict[str, Array], samples: SplitSamples) -> Ins
         r2_held_out=_r2(held_out, samples.regret_held_out),
         rank_correlation_held_out=_rank_correlation(held_out, samples.regret_held_out),
     )
+
+
+def _check_parameters(family: Family, phi: dict[str, Array], *, dim: int) -> dict[str, Array]:
+    """Returns parameters as arrays; a fit may be a user's own."""
+    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in phi.items()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if shapes != family.parameter_shapes(dim):
+        raise InvalidInputError(
+            f"The fit of {family} must return parameters of the shapes "
+            f"{family.parameter_shapes(dim)}, got {shapes}."
+        )
+    return arrays
 
 
 def _is_held_out(n_samples: int, holdout: float) -> npt.NDArray[np.bool_]:
