@@ -158,6 +158,14 @@ def test_a_solver_that_writes_into_its_argument_does_not_change_the_label(y, n_j
         assert np.array_equal(a.regret, b.regret)
 
 
+def test_labels_changed_afterwards_do_not_change_the_candidates(loop, y):
+    samples = evaluate(loop(), y, sampler=AllPerturbed(), n_samples=20)
+    before, label = samples[0].y_hat, y[0].copy()
+    y += 100
+    assert np.array_equal(samples[0].y_hat, before)
+    assert np.array_equal(samples.y[0], label)
+
+
 def test_provenance_is_json(loop, y):
     samples = evaluate(loop(), y, sampler=AllPerturbed(np.arange(1.0, 6)), n_samples=3, seed=11)
     told = json.loads(json.dumps(samples.provenance()))

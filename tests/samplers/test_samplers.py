@@ -9,6 +9,7 @@ from lodl.samplers import (
     AllPerturbed,
     AroundPredictions,
     OnePerturbed,
+    Sampler,
     TwoPerturbed,
 )
 
@@ -120,6 +121,38 @@ def test_a_sampler_keeps_its_own_copy_of_the_scale():
     sampler = AllPerturbed(scale)
     scale[:] = 9
     assert (sampler.resolve_scale(labels()) == 1).all()
+
+
+def own_sampler(noise, scale):
+    class Own(Sampler):
+        def noise(self, rng, n, label_shape):
+            return noise(rng, n, label_shape)
+
+    sampler = Own()
+    sampler.scale = scale
+    return sampler
+
+
+def test_a_sampler_of_ones_own_needs_a_noise_and_a_scale():
+    sampler = own_sampler(lambda rng, n, shape: rng.integers(2, size=(n, *shape)), 0.5)
+    assert set(np.unique(draw(sampler, np.zeros((1, 2))))) == {0.0, 0.5}
+
+
+def test_a_sampler_of_ones_own_is_checked():
+    with pytest.raises(InvalidInputError, match="""an array or "auto", got 'atuo'"""):
+        own_sampler(lambda rng, n, shape: rng.normal(size=(n, *shape)), "atuo").resolve_scale(
+            labels()
+        )
+    sampler = own_sampler(lambda rng, n, shape: rng.normal(size=shape), 1.0)
+    with pytest.raises(InvalidInputError, match=r"`noise` of Own must return shape \(500, 3, 4\)"):
+        draw(sampler, labels())
+
+
+def test_around_predictions_keeps_its_own_copy():
+    y_hat = labels()
+    sampler = AroundPredictions(y_hat, 0.5)
+    y_hat[:] = 9
+    assert np.array_equal(sampler.centres(labels()), labels())
 
 
 def test_two_perturbed_needs_two_coordinates():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl.errors import InvalidInputError, ProblemError
+from lodl.errors import InvalidInputError, ShapeError
 from lodl.problems import Problem, sign_of
 from lodl.samplers import Sampler
 from lodl.typing import Array, Context, InstanceContext
@@ -67,7 +67,7 @@ class OracleInputs:
         )
         projected = np.asarray(self.problem.project(drawn), dtype=np.float64)
         if projected.shape != drawn.shape:
-            raise ProblemError(
+            raise ShapeError(
                 f"`project` must keep the candidates' shape {drawn.shape}, got {projected.shape}."
             )
         return projected
@@ -87,7 +87,8 @@ def check_inputs(
             f"`sampler` must be a sampler such as `AllPerturbed()`, got {sampler!r}."
         )
     sign_of(problem)
-    labels = check_labels(y)
+    labels = check_labels(y).copy()  # candidates are drawn again from it: it must stay as it is
+    labels.flags.writeable = False
     check_context(context, len(labels))
     inputs = OracleInputs(
         problem=problem,

@@ -30,7 +30,9 @@ class AroundPredictions(Sampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "y_hat", check_labels(self.y_hat, "y_hat"))
+        y_hat = check_labels(self.y_hat, "y_hat").copy()
+        y_hat.flags.writeable = False
+        object.__setattr__(self, "y_hat", y_hat)
 
     def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
         return rng.standard_normal((n, *label_shape))

@@ -50,7 +50,7 @@ class Sampler(ABC):
 
     def resolve_scale(self, y: Array) -> Array:
         """Returns the scale as an array that broadcasts to the label."""
-        if isinstance(self.scale, str):
+        if isinstance(_check_scale(self.scale), str):  # one of the user's own was not checked yet
             deviation = float(np.std(y))
             if deviation == 0:
                 raise InvalidInputError(
@@ -80,7 +80,12 @@ class Sampler(ABC):
         """
         stream = np.random.SeedSequence(seed, spawn_key=(instance, block))
         rng = np.random.Generator(np.random.SFC64(stream))  # the fastest: drawing is half the work
-        candidates = self.noise(rng, BLOCK_SIZE, centre.shape)
+        candidates = np.asarray(self.noise(rng, BLOCK_SIZE, centre.shape), dtype=np.float64)
+        if candidates.shape != (BLOCK_SIZE, *centre.shape):
+            raise InvalidInputError(
+                f"`noise` of {type(self).__name__} must return shape "
+                f"{(BLOCK_SIZE, *centre.shape)}, got {candidates.shape}."
+            )
         candidates *= scale
         candidates += centre
         return candidates
