@@ -66,6 +66,19 @@ def test_the_summary_says_what_would_help(with_errors, fitted, held_out, advice)
     assert advice in loss.summary()
 
 
+@pytest.mark.parametrize("status", [FitStatus.FITTED, FitStatus.NOTHING_TO_DECIDE])
+def test_mostly_negative_regrets_put_the_sense_in_doubt(with_errors, status):
+    loss = with_errors(status=status, mean_regret=np.array([-1.0] * 6 + [2.0] * 4))
+    assert losses.summarise(loss).n_negative == 6
+    assert "is `sense` right, or is the solver a heuristic?" in loss.summary()
+
+
+def test_a_few_negative_regrets_leave_the_advice_of_the_others(with_errors):
+    mean_regret = np.array([-1.0] * 5 + [2.0] * 5)
+    loss = with_errors(mae_fitted=0.2, mae_held_out=0.2, mean_regret=mean_regret)
+    assert "more samples would change little" in loss.summary()
+
+
 def test_a_loss_without_a_fitted_instance_has_a_summary(with_errors):
     summary = losses.summarise(with_errors(status=FitStatus.NOTHING_TO_DECIDE, mean_regret=0.0))
     assert "No instance could be fitted" in str(summary)
@@ -78,8 +91,25 @@ def test_a_comparison_has_a_line_for_each_loss_of_the_same_instances(make_loss):
     assert lines[1].startswith("WeightedMSE(")
     assert lines[1].split()[1:3] == ["6", f"{losses.summarise(some[0]).error_fitted.median:.2f}"]
     assert lines[2].startswith("Quadratic(rank=2")
-    assert lines[2].split()[2] == "13"  # 6 x 2 and the floor
+    assert lines[2].split()[2] == "18"  # 6 x 2 and the floor
     assert len({len(line) for line in lines[:3]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("figures", "remedy"),
+    [
+        ({"mae_fitted": 0.2, "mae_held_out": 0.22}, "nothing"),
+        ({"mae_fitted": 0.2, "mae_held_out": 0.8}, "more samples"),
+        ({"mae_fitted": 1.5, "mae_held_out": 1.6}, "another family"),
+        ({"mae_fitted": 0.2, "mae_held_out": np.nan}, "not known"),
+        ({"mean_regret": -1.0}, "sense or solver"),
+        ({"status": FitStatus.NO_SAMPLES}, "problem or scale"),
+    ],
+)
+def test_a_comparison_says_what_would_help_each_loss(with_errors, figures, remedy):
+    header, line, *_ = losses.compare_losses([with_errors(**figures)]).splitlines()
+    assert header.endswith("would help")
+    assert line.endswith(f"  {remedy}")
 
 
 def test_losses_of_other_instances_are_not_compared(make_loss):

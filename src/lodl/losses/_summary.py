@@ -19,6 +19,24 @@ _POOR = 0.5  # an error of half the mean regret
 _SMALL = 0.05  # an error that more samples need not lower
 _GAP = 1.25  # a held-out error this many times the fitted one
 
+_ADVICE = {
+    "problem or scale": "No instance could be fitted: look at the problem and the sampler's scale.",
+    "sense or solver": (
+        "Most mean regrets are below 0, as if other predictions led to better decisions than the "
+        "labels: is `sense` right, or is the solver a heuristic?"
+    ),
+    "not known": "No samples were held out, so whether more would help is not known.",
+    "another family": (
+        "Large on fitted and held-out samples alike: try another family, or a sampler that stays "
+        "closer to the label."
+    ),
+    "more samples": (
+        f"Held-out error over {_GAP} times the fitted error: more samples would help, or a family "
+        "of fewer parameters."
+    ),
+    "nothing": "Fitted and held-out errors agree: more samples would change little.",
+}
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -39,7 +57,7 @@ class FitSummary:
     """How well a learned loss repeats the regrets it was fitted to.
 
     Errors are mean absolute errors divided by the instance's mean regret, so 1 is an error as large
-    as the regret itself. They and all other figures are of fitted instances only. `str(summary)` is
+    as the regret itself. Unless said otherwise figures are of fitted instances only. `str(summary)` is
     the text.
 
     Attributes:
@@ -54,6 +72,8 @@ class FitSummary:
         rank_correlation: Rank correlation on the samples kept aside.
         n_judged: How many fitted instances have a relative error on samples kept aside.
         n_poor: How many of these have one above half the mean regret.
+        n_negative: How many instances, fitted or not, have a mean regret below 0. With an exact
+            solver and the right sense there are none.
     """
 
     family: Family
@@ -67,6 +87,7 @@ class FitSummary:
     rank_correlation: Spread
     n_judged: int
     n_poor: int
+    n_negative: int
 
     @property
     def more_samples_would_help(self) -> bool:
@@ -80,23 +101,23 @@ class FitSummary:
         return min(self.error_held_out.median, self.error_fitted.median) > _POOR
 
     @property
+    def remedy(self) -> str:
+        """What would make the fit better, in a word or two: a key of the advice."""
+        n_sampled = self.n_instances - self.n_by_status[FitStatus.NO_SAMPLES]
+        if 2 * self.n_negative > n_sampled:
+            return "sense or solver"
+        if not self.n_by_status[FitStatus.FITTED]:
+            return "problem or scale"
+        if not self.n_judged:
+            return "not known"
+        if self.another_family_would_help:
+            return "another family"
+        return "more samples" if self.more_samples_would_help else "nothing"
+
+    @property
     def advice(self) -> str:
         """What would make the fit better."""
-        if not self.n_by_status[FitStatus.FITTED]:
-            return "No instance could be fitted: look at the problem and the sampler's scale."
-        if not self.n_judged:
-            return "No samples were held out, so whether more would help is not known."
-        if self.another_family_would_help:
-            return (
-                "Large on fitted and held-out samples alike: try another family, or a sampler "
-                "that stays closer to the label."
-            )
-        if self.more_samples_would_help:
-            return (
-                f"Held-out error over {_GAP} times the fitted error: more samples would help, or a "
-                "family of fewer parameters."
-            )
-        return "Fitted and held-out errors agree: more samples would change little."
+        return _ADVICE[self.remedy]
 
     def __str__(self) -> str:
         reasons = ", ".join(
@@ -140,6 +161,7 @@ def summarise(loss: "LearnedLoss") -> FitSummary:
         rank_correlation=_spread(fitted["rank_correlation_held_out"], worst=0.1),
         n_judged=int(np.isfinite(held_out).sum()),
         n_poor=int(np.sum(held_out > _POOR)),
+        n_negative=int(np.sum(errors["mean_regret"] < 0)),
     )
 
 
@@ -162,7 +184,16 @@ def compare_losses(losses: Sequence["LearnedLoss"]) -> str:
     return "\n".join([*lines, note + f"but for the first; poor is a held-out error above {_POOR}."])
 
 
-_COLUMNS = ["family", "parameters", "fitted error", "held-out error", "R2", "rank corr.", "poor"]
+_COLUMNS = [
+    "family",
+    "parameters",
+    "fitted error",
+    "held-out error",
+    "R2",
+    "rank corr.",
+    "poor",
+    "would help",
+]
 
 
 def _cells(summary: FitSummary) -> list[str]:
@@ -172,6 +203,7 @@ def _cells(summary: FitSummary) -> list[str]:
         str(summary.n_parameters),
         *(f"{spread.median:.2f}" for spread in spreads),
         f"{summary.n_poor}/{summary.n_judged}",
+        summary.remedy,
     ]
 
 
