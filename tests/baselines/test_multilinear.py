@@ -80,6 +80,20 @@ def test_default_steps_suffice_for_click_rates_in_single_precision(click_rates):
     torch.testing.assert_close(z.double(), CONVERGED(click_rates), atol=2e-3, rtol=0)
 
 
+def test_predictions_spread_over_the_unit_interval_need_more_than_the_default_steps():
+    # What the docstring says of its limits.
+    generator = torch.Generator().manual_seed(0)
+    y_hat = torch.rand(200, 5, 10, dtype=torch.float64, generator=generator)
+    few, many, limit = (
+        MultilinearRelaxation(budget=2, gamma=0.1, n_steps=n)(y_hat) for n in (50, 1000, 2000)
+    )
+    assert (few - limit).abs().amax(-1).quantile(0.9) > 0.3
+    assert (many - limit).abs().amax(-1).quantile(0.9) < 1e-3
+    small = 0.2 * y_hat
+    few, limit = (MultilinearRelaxation(2, gamma=0.1, n_steps=n)(small) for n in (50, 500))
+    torch.testing.assert_close(few, limit, atol=1e-4, rtol=0)
+
+
 def test_an_instance_depends_on_no_other(click_rates):
     torch.testing.assert_close(
         CONVERGED(click_rates)[1, 2:], CONVERGED(click_rates[1, 2:]), atol=1e-14, rtol=0

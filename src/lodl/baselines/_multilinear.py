@@ -26,14 +26,19 @@ class MultilinearRelaxation(Surrogate):
 
     Why the quadratic term: F is convex along every exchange e_i - e_k, so without it a maximum lies
     at a vertex and the gradient is zero. Wilder et al. cap z at 0.95 and add 0.01 to the diagonal
-    of the KKT matrix in the backward pass; here the term belongs to the problem itself, so the
-    gradient is the exact one of the decision returned. Its centre keeps the budget spent. `gamma`
-    is in units of F: of the order of the differences between websites' mean click rates.
+    of the KKT matrix in the backward pass; here the term belongs to the problem itself. Its centre
+    keeps the budget spent. `gamma` is in units of F: of the order of the differences between
+    websites' mean click rates.
+
+    The gradient is the exact one of the decision returned only where the ascent has converged.
+    Measured with 5 websites, 10 users, a budget of 2 and gamma = 0.1: after the default 50 steps
+    the decisions for click rates up to 0.2 are within 1e-4 of their limits, but for predictions
+    spread over [0, 1] more than a tenth are over 0.3 away; 1000 steps bring these to 1e-3.
 
     Attributes:
         budget: How many websites can be bought, B.
         gamma: Weight of the quadratic term.
-        n_steps: Steps of projected gradient ascent.
+        n_steps: Steps of projected gradient ascent; more where predictions are large.
     """
 
     budget: int
