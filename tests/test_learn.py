@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import lodl
-from lodl.errors import InvalidInputError
+from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit
 from lodl.oracle import evaluate
 
@@ -56,9 +56,34 @@ def test_the_loss_is_zero_at_the_labels_and_tells_bad_predictions_from_good_ones
     assert (loss.value(stretched) < 0.5 * loss.value(swapped)).all()
 
 
-@pytest.mark.parametrize("family", ["WeightedMSE", [lodl.WeightedMSE(), lodl.Quadratic]])
-def test_a_family_that_is_none_is_an_error_before_any_oracle_call(family):
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        ("WeightedMSE", "`family` must be a loss family such as .*, got 'WeightedMSE'"),
+        (None, "`family` must be a loss family such as .*, got None"),
+        ([], "`family` must have at least one loss family, got an empty list"),
+        (lodl.WeightedMSE, r"got the class WeightedMSE\. Call it: `WeightedMSE\(\)`"),
+        ([lodl.WeightedMSE(), lodl.Quadratic], r"the class Quadratic\. Call it: `Quadratic\(\)`"),
+    ],
+)
+def test_a_family_that_is_none_is_an_error_before_any_oracle_call(family, message):
     problem = CountingPick()
-    with pytest.raises(InvalidInputError, match="`family` must be a loss family such as"):
+    with pytest.raises(InvalidInputError, match=message):
         lodl.learn_loss(problem, Y, family=family)
     assert not problem.calls
+
+
+def test_failed_samples_are_accepted_up_to_the_given_rate(tmp_path):
+    class FailingByHalf(CountingPick):
+        def solve(self, y_hat, context):
+            if y_hat[0] > 1:  # never at a label
+                raise RuntimeError("no optimum")
+            return super().solve(y_hat, context)
+
+    arguments = {"sampler": lodl.AllPerturbed(2.0), "n_samples": 200, "on_failure": "skip"}
+    with pytest.raises(OracleError, match=r"max_failure_rate=0\.1"):
+        lodl.learn_loss(FailingByHalf(), Y, **arguments)
+    store = tmp_path / "samples.zarr"
+    loss = lodl.learn_loss(FailingByHalf(), Y, **arguments, max_failure_rate=0.9, store=store)
+    assert (loss.value(Y) == 0).all()
+    assert store.is_dir()

@@ -1,7 +1,8 @@
 """The one call that joins the parts: from a solver to a loss."""
 
 from collections.abc import Sequence
-from typing import Literal, overload
+from os import PathLike
+from typing import Any, Literal, overload
 
 import numpy.typing as npt
 
@@ -28,8 +29,9 @@ def learn_loss(
     n_samples: int = ...,
     seed: int = ...,
     n_jobs: int | None = ...,
-    store: str | None = ...,
+    store: str | PathLike[str] | None = ...,
     on_failure: Literal["raise", "skip"] = ...,
+    max_failure_rate: float = ...,
     progress: bool = ...,
 ) -> LearnedLoss: ...
 
@@ -45,8 +47,9 @@ def learn_loss(
     n_samples: int = ...,
     seed: int = ...,
     n_jobs: int | None = ...,
-    store: str | None = ...,
+    store: str | PathLike[str] | None = ...,
     on_failure: Literal["raise", "skip"] = ...,
+    max_failure_rate: float = ...,
     progress: bool = ...,
 ) -> list[LearnedLoss]: ...
 
@@ -61,8 +64,9 @@ def learn_loss(
     n_samples: int = 1000,
     seed: int = 0,
     n_jobs: int | None = None,
-    store: str | None = None,
+    store: str | PathLike[str] | None = None,
     on_failure: Literal["raise", "skip"] = "raise",
+    max_failure_rate: float = 0.1,
     progress: bool = True,
 ) -> LearnedLoss | list[LearnedLoss]:
     """Learns, from a solver, a loss that knows what prediction errors cost.
@@ -82,18 +86,13 @@ def learn_loss(
         n_jobs: Workers, as in joblib.
         store: Folder or URL that keeps the answers: an interrupted call goes on where it was.
         on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
+        max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show bars on a terminal.
 
     Returns:
         The learned loss, or a list of them where `family` is a list.
     """
-    families = [family] if isinstance(family, Family) else list(family)
-    for member in families:
-        if not isinstance(member, Family):
-            raise InvalidInputError(
-                "`family` must be a loss family such as `lodl.DirectedWeightedMSE()`, or a list of "
-                f"them, got {member!r}."
-            )
+    families = _check_families(family)
     samples = evaluate(
         problem,
         y,
@@ -104,7 +103,29 @@ def learn_loss(
         n_jobs=n_jobs,
         store=store,
         on_failure=on_failure,
+        max_failure_rate=max_failure_rate,
         progress=progress,
     )
     losses = [fit(samples, member, n_jobs=n_jobs, progress=progress) for member in families]
     return losses[0] if isinstance(family, Family) else losses
+
+
+def _check_families(family: Family | Sequence[Family]) -> list[Family]:
+    """Returns the families in a list, which is not empty."""
+    families: list[Any] = [family]
+    if isinstance(family, Sequence) and not isinstance(family, str):
+        families = list(family)
+    if not families:
+        raise InvalidInputError("`family` must have at least one loss family, got an empty list.")
+    for member in families:
+        if isinstance(member, type) and issubclass(member, Family):
+            raise InvalidInputError(
+                f"`family` must be an instance, got the class {member.__name__}. "
+                f"Call it: `{member.__name__}()`."
+            )
+        if not isinstance(member, Family):
+            raise InvalidInputError(
+                "`family` must be a loss family such as `lodl.DirectedWeightedMSE()`, or a list of "
+                f"them, got {member!r}."
+            )
+    return families

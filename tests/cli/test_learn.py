@@ -27,6 +27,7 @@ not_a_problem = 3
 def folder(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(PROBLEM)
     np.save(tmp_path / "y.npy", np.random.default_rng(0).random((3, 4)))
+    (tmp_path / "torn.npy").write_bytes(b"PK\x03\x04 and no more")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -94,6 +95,19 @@ def test_a_store_makes_the_second_call_free_of_oracle_calls(folder, learn):
     assert second.startswith("WeightedMSE")
 
 
+def test_failed_samples_are_left_out_where_asked(folder, learn):
+    failing = PROBLEM.replace(
+        "        return np.eye", "        assert y_hat[0] < 1.2\n        return np.eye"
+    )
+    (folder / "mine.py").write_text(failing)
+    code, _, err = learn(scale=2)
+    assert code == 1
+    assert "AssertionError" in err
+    code, out, err = learn(scale=2, **{"on-failure": "skip", "max-failure-rate": 0.9})
+    assert code == 0, err
+    assert "3 fitted" in out
+
+
 @pytest.mark.parametrize(
     ("problem", "options", "message"),
     [
@@ -106,6 +120,9 @@ def test_a_store_makes_the_second_call_free_of_oracle_calls(folder, learn):
         ("mine:PickOne", {"family": "Cubic"}, "`family` must be one of .*, got 'Cubic'"),
         ("mine:PickOne", {"sampler": "None"}, "`sampler` must be one of AllPerturbed, "),
         ("mine:PickOne", {"scale": "wide"}, "`scale` must be a number"),
+        ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
+        ("mine:PickOne", {"on-failure": "stop"}, "`on_failure` must be one of raise, skip"),
+        ("mine:PickOne", {"max-failure-rate": 2}, "`max_failure_rate` must be from 0 to 1"),
         ("mine:PickOne", {"n-samples": 0}, "`n_samples` must be a whole number of at least 1"),
     ],
 )

@@ -2,8 +2,9 @@
 
 import importlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -13,6 +14,8 @@ from lodl.cli._names import FAMILIES, SAMPLERS, named, parse_scale
 from lodl.errors import DataError, InvalidInputError
 from lodl.learn import learn_loss
 from lodl.problems import Problem
+
+_ON_FAILURE: Mapping[str, Literal["raise", "skip"]] = {"raise": "raise", "skip": "skip"}
 
 
 def learn(
@@ -33,6 +36,12 @@ def learn(
     store: Annotated[
         str | None, typer.Option(help="Keeps the oracle's answers: a stopped run goes on.")
     ] = None,
+    on_failure: Annotated[
+        str, typer.Option(help="raise: stop at the first failed call; skip: leave it out.")
+    ] = "raise",
+    max_failure_rate: Annotated[
+        float, typer.Option(help="With skip, the share of failed samples that is accepted.")
+    ] = 0.1,
 ) -> None:
     """Learn a loss for a problem of your own and write it to a file."""
     loss = learn_loss(
@@ -45,6 +54,8 @@ def learn(
         seed=seed,
         n_jobs=n_jobs,
         store=store,
+        on_failure=named("on_failure", on_failure, _ON_FAILURE),
+        max_failure_rate=max_failure_rate,
     )
     loss.save(out)
     console = Console()
@@ -75,9 +86,7 @@ def load_problem(name: str) -> Problem:
 
 def _load_array(what: str, path: Path) -> np.ndarray[Any, Any]:
     try:
-        array = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"The {what} in {path} cannot be read as .npy: {error}") from error
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"The {what} in {path} must be one array (.npy), got an archive.")
-    return array
