@@ -2,7 +2,7 @@
 
 from lodl.experiments._methods import METHODS, Learned, Method
 from lodl.experiments._results import ResultsFile, Row
-from lodl.experiments._run import Experiment, run, sample
+from lodl.experiments._run import Experiment, loss_path, run
 from lodl.experiments._setup import SETUPS, Setup, with_prices
 from lodl.experiments._table1 import (
     SCALES,
@@ -31,8 +31,8 @@ __all__ = [
     "Setup",
     "choose",
     "costs_markdown",
+    "loss_path",
     "run",
-    "sample",
     "table1_experiments",
     "table1_info",
     "table1_markdown",

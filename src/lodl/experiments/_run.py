@@ -130,7 +130,7 @@ def _source(experiment: Experiment) -> str:
     return f"{experiment.domain}-{experiment.seed}-{experiment.sampler_name}"
 
 
-def _loss_path(out: Path, experiment: Experiment, setup: Setup) -> Path:
+def loss_path(out: Path, experiment: Experiment, setup: Setup) -> Path:
     """Returns where a learned loss is kept: a place of its own for all that went into it."""
     learned_from = [
         _fingerprint(setup, experiment.seed),
@@ -178,7 +178,7 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
             settings=training,
             n_initialisations=experiment.n_initialisations,
             samples=samples,
-            loss_path=_loss_path(out, experiment, setup),
+            loss_path=loss_path(out, experiment, setup),
         )
     )
     validation, test = domain.splits.validation, domain.splits.test

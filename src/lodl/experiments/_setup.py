@@ -85,7 +85,7 @@ PORTFOLIO = Setup(
     chosen_rates={},
 )
 
-SETUPS: Mapping[str, Setup] = {
+SETUPS: dict[str, Setup] = {
     "linear": LINEAR_MODEL,
     "web": WEB_ADVERTISING,
     "portfolio": PORTFOLIO,
