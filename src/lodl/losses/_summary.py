@@ -57,8 +57,8 @@ class FitSummary:
     """How well a learned loss repeats the regrets it was fitted to.
 
     Errors are mean absolute errors divided by the instance's mean regret, so 1 is an error as large
-    as the regret itself. Unless said otherwise figures are of fitted instances only. `str(summary)` is
-    the text.
+    as the regret itself. Unless said otherwise figures are of fitted instances only.
+    `str(summary)` is the text.
 
     Attributes:
         family: The parametric loss.
