@@ -110,7 +110,7 @@ def learn_loss(
     return losses[0] if isinstance(family, Family) else losses
 
 
-def _check_families(family: Family | Sequence[Family]) -> list[Family]:
+def _check_families(family: object) -> list[Family]:
     """Returns the families in a list, which is not empty."""
     families: list[Any] = [family]
     if isinstance(family, Sequence) and not isinstance(family, str):

@@ -68,3 +68,18 @@ def test_an_array_of_objects_is_not_unpickled(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([[1], [2, 3]], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match=r"must be an \.npy file"):
         read_click_matrices(tmp_path / "objects.npy")
+
+
+@pytest.mark.parametrize("name", ["empty.npy", "empty.npz"])
+def test_an_empty_file_is_refused(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(DataError, match=rf"{name} must be an \.npy file"):
+        read_click_matrices(tmp_path / name)
+
+
+def test_a_damaged_header_is_refused(tmp_path, matrices):
+    path = tmp_path / "damaged.npy"
+    np.save(path, matrices)
+    path.write_bytes(path.read_bytes().replace(b"}", b"]", 1).replace(b"(", b"{", 1))
+    with pytest.raises(DataError, match=r"damaged\.npy must be an \.npy file"):
+        read_click_matrices(path)

@@ -39,6 +39,10 @@ def test_a_compressed_file_is_read_alike(write, tmp_path):
     np.testing.assert_array_equal(read_prices(packed).close, read_prices(plain).close)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_column(write):
+    assert read_prices(write(ROWS, "\ufeff" + HEADER)).symbols == ("A", "B")
+
+
 @pytest.mark.parametrize("order", [[3, 1, 2, 0], [1, 3, 0, 2], [2, 3, 0, 1]])
 def test_rows_may_come_in_any_order(write, order):
     shuffled = read_prices(write([ROWS[row] for row in order]))
@@ -59,6 +63,10 @@ def test_columns_may_come_in_any_order_and_others_are_ignored(write):
         ("2004-01-06,A\n", "row 6, .*index out of range"),
         ("2004-13-06,A,1.0,1\n", "row 6, .*month"),
         ("6 January,A,1.0,1\n", "row 6, .*[Ii]nvalid isoformat"),
+        ("20040106,A,1.0,1\n", "row 6, .*must be written as 2004-01-02"),
+        ("2004-W02-2,A,1.0,1\n", "row 6, .*must be written as 2004-01-02"),
+        ("2004-1-6,A,1.0,1\n", "row 6, .*[Ii]nvalid isoformat"),
+        ("2004-01-06,A,1_0,1\n", "row 6, .*could not convert"),
         ("2004-01-06,,1.0,1\n", "row 6, .*the symbol is empty"),
         ("2004-01-06,A,0,1\n", "row 6, .*must have a positive price"),
         ("2004-01-06,A,-3,1\n", "row 6, .*must have a positive price"),

@@ -78,3 +78,18 @@ def test_a_file_without_the_arrays_is_refused(tmp_path):
 def test_a_missing_file_is_refused_by_name(tmp_path):
     with pytest.raises(DataError, match=r"absent\.npz must be an \.npz file"):
         msweb_graph(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("name", ["vroot", "user"])
+def test_a_negative_number_is_refused(tmp_path, name):
+    arrays = {"vroot": np.arange(5), "user": np.arange(5)}
+    arrays[name] -= 1
+    np.savez(tmp_path / "graph.npz", **arrays)
+    with pytest.raises(DataError, match="numbers must not be negative"):
+        msweb_graph(tmp_path / "graph.npz", n_sites=2)
+
+
+def test_a_file_of_one_array_is_refused(tmp_path):
+    np.save(tmp_path / "graph.npy", np.arange(5))
+    with pytest.raises(DataError, match="no archive of arrays"):
+        msweb_graph(tmp_path / "graph.npy", n_sites=2)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from lodl.datasets._array_archive import UNREADABLE, open_npz
 from lodl.datasets._array_pickle import load_arrays
 from lodl.datasets._click_rates import ClickRates, Crop
 from lodl.errors import DataError
@@ -69,13 +70,19 @@ def read_click_matrices(path: str | Path) -> ClickMatrices:
     if path.suffix == ".pkl":
         return ClickMatrices(load_arrays(path))
     try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return ClickMatrices(loaded)
-        with loaded:
-            (name,) = loaded.files
-            return ClickMatrices(loaded[name])
+        return ClickMatrices(_load_npz(path) if path.suffix == ".npz" else _map_npy(path))
     except DataError:
         raise
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path} must be an .npy file, or an .npz of one array: {error}") from error
+
+
+def _map_npy(path: Path) -> npt.NDArray[np.floating]:
+    return np.lib.format.open_memmap(path, mode="r")
+
+
+def _load_npz(path: Path) -> npt.NDArray[np.floating]:
+    with open_npz(path) as arrays:
+        (name,) = arrays.files
+        matrices: npt.NDArray[np.floating] = arrays[name]
+        return matrices

@@ -23,7 +23,7 @@ def read_prices(path: str | Path) -> Prices:
     one positive price on every day that the file has.
 
     Args:
-        path: The file, plain or compressed (`.gz`); dates are written as 2004-01-02.
+        path: The file, UTF-8, plain or compressed (`.gz`); dates are written as 2004-01-02.
     """
     path = Path(path)
     try:
@@ -37,8 +37,8 @@ def read_prices(path: str | Path) -> Prices:
 
 def _open(path: Path) -> TextIO:
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
 
 
 class _Symbols(dict[str, int]):
@@ -54,7 +54,8 @@ class _Days(dict[str, int]):
     """Numbers dates as they come, and refuses what is not a date."""
 
     def __missing__(self, day: str) -> int:
-        date.fromisoformat(day)
+        if date.fromisoformat(day).isoformat() != day:  # also reads 20040102 and 2004-W01-5
+            raise ValueError("the date must be written as 2004-01-02")
         return self.setdefault(day, len(self))
 
 
@@ -72,7 +73,7 @@ def _parse(file: TextIO) -> Prices:
         try:
             day_of.append(days[row[day_at]])
             symbol_of.append(symbols[row[symbol_at]])
-            closes.append(float(row[close_at]))
+            closes.append(_price(row[close_at]))
         except (IndexError, ValueError) as error:
             raise DataError(
                 f"row {reader.line_num}, {row}, is not one of prices: {error}."
@@ -82,6 +83,12 @@ def _parse(file: TextIO) -> Prices:
     if not closes:
         raise DataError("there are no prices behind the first row.")
     return _panel(days, symbols, np.array(day_of), np.array(symbol_of), np.array(closes))
+
+
+def _price(text: str) -> float:
+    if "_" in text:  # which `float` passes over, so that 1_0 would be 10
+        raise ValueError(f"could not convert string to float: {text!r}")
+    return float(text)
 
 
 def _panel(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from lodl.datasets._array_archive import UNREADABLE, open_npz
 from lodl.datasets._click_rates import MAX_RATE, ClickRates, Crop
 from lodl.errors import DataError
 from lodl.typing import Array
@@ -61,17 +62,25 @@ def msweb_graph(path: str | Path, *, n_sites: int = 100) -> VisitGraph:
         n_sites: Only the most visited websites are kept. Of all 285 most have hardly a visitor;
             the first 100 have links at a rate of 0.029, close to the paper's data.
     """
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            sites, users = arrays["vroot"], arrays["user"]
-            visited = np.zeros((int(sites.max()) + 1, int(users.max()) + 1), dtype=np.bool_)
-            visited[sites, users] = True
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise DataError(
-            f"{path} must be an .npz file with arrays `vroot` and `user` of website and user "
-            f"numbers: {error}"
-        ) from error
+    visited = _read_visits(Path(path))
     if len(visited) < check_positive("n_sites", n_sites):
         raise DataError(f"{path} must have at least {n_sites} websites, got {len(visited)}.")
     most_visited = np.argsort(-visited.sum(axis=1), kind="stable")[:n_sites]
     return VisitGraph(visited[most_visited])
+
+
+def _read_visits(path: Path) -> npt.NDArray[np.bool_]:
+    """Returns whether a user visits a website, shape (websites, users)."""
+    try:
+        with open_npz(path) as arrays:
+            sites, users = arrays["vroot"], arrays["user"]
+            if min(sites.min(), users.min()) < 0:
+                raise ValueError("numbers must not be negative")
+            visited = np.zeros((int(sites.max()) + 1, int(users.max()) + 1), dtype=np.bool_)
+            visited[sites, users] = True
+    except (*UNREADABLE, IndexError) as error:
+        raise DataError(
+            f"{path} must be an .npz file with arrays `vroot` and `user` of website and user "
+            f"numbers: {error}"
+        ) from error
+    return visited
