@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
-# What numpy raises at a damaged file: a bit may say "encrypted" (RuntimeError), and the header of an
-# array is read as Python.
+# What numpy raises at a damaged file. A bit may say "encrypted", which is a RuntimeError, and the
+# header of an array is read as Python.
 UNREADABLE = (
     OSError,
     ValueError,
