@@ -7,12 +7,13 @@ from typing import Any, Literal, overload
 import numpy.typing as npt
 
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit
+from lodl.fitting import check_can_fit, fit
 from lodl.losses import ConvexDirectedQuadratic, Family, LearnedLoss
 from lodl.oracle import evaluate
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.typing import Context
+from lodl.validation import check_labels
 
 _DEFAULT_FAMILY = ConvexDirectedQuadratic()
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
@@ -93,6 +94,8 @@ def learn_loss(
         The learned loss, or a list of them where `family` is a list.
     """
     families = _check_families(family)
+    for member in families:
+        check_can_fit(member, check_labels(y)[0].size)
     samples = evaluate(
         problem,
         y,

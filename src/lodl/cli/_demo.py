@@ -48,8 +48,8 @@ def demo(
     loss_path = out / "web-advertising.safetensors"
     shutil.copyfile(experiments.loss_path(out, plan[-1], setup), loss_path)
     console.print(
-        "The quality of decisions is 0 for random predictions and 1 for the true labels; mean ± standard "
-        "deviation over initialisations. Seconds of one core to sample, fit and train.\n"
+        "The quality of decisions is 0 for random predictions and 1 for the true labels; mean ± "
+        "standard deviation over initialisations. Seconds of one core to sample, fit and train.\n"
     )
     console.print(f"learned loss      {loss_path}", soft_wrap=True)
     console.print(f"solver's answers  {out / 'samples'}", soft_wrap=True)
