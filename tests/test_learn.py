@@ -91,6 +91,6 @@ def test_failed_samples_are_accepted_up_to_the_given_rate(tmp_path):
 
 def test_a_family_that_cannot_be_fitted_is_an_error_before_any_oracle_call():
     problem = CountingPick()
-    with pytest.raises(InvalidInputError, match=r"`rank` must be at most the number of values in a label \(4\)"):
+    with pytest.raises(InvalidInputError, match=r"`rank` must be at most .* \(4\)"):
         lodl.learn_loss(problem, Y, family=lodl.Quadratic(rank=9))
     assert not problem.calls
