@@ -62,10 +62,20 @@ def test_the_optimum_is_asked_once_per_instance(loop, y, calls_file):
     oracle = loop(calls_file)
     samples = evaluate(oracle, y, sampler=AllPerturbed(), n_samples=40)
     n_timed = oracle.n_calls() - 6 * 41
-    assert 2 <= n_timed <= 6  # the cost of a call is measured on at most each label once
+    assert 3 <= n_timed <= 12  # the cost is measured once at most at a label and a candidate each
     assert samples.n_calls == 6 * 41
     assert samples.n_failures == 0
     np.testing.assert_allclose(samples.optimum, [regretless(loop(), label) for label in y])
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.002])
+def test_a_vectorised_problem_is_asked_for_whole_batches_and_no_more(
+    vectorised, y, calls_file, seconds
+):
+    oracle = vectorised(calls_file, seconds=seconds)
+    evaluate(oracle, y[:2], sampler=AllPerturbed(), n_samples=20)
+    n_timed = oracle.n_calls() - 2 * 51
+    assert 3 <= n_timed <= 4 + (50 if seconds == 0 else 0)  # a slow one is not timed in a batch
 
 
 def regretless(oracle, label):
@@ -110,6 +120,8 @@ def test_an_empty_selection_is_refused(loop, y):
         samples.select([])
     with pytest.raises(IndexError, match="There are 6 instances, got index 6"):
         samples[6]
+    with pytest.raises(InvalidInputError, match=r"one instance, got slice.*`samples.select"):
+        samples[0:2]
     assert np.array_equal(samples[-1].regret, samples[5].regret)
 
 
@@ -185,6 +197,10 @@ def test_provenance_is_json(loop, y):
         ({"context": [1]}, r"`context` must have one entry per instance \(6\), got 1"),
         ({"on_failure": "ignore"}, "`on_failure` must be"),
         ({"max_failure_rate": 1.5}, "`max_failure_rate` must be from 0 to 1, got 1.5"),
+        ({"max_failure_rate": "a"}, "`max_failure_rate` must be from 0 to 1, got 'a'"),
+        ({"n_jobs": 0}, "`n_jobs` must be None or a whole number other than 0"),
+        ({"n_jobs": "2"}, "`n_jobs` must be None or a whole number other than 0.*got '2'"),
+        ({"store": 3}, "`store` must be a directory, a URL or None, got 3"),
     ],
 )
 def test_bad_arguments_are_named(loop, y, change, match):

@@ -1,10 +1,11 @@
 """Oracles that fail, under both policies."""
 
+import joblib
 import numpy as np
 import pytest
 
 from lodl.errors import OracleError, ProblemError
-from lodl.oracle import evaluate, open_samples
+from lodl.oracle import _tasks, evaluate, open_samples
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
@@ -230,6 +231,68 @@ def test_a_solver_that_finds_no_optimum_is_not_taken_for_a_wrong_shape(y):
     )
     assert "found no optimum" in samples.first_failures["raised"]
     assert "wrong_shape" not in samples.first_failures
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_candidate_that_is_not_finite_after_project_is_a_failure_of_its_own_kind(y, kind):
+    class Diverges(CLASSES[kind]):
+        def project(self, y_hats):
+            return np.where(y_hats > 1.5, np.nan, y_hats)
+
+        def solve(self, y_hat, context):
+            return y_hat
+
+        def objective(self, z, y, context):
+            return 0.0
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K}
+    samples = evaluate(Diverges(), y, on_failure="skip", max_failure_rate=1, **kwargs)
+    assert samples.n_failures == (draw_all(y) > 1.5).any(axis=2).sum() > 0
+    assert set(samples.first_failures) == {"bad_candidate"}
+    assert np.isfinite(np.concatenate([instance.y_hat for instance in samples])).all()
+    with pytest.raises(OracleError, match="the candidate is not finite: see the problem's `proj"):
+        evaluate(Diverges(), y, **kwargs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_task_that_takes_too_long_returns_what_it_has_and_the_rest_is_done_later(
+    y, kind, n_jobs, monkeypatch
+):
+    oracle, y = CLASSES[kind](), y[:3]
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 60, "on_failure": "skip"}
+    expected = evaluate(oracle, y, **kwargs)
+    monkeypatch.setattr(_tasks, "SOFT_LIMIT", 0.0)  # a call or a batch per task
+    with joblib.parallel_config(backend="threading"):
+        samples = evaluate(oracle, y, n_jobs=n_jobs, **kwargs)
+    assert samples.n_failures == expected.n_failures > 0
+    for a, b in zip(samples, expected, strict=True):
+        assert np.array_equal(a.regret, b.regret)
+
+
+def test_what_is_kept_is_told_only_with_a_store(flaky, y, tmp_path):
+    oracle, _ = flaky
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K}
+    for change in ({}, {"on_failure": "skip", "max_failure_rate": 0.0}):
+        with pytest.raises(OracleError, match=r"Nothing is kept; with `store=`"):
+            evaluate(oracle, y, **kwargs, **change)
+        with pytest.raises(OracleError, match=r"What was done is kept in the store"):
+            evaluate(oracle, y, store=tmp_path / "samples.zarr", **kwargs, **change)
+
+
+def test_first_failures_of_calls_that_succeeded_later_are_forgotten(loop, y, tmp_path, calls_file):
+    class Recovers(loop):
+        def solve(self, y_hat, context):
+            if 100 < self.n_calls() < 110:
+                self.count(1)
+                raise OSError("licence expired")
+            return super().solve(y_hat, context)
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 50, "store": tmp_path / "samples.zarr"}
+    samples = evaluate(Recovers(calls_file), y, on_failure="skip", **kwargs)
+    assert set(samples.first_failures) == {"raised"}
+    samples = evaluate(Recovers(calls_file), y, **kwargs)
+    assert (samples.n_failures, samples.first_failures) == (0, {})
 
 
 def test_a_projection_that_fails_is_a_failure_of_the_samples(y):

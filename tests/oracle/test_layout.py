@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from lodl.oracle._inputs import check_inputs
@@ -30,7 +31,8 @@ def test_a_chunk_is_never_more_than_two_megabytes():
     [
         (1, False, (1, 1)),
         (99, False, (1, 99)),
-        (1, True, (1, 500)),  # a vectorised problem gets whole blocks
+        (1, True, (1, 50)),  # a vectorised problem gets whole batches
+        (240, True, (1, 200)),
         (750, False, (1, 500)),
         (3999, True, (1, 3500)),
         (4000, True, (1, 4000)),  # 3,700 samples are 8 blocks
@@ -40,6 +42,34 @@ def test_a_chunk_is_never_more_than_two_megabytes():
 )
 def test_chunks_hold_whole_blocks_and_whole_rows_where_they_can(size, is_vectorised, expected):
     assert _chunk_shape(size, 50, 3_700, is_vectorised) == expected
+
+
+def layout_of(problem, y):
+    inputs = check_inputs(problem, y, context=None, sampler=AllPerturbed(), seed=0)
+    return measure_layout(inputs, 10_000)
+
+
+def test_candidates_harder_than_labels_make_smaller_chunks(loop, y):
+    class HardCandidates(loop):
+        def solve(self, y_hat, context):
+            is_label = (y == y_hat).all(axis=1).any()
+            return loop(seconds=0 if is_label else 0.02).solve(y_hat, context)
+
+    rows, columns = layout_of(HardCandidates(), y).regret
+    assert rows * columns <= 100
+    assert layout_of(HardCandidates(), y).optimum == (6, 1)
+
+
+def test_calls_that_fail_at_once_do_not_pass_for_the_cost_of_a_call(loop, y):
+    class FailsFirst(loop):
+        def solve(self, y_hat, context):
+            if self.seconds == 0 and np.abs(y[:4] - y_hat).max(axis=1).min() < 1:
+                raise ValueError("no solution")
+            return loop(seconds=0.02).solve(y_hat, context)
+
+    inputs = check_inputs(FailsFirst(), y, context=None, sampler=AllPerturbed(1e-3), seed=0)
+    rows, columns = measure_layout(inputs, 10_000).regret
+    assert rows * columns <= 100
 
 
 def test_a_slow_start_does_not_pass_for_the_cost_of_a_call(loop, y):

@@ -301,5 +301,6 @@ def test_every_status_has_a_name_and_pending_is_the_fill_value():
         "NON_FINITE",
         "WRONG_SHAPE",
         "NO_OPTIMUM",
+        "BAD_CANDIDATE",
     ]
     assert SampleStatus.PENDING == 0

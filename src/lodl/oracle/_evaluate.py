@@ -48,7 +48,9 @@ def evaluate(
     in pieces and a run that grew.
 
     Args:
-        problem: The problem; `n_instances * (n_samples + 1)` oracle calls are made.
+        problem: The problem. `n_instances * (n_samples + 1)` oracle calls are made, and before a
+            new run a few more to learn what one costs. A vectorised problem answers whole batches
+            of 50, so for it `n_samples` counts as the next multiple of 50.
         y: Labels, shape (n_instances, *label_shape).
         context: One entry per instance, or None.
         sampler: Draws the candidates.
@@ -72,6 +74,8 @@ def evaluate(
     inputs = check_inputs(problem, y, context=context, sampler=sampler, seed=seed)
     n_samples = check_positive("n_samples", n_samples)
     settings = RunSettings(on_failure, max_failure_rate, n_jobs, progress)
+    if not isinstance(store, str | PathLike | None):
+        raise InvalidInputError(f"`store` must be a directory, a URL or None, got {store!r}.")
     with one_blas_thread():  # here once for all tasks that run in this process
         samples = _evaluate(inputs, n_samples, store, settings)
     _report(samples)

@@ -38,11 +38,11 @@ class Failure:
         place = "the label itself" if self.sample is None else f"sample {self.sample}"
         return f"instance {self.instance}, {place}: {self.message}"
 
-    def error(self) -> OracleError:
-        """Returns the error to raise, with its cause."""
+    def error(self, note: str) -> OracleError:
+        """Returns the error to raise, with its cause and a note on what became of the rest."""
         error = OracleError(
-            f"The oracle failed at {self}. What was done is kept; to go on without failing "
-            'samples, use on_failure="skip".'
+            f"The oracle failed at {self}. {note} To go on without failing samples, use "
+            'on_failure="skip".'
         )
         error.__cause__ = self.cause
         return error

@@ -1,14 +1,17 @@
 """How a run is cut into chunks, from what an oracle call costs."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
+from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
-from lodl.oracle._tasks import OptimumTask, RegretTask, evaluate_optimum, evaluate_regrets
+from lodl.oracle._tasks import BATCH_SIZE, RegretTask, decision_loss, evaluate_regrets
 from lodl.samplers import BLOCK_SIZE
+from lodl.typing import Array
 
 _LONGEST = 1.0  # seconds of work a kill may cost each worker
 _SHORTEST = 0.2  # shorter tasks spend a notable share of their time on being sent and saved
@@ -16,6 +19,9 @@ _MIN_CHUNKS = 64  # enough to keep workers busy until the end, and a bar moving
 _MAX_CHUNKS = 20_000  # a long run has longer tasks rather than more files
 _MAX_SAMPLES = 2**18  # of a chunk: 2 MB of regrets
 _TIMING = 0.01  # seconds spent on measuring the cost of a call
+_MAX_TIMED = 1000  # calls
+_MAX_FAILED = 5  # calls that are waited for when the first ones fail
+_SLOW = 1e-3  # seconds of a call: what calls in a batch save does not matter then
 
 
 @dataclass(frozen=True)
@@ -53,33 +59,49 @@ def _chunk_shape(
 ) -> tuple[int, int]:
     """Returns rows and columns: whole blocks where possible, all samples of a row before more rows.
 
-    A block cut in two is drawn twice, and, for a vectorised problem, evaluated twice.
+    A block cut in two is drawn twice. A batch of a vectorised problem is never cut: it would be
+    evaluated twice.
     """
     whole = -(-n_samples // BLOCK_SIZE) * BLOCK_SIZE
     if size >= whole:
         return min(size // whole, n_instances), whole
-    if size >= BLOCK_SIZE or is_vectorised:
-        return 1, max(size // BLOCK_SIZE, 1) * BLOCK_SIZE
-    return 1, size
+    if size >= BLOCK_SIZE:
+        return 1, size // BLOCK_SIZE * BLOCK_SIZE
+    return 1, max(size // BATCH_SIZE, 1) * BATCH_SIZE if is_vectorised else size
 
 
 def _seconds_per_call(inputs: OracleInputs) -> tuple[float, float]:
-    """Times the oracle at a few labels: what a single call costs, and one in a block."""
-    seconds: list[float] = []
-    first = time.perf_counter()
-    for row in range(min(len(inputs.y), 1000)):
-        task = OptimumTask(inputs.take(slice(row, row + 1)), stop_at_failure=False)
-        seconds.append(evaluate_optimum(task).seconds)
-        if row > 0 and time.perf_counter() - first > _TIMING:
-            break
-    single = median(seconds[1:] or seconds)  # the first call may compile, load or connect
-    if not inputs.problem.is_vectorised:
-        return single, single
-    block = RegretTask(
+    """Times the oracle: what a call costs at a label, and what at a candidate."""
+    at_label = _time_calls(inputs, lambda row: inputs.y[row], at_least=2)
+    at_candidate = _time_calls(inputs, lambda row: inputs.candidates(row, 0)[0], at_least=1)
+    if not inputs.problem.is_vectorised or at_candidate > _SLOW:
+        return at_label, at_candidate
+    batch = RegretTask(
         inputs.take(slice(0, 1)),
         optimum=np.zeros(1),
-        columns=range(BLOCK_SIZE),
-        wanted=np.ones((1, BLOCK_SIZE), dtype=np.bool_),
-        stop_at_failure=False,
+        columns=range(BATCH_SIZE),
+        wanted=np.ones((1, BATCH_SIZE), dtype=np.bool_),
+        stop_at_failure=True,
     )
-    return single, min(single, evaluate_regrets(block).seconds / BLOCK_SIZE)
+    return at_label, min(at_candidate, evaluate_regrets(batch).seconds / BATCH_SIZE)
+
+
+def _time_calls(inputs: OracleInputs, y_hat_of: Callable[[int], Array], *, at_least: int) -> float:
+    """Returns the seconds of a typical call; calls that fail count only if all do."""
+    succeeded: list[float] = []
+    failed: list[float] = []
+    began = time.perf_counter()
+    for row in range(min(len(inputs.y), _MAX_TIMED)):
+        try:
+            y_hat = y_hat_of(row)
+        except Exception:  # noqa: BLE001 - `project` is the user's; its failure is told by a task
+            continue
+        started = time.perf_counter()
+        outcome = decision_loss(inputs, row, y_hat, sample=None)
+        kind = failed if isinstance(outcome, Failure) else succeeded
+        kind.append(time.perf_counter() - started)
+        is_known = len(succeeded) >= at_least or row + 1 >= _MAX_FAILED
+        if is_known and time.perf_counter() - began > _TIMING:
+            break
+    # The first call may compile, load or connect.
+    return median(succeeded[1:] or succeeded or failed or [_LONGEST])

@@ -22,6 +22,7 @@ class SampleStatus(IntEnum):
     NON_FINITE = 3
     WRONG_SHAPE = 4
     NO_OPTIMUM = 5  # not called: the oracle failed at the instance's own label
+    BAD_CANDIDATE = 6  # not called: it is not finite
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,25 @@ from typing import TypeVar
 
 from joblib import Parallel, delayed
 
-from lodl.errors import OracleError
-
 _MAX_DEATHS = 3  # of workers that held the same task
+
+
+class WorkersError(Exception):
+    """Workers could not do their tasks.
+
+    Attributes:
+        tasks: Numbers of the tasks that were out each time a worker died; empty if none died.
+    """
+
+    def __init__(self, cause: Exception, tasks: list[int]) -> None:
+        super().__init__(
+            f"Workers could not do their tasks ({type(cause).__name__}: {cause}). "
+            "If worker processes died, the solver crashed or memory ran out: try fewer `n_jobs`. "
+            "If something cannot be pickled, leave it out of the problem's `__getstate__`. "
+            "With n_jobs=1 you see it happen."
+        )
+        self.tasks = tasks
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,6 +53,9 @@ def run_unordered(
         n_tasks: Number of tasks.
         n_jobs: As in joblib.
         should_stop: Asked before each task is sent; once true, only those that are out finish.
+
+    Raises:
+        WorkersError: The backend failed, or workers died again and again with the same task.
     """
     left = set(range(n_tasks))
     deaths: Counter[int] = Counter()
@@ -57,19 +76,11 @@ def run_unordered(
                     yield number, result
         except BrokenProcessPool as error:
             deaths.update(out & left)
-            if max(deaths.values(), default=_MAX_DEATHS) >= _MAX_DEATHS:
-                raise _workers_failed(error) from error
+            deadly = [number for number in deaths if deaths[number] >= _MAX_DEATHS]
+            if deadly or not deaths:
+                raise WorkersError(error, deadly) from error
         except Exception as error:  # of the backend: a task reports its own failures
-            raise _workers_failed(error) from error
-
-
-def _workers_failed(error: Exception) -> OracleError:
-    return OracleError(
-        f"Workers could not do their tasks ({type(error).__name__}: {error}). What was done is "
-        "kept. If worker processes died, the solver crashed or memory ran out: try fewer `n_jobs`. "
-        "If something cannot be pickled, leave it out of the problem's `__getstate__`. "
-        "With n_jobs=1 you see it happen."
-    )
+            raise WorkersError(error, []) from error
 
 
 @contextmanager

@@ -120,6 +120,11 @@ class OracleSamples:
 
     def instance(self, i: int) -> InstanceSamples:
         """Returns the samples of instance `i` that succeeded."""
+        if not isinstance(i, int | np.integer):
+            raise InvalidInputError(
+                f"`i` must be the number of one instance, got {i!r}. "
+                "Several? Use `samples.select(np.arange(start, stop))`."
+            )
         if not -self.n_instances <= i < self.n_instances:
             raise IndexError(f"There are {self.n_instances} instances, got index {i}.")
         row = int(i) % self.n_instances

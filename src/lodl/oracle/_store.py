@@ -30,6 +30,8 @@ if TYPE_CHECKING:  # imported where it is used: it takes half a second
 class ZarrTable(Table):
     """A table in a store."""
 
+    note = "What was done is kept in the store."
+
     def __init__(self, optimum: ZarrPanel, regret: ZarrPanel, log: "zarr.Group") -> None:
         super().__init__(optimum, regret, _read_log(log))
         self._zarr_log = log
@@ -73,7 +75,7 @@ def create_store(store: str, identity: StoreIdentity, layout: Layout, n_samples:
     find it. Behind a URL nothing is so certain: let one process make the store first.
     """
     filesystem, path = _filesystem(store)
-    if "file" not in filesystem.protocol:
+    if not _is_local(filesystem):
         _write_empty(store, identity, layout, n_samples)
         return
     place = Path(path)
@@ -147,9 +149,14 @@ def _filesystem(store: str) -> tuple[Any, str]:
     return filesystem, str(path)
 
 
+def _is_local(filesystem: Any) -> bool:
+    names = filesystem.protocol  # one or several
+    return "file" in ([names] if isinstance(names, str) else names)
+
+
 def _zarr_store(store: str) -> Any:
     from zarr.storage import FsspecStore, LocalStore
 
     filesystem, path = _filesystem(store)
     # Zarr's own local store writes a chunk beside its place and then moves it.
-    return LocalStore(path) if "file" in filesystem.protocol else FsspecStore.from_url(store)
+    return LocalStore(path) if _is_local(filesystem) else FsspecStore.from_url(store)

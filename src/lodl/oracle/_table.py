@@ -20,7 +20,13 @@ class RunLog:
 
 
 class Table:
-    """Outcomes of a run: in memory here, in a Zarr store in its subclass."""
+    """Outcomes of a run: in memory here, in a Zarr store in its subclass.
+
+    Attributes:
+        note: What a run that breaks off leaves, for the user.
+    """
+
+    note = "Nothing is kept; with `store=` what is done is kept and the next run goes on from it."
 
     def __init__(self, optimum: Panel, regret: Panel, log: RunLog) -> None:
         self.optimum = optimum

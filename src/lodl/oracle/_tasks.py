@@ -14,13 +14,23 @@ from lodl.problems import decision_losses
 from lodl.samplers import BLOCK_SIZE
 from lodl.typing import Array
 
+BATCH_SIZE = 50  # predictions a vectorised problem is given at once; divides BLOCK_SIZE
+SOFT_LIMIT = 10.0  # seconds after which a task returns what it has: a kill loses no more
+
 
 @dataclass(frozen=True, eq=False)
 class OptimumTask:
-    """The decision losses of some instances at their own labels."""
+    """The decision losses of some instances at their own labels.
+
+    Attributes:
+        inputs: The instances.
+        stop_at_failure: Whether to return at the first failure.
+        wanted: Which calls are pending, shape (instances, 1); None stands for all.
+    """
 
     inputs: OracleInputs
     stop_at_failure: bool
+    wanted: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +59,7 @@ class TaskResult:
     outcomes: Outcomes
     failures: dict[SampleStatus, Failure] = field(default_factory=dict)  # the first of each kind
     seconds: float = 0.0
+    started: float = field(default_factory=time.perf_counter)
 
     def record(self, row: int, column: int, outcome: float | Failure) -> None:
         """Notes what became of one call."""
@@ -59,35 +70,44 @@ class TaskResult:
             self.outcomes.status[row, column] = SampleStatus.OK
             self.outcomes.values[row, column] = outcome
 
+    def must_end(self, task: OptimumTask | RegretTask) -> bool:
+        """Tells, after a call, whether to return what there is and leave the rest pending."""
+        if self.failures and task.stop_at_failure:
+            return True
+        return time.perf_counter() - self.started > SOFT_LIMIT
+
+    def timed(self) -> "TaskResult":
+        """Returns this result with its time."""
+        self.seconds = time.perf_counter() - self.started
+        return self
+
 
 def evaluate_optimum(task: OptimumTask) -> TaskResult:
     """Calls the oracle at the label of each instance."""
     inputs = task.inputs
     result = TaskResult(Outcomes.pending((len(inputs.y), 1)))
     with one_blas_thread():
-        started = time.perf_counter()
         for row, label in enumerate(inputs.y):
-            result.record(row, 0, _decision_loss(inputs, row, label, sample=None))
-            if result.failures and task.stop_at_failure:
+            if task.wanted is not None and not task.wanted[row, 0]:
+                continue
+            result.record(row, 0, decision_loss(inputs, row, label, sample=None))
+            if result.must_end(task):
                 break
-        result.seconds = time.perf_counter() - started
-    return result
+    return result.timed()
 
 
 def evaluate_regrets(task: RegretTask) -> TaskResult:
     """Calls the oracle at the wanted candidates of each instance."""
     result = TaskResult(Outcomes.pending((len(task.inputs.y), len(task.columns))))
     with one_blas_thread():
-        started = time.perf_counter()
-        for row in range(len(task.inputs.y)):
+        for row in np.flatnonzero(task.wanted.any(axis=1)).tolist():
             if np.isnan(task.optimum[row]):
                 result.outcomes.status[row, task.wanted[row]] = SampleStatus.NO_OPTIMUM
             else:
                 _evaluate_row(task, row, result)
-            if result.failures and task.stop_at_failure:
+            if result.must_end(task):
                 break
-        result.seconds = time.perf_counter() - started
-    return result
+    return result.timed()
 
 
 def _evaluate_row(task: RegretTask, row: int, result: TaskResult) -> None:
@@ -96,9 +116,10 @@ def _evaluate_row(task: RegretTask, row: int, result: TaskResult) -> None:
         first = max(block * BLOCK_SIZE, start)
         last = min((block + 1) * BLOCK_SIZE, stop)
         samples = first + np.flatnonzero(task.wanted[row, first - start : last - start])
-        if samples.size:
-            _evaluate_block(task, row, samples, result)
-        if result.failures and task.stop_at_failure:
+        if samples.size == 0:
+            continue
+        _evaluate_block(task, row, samples, result)
+        if result.must_end(task):
             return
 
 
@@ -106,8 +127,6 @@ def _evaluate_block(
     task: RegretTask, row: int, samples: npt.NDArray[np.intp], result: TaskResult
 ) -> None:
     """Evaluates some samples of one block."""
-    if task.inputs.problem.is_vectorised and _evaluate_at_once(task, row, samples, result):
-        return
     inputs, start = task.inputs, task.columns.start
     try:
         candidates = inputs.candidates(row, samples[0] // BLOCK_SIZE)
@@ -116,32 +135,55 @@ def _evaluate_block(
             failure = Failure.of(error, int(inputs.numbers[row]), sample)
             result.record(row, sample - start, failure)
         return
+    if not inputs.problem.is_vectorised:
+        _evaluate_one_by_one(task, row, samples, candidates, result)
+        return
+    for batch in np.split(samples, np.flatnonzero(np.diff(samples // BATCH_SIZE)) + 1):
+        if not _evaluate_at_once(task, row, batch, candidates, result):
+            _evaluate_one_by_one(task, row, batch, candidates, result)
+        if result.must_end(task):
+            return
+
+
+def _evaluate_one_by_one(
+    task: RegretTask,
+    row: int,
+    samples: npt.NDArray[np.intp],
+    candidates: Array,
+    result: TaskResult,
+) -> None:
     for sample in samples.tolist():
-        loss = _decision_loss(inputs, row, candidates[sample % BLOCK_SIZE], sample=sample)
-        regret = loss if isinstance(loss, Failure) else loss - task.optimum[row]
-        result.record(row, sample - start, regret)
-        if result.failures and task.stop_at_failure:
+        y_hat = candidates[sample % BLOCK_SIZE]
+        outcome = decision_loss(task.inputs, row, y_hat, sample=sample)
+        if not isinstance(outcome, Failure):
+            outcome -= task.optimum[row]
+        result.record(row, sample - task.columns.start, outcome)
+        if result.must_end(task):
             return
 
 
 def _evaluate_at_once(
-    task: RegretTask, row: int, samples: npt.NDArray[np.intp], result: TaskResult
+    task: RegretTask,
+    row: int,
+    samples: npt.NDArray[np.intp],
+    candidates: Array,
+    result: TaskResult,
 ) -> bool:
-    """Evaluates samples of one block in one call; tells whether that worked.
+    """Evaluates samples of one batch in one call; tells whether that worked.
 
-    The call gets the whole block, whatever is wanted of it: the last bits of an answer may depend
-    on the size of the batch, and must not depend on how the work was divided.
+    The call gets the whole batch, whatever is wanted of it: the last bits of an answer may depend
+    on the size of a batch, and must not depend on how the work was divided.
     """
     inputs = task.inputs
+    first = samples[0] % BLOCK_SIZE // BATCH_SIZE * BATCH_SIZE
+    batch = candidates[first : first + BATCH_SIZE].copy()  # the solver may write into it
+    if not np.isfinite(batch).all():
+        return False
     try:
-        losses = decision_losses(
-            inputs.problem,
-            inputs.candidates(row, samples[0] // BLOCK_SIZE),
-            inputs.y[row],
-            inputs.context_of(row),
-        )[samples % BLOCK_SIZE]
+        losses = decision_losses(inputs.problem, batch, inputs.y[row], inputs.context_of(row))
     except Exception:  # noqa: BLE001 - asked again sample by sample, to learn which one raises
         return False
+    losses = losses[samples % BATCH_SIZE]
     columns = samples - task.columns.start
     finite = np.isfinite(losses)
     result.outcomes.status[row, columns[finite]] = SampleStatus.OK
@@ -152,11 +194,14 @@ def _evaluate_at_once(
     return True
 
 
-def _decision_loss(
+def decision_loss(
     inputs: OracleInputs, row: int, y_hat: Array, *, sample: int | None
 ) -> float | Failure:
     """Returns the decision loss of one prediction, or why there is none."""
     instance = int(inputs.numbers[row])
+    if not np.isfinite(y_hat).all():
+        message = "the candidate is not finite: see the problem's `project`, or the sampler"
+        return Failure(SampleStatus.BAD_CANDIDATE, instance, sample, message)
     try:
         # A copy: a solver that writes into its argument must not change the label.
         loss = decision_losses(
