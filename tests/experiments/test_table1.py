@@ -58,6 +58,11 @@ def test_figures_are_apart_where_their_intervals_do_not_meet(ours, apart):
     assert ours.is_apart_from(Figure(-0.95, 0.0)) is apart
 
 
+def test_a_figure_that_rounds_to_zero_has_no_sign():
+    assert str(Figure(-0.001, 0.04)) == "0.00 ± 0.04"
+    assert str(Figure(-0.95, 0.0)) == "-0.95 ± 0.00"
+
+
 def test_the_table_shows_ours_beside_the_papers_and_marks_what_differs():
     cells = table1_info([row(test=[-0.95, -0.95]), row("DFL", test=[-0.9, -0.9]), row("Random")])
     lines = table1_markdown(cells).splitlines()

@@ -19,7 +19,7 @@ class Figure:
     std: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.std:.2f}"
+        return f"{self.mean:z.2f} ± {self.std:.2f}"  # z: no minus before a zero
 
     def is_apart_from(self, other: "Figure") -> bool:
         """Tells whether the two intervals mean ± std, rounded as printed, do not meet."""
