@@ -68,14 +68,15 @@ def test_the_optimum_is_asked_once_per_instance(loop, y, calls_file):
     np.testing.assert_allclose(samples.optimum, [regretless(loop(), label) for label in y])
 
 
+@pytest.mark.parametrize(("n_samples", "n_asked"), [(20, 50), (200, 250), (510, 1000)])
 @pytest.mark.parametrize("seconds", [0.0, 0.002])
 def test_a_vectorised_problem_is_asked_for_whole_batches_and_no_more(
-    vectorised, y, calls_file, seconds
+    vectorised, y, calls_file, seconds, n_samples, n_asked
 ):
     oracle = vectorised(calls_file, seconds=seconds)
-    evaluate(oracle, y[:2], sampler=AllPerturbed(), n_samples=20)
-    n_timed = oracle.n_calls() - 2 * 51
-    assert 3 <= n_timed <= 4 + (50 if seconds == 0 else 0)  # a slow one is not timed in a batch
+    evaluate(oracle, y[:2], sampler=AllPerturbed(), n_samples=n_samples)
+    n_timed = oracle.n_calls() - 2 * (n_asked + 1)
+    assert 3 <= n_timed <= 4 + (250 if seconds == 0 else 0)  # a slow one is not timed in a batch
 
 
 def regretless(oracle, label):

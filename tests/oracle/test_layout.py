@@ -31,8 +31,7 @@ def test_a_chunk_is_never_more_than_two_megabytes():
     [
         (1, False, (1, 1)),
         (99, False, (1, 99)),
-        (1, True, (1, 50)),  # a vectorised problem gets whole batches
-        (240, True, (1, 200)),
+        (1, True, (1, 500)),  # a vectorised problem gets whole blocks
         (750, False, (1, 500)),
         (3999, True, (1, 3500)),
         (4000, True, (1, 4000)),  # 3,700 samples are 8 blocks

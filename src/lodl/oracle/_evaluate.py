@@ -49,8 +49,8 @@ def evaluate(
 
     Args:
         problem: The problem. `n_instances * (n_samples + 1)` oracle calls are made, and before a
-            new run a few more to learn what one costs. A vectorised problem answers whole batches
-            of 50, so for it `n_samples` counts as the next multiple of 50.
+            new run a few more to learn what one costs. A vectorised problem answers whole batches:
+            for it `n_samples` counts as the next of 50, 100, 250, 500, 1000, 1500 and so on.
         y: Labels, shape (n_instances, *label_shape).
         context: One entry per instance, or None.
         sampler: Draws the candidates.

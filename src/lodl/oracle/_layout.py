@@ -9,7 +9,7 @@ import numpy as np
 
 from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
-from lodl.oracle._tasks import BATCH_SIZE, RegretTask, decision_loss, evaluate_regrets
+from lodl.oracle._tasks import BATCH_EDGES, RegretTask, decision_loss, evaluate_regrets
 from lodl.samplers import BLOCK_SIZE
 from lodl.typing import Array
 
@@ -59,15 +59,14 @@ def _chunk_shape(
 ) -> tuple[int, int]:
     """Returns rows and columns: whole blocks where possible, all samples of a row before more rows.
 
-    A block cut in two is drawn twice. A batch of a vectorised problem is never cut: it would be
-    evaluated twice.
+    A block cut in two is drawn twice, and, for a vectorised problem, evaluated twice.
     """
     whole = -(-n_samples // BLOCK_SIZE) * BLOCK_SIZE
     if size >= whole:
         return min(size // whole, n_instances), whole
-    if size >= BLOCK_SIZE:
-        return 1, size // BLOCK_SIZE * BLOCK_SIZE
-    return 1, max(size // BATCH_SIZE, 1) * BATCH_SIZE if is_vectorised else size
+    if size >= BLOCK_SIZE or is_vectorised:
+        return 1, max(size // BLOCK_SIZE, 1) * BLOCK_SIZE
+    return 1, size
 
 
 def _seconds_per_call(inputs: OracleInputs) -> tuple[float, float]:
@@ -76,14 +75,15 @@ def _seconds_per_call(inputs: OracleInputs) -> tuple[float, float]:
     at_candidate = _time_calls(inputs, lambda row: inputs.candidates(row, 0)[0], at_least=1)
     if not inputs.problem.is_vectorised or at_candidate > _SLOW:
         return at_label, at_candidate
+    columns = range(*BATCH_EDGES[-2:])  # the largest batch of the first block
     batch = RegretTask(
         inputs.take(slice(0, 1)),
         optimum=np.zeros(1),
-        columns=range(BATCH_SIZE),
-        wanted=np.ones((1, BATCH_SIZE), dtype=np.bool_),
+        columns=columns,
+        wanted=np.ones((1, len(columns)), dtype=np.bool_),
         stop_at_failure=True,
     )
-    return at_label, min(at_candidate, evaluate_regrets(batch).seconds / BATCH_SIZE)
+    return at_label, min(at_candidate, evaluate_regrets(batch).seconds / len(columns))
 
 
 def _time_calls(inputs: OracleInputs, y_hat_of: Callable[[int], Array], *, at_least: int) -> float:

@@ -1,5 +1,6 @@
 """The work of one task: oracle calls for a chunk, nothing else. Runs in worker processes."""
 
+import itertools
 import time
 from dataclasses import dataclass, field
 
@@ -14,7 +15,11 @@ from lodl.problems import decision_losses
 from lodl.samplers import BLOCK_SIZE
 from lodl.typing import Array
 
-BATCH_SIZE = 50  # predictions a vectorised problem is given at once; divides BLOCK_SIZE
+BATCH_EDGES = (0, 50, 100, 250, BLOCK_SIZE)
+"""Where the batches of a vectorised problem begin and end in the first block of an instance; later
+blocks are one batch each. Small ones first: few samples cost few calls, many go in large batches.
+"""
+
 SOFT_LIMIT = 10.0  # seconds after which a task returns what it has: a kill loses no more
 
 
@@ -138,8 +143,13 @@ def _evaluate_block(
     if not inputs.problem.is_vectorised:
         _evaluate_one_by_one(task, row, samples, candidates, result)
         return
-    for batch in np.split(samples, np.flatnonzero(np.diff(samples // BATCH_SIZE)) + 1):
-        if not _evaluate_at_once(task, row, batch, candidates, result):
+    edges = BATCH_EDGES if samples[0] < BLOCK_SIZE else (0, BLOCK_SIZE)
+    places = samples % BLOCK_SIZE
+    for span in itertools.starmap(slice, itertools.pairwise(edges)):
+        batch = samples[(places >= span.start) & (places < span.stop)]
+        if batch.size == 0:
+            continue
+        if not _evaluate_at_once(task, row, batch, candidates, span, result):
             _evaluate_one_by_one(task, row, batch, candidates, result)
         if result.must_end(task):
             return
@@ -167,6 +177,7 @@ def _evaluate_at_once(
     row: int,
     samples: npt.NDArray[np.intp],
     candidates: Array,
+    span: slice,
     result: TaskResult,
 ) -> bool:
     """Evaluates samples of one batch in one call; tells whether that worked.
@@ -175,15 +186,14 @@ def _evaluate_at_once(
     on the size of a batch, and must not depend on how the work was divided.
     """
     inputs = task.inputs
-    first = samples[0] % BLOCK_SIZE // BATCH_SIZE * BATCH_SIZE
-    batch = candidates[first : first + BATCH_SIZE].copy()  # the solver may write into it
+    batch = candidates[span]
     if not np.isfinite(batch).all():
         return False
     try:
         losses = decision_losses(inputs.problem, batch, inputs.y[row], inputs.context_of(row))
     except Exception:  # noqa: BLE001 - asked again sample by sample, to learn which one raises
         return False
-    losses = losses[samples % BATCH_SIZE]
+    losses = losses[samples % BLOCK_SIZE - span.start]
     columns = samples - task.columns.start
     finite = np.isfinite(losses)
     result.outcomes.status[row, columns[finite]] = SampleStatus.OK
@@ -203,9 +213,8 @@ def decision_loss(
         message = "the candidate is not finite: see the problem's `project`, or the sampler"
         return Failure(SampleStatus.BAD_CANDIDATE, instance, sample, message)
     try:
-        # A copy: a solver that writes into its argument must not change the label.
         loss = decision_losses(
-            inputs.problem, y_hat[np.newaxis].copy(), inputs.y[row], inputs.context_of(row)
+            inputs.problem, y_hat[np.newaxis], inputs.y[row], inputs.context_of(row)
         )[0]
     except Exception as error:  # noqa: BLE001 - whatever a solver raises is a failed call
         return Failure.of(error, instance, sample)
