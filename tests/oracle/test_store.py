@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from lodl.oracle._store_header import StoreIdentity
 from lodl.oracle._zarr_panel import ZarrPanel
 from lodl.samplers import AllPerturbed, OnePerturbed
 
-IDENTITY = StoreIdentity(n_instances=7, seed=0, fingerprints={"problem": "p"})
+IDENTITY = StoreIdentity(7, seed=0, fingerprints={"problem": "p"}, first_draw=(1.0, 2.0))
 N_SAMPLES = 330
 
 
@@ -193,6 +194,13 @@ def test_a_header_that_was_changed_is_refused(loop, y, tmp_path, change, match):
     edit_header(store, **change)
     with pytest.raises(StoreError, match=match):
         evaluate(loop(), y, **kwargs)
+
+
+def test_a_store_of_candidates_that_are_no_longer_drawn_is_refused(tmp_path):
+    place = str(tmp_path / "store")
+    create_store(place, IDENTITY, Layout(optimum=(7, 1), regret=(3, 4)), 10)
+    with pytest.raises(StoreError, match="this version of NumPy draws other numbers"):
+        open_store(place, replace(IDENTITY, first_draw=(1.0, 2.1)), 10)
 
 
 def test_an_array_with_other_chunks_than_the_header_is_refused(loop, y, tmp_path):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from lodl.errors import StoreError
 from lodl.oracle._layout import Layout
 from lodl.samplers import BLOCK_SIZE
@@ -21,11 +23,14 @@ class StoreIdentity:
         n_instances: Number of instances.
         seed: Seed of the candidates.
         fingerprints: Digests of problem, labels, context and sampler.
+        first_draw: A few numbers about the first candidates. They are not stored, and NumPy may one
+            day draw other ones from the same seed.
     """
 
     n_instances: int
     seed: int
     fingerprints: Mapping[str, str]
+    first_draw: tuple[float, ...]
 
 
 def make_header(identity: StoreIdentity, layout: Layout) -> dict[str, Any]:
@@ -67,6 +72,11 @@ def check_header(store: str, header: Mapping[str, Any], identity: StoreIdentity)
         raise StoreError(
             f"{store} holds samples of other inputs: different {', '.join(differing)}. "
             f"Choose another store.{hint if 'problem' in differing else ''}"
+        )
+    if not np.allclose(header["first_draw"], identity.first_draw, rtol=1e-6, atol=0):
+        raise StoreError(
+            f"{store} holds regrets of other candidates: this version of NumPy draws other numbers "
+            "from the same seed. Use the version that made it, or choose another store."
         )
     chunks = header["chunks"]
     return Layout(optimum=tuple(chunks["optimum"]), regret=tuple(chunks["regret"]))
