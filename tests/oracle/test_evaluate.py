@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from lodl.blas import one_blas_thread
@@ -267,6 +267,18 @@ def test_fitting_many_families_from_one_store_calls_no_oracle(loop, y, tmp_path,
     for family in (WeightedMSE(), DirectedWeightedMSE(), Quadratic()):
         fit(samples, family, progress=False)
     assert oracle.n_calls() == before > 0
+
+
+def test_blas_has_one_thread_in_a_worker():
+    def n_threads(z, y):
+        blas = [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+        return float(max(blas))
+
+    counting = problem(lambda y_hat: 0, n_threads, sense="min")
+    y = np.arange(8.0).reshape(4, 2)
+    with parallel_config(backend="loky", inner_max_num_threads=2):  # loky's own limit is wider
+        samples = evaluate(counting, y, sampler=AllPerturbed(), n_samples=3, n_jobs=2)
+    assert samples.optimum.tolist() == [1.0] * 4
 
 
 def test_blas_has_one_thread_until_the_last_task_has_left():

@@ -82,6 +82,22 @@ def test_interrupted_by_ctrl_c_and_resumed(uninterrupted, tmp_path):
     assert n_calls(folder) - before < 0.75 * N_CALLS
 
 
+def test_killed_with_workers_at_work_and_resumed(uninterrupted, tmp_path):
+    folder = tmp_path / "orphaned"
+    process = start("run", folder, 2)
+    wait_until(lambda: n_calls(folder) > N_CALLS / 2)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    for worker in workers:  # they may go on for a while: nobody takes their answers
+        worker.kill()
+    psutil.wait_procs(workers, timeout=10)
+    before = n_calls(folder)
+    assert start("run", folder, 2).wait() == 0
+    assert regrets_of(folder) == regrets_of(uninterrupted)
+    assert n_calls(folder) - before < 0.75 * N_CALLS
+
+
 def test_two_processes_on_one_store_agree(uninterrupted, tmp_path):
     folder = tmp_path / "shared"
     processes = [start("run", folder, 1) for _ in range(2)]
