@@ -19,6 +19,10 @@ class PickOne(lodl.Problem):
         return z @ y
 
 picky = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
+class Sized(PickOne):
+    def __init__(self, size):
+        self.size = size
+
 not_a_problem = 3
 """
 
@@ -114,6 +118,9 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine", {}, "must be given as MODULE:PROBLEM, got 'mine'"),
         ("mine:Missing", {}, "mine has no 'Missing'"),
         ("yours:PickOne", {}, "no module 'yours'"),
+        ("mine:Sized", {}, r"Sized\(\) cannot be made: .* 'size'\. Make an instance"),
+        ("mine:PickOne", {"out": "nowhere/loss"}, "`out` must be a file in a folder that exists"),
+        ("mine:PickOne", {"out": "."}, "`out` must be a file in a folder that exists, got \\."),
         ("mine:not_a_problem", {}, "must be a lodl.Problem or a class of one, got int"),
         ("mine:PickOne", {"labels": "absent.npy"}, "labels in absent.npy cannot be read"),
         ("mine:PickOne", {"labels": "mine.py"}, "labels in mine.py cannot be read as .npy"),

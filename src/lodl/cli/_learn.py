@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import tokenize
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -44,6 +45,7 @@ def learn(
     ] = 0.1,
 ) -> None:
     """Learn a loss for a problem of your own and write it to a file."""
+    _check_out(out)
     loss = learn_loss(
         load_problem(problem),
         _load_array("labels", labels),
@@ -70,13 +72,14 @@ def load_problem(name: str) -> Problem:
         raise InvalidInputError(f"The problem must be given as MODULE:PROBLEM, got {name!r}.")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise InvalidInputError(f"There is no module {error.name!r} to import.") from error
-    except AttributeError as error:
-        raise InvalidInputError(f"{module_name} has no {attribute!r}.") from error
+    if not hasattr(module, attribute):
+        raise InvalidInputError(f"{module_name} has no {attribute!r}.")
+    found: Any = getattr(module, attribute)
     if isinstance(found, type) and issubclass(found, Problem):
-        found = found()
+        found = _instance_of(found)
     if not isinstance(found, Problem):
         raise InvalidInputError(
             f"{name} must be a lodl.Problem or a class of one, got {type(found).__name__}."
@@ -84,9 +87,25 @@ def load_problem(name: str) -> Problem:
     return found
 
 
+def _instance_of(problem_class: type[Problem]) -> Problem:
+    try:
+        return problem_class()
+    except TypeError as error:
+        raise InvalidInputError(
+            f"{problem_class.__name__}() cannot be made: {error}. Make an instance in the module, "
+            "and give its name."
+        ) from error
+
+
+def _check_out(out: Path) -> None:
+    """Demands a place for the loss before hours are spent on it."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InvalidInputError(f"`out` must be a file in a folder that exists, got {out}.")
+
+
 def _load_array(what: str, path: Path) -> np.ndarray[Any, Any]:
     try:
         with path.open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError) as error:
         raise DataError(f"The {what} in {path} cannot be read as .npy: {error}") from error
