@@ -66,7 +66,7 @@ def print_unit_costs() -> None:
     y = rng.normal(size=(CHUNK[0], 50))
     inputs = check_inputs(TopK(), y, context=None, sampler=AllPerturbed(), seed=0)
     outcomes = Outcomes(rng.exponential(size=CHUNK), np.ones(CHUNK, dtype=np.uint8))
-    identity = StoreIdentity(CHUNK[0], 0, {})
+    identity = StoreIdentity(CHUNK[0], 0, {}, (0.0,))
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/samples.zarr"
         create_store(store, identity, Layout((CHUNK[0], 1), CHUNK), CHUNK[1])

@@ -151,7 +151,9 @@ def test_the_network_repeats_more_than_the_mean_regret(top_one):
 
 
 @every_solved_family
-@pytest.mark.parametrize(("d_unit", "regret_unit"), [(1e6, 1.0), (1e-9, 1e-9), (1e-9, 1e6)])
+@pytest.mark.parametrize(
+    ("d_unit", "regret_unit"), [(1e6, 1.0), (1e-9, 1e-9), (1e-9, 1e6), (1e80, 1.0), (1e-90, 1e9)]
+)
 def test_the_fit_does_not_depend_on_units(family, d_unit, regret_unit, top_one):
     d, regret = top_one(200, 5)
     plain = error(family, fit_instance(family, d, regret), d, regret)

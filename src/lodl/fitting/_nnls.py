@@ -7,6 +7,7 @@ from lodl.typing import Array
 
 _TOLERANCE = 1e-10  # of the optimality conditions, in units where columns and target have length 1
 _MAX_EXCHANGES = 100
+_SMALLEST, _LARGEST = 1e-75, 1e75
 _PATIENCE = 3  # exchanges without progress before variables move one by one
 
 
@@ -25,6 +26,9 @@ def solve_nnls(columns: Array, target: Array) -> Array:
         columns: P, shape (K, n).
         target: t, shape (K,).
     """
+    unit = float(columns.max(initial=0.0)) or 1.0
+    if not _SMALLEST < unit < _LARGEST:  # its square would not be a number
+        return solve_nnls(columns / unit, target) / unit
     gram, moments = columns.T @ columns, columns.T @ target
     length = np.sqrt(gram.diagonal())
     length = np.where(length > 0, length, 1.0)

@@ -53,7 +53,11 @@ class Standardised:
 
 def error_scale(d: Array) -> Array:
     """Returns the size of each coordinate's error; a coordinate never moved has the median size."""
-    size = _size(d)
+    return with_typical(_size(d))
+
+
+def with_typical(size: Array) -> Array:
+    """Returns sizes in which the median of the others stands for a zero, 1 if all are."""
     moved = size > 0
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
 

@@ -3,26 +3,33 @@
 import numpy as np
 
 from lodl.fitting._nnls import solve_nnls
-from lodl.fitting._standardised import Standardised
+from lodl.fitting._standardised import with_typical
 from lodl.losses import DirectedWeightedMSE, WeightedMSE
 from lodl.typing import Array
 
 
 def fit_weighted_mse(family: WeightedMSE, d: Array, regret: Array) -> dict[str, Array]:
     """Solves the non-negative least squares problem, then lifts weights to the floor."""
-    data = Standardised.of(d, regret)
-    w = solve_nnls(np.square(data.d), data.regret)
-    return {"w": data.weights(np.maximum(w, family.min_weight * w.mean()))}
+    squares = np.square(d)
+    w = solve_nnls(squares, regret)
+    return {"w": np.maximum(w, family.min_weight * _mean_weight(w, squares.mean(axis=0)))}
 
 
 def fit_directed_weighted_mse(
     family: DirectedWeightedMSE, d: Array, regret: Array
 ) -> dict[str, Array]:
     """Solves the non-negative least squares problem, then lifts weights to the floor."""
-    data = Standardised.of(d, regret)
-    w = solve_nnls(directed_squares(data.d), data.regret)
-    w_plus, w_minus = np.split(np.maximum(w, family.min_weight * w.mean()), 2)
-    return {"w_plus": data.weights(w_plus), "w_minus": data.weights(w_minus)}
+    squares = directed_squares(d)
+    w = solve_nnls(squares, regret).reshape(2, -1)
+    mean_square = squares.mean(axis=0).reshape(2, -1).sum(axis=0)
+    w = np.maximum(w, family.min_weight * _mean_weight(w, mean_square))
+    return {"w_plus": w[0], "w_minus": w[1]}
+
+
+def _mean_weight(w: Array, mean_square: Array) -> Array:
+    """Returns the mean weight of errors of size one, in each coordinate's own units, shape (D,)."""
+    unit = np.square(with_typical(np.sqrt(mean_square)))
+    return np.asarray((w * unit).mean() / unit)
 
 
 def directed_squares(d: Array) -> Array:
