@@ -76,6 +76,7 @@ def _name(family: Family) -> str:
 
 def main() -> None:
     with threadpool_limits(1):
+        fit_instance(WEIGHTED[0], np.ones((2, 1)), np.ones(2))  # the first fit imports scipy
         by_samples = [(500, 50), (2_000, 50), (5_000, 50), (20_000, 50)]
         print_growth("Samples, one core", WEIGHTED + QUADRATIC, by_samples)
         print_growth("Label", QUADRATIC, [(5_000, 10), (5_000, 50), (5_000, 200)])
