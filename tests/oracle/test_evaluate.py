@@ -15,7 +15,7 @@ from lodl.errors import InvalidInputError, ProblemError
 from lodl.fitting import fit
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
 from lodl.oracle import evaluate, open_samples
-from lodl.problems import Problem, problem, regrets
+from lodl.problems import Problem, TopK, problem, regrets
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
 SAMPLERS = [AllPerturbed(), OnePerturbed(0.5), TwoPerturbed(np.linspace(0.1, 1, 5))]
@@ -215,6 +215,11 @@ def test_a_problem_must_be_one(y):
         InvalidInputError, match=r"`problem` must be a `lodl.Problem`, got function"
     ):
         evaluate(lambda y_hat: y_hat, y, sampler=AllPerturbed(), n_samples=3)
+
+
+def test_the_class_of_a_problem_is_no_problem():
+    with pytest.raises(InvalidInputError, match=r"must be an instance, got the class TopK\. Call"):
+        evaluate(TopK, np.ones((2, 3)), sampler=AllPerturbed(1.0), n_samples=3)
 
 
 def test_a_projection_must_keep_the_shape(y):

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.errors import InvalidInputError, ShapeError
-from lodl.problems import Problem, sign_of
+from lodl.problems import Problem, check_problem_type, sign_of
 from lodl.samplers import Sampler
 from lodl.typing import Array, Context, InstanceContext
 from lodl.validation import check_context, check_labels, check_positive, context_of
@@ -77,11 +77,7 @@ def check_inputs(
     problem: Problem, y: npt.ArrayLike, *, context: Context, sampler: Sampler, seed: int
 ) -> OracleInputs:
     """Returns checked inputs of all instances."""
-    if not isinstance(problem, Problem):
-        raise InvalidInputError(
-            f"`problem` must be a `lodl.Problem`, got {type(problem).__name__}. "
-            "Two functions? Use `lodl.problem(solve, objective, sense=...)`."
-        )
+    check_problem_type(problem)
     if not isinstance(sampler, Sampler):
         raise InvalidInputError(
             f"`sampler` must be a sampler such as `AllPerturbed()`, got {sampler!r}."
