@@ -1,0 +1,148 @@
+"""How our figures look, and how they are written.
+
+Figures are drawn in four neutral colours, `INK`, `MUTED`, `LINE` and `PAPER`, and one fixed colour
+per method. On the page the neutral ones become the page's own, so that a figure follows its theme.
+"""
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+INK = "#1c1f23"
+"""Text and axes."""
+
+MUTED = "#6a7077"
+"""What stands back: reference lines, notes, baselines."""
+
+LINE = "#dfe2e5"
+"""The grid."""
+
+PAPER = "#fffffe"
+"""The background, for halos around marks; white is left to colour maps."""
+
+_PAGE_COLOURS = {
+    INK: "currentColor",
+    MUTED: "var(--muted)",
+    LINE: "var(--line)",
+    PAPER: "var(--paper)",
+}
+
+# After Okabe and Ito, told apart by colour-blind readers. Two families of one kind share a hue, the
+# directed one darker; vermilion, the most salient, is ours; baselines are grey.
+_METHOD_COLOURS: Mapping[str, str] = {
+    "Random": "#a3a9b0",
+    "Optimal": "#a3a9b0",
+    "Constant": "#a3a9b0",
+    "2-stage": "#7b828a",
+    "DFL": "#c99700",
+    "NN": "#cc79a7",
+    "WeightedMSE": "#56b4e9",
+    "DirectedWeightedMSE": "#0f7ac0",
+    "Quadratic": "#5cc39a",
+    "DirectedQuadratic": "#009e73",
+    "ConvexDirectedQuadratic": "#d55e00",
+}
+_OTHER_COLOURS = ("#8d6cc7", "#a8763e", "#4f9d9d", "#b3588a", "#7f9a2c", "#5f79c9")
+
+_STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": MUTED,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 10,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "grid.color": LINE,
+    "grid.linewidth": 0.8,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.solid_capstyle": "round",
+    "savefig.transparent": False,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "lodl",  # the same figure, the same bytes
+    "text.color": INK,
+    "text.parse_math": False,  # a name with two dollars is a name
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "xtick.labelsize": 9,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+    "ytick.labelsize": 9,
+}
+_NO_METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our style while it lasts; as a decorator, `@style()`, of every `draw_…` function."""
+    with mpl.rc_context():
+        mpl.rcdefaults()  # whatever the user's own settings are
+        mpl.rcParams.update(_STYLE)
+        yield
+
+
+def new_figure(width: float = 5.0, height: float = 3.2) -> Figure:
+    """Returns an empty figure of a size in inches; it belongs to no window and leaves no state."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def method_colours(methods: Iterable[str]) -> dict[str, str]:
+    """Returns a colour for each method: fixed for those of the paper and ours."""
+    names = list(dict.fromkeys(methods))
+    others = [name for name in names if name not in _METHOD_COLOURS]
+    spare = {name: _OTHER_COLOURS[i % len(_OTHER_COLOURS)] for i, name in enumerate(others)}
+    return {name: _METHOD_COLOURS.get(name) or spare[name] for name in names}
+
+
+def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
+    """Writes `path`.svg and `path`.png, on white: readable wherever they are shown.
+
+    Returns:
+        The two paths. The same figure gives the same bytes.
+    """
+    svg, png = (Path(f"{path}.{suffix}") for suffix in ("svg", "png"))
+    svg.parent.mkdir(parents=True, exist_ok=True)
+    with style():
+        figure.savefig(svg, metadata=_NO_METADATA["svg"], facecolor="white")
+        figure.savefig(png, metadata=_NO_METADATA["png"], facecolor="white", dpi=160)
+    return svg, png
+
+
+def inline_svg(figure: Figure, name: str, *, label: str) -> str:
+    """Returns a figure as an `<svg>` element for our page, in the page's colours and font.
+
+    Args:
+        figure: A figure drawn in our style.
+        name: Begins all of its ids; unique on the page.
+        label: What the figure shows, for those who cannot see it.
+    """
+    text = io.StringIO()
+    with style():
+        figure.savefig(text, format="svg", metadata=_NO_METADATA["svg"])
+    svg = text.getvalue()
+    svg = svg[svg.index("<g ") :]
+    svg = re.sub(r'\bid="|(?<=href="#)|(?<=url\(#)', rf"\g<0>{name}-", svg)
+    svg = re.sub(r"font-family: [^;\"]+; |font-family: [^;\"]+(?=\")", "", svg)
+    for ours, page in _PAGE_COLOURS.items():
+        svg = svg.replace(ours, page)
+    width, height = (72 * inches for inches in figure.get_size_inches())
+    return (
+        f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width:g} {height:g}" '
+        f'style="max-width: {width / 0.75:g}px">{svg}'
+    )
