@@ -36,6 +36,17 @@ class Splits:
     validation: Instances
     test: Instances
 
+    @property
+    def with_losses(self) -> Instances:
+        """The instances that losses are learned for: training, then validation."""
+        parts = (self.train, self.validation)
+        contexts = [part.context for part in parts if part.context is not None]
+        return Instances(
+            x=np.concatenate([part.x for part in parts]),
+            y=np.concatenate([part.y for part in parts]),
+            context=np.concatenate(contexts) if contexts else None,
+        )
+
 
 def check_sizes(sizes: Sequence[int]) -> Sizes:
     """Returns three positive numbers of instances."""

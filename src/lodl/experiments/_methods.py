@@ -3,18 +3,19 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 
 from lodl.baselines import constant_predictions
 from lodl.baselines.dfl import DecisionLoss, Surrogate
 from lodl.datasets import Instances
 from lodl.domains import Domain
-from lodl.evaluation import random_predictions
+from lodl.evaluation import random_predictions, regret
 from lodl.fitting import fit
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -72,6 +73,8 @@ class Outcome:
         seconds_fitting: Time to fit losses.
         seconds_training: Time to train the models.
         steps: The step of each initialisation's best state.
+        gaussian_error: Mean absolute error of the learned loss on held-out samples around labels.
+        empirical_error: And at the predictions of each model that was trained on it.
     """
 
     y_hat_validation: Array
@@ -80,6 +83,8 @@ class Outcome:
     seconds_fitting: float = 0.0
     seconds_training: float = 0.0
     steps: tuple[int, ...] = ()
+    gaussian_error: float | None = None
+    empirical_error: tuple[float, ...] = ()
 
 
 class Method(ABC):
@@ -169,11 +174,16 @@ class Learned(Method):
             LearnedLossModule(loss.subset(np.arange(n_train)), reduction="none"),
             LearnedLossModule(loss.subset(np.arange(n_train, loss.n_instances)), reduction="none"),
         )
-        return _outcome(
+        outcome = _outcome(
             task,
             trained,
             oracle_calls=task.samples.n_calls,
             seconds_fitting=loss.provenance["seconds_fitting"],
+        )
+        return replace(
+            outcome,
+            gaussian_error=float(np.nanmean(loss.errors.mae_held_out)),
+            empirical_error=_errors_at_predictions(loss, task.domain, trained.models),
         )
 
     def _learn(self, samples: OracleSamples, path: Path) -> LearnedLoss:
@@ -227,6 +237,17 @@ def _outcome(
         seconds_training=trained.seconds,
         steps=tuple(trained.best_steps.tolist()),
     )
+
+
+def _errors_at_predictions(
+    loss: LearnedLoss, domain: Domain, models: Sequence[nn.Module]
+) -> tuple[float, ...]:
+    """Returns how far the loss is from the regret at each model's own predictions, on average."""
+    part = domain.splits.with_losses
+    y_hats = predict(models, part.x)
+    learned = np.stack([loss.value(y_hat) for y_hat in y_hats])
+    true = regret(domain.problem, y_hats, part.y, context=part.context)
+    return tuple(np.abs(learned - true).mean(axis=1).tolist())
 
 
 def _through_surrogate(surrogate: Surrogate, part: Instances) -> Objective:

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from joblib import Parallel, delayed
 
@@ -108,14 +107,11 @@ def sample(
 ) -> OracleSamples:
     """Samples around the labels of training and validation, or takes what the store has."""
     domain = setup.build(experiment.seed)
-    train, validation = domain.splits.train, domain.splits.validation
-    context = None
-    if train.context is not None and validation.context is not None:
-        context = np.concatenate([train.context, validation.context])
+    part = domain.splits.with_losses
     return evaluate(
         domain.problem,
-        np.concatenate([train.y, validation.y]),
-        context=context,
+        part.y,
+        context=part.context,
         sampler=experiment.sampler,
         n_samples=experiment.n_samples,
         seed=experiment.seed,
@@ -186,7 +182,7 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
         **_identity(experiment, setup),
         "validation": _normalised(domain, validation, outcome.y_hat_validation, experiment.seed),
         "test": _normalised(domain, test, outcome.y_hat_test, experiment.seed),
-        **_costs(outcome, samples),
+        **_facts(outcome, samples),
         "seconds": time.perf_counter() - started,
         "versions": {name: version(name) for name in ("lodl", "numpy", "scipy", "torch")},
     }
@@ -200,13 +196,15 @@ def _normalised(domain: Domain, part: Instances, y_hat: Array, seed: int) -> lis
     return values
 
 
-def _costs(outcome: Outcome, samples: OracleSamples | None) -> dict[str, Any]:
+def _facts(outcome: Outcome, samples: OracleSamples | None) -> dict[str, Any]:
     return {
         "oracle_calls": outcome.oracle_calls,
         "seconds_sampling": 0.0 if samples is None else samples.seconds,
         "seconds_fitting": outcome.seconds_fitting,
         "seconds_training": outcome.seconds_training,
         "best_steps": list(outcome.steps),
+        "gaussian_error": outcome.gaussian_error,
+        "empirical_error": list(outcome.empirical_error),
     }
 
 

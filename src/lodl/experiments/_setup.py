@@ -74,14 +74,14 @@ PORTFOLIO = Setup(
     title="Portfolio",
     build=portfolio,
     sampler=AllPerturbed(scale=0.1),
-    samplers=(AllPerturbed(scale=0.02), AllPerturbed(scale=0.1)),
+    samplers=(AllPerturbed(scale=0.01), AllPerturbed(scale=0.03), AllPerturbed(scale=0.1)),
     surrogate=QuadraticProgram(),
     surrogates=(QuadraticProgram(),),
     # Batches of 20 of the 200 days: all of them in each step would take ten times as long.
     training=TrainingSettings(
         learning_rate=1e-3, n_steps=1000, validate_every=20, patience=200, batch_size=20
     ),
-    learning_rates=(1e-4, 1e-3),
+    learning_rates=(1e-3, 1e-2),
     chosen_rates={},
 )
 

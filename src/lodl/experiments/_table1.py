@@ -9,6 +9,7 @@ from lodl.experiments._methods import METHODS
 from lodl.experiments._results import Row
 from lodl.experiments._run import Experiment
 from lodl.experiments._setup import SETUPS, Setup
+from lodl.paper import TABLE1
 
 
 @dataclass(frozen=True)
@@ -62,20 +63,6 @@ SCALES: dict[str, ScaleOfRun] = {
     "paper": ScaleOfRun(n_seeds=10, n_initialisations=10, n_samples=5000),
 }
 
-_PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "2-stage": {"linear": (-0.95, 0.00), "web": (0.48, 0.15), "portfolio": (0.32, 0.02)},
-    "DFL": {"linear": (0.83, 0.38), "web": (0.85, 0.10), "portfolio": (0.35, 0.02)},
-    "NN": {"linear": (0.96, 0.00), "web": (0.81, 0.14), "portfolio": (-0.11, 0.08)},
-    "WeightedMSE": {"linear": (-0.93, 0.06), "web": (0.58, 0.15), "portfolio": (0.31, 0.02)},
-    "DirectedWeightedMSE": {
-        "linear": (0.96, 0.00),
-        "web": (0.53, 0.14),
-        "portfolio": (0.32, 0.02),
-    },
-    "Quadratic": {"linear": (-0.75, 0.38), "web": (0.93, 0.04), "portfolio": (0.27, 0.02)},
-    "DirectedQuadratic": {"linear": (0.96, 0.00), "web": (0.91, 0.04), "portfolio": (0.33, 0.01)},
-}
-
 
 def table1_experiments(
     scale: ScaleOfRun, setups: Mapping[str, Setup] = SETUPS, domains: Iterable[str] = SETUPS
@@ -108,7 +95,7 @@ def table1_info(rows: Sequence[Row]) -> dict[tuple[str, str], Cell]:
 
 def _cell(method: str, domain: str, rows: Sequence[Row]) -> Cell:
     values = np.concatenate([row["test"] for row in rows])
-    published = _PUBLISHED.get(method, {}).get(domain.partition("-")[0])
+    published = TABLE1.get(method, {}).get(domain.partition("-")[0])
     return Cell(
         ours=Figure(float(values.mean()), float(values.std())),
         n_runs=len(values),
