@@ -50,7 +50,7 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     code, said = command("reproduce", "table1", "--domain", "linear")
     assert code == 0
     assert "Linear Model" in said
-    out = tmp_path / "runs" / "table1"
+    out = tmp_path / "runs"
     assert "| 2-stage |" in (out / "table1.md").read_text()
     rows = ResultsFile(out / "rows.jsonl").rows()
     assert len(rows) == 11

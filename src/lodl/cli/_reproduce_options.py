@@ -1,0 +1,48 @@
+"""What the commands of `lodl reproduce` share: their options, and how they write data."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from lodl.cli._names import named
+
+if TYPE_CHECKING:
+    from lodl.experiments import Setup
+
+Scale: TypeAlias = Annotated[str, typer.Option(help="quick or paper.")]
+Domains: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="linear, web, portfolio or, with --prices, portfolio-prices; may be given several "
+        "times. All if absent."
+    ),
+]
+Prices: TypeAlias = Annotated[
+    Path | None, typer.Option(help="CSV of Date, Symbol, Close: adds portfolio-prices.")
+]
+Out: TypeAlias = Annotated[
+    Path, typer.Option(help="Folder of rows, samples, tables and figures; commands share it.")
+]
+Jobs: TypeAlias = Annotated[int, typer.Option(help="Workers; -1 is all cores.")]
+
+OUT = Path("runs")
+
+
+def chosen_setups(domains: list[str] | None, prices: Path | None) -> Mapping[str, "Setup"]:
+    """Returns the setups of the chosen domains, of all if none is chosen."""
+    from lodl import experiments  # torch: only where needed
+
+    setups = experiments.SETUPS if prices is None else experiments.with_prices(prices)
+    return {name: named("domain", name, setups) for name in domains or setups}
+
+
+def write_info(out: Path, name: str, info: Mapping[str, Any]) -> Path:
+    """Writes a table or figure as data to `<out>/<name>.json`, all of it or nothing."""
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{name}.json"
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(info, allow_nan=False) + "\n", encoding="utf-8")
+    return draft.replace(path)
