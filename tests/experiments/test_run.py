@@ -99,3 +99,12 @@ def test_families_share_the_samples_of_a_seed(tmp_path):
     rows = run_small(plan, tmp_path)
     assert len(list((tmp_path / "samples").iterdir())) == 1
     assert [row["oracle_calls"] for row in rows] == [10 * 21, 10 * 61]
+
+
+def test_a_learned_row_tells_how_faithful_its_loss_is(tmp_path):
+    learned, two_stage = run_small([experiment("Quadratic"), experiment("2-stage")], tmp_path)
+    assert learned["gaussian_error"] > 0
+    assert len(learned["empirical_error"]) == learned["n_initialisations"]
+    assert min(learned["empirical_error"]) > 0
+    assert two_stage["gaussian_error"] is None
+    assert two_stage["empirical_error"] == []
