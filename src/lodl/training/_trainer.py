@@ -120,7 +120,9 @@ def train(
             if step % settings.validate_every == 0 or step == settings.n_steps:
                 with torch.no_grad():
                     best.look(stack, score(stack.predict(features_validation)), step)
-                if step == settings.n_steps or best.all_stopped(step, settings.patience):
+                    going_on = step - best.steps[stack.members] <= settings.patience
+                    stack.keep(going_on, optimiser)
+                if step == settings.n_steps or not going_on.any():
                     break
             index = batches.next()
             optimiser.zero_grad()
@@ -145,10 +147,15 @@ def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
 
 
 class _Stack:
-    """Several models of one architecture, evaluated by one batched call."""
+    """Several models of one architecture, evaluated by one batched call.
+
+    Attributes:
+        members: Which of the models are still in the stack.
+    """
 
     def __init__(self, models: Sequence[nn.Module]) -> None:
         self.models = models
+        self.members = torch.arange(len(models))
         self.skeleton = deepcopy(models[0]).to("meta")
         self.parameters, self.buffers = stack_module_state(list(models))
 
@@ -162,6 +169,19 @@ class _Stack:
         y_hats: Tensor = torch.vmap(one)(self.parameters, self.buffers)
         return y_hats
 
+    def keep(self, kept: Tensor, optimiser: torch.optim.Optimizer) -> None:
+        """Drops the other models, which have stopped: their steps would be for nothing."""
+        if kept.all():
+            return
+        self.members = self.members[kept]
+        for name, rows in self.parameters.items():
+            state = optimiser.state.pop(rows)
+            self.parameters[name] = rows.detach()[kept].requires_grad_()
+            optimiser.state[self.parameters[name]] = {
+                key: value[kept] if value.ndim > 0 else value for key, value in state.items()
+            }
+        optimiser.param_groups[0]["params"] = list(self.parameters.values())
+
     def unstack(self, parameters: dict[str, Tensor]) -> list[nn.Module]:
         """Returns copies of the models with the given parameters."""
         copies = [deepcopy(model) for model in self.models]
@@ -171,14 +191,13 @@ class _Stack:
 
 
 class _Best:
-    """The best state of each model so far; a model that has stopped keeps its own."""
+    """The best state of each model so far."""
 
     def __init__(self, stack: _Stack) -> None:
         n_models = len(stack.models)
         self.parameters = {name: rows.detach().clone() for name, rows in stack.parameters.items()}
         self.scores = torch.full((n_models,), torch.inf)
         self.steps = torch.zeros(n_models, dtype=torch.int64)
-        self.stopped = torch.zeros(n_models, dtype=torch.bool)
 
     def look(self, stack: _Stack, scores: Tensor, step: int) -> None:
         if step == 0 and not scores.isfinite().all():
@@ -186,15 +205,12 @@ class _Best:
                 f"`score` must be finite for the models as they are given, got {scores.tolist()}: "
                 "look at the validation labels and at the models' predictions."
             )
-        better = (scores < self.scores) & ~self.stopped
-        self.scores = torch.where(better, scores.to(self.scores.dtype), self.scores)
-        self.steps[better] = step
+        better = scores < self.scores[stack.members]
+        members = stack.members[better]
+        self.scores[members] = scores[better].to(self.scores.dtype)
+        self.steps[members] = step
         for name, rows in stack.parameters.items():
-            self.parameters[name][better] = rows.detach()[better]
-
-    def all_stopped(self, step: int, patience: int) -> bool:
-        self.stopped |= step - self.steps > patience
-        return bool(self.stopped.all())
+            self.parameters[name][members] = rows.detach()[better]
 
 
 class _Batches:
