@@ -1,0 +1,65 @@
+"""True regret and learned loss at the same points."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.errors import LodlError, ShapeError
+from lodl.evaluation import decision_loss
+from lodl.losses import LearnedLoss
+from lodl.problems import Problem
+from lodl.typing import Array, Context
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """A problem at some of the instances.
+
+    Attributes:
+        problem: The problem.
+        index: The numbers of the instances.
+        y: Their labels.
+        context: Their contexts, or None.
+    """
+
+    problem: Problem
+    index: npt.NDArray[np.intp]
+    y: Array
+    context: Context
+
+    @classmethod
+    def of(
+        cls, problem: Problem, y: Array, context: Context, index: npt.NDArray[np.intp]
+    ) -> "Oracle":
+        """Takes the instances `index` from the labels and contexts of all."""
+        chosen = None if context is None else [context[i] for i in index]
+        return cls(problem, index, y[index], chosen)
+
+    def project(self, points: Array) -> Array:
+        """Returns points of shape (m, n, *label_shape) in the problem's valid range."""
+        flat = points.reshape(-1, *points.shape[2:])
+        projected = np.asarray(self.problem.project(flat), dtype=np.float64)
+        if projected.shape != flat.shape:
+            raise ShapeError(
+                f"`project` must keep the shape {flat.shape} it is given, got {projected.shape}."
+            )
+        return projected.reshape(points.shape)
+
+    def regret(self, points: Array) -> Array:
+        """Returns the regret of points (m, n, *label_shape), shape (m, n).
+
+        It takes one call for each point, and one for each label.
+        """
+        points = np.concatenate([self.y[np.newaxis], points])
+        try:
+            losses = decision_loss(self.problem, points, self.y, context=self.context)
+        except LodlError as error:
+            error.add_note(f"Instances are counted within {self.index.tolist()}.")
+            raise
+        return np.asarray(losses[1:] - losses[0])
+
+    def loss(self, loss: LearnedLoss, points: Array) -> Array:
+        """Returns the learned loss of points (m, n, *label_shape), shape (m, n)."""
+        d = np.moveaxis(points - self.y, 0, 1).reshape(len(self.y), len(points), loss.dim)
+        return np.asarray(loss.family.value(loss.rows(self.index).phi, d)).T
