@@ -48,7 +48,7 @@ LINEAR_MODEL = Setup(
     build=linear_model,
     sampler=AllPerturbed(scale=1.0),
     samplers=(AllPerturbed(scale=0.3), AllPerturbed(scale=1.0)),
-    surrogate=SoftTopK(k=1, epsilon=0.1),
+    surrogate=SoftTopK(k=1, epsilon=0.01),
     surrogates=(SoftTopK(k=1, epsilon=0.01), SoftTopK(k=1, epsilon=0.1), SoftTopK(k=1, epsilon=1)),
     training=TrainingSettings(learning_rate=0.1, n_steps=500),
     learning_rates=(0.01, 0.1),
@@ -60,7 +60,7 @@ WEB_ADVERTISING = Setup(
     build=web_advertising,
     sampler=AllPerturbed(scale=0.1),
     samplers=(AllPerturbed(scale=0.02), AllPerturbed(scale=0.1)),
-    surrogate=MultilinearRelaxation(budget=2, gamma=0.1),
+    surrogate=MultilinearRelaxation(budget=2, gamma=0.01),
     surrogates=(
         MultilinearRelaxation(budget=2, gamma=0.01),
         MultilinearRelaxation(budget=2, gamma=0.1),
