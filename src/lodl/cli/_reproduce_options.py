@@ -1,4 +1,4 @@
-"""What the commands of `lodl reproduce` share: their options, and how they write data."""
+"""What the commands of `lodl reproduce` share: their options, and how they write and show."""
 
 import json
 from collections.abc import Mapping
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+from rich.console import Console
+from rich.markdown import Markdown
 
 from lodl.cli._names import named
 
@@ -46,3 +48,13 @@ def write_info(out: Path, name: str, info: Mapping[str, Any]) -> Path:
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(info, allow_nan=False) + "\n", encoding="utf-8")
     return draft.replace(path)
+
+
+def publish_table(out: Path, name: str, info: Mapping[str, Any], *text: str) -> None:
+    """Writes a table as data and as Markdown, shows it, and says where it is."""
+    path = write_info(out, name, info).with_suffix(".md")
+    path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    console = Console(highlight=False)
+    for part in text:
+        console.print(Markdown(part))
+    console.print(f"\nRows: {out / 'rows.jsonl'}, table: {path}", soft_wrap=True)

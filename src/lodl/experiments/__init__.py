@@ -1,25 +1,36 @@
 """The paper's experiments: records in, rows out."""
 
 from lodl.experiments._methods import METHODS, Learned, Method
+from lodl.experiments._quality_table import Cell, Figure, quality_json
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._run import Experiment, loss_path, run
 from lodl.experiments._setup import SETUPS, Setup, with_prices
 from lodl.experiments._table1 import (
     SCALES,
-    Cell,
-    Figure,
     ScaleOfRun,
     costs_markdown,
+    learned_experiments,
     table1_experiments,
     table1_info,
     table1_markdown,
 )
+from lodl.experiments._table2 import (
+    table2a_experiments,
+    table2a_info,
+    table2a_markdown,
+    table2b_experiments,
+    table2b_info,
+    table2b_markdown,
+)
+from lodl.experiments._table3 import TABLE3_SCALES, table3_info
+from lodl.experiments._table3_markdown import table3_markdown
 from lodl.experiments._tune import choose, tuning_experiments
 
 __all__ = [
     "METHODS",
     "SCALES",
     "SETUPS",
+    "TABLE3_SCALES",
     "Cell",
     "Experiment",
     "Figure",
@@ -31,11 +42,21 @@ __all__ = [
     "Setup",
     "choose",
     "costs_markdown",
+    "learned_experiments",
     "loss_path",
+    "quality_json",
     "run",
     "table1_experiments",
     "table1_info",
     "table1_markdown",
+    "table2a_experiments",
+    "table2a_info",
+    "table2a_markdown",
+    "table2b_experiments",
+    "table2b_info",
+    "table2b_markdown",
+    "table3_info",
+    "table3_markdown",
     "tuning_experiments",
     "with_prices",
 ]

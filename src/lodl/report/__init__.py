@@ -9,6 +9,7 @@ from lodl.validation import require
 require("matplotlib", extra="report")
 require("jinja2", extra="report")
 
+from lodl.report._draw_fidelity import draw_fidelity  # noqa: E402
 from lodl.report._style import (  # noqa: E402
     INK,
     LINE,
@@ -26,6 +27,7 @@ __all__ = [
     "LINE",
     "MUTED",
     "PAPER",
+    "draw_fidelity",
     "inline_svg",
     "method_colours",
     "new_figure",

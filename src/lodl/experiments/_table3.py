@@ -1,0 +1,115 @@
+"""Table 3: does the error of a learned loss tell the quality of decisions?
+
+Each learned loss has an error around the labels, where it was sampled (the paper's Gaussian
+neighbourhood), and one at the predictions of the models that were trained on it (the empirical
+neighbourhood). The paper finds that decision quality falls in a straight line with the second, from
+1 at no error, and does not depend on the first.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from lodl.experiments._quality_table import Figure, figure_of
+from lodl.experiments._results import Row
+from lodl.experiments._setup import SETUPS, Setup
+from lodl.experiments._table1 import SCALES, ScaleOfRun
+from lodl.paper import TABLE3, Published
+
+ERRORS = ("empirical", "gaussian")
+"""The neighbourhoods in which errors are measured."""
+
+TABLE3_SCALES: dict[str, ScaleOfRun] = {**SCALES, "quick": replace(SCALES["quick"], n_seeds=1)}
+"""Those of table 1, but quick has one seed: it is three domains' work."""
+
+_PUBLISHED = {"web": TABLE3}
+_UNITS = {"web": ("expected clicks", 10.0)}  # our objective is the share of 10 users that click
+_UNIT = ("the objective's unit", 1.0)
+
+
+def table3_info(rows: Iterable[Row], setups: Mapping[str, Setup] = SETUPS) -> dict[str, Any]:
+    """Returns errors, decision quality and how they hang together, as JSON values.
+
+    Args:
+        rows: Of any methods and domains; those without errors are left out.
+        setups: The domains by name.
+
+    Returns:
+        `domains`: for each its `title`, the `unit` of errors, `methods` and `trends`. A method has
+        "empirical", "gaussian" and "quality" (mean and std), the same of all its `runs`, and of the
+        `paper`, which may be None. `trends` has, by error, the straight line of quality on that
+        error: of the methods' means, of all runs, and of the means that the paper prints.
+    """
+    groups: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        if row.get("empirical_error"):
+            groups.setdefault(row["domain"], {}).setdefault(row["method"], []).append(row)
+    return {
+        "kind": "fidelity",
+        "domains": {name: _domain(name, group, setups[name]) for name, group in groups.items()},
+    }
+
+
+def _domain(name: str, rows: Mapping[str, Sequence[Row]], setup: Setup) -> dict[str, Any]:
+    unit, factor = _UNITS.get(name, _UNIT)
+    published = _PUBLISHED.get(name, {})
+    methods = {
+        method: {**_method(group, factor), "paper": _paper(published.get(method))}
+        for method, group in rows.items()
+    }
+    trends = {error: _trends(list(methods.values()), error) for error in ERRORS}
+    return {"title": setup.title, "unit": unit, "methods": methods, "trends": trends}
+
+
+def _method(rows: Sequence[Row], factor: float) -> dict[str, Any]:
+    runs = {
+        "empirical": [factor * error for row in rows for error in row["empirical_error"]],
+        # One loss, so one error around labels, serves all initialisations of a seed.
+        "gaussian": [factor * row["gaussian_error"] for row in rows for _ in row["test"]],
+        "quality": [quality for row in rows for quality in row["test"]],
+    }
+    return {**{name: asdict(figure_of(values)) for name, values in runs.items()}, "runs": runs}
+
+
+def _paper(figures: Mapping[str, Published] | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    return {name: asdict(Figure(*figure)) for name, figure in figures.items()}
+
+
+def _trends(methods: Sequence[Mapping[str, Any]], error: str) -> dict[str, Any]:
+    errors, qualities = (
+        [value for method in methods for value in method["runs"][name]]
+        for name in (error, "quality")
+    )
+    paper = [method["paper"] for method in methods if method["paper"] is not None]
+    return {
+        "of_methods": _trend_of_means(methods, error),
+        "of_runs": _trend(errors, qualities),
+        "of_paper": _trend_of_means(paper, error),
+    }
+
+
+def _trend_of_means(methods: Sequence[Mapping[str, Any]], error: str) -> dict[str, Any] | None:
+    return _trend(
+        [method[error]["mean"] for method in methods],
+        [method["quality"]["mean"] for method in methods],
+    )
+
+
+def _trend(errors: Sequence[float], qualities: Sequence[float]) -> dict[str, Any] | None:
+    """Returns the least-squares line and its correlation, None where they are not defined."""
+    if len(errors) < 3 or np.ptp(errors) == 0 or np.ptp(qualities) == 0:
+        return None
+    line = stats.linregress(errors, qualities)
+    half = stats.t.ppf(0.975, len(errors) - 2) * line.intercept_stderr
+    return {
+        "slope": float(line.slope),
+        "intercept": float(line.intercept),
+        "intercept_95": [float(line.intercept - half), float(line.intercept + half)],
+        "correlation": float(line.rvalue),
+        "n": len(errors),
+    }

@@ -1,0 +1,69 @@
+"""Table 3 for people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lodl.experiments._methods import METHODS
+from lodl.experiments._quality_table import Figure, beside, markdown_table
+from lodl.experiments._table3 import ERRORS
+
+_FACTORS = {"empirical": 100, "gaussian": 100, "quality": 1}
+_ERRORS_HEADER = ("error at predictions, x 10⁻²", "error around labels, x 10⁻²", "quality")
+_TRENDS_HEADER = (
+    "straight line through",
+    "error at predictions: correlation",
+    "quality at no error, 95 % interval",
+    "error around labels: correlation",
+)
+
+
+def table3_markdown(info: Mapping[str, Any]) -> str:
+    """Returns errors and quality of every method, a table for each domain, then the trends."""
+    domains = info["domains"].values()
+    trends = [row for domain in domains for row in _trend_rows(domain)]
+    return "\n\n".join([*map(_errors_markdown, domains), markdown_table(_TRENDS_HEADER, trends)])
+
+
+def _errors_markdown(domain: Mapping[str, Any]) -> str:
+    methods = domain["methods"]
+    rows = [
+        [name, *(_beside(methods[name], column) for column in _FACTORS)]
+        for name in METHODS
+        if name in methods
+    ]
+    return markdown_table([domain["title"], *_ERRORS_HEADER], rows)
+
+
+def _beside(method: Mapping[str, Any], column: str) -> str:
+    paper = method["paper"]
+    return beside(_figure(method, column), None if paper is None else _figure(paper, column))
+
+
+def _figure(figures: Mapping[str, Any], column: str) -> Figure:
+    factor, figure = _FACTORS[column], figures[column]
+    return Figure(factor * figure["mean"], factor * figure["std"])
+
+
+def _trend_rows(domain: Mapping[str, Any]) -> Iterator[list[str]]:
+    for name, points in [
+        ("of_methods", "means of losses"),
+        ("of_runs", "all runs"),
+        ("of_paper", "the paper's means"),
+    ]:
+        at_predictions, around_labels = (domain["trends"][error][name] for error in ERRORS)
+        if at_predictions is not None:
+            yield [
+                f"{domain['title']}, {points}",
+                _correlation(at_predictions),
+                _intercept(at_predictions),
+                _correlation(around_labels),
+            ]
+
+
+def _correlation(trend: Mapping[str, Any] | None) -> str:
+    return "" if trend is None else f"{trend['correlation']:z.2f}"
+
+
+def _intercept(trend: Mapping[str, Any]) -> str:
+    low, high = trend["intercept_95"]
+    return f"{trend['intercept']:z.2f} [{low:z.2f}, {high:z.2f}]"
