@@ -1,13 +1,15 @@
+import json
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 import lodl
-from lodl.cli import main
+from lodl.cli import _reproduce, main
 from lodl.domains import linear_model, web_advertising
-from lodl.experiments import SCALES, SETUPS, ResultsFile, ScaleOfRun
+from lodl.experiments import SCALES, SETUPS, TABLE3_SCALES, ResultsFile, ScaleOfRun
 
 
 @pytest.fixture
@@ -19,8 +21,8 @@ def command(tmp_path, monkeypatch, capsys):
     ]:
         few_steps = replace(SETUPS[name].training, n_steps=10)
         monkeypatch.setitem(SETUPS, name, replace(SETUPS[name], build=build, training=few_steps))
-    for name in ("demo", "quick"):
-        monkeypatch.setitem(SCALES, name, ScaleOfRun(1, 2, 60))
+    for scales, name in [(SCALES, "demo"), (SCALES, "quick"), (TABLE3_SCALES, "quick")]:
+        monkeypatch.setitem(scales, name, ScaleOfRun(1, 2, 60))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -56,6 +58,44 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert len(rows) == 11
     command("reproduce", "table1", "--domain", "linear")
     assert ResultsFile(out / "rows.jsonl").rows() == rows
+
+
+def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
+    out = tmp_path / "runs"
+    counts = []
+    for name in ("table2a", "table2b", "table3"):
+        domain = ["--domain", "web"] if name == "table3" else []
+        code, said = command("reproduce", name, *domain)
+        assert code == 0
+        assert f"runs/{name}.md" in said
+        assert "| ConvexDirectedQuadratic |" in (out / f"{name}.md").read_text()
+        counts.append(len(ResultsFile(out / "rows.jsonl").rows()))
+    assert counts == [18, 24, 24]  # 6 losses, 3 samplers; 50 samples besides 60; nothing more
+    assert {path.name for path in (out / "samples").iterdir()} == {
+        f"web-0-{sampler}({SETUPS['web'].sampler.scale}).zarr"
+        for sampler in ("OnePerturbed", "TwoPerturbed", "AllPerturbed")
+    }
+    assert json.loads((out / "table2b.json").read_text())["kind"] == "quality"
+    assert json.loads((out / "table3.json").read_text())["kind"] == "fidelity"
+    assert (out / "table3.svg").stat().st_size > 0
+    assert (out / "table3.png").stat().st_size > 0
+
+
+def test_all_runs_every_command_in_order_with_the_same_options(command, monkeypatch):
+    called = []
+    commands = [partial(_note, called, command.__name__) for command in _reproduce.IN_ORDER]
+    monkeypatch.setattr(_reproduce, "IN_ORDER", commands)
+    code, _ = command("reproduce", "all", "--scale", "paper", "--out", "elsewhere")
+    assert code == 0
+    names = [name for name, _ in called]
+    assert names[:4] == ["table1", "table2a", "table2b", "table3"]
+    assert all(name.startswith("figure_") for name in names[4:])
+    options = {"scale": "paper", "out": Path("elsewhere"), "n_jobs": 1}
+    assert all(given == options for _, given in called)
+
+
+def _note(called, name, **options):
+    called.append((name, options))
 
 
 def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):

@@ -63,7 +63,7 @@ def _draw_trend(ax: Axes, trend: Mapping[str, Any] | None) -> None:
     ax.text(
         0,
         1.03,
-        f"correlation {trend['correlation']:z.2f}, at no error {trend['intercept']:z.2f}",
+        f"correlation {trend['correlation']:z.2f}, quality {trend['intercept']:z.2f} at no error",
         transform=ax.transAxes,
         fontsize=9,
     )

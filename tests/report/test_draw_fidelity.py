@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from lodl.report import draw_fidelity
+
+
+def figure_of(value):
+    return {"mean": value, "std": 0.0}
+
+
+def method(empirical, gaussian, quality):
+    runs = {"empirical": empirical, "gaussian": gaussian, "quality": quality}
+    return {**{name: figure_of(float(np.mean(values))) for name, values in runs.items()}} | {
+        "runs": runs
+    }
+
+
+@pytest.fixture
+def info():
+    """Two domains: one with a line over the first error only, one without any."""
+    line = {"slope": -2.0, "intercept": 0.9, "correlation": -0.8}
+    return {
+        "kind": "fidelity",
+        "domains": {
+            "a": {
+                "title": "Domain A",
+                "unit": "euro",
+                "methods": {
+                    "NN": method([0.1, 0.3], [0.2, 0.2], [0.6, 0.4]),
+                    "Quadratic": method([0.05], [0.2], [0.8]),
+                },
+                "trends": {"empirical": {"of_methods": line}, "gaussian": {"of_methods": None}},
+            },
+            "b": {
+                "title": "Domain B",
+                "unit": "km",
+                "methods": {"Mine": method([1.0], [2.0], [0.5])},
+                "trends": {"empirical": {"of_methods": None}, "gaussian": {"of_methods": None}},
+            },
+        },
+    }
+
+
+def points_of(ax):
+    return np.concatenate([np.asarray(dots.get_offsets()) for dots in ax.collections]).tolist()
+
+
+def test_every_run_and_every_mean_is_a_point(info):
+    upper_a, upper_b, lower_a, lower_b = draw_fidelity(info).axes
+    runs_and_means = [[0.1, 0.6], [0.3, 0.4], [0.2, 0.5], [0.05, 0.8], [0.05, 0.8]]
+    assert np.allclose(points_of(upper_a), runs_and_means)
+    assert points_of(upper_b) == [[1.0, 0.5]] * 2
+    assert points_of(lower_a)[0] == [0.2, 0.6]
+    assert points_of(lower_b) == [[2.0, 0.5]] * 2
+
+
+def test_the_line_starts_at_no_error_and_its_figures_are_said(info):
+    upper_a, upper_b, lower_a, _ = draw_fidelity(info).axes
+    (line,) = [line for line in upper_a.lines if line.get_xdata()[0] == 0 < line.get_ydata()[0] < 1]
+    x, y = line.get_data()
+    assert y == pytest.approx(0.9 - 2 * x)
+    (said,) = upper_a.texts
+    assert "-0.80" in said.get_text()
+    assert "0.90" in said.get_text()
+    for ax in (upper_b, lower_a):
+        assert not ax.texts
+        assert len(ax.lines) == 1  # quality 1
+
+
+def test_axes_legend_and_titles_tell_what_is_shown(info):
+    figure = draw_fidelity(info)
+    upper_a, upper_b, lower_a, _ = figure.axes
+    assert [ax.get_title(loc="left") for ax in (upper_a, upper_b)] == ["Domain A", "Domain B"]
+    assert "predictions" in upper_a.get_xlabel()
+    assert "labels" in lower_a.get_xlabel()
+    assert "(km)" in upper_b.get_xlabel()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["NN", "Quadratic", "Mine"]
+
+
+def test_no_error_is_in_the_picture(info):
+    for ax in draw_fidelity(info).axes:
+        assert ax.get_xlim()[0] < 0 < ax.get_xlim()[1]
