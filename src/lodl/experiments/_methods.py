@@ -70,8 +70,8 @@ class Outcome:
         y_hat_validation: Shape (initialisations, n, *label_shape).
         y_hat_test: Likewise.
         oracle_calls: Calls of the solver, or of the surrogate.
-        seconds_fitting: Time to fit losses.
-        seconds_training: Time to train the models.
+        seconds_fitting: Time of the processor to fit losses, whatever else the machine does.
+        seconds_training: And to train the models.
         steps: The step of each initialisation's best state.
         gaussian_error: Mean absolute error of the learned loss on held-out samples around labels.
         empirical_error: And at the predictions of each model that was trained on it.
@@ -188,9 +188,9 @@ class Learned(Method):
 
     def _learn(self, samples: OracleSamples, path: Path) -> LearnedLoss:
         if not path.exists():
-            started = time.perf_counter()
+            started = time.process_time()
             loss = fit(samples, self.family, n_jobs=1, progress=False)
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
             path.parent.mkdir(parents=True, exist_ok=True)
             replace(loss, provenance={**loss.provenance, "seconds_fitting": seconds}).save(path)
         return load_loss(path, y=samples.y)
@@ -214,7 +214,8 @@ METHODS: Mapping[str, Method] = {
 def _train(task: Task, objective: Objective, validation: Objective) -> Trained:
     """Trains the domain's model from every initialisation, stopping on the validation loss."""
     splits = task.domain.splits
-    return train(
+    started = time.process_time()
+    trained = train(
         initialisations(task.domain, task.n_initialisations),
         splits.train.x,
         objective=objective,
@@ -223,6 +224,7 @@ def _train(task: Task, objective: Objective, validation: Objective) -> Trained:
         settings=task.settings,
         progress=False,
     )
+    return replace(trained, seconds=time.process_time() - started)
 
 
 def _outcome(
