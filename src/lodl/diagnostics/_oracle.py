@@ -8,8 +8,9 @@ import numpy.typing as npt
 from lodl.errors import LodlError, ShapeError
 from lodl.evaluation import decision_loss
 from lodl.losses import LearnedLoss
-from lodl.problems import Problem
+from lodl.problems import Problem, check_problem_type
 from lodl.typing import Array, Context
+from lodl.validation import check_context
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,9 @@ class Oracle:
     def of(
         cls, problem: Problem, y: Array, context: Context, index: npt.NDArray[np.intp]
     ) -> "Oracle":
-        """Takes the instances `index` from the labels and contexts of all."""
+        """Takes the instances `index` from the labels and contexts of all, and checks them."""
+        check_problem_type(problem)
+        check_context(context, len(y))
         chosen = None if context is None else [context[i] for i in index]
         return cls(problem, index, y[index], chosen)
 

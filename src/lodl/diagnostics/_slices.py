@@ -13,7 +13,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
 from lodl.typing import Array, Context
-from lodl.validation import check_context, check_labels, check_positive, check_predictions
+from lodl.validation import check_labels, check_positive, check_predictions
 
 _N_INSTANCES = 3
 _N_COORDINATES = 2
@@ -72,7 +72,6 @@ def loss_slices(
     """
     losses = _check_losses(loss, y)
     labels = check_labels(y)
-    check_context(context, len(labels))
     n_points = _check_odd(n_points)
     index = _choose_instances(next(iter(losses.values())), instances)
     oracle = Oracle.of(problem, labels, context, index)

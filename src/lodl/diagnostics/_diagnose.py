@@ -1,0 +1,76 @@
+"""Asks the oracle where a model predicts, and says what was learned."""
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl.diagnostics._diagnosis import Diagnosis
+from lodl.diagnostics._fidelity import CALLS_PER_INSTANCE, measure
+from lodl.diagnostics._oracle import Oracle
+from lodl.diagnostics._region import locate, sampler_of
+from lodl.diagnostics._verdicts import judge
+from lodl.losses import LearnedLoss, summarise
+from lodl.problems import Problem
+from lodl.samplers import Sampler
+from lodl.typing import Context
+from lodl.validation import check_labels, check_positive, check_predictions
+
+
+def diagnose(
+    loss: LearnedLoss,
+    problem: Problem,
+    y: npt.ArrayLike,
+    y_hat: npt.ArrayLike,
+    *,
+    context: Context = None,
+    sampler: Sampler | None = None,
+    n_calls: int = 900,
+    seed: int = 0,
+) -> Diagnosis:
+    """Tells how faithful a learned loss is where a model predicts, and what would help.
+
+    A loss is learned around labels, but used where the model errs. Nine oracle calls an instance
+    compare it with the true regret there. The verdicts say whether more samples, another scale or
+    another family would help, or that nothing needs to.
+
+    The predictions are best those of a model that was trained on the loss. With those of another
+    model, the figures tell how faithful the loss is around them, but poor decisions may be the
+    model's own fault. For some of the instances, use `loss.subset(index)`; for parallel calls,
+    `with joblib.parallel_config(n_jobs=2)`.
+
+    Args:
+        loss: The learned loss.
+        problem: The problem it was learned from.
+        y: The labels it was learned for, shape (n, *label_shape).
+        y_hat: The model's predictions for the same instances.
+        context: One entry per instance, or None.
+        sampler: The sampler the loss was learned with. Only needed where the loss does not tell: a
+            scale that is an array, `AroundPredictions`, a sampler of your own.
+        n_calls: The most oracle calls to make. With too few for all instances, some are drawn.
+        seed: Of the choice of instances, and of the points tried.
+
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        OracleError: A call failed.
+    """
+    loss.check_labels(y)
+    labels = check_labels(y)
+    predictions = check_predictions(y_hat, labels)
+    n_calls = check_positive("n_calls", n_calls, minimum=CALLS_PER_INSTANCE)
+    n_examined = min(len(labels), n_calls // CALLS_PER_INSTANCE)
+    index = np.random.default_rng(seed).permutation(len(labels))[:n_examined]
+    oracle = Oracle.of(problem, labels, context, np.sort(index))
+    fidelity = measure(loss, predictions, oracle=oracle, seed=seed)
+    sampler = sampler or sampler_of(loss)
+    region = None
+    if sampler is not None:
+        region = locate(predictions, labels, oracle=oracle, sampler=sampler, seed=seed)
+    fit = summarise(loss)
+    return Diagnosis(
+        n_instances=len(labels),
+        n_examined=n_examined,
+        oracle_calls=n_examined * CALLS_PER_INSTANCE,
+        fidelity=fidelity,
+        region=region,
+        fit=fit,
+        verdicts=judge(fidelity, region, fit),
+    )

@@ -1,0 +1,136 @@
+"""What would make a learned loss more faithful where predictions are.
+
+The thresholds are few, and were chosen on the paper's three domains: small samples, every family,
+scales from a hundredth of the labels' deviation to ten times it (`tests/diagnostics` repeats some).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lodl.diagnostics._fidelity import Fidelity
+from lodl.diagnostics._region import Region
+from lodl.losses import FitSummary
+
+# Where the decision quality of predictions is above this, the loss has done its work: its error no
+# longer matters, and can be many times what little regret is left.
+_GOOD = 0.9
+
+# Errors that cost this many times more, or less, with the other sign. Where a directed family paid
+# off it was more than 50 (Linear Model, Web Advertising), where not about 2 (Portfolio).
+_ONE_SIDED = 4.0
+
+# Errors of predictions this many times larger or smaller than those sampled. The learned loss
+# extrapolates well up to 2, badly from 4 on.
+_FAR = 3.0
+
+# A learned loss below this share of the true regret hardly sees it. Small errors alone are no harm:
+# with 20 times smaller ones than sampled, Web Advertising was still learned.
+_UNSEEN = 0.25
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One thing to do about a learned loss.
+
+    Attributes:
+        remedy: One of "nothing", "sense or solver", "problem or scale", "directed family", "larger
+            scale", "smaller scale", "more samples", "another family" and "not known".
+        reason: What was seen.
+        advice: What to do.
+    """
+
+    remedy: str
+    reason: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.remedy}: {self.reason} {self.advice}"
+
+
+def judge(fidelity: Fidelity, region: Region | None, fit: FitSummary) -> tuple[Verdict, ...]:
+    """Returns what to do, the most telling first; there is always at least one verdict."""
+    if fit.remedy in ("sense or solver", "problem or scale"):
+        return (Verdict(fit.remedy, fit.advice, "Let `lodl.testing.check_problem` look at it."),)
+    if fidelity.regret < 0:
+        return (_better_than_the_label(fidelity),)
+    if fidelity.regret == 0 or fidelity.quality > _GOOD:
+        return (_good_decisions(fidelity),)
+    direction = tuple(_direction(fidelity))
+    found = (*direction, *_scale(fidelity, region), *_samples(fit))
+    if not direction:
+        found = (*found, *_family(fit))
+    return found or (_nothing_seen(),)
+
+
+def _better_than_the_label(fidelity: Fidelity) -> Verdict:
+    return Verdict(
+        "sense or solver",
+        f"The mean regret is {fidelity.regret:.3g}: predictions decide better than the labels.",
+        "Is `sense` right, or is the solver a heuristic? Let `lodl.testing.check_problem` look.",
+    )
+
+
+def _good_decisions(fidelity: Fidelity) -> Verdict:
+    return Verdict(
+        "nothing",
+        f"Decisions are near the best: the predictions' mean regret is {fidelity.regret:.3g}, with "
+        f"predictions of other instances it is {fidelity.foreign_regret:.3g}.",
+        "Whether they are as good for unseen instances, `lodl.evaluation` tells.",
+    )
+
+
+def _nothing_seen() -> Verdict:
+    return Verdict(
+        "nothing",
+        "Family, scale and number of samples suit these predictions.",
+        "If decisions are poor, look at the model: its features, and how long it is trained.",
+    )
+
+
+def _direction(fidelity: Fidelity) -> Iterator[Verdict]:
+    low, high = sorted([fidelity.regret, fidelity.reversed_regret])
+    if not fidelity.sees_direction and high > _ONE_SIDED * low:
+        yield Verdict(
+            "directed family",
+            f"The errors cost {fidelity.regret:.3g}, with the other sign they would cost "
+            f"{fidelity.reversed_regret:.3g}, and this family cannot tell the two apart.",
+            "Try `DirectedWeightedMSE` or `ConvexDirectedQuadratic`: they are fitted to the same "
+            "samples.",
+        )
+
+
+def _scale(fidelity: Fidelity, region: Region | None) -> Iterator[Verdict]:
+    if region is None:
+        return
+    reason = f"The errors are {region.size_ratio:.2g} times as large as those sampled"
+    advice = f"Try a scale of {region.scale * region.size_ratio:.2g}, now it is {region.scale:.2g}."
+    if region.size_ratio > _FAR:
+        yield Verdict("larger scale", f"{reason}: the loss has not seen what they cost.", advice)
+    elif region.size_ratio < 1 / _FAR and fidelity.loss < _UNSEEN * fidelity.regret:
+        seen = f"and of their mean regret, {fidelity.regret:.3g}, the loss sees {fidelity.loss:.3g}"
+        yield Verdict("smaller scale", f"{reason}, {seen}.", advice)
+
+
+def _samples(fit: FitSummary) -> Iterator[Verdict]:
+    if not fit.n_judged:
+        yield Verdict("not known", fit.advice, "Fit with `holdout` above 0.")
+    elif fit.more_samples_would_help:
+        yield Verdict(
+            "more samples",
+            f"On samples kept aside the error is {fit.error_held_out.median:.2f} of the mean regret"
+            f", on those fitted to {fit.error_fitted.median:.2f}.",
+            f"Try several times the present {fit.n_samples:.0f} an instance, or a family of fewer "
+            "parameters.",
+        )
+
+
+def _family(fit: FitSummary) -> Iterator[Verdict]:
+    if fit.another_family_would_help:
+        yield Verdict(
+            "another family",
+            "Even on the samples that it was fitted to the error is "
+            f"{fit.error_fitted.median:.2f} of the mean regret.",
+            "Fit others to the same samples and put them side by side: "
+            "`lodl.losses.compare_losses`. If none is better the cost is a step, which no smooth "
+            "loss repeats, and a model may do well all the same.",
+        )

@@ -1,0 +1,181 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import lodl
+from lodl.diagnostics import diagnose
+from lodl.errors import InvalidInputError
+from lodl.problems import TopK
+
+N, DIM = 12, 4
+
+
+@pytest.fixture(scope="module")
+def y():
+    return np.random.default_rng(0).random((N, DIM))
+
+
+@pytest.fixture(scope="module")
+def y_hat(y):
+    return y + np.random.default_rng(1).normal(scale=0.4, size=y.shape)
+
+
+@pytest.fixture(scope="module")
+def loss(y):
+    return lodl.learn_loss(
+        TopK(1), y, family=lodl.DirectedWeightedMSE(), sampler=lodl.AllPerturbed(0.4), n_samples=200
+    )
+
+
+def regret_of_the_best(y_hat, y):
+    return y.max(axis=1) - y[np.arange(len(y)), y_hat.argmax(axis=1)]
+
+
+def test_figures_are_those_of_the_true_regret(loss, y, y_hat):
+    found = diagnose(loss, TopK(1), y, y_hat).fidelity
+    regret, value = regret_of_the_best(y_hat, y), loss.value(y_hat)
+    assert found.regret == pytest.approx(regret.mean())
+    assert found.loss == pytest.approx(value.mean())
+    assert found.error == pytest.approx(np.abs(value - regret).mean())
+    assert found.error_share == pytest.approx(np.abs(value - regret).mean() / regret.mean())
+    assert found.rank_correlation == pytest.approx(spearmanr(value, regret).statistic)
+    assert found.reversed_regret == pytest.approx(regret_of_the_best(2 * y - y_hat, y).mean())
+
+
+def test_foreign_predictions_are_those_of_other_instances(loss, y, y_hat):
+    found = diagnose(loss, TopK(1), y, y_hat).fidelity
+    foreign = regret_of_the_best(np.roll(y_hat, -1, axis=0), y).mean()
+    assert found.foreign_regret == pytest.approx(foreign)
+    assert found.quality == pytest.approx(1 - found.regret / foreign)
+
+
+def test_the_worst_instances_come_worst_first(loss, y, y_hat):
+    worst = diagnose(loss, TopK(1), y, y_hat).fidelity.worst
+    error = np.abs(loss.value(y_hat) - regret_of_the_best(y_hat, y))
+    assert [one.instance for one in worst] == np.argsort(-error)[:5].tolist()
+    assert [abs(one.loss - one.regret) for one in worst] == pytest.approx(sorted(error)[:-6:-1])
+
+
+@pytest.mark.parametrize(
+    ("family", "sees"),
+    [
+        (lodl.WeightedMSE(), False),
+        (lodl.Quadratic(), False),
+        (lodl.DirectedWeightedMSE(), True),
+        (lodl.ConvexDirectedQuadratic(), True),
+    ],
+)
+def test_a_family_sees_direction_or_does_not(y, y_hat, family, sees):
+    learned = lodl.learn_loss(TopK(1), y, family=family, n_samples=50)
+    assert diagnose(learned, TopK(1), y, y_hat).fidelity.sees_direction == sees
+
+
+def test_a_loss_that_is_the_regret_is_faithful_within_instances():
+    """A decision by nearest number: its regret is the squared error, as the loss should be."""
+    follow = lodl.problem(lambda y_hat: y_hat, lambda z, y: np.square(z - y).sum(), sense="min")
+    y = np.random.default_rng(0).normal(size=(20, 3))
+    y_hat = y + np.random.default_rng(1).normal(size=y.shape)
+    learned = lodl.learn_loss(follow, y, family=lodl.WeightedMSE(), n_samples=50)
+    found = diagnose(learned, follow, y, y_hat).fidelity
+    assert found.error < 1e-6 * found.regret
+    assert found.rank_correlation == found.rank_correlation_within == pytest.approx(1)
+
+
+def test_calls_are_counted_and_stay_within_the_budget(loss, y, y_hat):
+    calls = []
+
+    class Counted(TopK):
+        def solve_many(self, y_hats, context=None):
+            calls.append(len(y_hats))
+            return super().solve_many(y_hats, context)
+
+    found = diagnose(loss, Counted(1), y, y_hat, n_calls=50)
+    assert found.oracle_calls == sum(calls) == 45
+    assert (found.n_examined, found.n_instances) == (5, N)
+    assert "5 of 12 instances, 45 oracle calls" in str(found)
+
+
+def test_a_seed_chooses_the_instances_and_repeats(loss, y, y_hat):
+    found = [diagnose(loss, TopK(1), y, y_hat, n_calls=27, seed=seed) for seed in (0, 0, 1)]
+    assert found[0] == found[1]
+    assert found[0].fidelity.worst != found[2].fidelity.worst
+
+
+def test_some_instances_are_diagnosed_by_a_subset_of_the_loss(loss, y, y_hat):
+    index = np.array([7, 2, 5])
+    found = diagnose(loss.subset(index), TopK(1), y[index], y_hat[index])
+    assert found.n_examined == 3
+    assert found.fidelity.regret == pytest.approx(regret_of_the_best(y_hat, y)[index].mean())
+    assert found.region is not None
+
+
+def test_each_instance_is_asked_in_its_own_context(y, y_hat):
+    pick = lodl.problem(
+        lambda y_hat, price: int(np.argmax(y_hat - price)),
+        lambda z, y, price: (y - price)[z],
+        sense="max",
+    )
+    price = np.random.default_rng(2).random(y.shape)
+    learned = lodl.learn_loss(pick, y, context=price, family=lodl.WeightedMSE(), n_samples=50)
+    found = diagnose(learned, pick, y, y_hat, context=price, n_calls=45, seed=3)
+    chosen = np.sort(np.random.default_rng(3).permutation(N)[:5])
+    expected = regret_of_the_best(y_hat - price, y - price)[chosen].mean()
+    assert found.fidelity.regret == pytest.approx(expected)
+
+
+def test_points_of_our_own_are_in_the_valid_range_and_those_of_the_model_are_left(y, y_hat):
+    seen = []
+
+    def solve(y_hat):
+        seen.append(y_hat)
+        return int(np.argmax(y_hat))
+
+    pick = lodl.problem(
+        solve, lambda z, y: y[z], sense="max", project=lambda y_hats: y_hats.clip(0, 1)
+    )
+    learned = lodl.learn_loss(pick, y, family=lodl.WeightedMSE(), n_samples=50)
+    seen.clear()
+    diagnose(learned, pick, y, y_hat)
+    given = {tuple(row) for row in [*y_hat, *y]}
+    ours = np.array([point for point in seen if tuple(point) not in given])
+    assert len(ours) == N * 6
+    assert ours.min() >= 0
+    assert ours.max() <= 1
+
+
+def test_the_record_is_json_and_the_text_is_for_a_terminal(loss, y, y_hat):
+    found = diagnose(loss, TopK(1), y, y_hat)
+    record = found.to_dict()
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert record["fidelity"]["error_share"] == found.fidelity.error_share
+    assert record["verdicts"][0]["remedy"] == found.verdicts[0].remedy
+    text = str(found)
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.splitlines()[-1].startswith(("- ", "  "))
+    assert f"- {found.verdicts[0].remedy}:" in text
+
+
+def test_perfect_predictions_need_nothing_and_have_no_share(loss, y):
+    found = diagnose(loss, TopK(1), y, y)
+    assert [verdict.remedy for verdict in found.verdicts] == ["nothing"]
+    assert found.to_dict()["fidelity"]["error_share"] is None
+    assert "nan of the mean regret" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": np.ones((N, DIM))}, "`y` must be the labels the loss was learned for"),
+        ({"y_hat": np.ones((N - 1, DIM))}, "`y_hat` must have the labels' shape"),
+        ({"y_hat": np.full((N, DIM), np.nan)}, "`y_hat` must be finite"),
+        ({"context": [0]}, "`context` must have one entry per instance"),
+        ({"n_calls": 8}, "`n_calls` must be a whole number of at least 9"),
+        ({"problem": TopK}, "`problem` must be an instance"),
+    ],
+)
+def test_what_does_not_fit_is_refused(loss, y, y_hat, changes, message):
+    given = {"problem": TopK(1), "y": y, "y_hat": y_hat, **changes}
+    with pytest.raises(InvalidInputError, match=message):
+        diagnose(loss, **given)
