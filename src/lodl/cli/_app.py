@@ -4,6 +4,7 @@ import typer
 
 from lodl.cli._demo import demo
 from lodl.cli._learn import learn
+from lodl.cli._report import report
 from lodl.cli._reproduce import reproduce
 
 app = typer.Typer(
@@ -14,4 +15,5 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(learn)
+app.command()(report)
 app.add_typer(reproduce, name="reproduce")

@@ -1,9 +1,9 @@
 """`lodl demo`: the main job, end to end."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -11,8 +11,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from lodl.cli._reproduce_options import write_info
+from lodl.losses import load_loss
+
 if TYPE_CHECKING:
-    from lodl.experiments import Cell
+    from lodl.experiments import Cell, Experiment
 
 _BAR_WIDTH = 10
 _SHOWN = (
@@ -31,7 +34,7 @@ def demo(
     n_jobs: Annotated[int, typer.Option(help="Workers; -1 is all cores.")] = -1,
 ) -> None:
     """Learn losses for Web Advertising, train on them, and show what was gained."""
-    from lodl import experiments  # torch: only where needed
+    from lodl import experiments, report  # torch and matplotlib: only where needed
 
     scale, setup = experiments.SCALES["demo"], experiments.SETUPS["web"]
     console = Console(highlight=False)
@@ -43,7 +46,8 @@ def demo(
         f"{scale.n_initialisations} initialisations. What are the decisions worth on 500 others?\n"
     )
     plan = [e for e in experiments.table1_experiments(scale, domains=["web"]) if e.method in _SHOWN]
-    cells = experiments.table1_info(experiments.run(plan, out, n_jobs=n_jobs))
+    rows = experiments.run(plan, out, n_jobs=n_jobs)
+    cells = experiments.table1_info(rows)
     console.print(_table({method: cells[method, "web"] for method in _SHOWN}))
     loss_path = out / "web-advertising.safetensors"
     shutil.copyfile(experiments.loss_path(out, plan[-1], setup), loss_path)
@@ -51,13 +55,32 @@ def demo(
         "The quality of decisions is 0 for random predictions and 1 for the true labels; mean ± "
         "standard deviation over initialisations. Seconds of one core to sample, fit and train.\n"
     )
+    write_info(out, "table3", experiments.table3_info(rows))
+    write_info(out, "slices", _slices(plan, out))
+    console.print(f"report            {report.write_report(out)}", soft_wrap=True)
     console.print(f"learned loss      {loss_path}", soft_wrap=True)
     console.print(f"solver's answers  {out / 'samples'}", soft_wrap=True)
     console.print(f"figures           {out / 'rows.jsonl'}\n", soft_wrap=True)
     console.print(
-        "Next: a loss for a problem of your own, `lodl learn --help`; the paper's main table, "
-        "`lodl reproduce table1 --help`."
+        "Open the report in a browser. Next: a loss for a problem of your own, `lodl learn "
+        "--help`; the paper's tables and figures, `lodl reproduce --help`."
     )
+
+
+def _slices(plan: Sequence["Experiment"], out: Path) -> dict[str, Any]:
+    """Returns the learned losses along lines through labels, beside the true regret."""
+    from lodl.diagnostics import loss_slices
+    from lodl.experiments import METHODS, SETUPS, Learned, loss_path
+
+    setup = SETUPS["web"]
+    domain = setup.build(plan[0].seed)
+    part = domain.splits.with_losses
+    losses = {
+        e.method: load_loss(loss_path(out, e, setup), y=part.y)
+        for e in plan
+        if isinstance(METHODS[e.method], Learned)
+    }
+    return loss_slices(losses, domain.problem, part.y, context=part.context)
 
 
 def _table(cells: Mapping[str, "Cell"]) -> Table:

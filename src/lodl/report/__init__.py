@@ -10,6 +10,7 @@ require("matplotlib", extra="report")
 require("jinja2", extra="report")
 
 from lodl.report._draw_fidelity import draw_fidelity  # noqa: E402
+from lodl.report._page import write_report  # noqa: E402
 from lodl.report._style import (  # noqa: E402
     INK,
     LINE,
@@ -33,4 +34,5 @@ __all__ = [
     "new_figure",
     "save_figure",
     "style",
+    "write_report",
 ]

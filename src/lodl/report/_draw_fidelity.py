@@ -36,7 +36,7 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("normalised decision quality")
     marks = [Line2D([], [], marker="o", linestyle="", color=c, label=n) for n, c in colours.items()]
-    figure.legend(handles=marks, loc="outside lower center", ncols=min(3, len(domains) + 1))
+    figure.legend(handles=marks, loc="outside lower center", ncols=min(3, 2 * len(domains) - 1))
     return figure
 
 

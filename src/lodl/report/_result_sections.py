@@ -1,0 +1,140 @@
+"""The sections that show the results of rows: quality, other settings, time."""
+
+from collections.abc import Iterable, Sequence
+
+from lodl.report._blocks import Block, Cell, Section, Table, number, svg_of
+from lodl.report._draw_quality import draw_quality
+from lodl.report._draw_time import PART_COLOURS, draw_time, in_seconds
+from lodl.report._results import REFERENCES, Result, Results, title_of
+from lodl.report._rows import PARTS
+from lodl.report._style import method_colours
+
+
+def quality_section(results: Results) -> Section:
+    """Returns decision quality per domain: each model, mean and spread; the paper's beside."""
+    has_paper = any(result.paper for results in results.compared.values() for result in results)
+    text = (
+        "Random predictions give 0, the true labels 1. A small dot is one run, the large dot "
+        "the mean, the bar ± one standard deviation"
+    )
+    return Section(
+        name="quality",
+        title="Decision quality",
+        text=text + ("; the grey diamond is the paper's figure." if has_paper else "."),
+        blocks=tuple(_quality_block(*item) for item in results.compared.items()),
+    )
+
+
+def _quality_block(domain: str, results: Sequence[Result]) -> Block:
+    title = title_of(domain)
+    shown = [result for result in results if result.method not in REFERENCES] or results
+    label = f"Decision quality in {title}: " + _read_out(shown)
+    svgs = (svg_of(draw_quality(shown), f"quality-{domain_id(domain)}", label=label),)
+    return Block(title, svgs, table=_quality_table(f"Decision quality in {title}", results))
+
+
+def domain_id(domain: str) -> str:
+    """Returns a domain's name as part of an id."""
+    return domain.encode().hex()
+
+
+def _read_out(results: Iterable[Result]) -> str:
+    return "; ".join(f"{result.method} {result.quality}" for result in results)
+
+
+def _quality_table(caption: str, results: Sequence[Result]) -> Table:
+    colours = method_colours(result.method for result in results)
+    has_paper = any(result.paper for result in results)
+    rows = tuple(
+        (
+            Cell(result.method, colour=colours[result.method]),
+            Cell(str(result.quality), result.quality.mean),
+            *([_published(result)] if has_paper else []),
+            number(min(result.quality.values)),
+            number(len(result.quality.values), "{:,}"),
+        )
+        for result in results
+    )
+    columns = ("trained on", "mean ± std", *(["paper"] if has_paper else []), "worst", "runs")
+    return Table(caption, columns, rows)
+
+
+def _published(result: Result) -> Cell:
+    if result.paper is None:
+        return Cell("")
+    mean, std = result.paper
+    return Cell(f"{mean:.2f} ± {std:.2f}", mean)
+
+
+def others_section(results: Results) -> Section | None:
+    """Returns the results under other settings than those compared."""
+    if not results.others:
+        return None
+    domains = {result.domain: title_of(result.domain) for result in results.others}
+    return Section(
+        name="others",
+        title="Other settings",
+        text="The same methods with other samplers, numbers of samples or training settings.",
+        blocks=tuple(
+            Block(title, table=_others_table(title, domain, results.others))
+            for domain, title in domains.items()
+        ),
+    )
+
+
+def _others_table(title: str, domain: str, results: Sequence[Result]) -> Table:
+    members = [result for result in results if result.domain == domain]
+    colours = method_colours(result.method for result in members)
+    rows = tuple(
+        (
+            Cell(result.method, colour=colours[result.method]),
+            Cell(result.setting),
+            Cell(str(result.quality), result.quality.mean),
+            number(len(result.quality.values), "{:,}"),
+        )
+        for result in members
+    )
+    columns = ("trained on", "with", "mean ± std", "runs")
+    return Table(f"Decision quality in {title} under other settings", columns, rows)
+
+
+def time_section(results: Results) -> Section | None:
+    """Returns where time and oracle calls went."""
+    blocks = [_time_block(*item) for item in results.compared.items()]
+    found = tuple(block for block in blocks if block is not None)
+    if not found:
+        return None
+    return Section(
+        name="time",
+        title="Where time and oracle calls went",
+        text=(
+            "Seconds of one core for one seed, all its models together. Sampling asks the solver, "
+            "fitting learns the loss; both are done once, however many models are trained."
+        ),
+        blocks=found,
+    )
+
+
+def _time_block(domain: str, results: Sequence[Result]) -> Block | None:
+    timed = [result for result in results if sum(result.seconds.values()) > 0]
+    if not timed:
+        return None
+    timed.sort(key=lambda result: sum(result.seconds.values()))
+    title = title_of(domain)
+    read_out = "; ".join(f"{r.method} {in_seconds(sum(r.seconds.values()))}" for r in timed)
+    label = f"Seconds in {title}: {read_out}"
+    svgs = (svg_of(draw_time(timed), f"time-{domain_id(domain)}", label=label),)
+    return Block(title, svgs, tuple(PART_COLOURS.items()), _time_table(title, timed))
+
+
+def _time_table(title: str, results: Sequence[Result]) -> Table:
+    colours = method_colours(result.method for result in results)
+    rows = tuple(
+        (
+            Cell(result.method, colour=colours[result.method]),
+            number(result.oracle_calls, "{:,.0f}"),
+            *(number(result.seconds.get(part), "{:.1f}") for part in PARTS),
+        )
+        for result in results
+    )
+    return Table(f"Oracle calls and seconds in {title}", ("trained on", "calls", *PARTS), rows)

@@ -1,0 +1,104 @@
+"""A run in a few sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lodl.report._draw_time import in_seconds
+from lodl.report._results import REFERENCES, Result, Results, title_of
+
+_UNTRAINED = (*REFERENCES, "Constant")
+_BASELINE = "2-stage"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came out in one domain.
+
+    Attributes:
+        title: The domain.
+        sentences: In reading order.
+    """
+
+    title: str
+    sentences: tuple[str, ...]
+
+
+def summary_info(results: Results) -> list[Summary]:
+    """Returns, for each domain, what was best, what it gained over squared error, and its cost."""
+    return [
+        Summary(title_of(domain), tuple(_sentences(compared)))
+        for domain, compared in results.compared.items()
+    ]
+
+
+def _sentences(results: Sequence[Result]) -> list[str]:
+    trained = [result for result in results if result.method not in _UNTRAINED]
+    if not trained:
+        return ["No model was trained here."]
+    best = trained[0]
+    learned = [result for result in trained if result.is_learned]
+    baseline = _named(_BASELINE, results)
+    sentences = [_about_best(best, trained), *_about_constant(best, _named("Constant", results))]
+    if learned and learned[0] is not best:
+        sentences.append(f"The best learned loss, {learned[0].method}, gives {learned[0].quality}.")
+    if baseline is not None:
+        sentences += _about_gain(learned[0] if learned else best, baseline)
+    if learned:
+        sentences += _about_cost(learned[0], baseline)
+    return sentences
+
+
+def _named(method: str, results: Sequence[Result]) -> Result | None:
+    return next((result for result in results if result.method == method), None)
+
+
+def _about_best(best: Result, trained: Sequence[Result]) -> str:
+    close = [
+        other.method
+        for other in trained[1:]
+        if best.quality.mean - other.quality.mean <= best.quality.std + other.quality.std
+    ]
+    sentence = f"Models trained on {best.method} decide best: {best.quality}"
+    if close:
+        sentence += f", with {_listed(close)} within the spread"
+    return sentence + "."
+
+
+def _about_constant(best: Result, constant: Result | None) -> list[str]:
+    if constant is None or constant.quality.mean <= best.quality.mean:
+        return []
+    return [
+        f"Predicting a constant does better than any model, {constant.quality.mean:.2f}: here, "
+        "what the models learn from the features does not help the decision."
+    ]
+
+
+def _about_gain(result: Result, baseline: Result) -> list[str]:
+    if result is baseline:
+        return []
+    gain = result.quality.mean - baseline.quality.mean
+    if abs(gain) < 0.005:
+        return [f"That is what squared error ({baseline.method}) gives, too: {baseline.quality}."]
+    verb = "gains" if gain > 0 else "loses"
+    return [
+        f"Against squared error ({baseline.method}, {baseline.quality}), {result.method} "
+        f"{verb} {abs(gain):.2f}."
+    ]
+
+
+def _about_cost(result: Result, baseline: Result | None) -> list[str]:
+    if result.oracle_calls is None or not result.seconds:
+        return []
+    seconds = {part: in_seconds(value) for part, value in result.seconds.items()}
+    sentence = f"{result.method} took {result.oracle_calls:,.0f} oracle calls before training"
+    if "sampling" in seconds and "fitting" in seconds:
+        sentence += f", {seconds['sampling']} to sample and {seconds['fitting']} to fit"
+    if "training" in seconds:
+        sentence += f"; training took {seconds['training']}"
+        if baseline is not None and "training" in baseline.seconds:
+            sentence += f", on squared error {in_seconds(baseline.seconds['training'])}"
+    return [sentence + "."]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
