@@ -41,7 +41,8 @@ def table3_info(rows: Iterable[Row], setups: Mapping[str, Setup] = SETUPS) -> di
         `domains`: for each its `title`, the `unit` of errors, `methods` and `trends`. A method has
         "empirical", "gaussian" and "quality" (mean and std), the same of all its `runs`, and of the
         `paper`, which may be None. `trends` has, by error, the straight line of quality on that
-        error: of the methods' means, of all runs, and of the means that the paper prints.
+        error: of the methods' means, of all runs, and of the means that the paper prints; and the
+        method without which the first is the least correlated: one far off can make a line alone.
     """
     groups: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
@@ -60,7 +61,7 @@ def _domain(name: str, rows: Mapping[str, Sequence[Row]], setup: Setup) -> dict[
         method: {**_method(group, factor), "paper": _paper(published.get(method))}
         for method, group in rows.items()
     }
-    trends = {error: _trends(list(methods.values()), error) for error in ERRORS}
+    trends = {error: _trends(methods, error) for error in ERRORS}
     return {"title": setup.title, "unit": unit, "methods": methods, "trends": trends}
 
 
@@ -80,24 +81,35 @@ def _paper(figures: Mapping[str, Published] | None) -> dict[str, Any] | None:
     return {name: asdict(Figure(*figure)) for name, figure in figures.items()}
 
 
-def _trends(methods: Sequence[Mapping[str, Any]], error: str) -> dict[str, Any]:
+def _trends(methods: Mapping[str, Mapping[str, Any]], error: str) -> dict[str, Any]:
     errors, qualities = (
-        [value for method in methods for value in method["runs"][name]]
+        [value for method in methods.values() for value in method["runs"][name]]
         for name in (error, "quality")
     )
-    paper = [method["paper"] for method in methods if method["paper"] is not None]
+    paper = [method["paper"] for method in methods.values() if method["paper"] is not None]
     return {
-        "of_methods": _trend_of_means(methods, error),
+        "of_methods": _trend_of_means(methods.values(), error),
+        "without_one": _without_one(methods, error),
         "of_runs": _trend(errors, qualities),
         "of_paper": _trend_of_means(paper, error),
     }
 
 
-def _trend_of_means(methods: Sequence[Mapping[str, Any]], error: str) -> dict[str, Any] | None:
-    return _trend(
-        [method[error]["mean"] for method in methods],
-        [method["quality"]["mean"] for method in methods],
-    )
+def _without_one(methods: Mapping[str, Mapping[str, Any]], error: str) -> dict[str, Any] | None:
+    """Returns the method without which the correlation is the weakest, or even of another sign."""
+    of_all = _trend_of_means(methods.values(), error)
+    left_out = {name: [methods[other] for other in methods if other != name] for name in methods}
+    trends = {name: _trend_of_means(others, error) for name, others in left_out.items()}
+    correlations = {name: trend["correlation"] for name, trend in trends.items() if trend}
+    if of_all is None or not correlations:
+        return None
+    name = min(correlations, key=lambda name: of_all["correlation"] * correlations[name])
+    return {"method": name, "correlation": correlations[name]}
+
+
+def _trend_of_means(methods: Iterable[Mapping[str, Any]], error: str) -> dict[str, Any] | None:
+    means = [(method[error]["mean"], method["quality"]["mean"]) for method in methods]
+    return _trend([error for error, _ in means], [quality for _, quality in means])
 
 
 def _trend(errors: Sequence[float], qualities: Sequence[float]) -> dict[str, Any] | None:

@@ -15,6 +15,11 @@ _TRENDS_HEADER = (
     "quality at no error, 95 % interval",
     "error around labels: correlation",
 )
+_POINTS = {
+    "of_methods": "means of losses",
+    "of_runs": "all runs",
+    "of_paper": "the paper's means",
+}
 
 
 def table3_markdown(info: Mapping[str, Any]) -> str:
@@ -45,23 +50,23 @@ def _figure(figures: Mapping[str, Any], column: str) -> Figure:
 
 
 def _trend_rows(domain: Mapping[str, Any]) -> Iterator[list[str]]:
-    for name, points in [
-        ("of_methods", "means of losses"),
-        ("of_runs", "all runs"),
-        ("of_paper", "the paper's means"),
-    ]:
-        at_predictions, around_labels = (domain["trends"][error][name] for error in ERRORS)
-        if at_predictions is not None:
-            yield [
-                f"{domain['title']}, {points}",
-                _correlation(at_predictions),
-                _intercept(at_predictions),
-                _correlation(around_labels),
-            ]
+    trends = domain["trends"]
+    for name, points in _POINTS.items():
+        line = trends["empirical"][name]
+        if line is not None:
+            at_predictions, around_labels = (_correlation(trends[error], name) for error in ERRORS)
+            title = f"{domain['title']}, {points}"
+            yield [title, at_predictions, _intercept(line), around_labels]
 
 
-def _correlation(trend: Mapping[str, Any] | None) -> str:
-    return "" if trend is None else f"{trend['correlation']:z.2f}"
+def _correlation(trends: Mapping[str, Any], name: str) -> str:
+    trend, without = trends[name], trends["without_one"]
+    if trend is None:
+        return ""
+    text = f"{trend['correlation']:z.2f}"
+    if name != "of_methods" or without is None:
+        return text
+    return f"{text} ({without['correlation']:z.2f} without {without['method']})"
 
 
 def _intercept(trend: Mapping[str, Any]) -> str:

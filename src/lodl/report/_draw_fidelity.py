@@ -15,19 +15,20 @@ _ERRORS = {"empirical": "error at the models' predictions", "gaussian": "error a
 
 @style()
 def draw_fidelity(info: Mapping[str, Any]) -> Figure:
-    """Returns decision quality over the error at predictions, and below over that around labels.
+    """Returns decision quality over the error at predictions, and over that around labels.
 
-    A column for each domain; small dots are runs, large ones the means of methods, through which
-    the straight line is fitted.
+    A column for each domain, or one row for a single one; small dots are runs, large ones the means
+    of methods, through which the straight line is fitted.
 
     Args:
         info: What `lodl.experiments.table3_info` returns, with at least one domain.
     """
     domains = list(info["domains"].values())
     colours = method_colours(name for domain in domains for name in domain["methods"])
-    figure = new_figure(0.6 + 3.1 * len(domains), 6.4)
-    axes = figure.subplots(len(_ERRORS), len(domains), squeeze=False, sharey="col")
-    for column, domain in zip(axes.T, domains, strict=True):
+    n_rows, n_columns = (len(_ERRORS), len(domains)) if len(domains) > 1 else (1, len(_ERRORS))
+    figure = new_figure(0.6 + 3.1 * n_columns, 0.6 + 2.9 * n_rows)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False)
+    for column, domain in zip(axes.reshape(len(_ERRORS), -1).T, domains, strict=True):
         for ax, error in zip(column, _ERRORS, strict=True):
             _draw_methods(ax, domain["methods"], error, colours)
             _draw_trend(ax, domain["trends"][error]["of_methods"])
@@ -49,8 +50,9 @@ def _draw_methods(
         mean = method[error]["mean"], method["quality"]["mean"]
         ax.scatter(runs[error], runs["quality"], s=10, color=colour, alpha=0.4, linewidths=0)
         ax.scatter(*mean, s=64, color=colour, edgecolors=PAPER, linewidths=1.2, zorder=3)
-    right = ax.get_xlim()[1]
+    right = 1.07 * max(max(method["runs"][error]) for method in methods.values())
     ax.set_xlim(-0.04 * right, right)
+    ax.locator_params(axis="x", nbins=5)
 
 
 def _draw_trend(ax: Axes, trend: Mapping[str, Any] | None) -> None:
