@@ -26,7 +26,7 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     domains = list(info["domains"].values())
     colours = method_colours(name for domain in domains for name in domain["methods"])
     n_rows, n_columns = (len(_ERRORS), len(domains)) if len(domains) > 1 else (1, len(_ERRORS))
-    figure = new_figure(0.6 + 3.1 * n_columns, 0.6 + 2.9 * n_rows)
+    figure = new_figure(0.6 + 3.1 * n_columns, 1.0 + 2.7 * n_rows)
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     for column, domain in zip(axes.reshape(len(_ERRORS), -1).T, domains, strict=True):
         for ax, error in zip(column, _ERRORS, strict=True):
@@ -37,7 +37,7 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("normalised decision quality")
     marks = [Line2D([], [], marker="o", linestyle="", color=c, label=n) for n, c in colours.items()]
-    figure.legend(handles=marks, loc="outside lower center", ncols=min(3, 2 * len(domains) - 1))
+    figure.legend(handles=marks, loc="outside lower center", ncols=3)
     return figure
 
 
