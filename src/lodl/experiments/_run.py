@@ -1,8 +1,6 @@
 """Runs experiments: samples once per domain and seed, then every method, then rows."""
 
-import ctypes
 import json
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +18,7 @@ from lodl.baselines.dfl import Surrogate
 from lodl.datasets import Instances
 from lodl.domains import Domain
 from lodl.evaluation import decision_quality, quality_scale
+from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Outcome, Task
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._setup import SETUPS, Setup
@@ -59,7 +58,6 @@ class Experiment:
         return f"{type(self.sampler).__name__}({self.sampler.scale})"
 
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
 _IDENTITY = (*(field.name for field in fields(Experiment)), "data", "settings", "training")
 
 
@@ -150,18 +148,6 @@ def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
     return list(most.values())
 
 
-def _keep_freed_memory() -> None:
-    """Has the C library keep what is freed, for the next step of training.
-
-    It would give large arrays back to the system, and fresh pages for the activations of every step
-    take half of the time. Only glibc has this knob.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, 2**30)
-        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-
-
 @contextmanager
 def _one_torch_thread() -> Iterator[None]:
     before = torch.get_num_threads()
@@ -175,7 +161,7 @@ def _one_torch_thread() -> Iterator[None]:
 @_one_torch_thread()
 def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
     """Runs one experiment in a worker, on one thread."""
-    _keep_freed_memory()
+    keep_freed_memory()
     started = time.perf_counter()
     method = METHODS[experiment.method]
     domain = setup.build(experiment.seed)
