@@ -105,8 +105,9 @@ def table3(
         "Mean absolute error of a learned loss at the predictions of the models trained on it (the "
         "paper's empirical neighbourhood) and on held-out samples around labels (its Gaussian "
         "neighbourhood), in expected clicks for Web Advertising, else in the objective's unit; "
-        f"normalised test decision quality. Mean ± standard deviation, {_runs(size)}; the paper's "
-        "in brackets, a star where the two intervals do not meet.",
+        f"normalised test decision quality. {size.n_samples:,} samples an instance, {_runs(size)}: "
+        "mean ± standard deviation; the paper's in brackets, a star where the two intervals do not "
+        "meet.",
     )
 
 
