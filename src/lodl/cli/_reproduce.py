@@ -2,12 +2,13 @@
 
 import typer
 
+from lodl.cli._reproduce_figures import figure_cost, figure_linear, figure_losses
 from lodl.cli._reproduce_options import OUT, Jobs, Out, Scale
 from lodl.cli._reproduce_tables import settings, table1, table2a, table2b, table3
 
 reproduce = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True)
 
-IN_ORDER = (table1, table2a, table2b, table3)
+IN_ORDER = (table1, table2a, table2b, table3, figure_losses, figure_linear, figure_cost)
 
 for command in (*IN_ORDER, settings):
     reproduce.command()(command)

@@ -1,5 +1,19 @@
 """The paper's experiments: records in, rows out."""
 
+from lodl.experiments._figure_cost import (
+    COST_SCALES,
+    CostSettings,
+    figure_cost_info,
+    figure_cost_markdown,
+    measured_cores,
+)
+from lodl.experiments._figure_linear import (
+    figure_linear_experiments,
+    figure_linear_info,
+    figure_linear_settings,
+)
+from lodl.experiments._figure_losses import LossesSettings, figure_losses_info
+from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Learned, Method
 from lodl.experiments._quality_table import Cell, Figure, quality_json
 from lodl.experiments._results import ResultsFile, Row
@@ -27,14 +41,17 @@ from lodl.experiments._table3_markdown import table3_markdown
 from lodl.experiments._tune import choose, tuning_experiments
 
 __all__ = [
+    "COST_SCALES",
     "METHODS",
     "SCALES",
     "SETUPS",
     "TABLE3_SCALES",
     "Cell",
+    "CostSettings",
     "Experiment",
     "Figure",
     "Learned",
+    "LossesSettings",
     "Method",
     "ResultsFile",
     "Row",
@@ -42,8 +59,16 @@ __all__ = [
     "Setup",
     "choose",
     "costs_markdown",
+    "figure_cost_info",
+    "figure_cost_markdown",
+    "figure_linear_experiments",
+    "figure_linear_info",
+    "figure_linear_settings",
+    "figure_losses_info",
+    "keep_freed_memory",
     "learned_experiments",
     "loss_path",
+    "measured_cores",
     "quality_json",
     "run",
     "table1_experiments",

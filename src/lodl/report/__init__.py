@@ -9,7 +9,10 @@ from lodl.validation import require
 require("matplotlib", extra="report")
 require("jinja2", extra="report")
 
+from lodl.report._draw_cost import draw_cost  # noqa: E402
 from lodl.report._draw_fidelity import draw_fidelity  # noqa: E402
+from lodl.report._draw_linear import draw_linear  # noqa: E402
+from lodl.report._draw_losses import draw_losses  # noqa: E402
 from lodl.report._page import write_report  # noqa: E402
 from lodl.report._style import (  # noqa: E402
     INK,
@@ -28,7 +31,10 @@ __all__ = [
     "LINE",
     "MUTED",
     "PAPER",
+    "draw_cost",
     "draw_fidelity",
+    "draw_linear",
+    "draw_losses",
     "inline_svg",
     "method_colours",
     "new_figure",

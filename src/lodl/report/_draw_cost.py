@@ -1,0 +1,123 @@
+"""Time to train a model, by cores and by the models that share learned losses."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+from lodl.report._style import MUTED, PAPER, method_colours, new_figure, style
+
+_COMPUTED = (0, (4, 2.5))
+_LABELS = {"ConvexDirectedQuadratic": "LODL"}
+_LABEL_GAP = 0.09  # between two labels, as a share of the axis
+
+
+@style()
+def draw_cost(info: Mapping[str, Any]) -> Figure:
+    """Draws the seconds of one model: dots were measured, dashed lines are computed."""
+    domains = info["domains"]
+    figure = new_figure(9, 2.9 * len(domains) + 0.8)
+    grid = figure.subplots(len(domains), 2, sharex="col", sharey="row", squeeze=False)
+    for (left, right), domain in zip(grid, domains, strict=True):
+        _draw_by_cores(left, domain)
+        _draw_by_models(right, domain)
+        left.set_ylabel(f"{domain['title']}\nseconds for a model")
+    ticks = [2**i for i in range(domains[0]["by_cores"]["cores"][-1].bit_length())]
+    grid[-1, 0].set(xlabel="cores", xticks=ticks, xticklabels=ticks)
+    grid[-1, 1].set(
+        xlabel="models trained on the same learned losses", xticks=[1, *range(10, 51, 10)]
+    )
+    grid[0, 0].set_title("One model on more cores")
+    grid[0, 1].set_title("More models on one core")
+    figure.suptitle(
+        "Time to train a model, with what has to be done before: learned losses (LODL) need "
+        "samples and a fit.\nDots are measured; dashed lines are computed from what one core took.",
+        x=0.01,
+        ha="left",
+        fontsize=11,
+    )
+    return figure
+
+
+def _draw_by_cores(axes: Axes, domain: Mapping[str, Any]) -> None:
+    curves = domain["by_cores"]
+    _draw(axes, curves["cores"], curves["seconds"], domain["measured"])
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    _mark_computed(axes, curves)
+    share = domain["break_even"]
+    if share is not None and 1 < share < curves["cores"][-1]:
+        axes.axvline(share, color=MUTED, linewidth=0.9, linestyle=":")
+        axes.text(
+            share,
+            0.98,
+            f" LODL below DFL\n from {share:.1f} cores",
+            color=MUTED,
+            fontsize=9,
+            va="top",
+            transform=axes.get_xaxis_transform(),
+        )
+
+
+def _draw_by_models(axes: Axes, domain: Mapping[str, Any]) -> None:
+    curves = domain["by_models"]
+    _draw(axes, curves["models"], curves["seconds"], domain["measured"][:1])
+    _label_ends(axes, curves["seconds"])
+
+
+def _draw(
+    axes: Axes,
+    shares: Sequence[int],
+    seconds: Mapping[str, Sequence[float]],
+    measured: Sequence[Mapping[str, Any]],
+) -> None:
+    """Draws the computed curves, and dots for what was measured."""
+    for name, colour in method_colours(seconds).items():
+        axes.plot(shares, seconds[name], color=colour, linestyle=_COMPUTED, linewidth=1.5)
+        axes.plot(
+            [part["cores"] for part in measured],
+            [part["seconds"][name] for part in measured],
+            "o",
+            color=colour,
+            markeredgecolor=PAPER,
+            markersize=8,
+        )
+
+
+def _mark_computed(axes: Axes, curves: Mapping[str, Any]) -> None:
+    """Says so on the curve that changes with the number of cores."""
+    middle = int(len(curves["cores"]) ** 0.5) - 1
+    steepest = max(curves["seconds"].values(), key=lambda curve: curve[0] / curve[-1])
+    axes.annotate(
+        "computed",
+        (curves["cores"][middle], steepest[middle]),
+        xytext=(6, 4),
+        textcoords="offset points",
+        color=MUTED,
+        fontsize=9,
+    )
+
+
+def _label_ends(axes: Axes, seconds: Mapping[str, Sequence[float]]) -> None:
+    """Names each curve at its right end, one label above the other where ends are close."""
+    low, high = np.log(axes.get_ylim())
+    heights = {name: (np.log(curve[-1]) - low) / (high - low) for name, curve in seconds.items()}
+    colours, above = method_colours(seconds), -np.inf
+    for name in sorted(heights, key=heights.__getitem__):
+        above = max(heights[name], above + _LABEL_GAP)
+        axes.text(
+            1.02,
+            above,
+            _LABELS.get(name, name),
+            color=colours[name],
+            fontweight="bold",
+            va="center",
+            transform=axes.transAxes,
+        )

@@ -1,0 +1,112 @@
+"""The losses of the example of two agents, each as a map and along one line."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.patheffects import withStroke
+
+from lodl.report._style import INK, MUTED, PAPER, method_colours, new_figure, style
+
+_N_COLUMNS = 5
+_CONTOURS = (0.25, 0.5, 0.75, 1.0)
+_TICKS = (-1, 0, 1, 2)
+_ARROW = 0.75  # length, in units of the predictions
+_TITLES = {
+    "decision loss": ("True decision loss", "what counts"),
+    "2-stage": ("Squared error", "2-stage"),
+    "linear": ("ŷ_A - ŷ_B", "handcrafted in the paper"),
+    "DFL": ("Soft top-1", "handcrafted, for DFL"),
+}
+_LEARNED = "learned from samples"
+_HALO = [withStroke(linewidth=3, foreground=PAPER)]
+
+
+@style()
+def draw_losses(info: Mapping[str, Any]) -> Figure:
+    """Draws every loss over the two predictions, and below it along the dashed line."""
+    losses: Sequence[Mapping[str, Any]] = info["losses"]
+    colours = method_colours(loss["name"] for loss in losses) | {"decision loss": INK}
+    n_rows = -(-len(losses) // _N_COLUMNS)
+    figure = new_figure(11, 3.6 * n_rows + 0.5)
+    grid = figure.subplots(
+        2 * n_rows, _N_COLUMNS, sharex=True, squeeze=False, height_ratios=[2.1, 1] * n_rows
+    )
+    for i, loss in enumerate(losses):
+        row, column = divmod(i, _N_COLUMNS)
+        image = _draw_map(grid[2 * row, column], info, loss)
+        _draw_line(grid[2 * row + 1, column], info, loss, colours[loss["name"]])
+    for unused in grid[-2:, len(losses) - _N_COLUMNS * (n_rows - 1) :].flat:
+        unused.set_axis_off()
+    _label(grid)
+    figure.supxlabel("prediction for A, ŷ_A", fontsize=10)
+    figure.colorbar(image, ax=grid, extend="both", aspect=40, pad=0.015, label="loss")
+    figure.suptitle(
+        "Two agents, A and B, with disutilities 0 and 1 (★): the one with the lower prediction is "
+        "picked.\nWhere does gradient descent lead from the swapped prediction (●)? Below each map "
+        "the loss along the dashed line; grey: the true one.",
+        x=0.01,
+        ha="left",
+        fontsize=11,
+    )
+    return figure
+
+
+def _draw_map(axes: Axes, info: Mapping[str, Any], loss: Mapping[str, Any]) -> AxesImage:
+    """Draws the loss over both predictions, and the way down from the swapped one."""
+    axis, line, surface = info["axis"], np.asarray(info["line"]), np.asarray(loss["surface"])
+    title, subtitle = _TITLES.get(loss["name"], (loss["name"], _LEARNED))
+    axes.set_title(f"{title}\n", fontsize=9.5)
+    axes.text(0, 1.03, subtitle, color=MUTED, fontsize=8.5, transform=axes.transAxes)
+    image = axes.imshow(
+        surface,
+        origin="lower",
+        extent=(axis[0], axis[-1], axis[0], axis[-1]),
+        cmap="YlGnBu",
+        vmin=0,
+        vmax=1,
+        interpolation="bilinear",
+    )
+    axes.contour(axis, axis, surface, levels=_CONTOURS, colors=INK, linewidths=0.5, alpha=0.6)
+    axes.plot(line, 1 - line, color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.plot(*info["label"], "*", color=INK, markeredgecolor=PAPER, markersize=11)
+    _draw_descent(axes, np.asarray(info["swapped"]), np.asarray(loss["descent"]))
+    axes.plot(*info["swapped"], "o", color=INK, markeredgecolor=PAPER, markersize=6.5)
+    axes.set(xticks=_TICKS, yticks=_TICKS)
+    axes.grid(visible=False)
+    return image
+
+
+def _draw_descent(axes: Axes, start: Any, descent: Any) -> None:
+    length = np.hypot(*descent)
+    if length == 0:
+        axes.text(start[0], start[1] - 0.2, "no slope", color=PAPER, ha="center", va="top")
+        return
+    arrow = axes.annotate(
+        "",
+        start + _ARROW * descent / length,
+        xytext=start,
+        arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 1.6, "path_effects": _HALO},
+    )
+    arrow.set_in_layout(False)
+
+
+def _draw_line(axes: Axes, info: Mapping[str, Any], loss: Mapping[str, Any], colour: str) -> None:
+    """Draws the loss along the line from the label through the swapped prediction."""
+    true = next(one for one in info["losses"] if one["name"] == "decision loss")
+    if loss is not true:
+        axes.plot(info["line"], true["on_line"], color=MUTED, linewidth=1)
+    axes.plot(info["line"], loss["on_line"], color=colour)
+    axes.set(ylim=(-0.15, 1.6), yticks=(0, 1), xticks=_TICKS)
+
+
+def _label(grid: Any) -> None:
+    """Labels the vertical axes, in the first column only."""
+    for maps, lines in zip(grid[::2], grid[1::2], strict=True):
+        maps[0].set_ylabel("prediction for B, ŷ_B")
+        lines[0].set_ylabel("loss")
+        for axes in (*maps[1:], *lines[1:]):
+            axes.tick_params(labelleft=False)

@@ -1,0 +1,64 @@
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from lodl.cli import main
+from lodl.domains import linear_model
+from lodl.experiments import COST_SCALES, SCALES, SETUPS, CostSettings, ScaleOfRun
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Runs `lodl reproduce ...` on small domains in an empty folder; returns code and output."""
+    small = replace(
+        SETUPS["linear"],
+        build=partial(linear_model, sizes=(6, 3, 20), n_items=5),
+        training=replace(SETUPS["linear"].training, n_steps=10),
+    )
+    for name in ("linear", "web", "portfolio"):
+        monkeypatch.setitem(SETUPS, name, small)
+    monkeypatch.setitem(SCALES, "quick", ScaleOfRun(1, 2, 60))
+    monkeypatch.setitem(COST_SCALES, "quick", CostSettings(60, 3))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["lodl", "reproduce", *arguments, "--n-jobs", "1"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code, said.out + said.err
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["figure-losses", "figure-linear", "figure-cost"])
+def test_a_figure_is_written_as_data_and_drawn_and_a_second_call_computes_nothing(
+    name, command, tmp_path, monkeypatch
+):
+    code, said = command(name)
+    assert code == 0
+    for suffix in ("json", "svg", "png"):
+        assert f"runs/{name}.{suffix}" in said
+    data = tmp_path / "runs" / f"{name}.json"
+    first = data.read_bytes()
+    monkeypatch.setattr(f"lodl.experiments.{name.replace('-', '_')}_info", None)
+    assert command(name)[0] == 0
+    assert data.read_bytes() == first
+
+
+def test_other_settings_make_the_figure_again(command, tmp_path, monkeypatch):
+    data = tmp_path / "runs" / "figure-losses.json"
+    command("figure-losses")
+    monkeypatch.setitem(SCALES, "quick", ScaleOfRun(1, 2, 80))
+    command("figure-losses")
+    assert json.loads(data.read_text())["settings"]["n_samples"] == 80
+
+
+def test_costs_are_written_for_people_as_well(command, tmp_path):
+    _, said = command("figure-cost")
+    assert "| T_O | oracle call of sampling |" in (tmp_path / "runs/figure-cost.md").read_text()
+    assert "T_LODL" in said
