@@ -37,6 +37,10 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
+    def has_numbers(self, column: int) -> bool:
+        """Tells whether a column is one of numbers."""
+        return any(row[column].value is not None for row in self.rows)
+
 
 @dataclass(frozen=True)
 class Block:

@@ -127,7 +127,7 @@ def _fidelity_table(domain: str, methods: Mapping[str, Mapping[str, Any]]) -> Ta
             *(_error_cell(errors[name]) for name in ("gaussian", "empirical")),
             number(errors["quality"]["mean"]),
         )
-        for method, errors in methods.items()
+        for method, errors in sorted(methods.items(), key=lambda item: -item[1]["quality"]["mean"])
     )
     columns = ("learned loss", "around labels", "at predictions", "quality")
     return Table(f"Mean absolute errors of learned losses in {title_of(domain)}", columns, rows)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lodl.report._results import REFERENCES, Result
-from lodl.report._style import MUTED, PAPER, method_colours, new_figure, style
+from lodl.report._style import MUTED, PAPER, method_colours, new_figure, shortened, style
 
 _GOLDEN = 0.6180339887498949
 _ROW_HEIGHT = 0.4  # inches
@@ -27,7 +27,7 @@ def draw_quality(results: Sequence[Result]) -> Figure:
     for row, result in enumerate(shown):
         _draw_result(axes, row, result, colours[result.method])
     _draw_references(axes)
-    axes.set_yticks(range(len(shown)), [result.method for result in shown])
+    axes.set_yticks(range(len(shown)), [shortened(result.method) for result in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from lodl.report._style import INK, MUTED, method_colours, new_figure, style
+from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
 
 _ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, losses are cut off
 
@@ -25,8 +25,8 @@ def draw_slice(info: Mapping[str, Any]) -> Figure:
     if highest > 0:
         axes.set_ylim(-0.04 * _ROOM * highest, _ROOM * highest)
     axes.set_ylabel("regret")
-    axes.set_title(f"instance {info['instance']}", fontsize=10)
-    axes.set_xlabel(_along(info["direction"]))
+    axes.set_title(shortened(f"instance {info['instance']}"), fontsize=10)
+    axes.set_xlabel(shortened(_along(info["direction"]), 40))
     return figure
 
 

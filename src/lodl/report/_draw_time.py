@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from lodl.report._results import Result
 from lodl.report._rows import PARTS
-from lodl.report._style import INK, new_figure, style
+from lodl.report._style import INK, new_figure, shortened, style
 
 PART_COLOURS = dict(zip(PARTS, ("#3d7fb8", "#e3a857", "#98a2ad"), strict=True))
 """One colour for each part."""
@@ -34,7 +34,7 @@ def draw_time(results: Sequence[Result]) -> Figure:
             fontsize=9,
             color=INK,
         )
-    axes.set_yticks(range(len(results)), [result.method for result in results])
+    axes.set_yticks(range(len(results)), [shortened(result.method) for result in results])
     axes.set_ylim(len(results) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")

@@ -91,7 +91,7 @@ def _parse(row: Any) -> Row:
         raise ValueError(f"a row must be an object with names and values, got {_shown(row)}.")
     test = _numbers(row, "test")
     if not test:
-        raise ValueError("`test` must have the quality of at least one model.")
+        raise ValueError("`test` must have the quality of at least one run.")
     names = [(part, f"seconds_{part}") for part in PARTS]
     return Row(
         domain=_text(row, "domain"),

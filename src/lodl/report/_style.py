@@ -110,6 +110,11 @@ def method_colours(methods: Iterable[str]) -> dict[str, str]:
     return {name: _METHOD_COLOURS.get(name) or spare[name] for name in names}
 
 
+def shortened(name: str, longest: int = 32) -> str:
+    """Returns a name that leaves room for the figure that it labels."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
 def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
     """Writes `path`.svg and `path`.png, on white: readable wherever they are shown.
 

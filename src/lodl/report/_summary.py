@@ -96,7 +96,7 @@ def _about_cost(result: Result, baseline: Result | None) -> list[str]:
     if "training" in seconds:
         sentence += f"; training took {seconds['training']}"
         if baseline is not None and "training" in baseline.seconds:
-            sentence += f", on squared error {in_seconds(baseline.seconds['training'])}"
+            sentence += f", against {in_seconds(baseline.seconds['training'])} on squared error"
     return [sentence + "."]
 
 

@@ -3,24 +3,16 @@
   const root = document.documentElement;
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const memory = {  // a page from disk may not be allowed to remember
-    get() { try { return localStorage.getItem("lodl-theme"); } catch { return null; } },
-    set(theme) { try { localStorage.setItem("lodl-theme", theme); } catch { /* this visit only */ } },
-  };
 
   const show = (theme) => {
     root.dataset.theme = theme;
     button.setAttribute("aria-pressed", String(theme === "dark"));
   };
-  const remembered = memory.get();
-  show(remembered === "dark" || (remembered !== "light" && dark.matches) ? "dark" : "light");
-  dark.addEventListener("change", () => { if (!memory.get()) show(dark.matches ? "dark" : "light"); });
+  const follow = () => show(dark.matches ? "dark" : "light");
+  follow();
+  dark.addEventListener("change", follow);
   button.hidden = false;
-  button.addEventListener("click", () => {
-    const theme = root.dataset.theme === "dark" ? "light" : "dark";
-    memory.set(theme);
-    show(theme);
-  });
+  button.addEventListener("click", () => show(root.dataset.theme === "dark" ? "light" : "dark"));
 
   const compare = (a, b) => {
     const [x, y] = [a.dataset.value, b.dataset.value];

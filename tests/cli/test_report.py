@@ -1,0 +1,42 @@
+import json
+import sys
+
+import pytest
+
+from lodl.cli import main
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Runs `lodl ...` in an empty folder; returns its exit code and output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["lodl", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code, said.out + said.err
+
+    return run
+
+
+def test_rows_of_a_users_own_become_a_page(command, tmp_path):
+    row = {"domain": "knapsack", "method": "trees", "test": [0.5, 0.7]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    code, said = command("report", ".")
+    assert (code, said) == (0, "Report: report.html\n")
+    assert "knapsack" in (tmp_path / "report.html").read_text()
+    code, said = command("report", ".", "--out", "pages/mine.html")
+    assert (code, said) == (0, "Report: pages/mine.html\n")
+    assert (tmp_path / "pages" / "mine.html").exists()
+
+
+def test_a_bad_row_is_one_line_and_exit_code_1(command, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"domain": "knapsack", "method": "trees"}\n')
+    code, said = command("report", ".")
+    assert code == 1
+    assert said == (
+        "Error: rows.jsonl, line 1: `test` must be a list of finite numbers, got None.\n"
+    )
+    assert not (tmp_path / "report.html").exists()

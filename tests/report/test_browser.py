@@ -1,0 +1,126 @@
+"""The report in a real browser: Debian's Chromium, driven by Playwright."""
+
+import shutil
+
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+PHONE = 390
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=120_000
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, report_path):
+    """Opens the report from disk; at the end, nothing was complained about or asked for."""
+    pages, complaints, requests = [], [], []
+
+    def opened(**options):
+        page = browser.new_page(**options)
+        pages.append(page)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(report_path.as_uri())
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert complaints == []
+    assert [url for url in requests if url not in (report_path.as_uri(), "data:,")] == []
+
+
+def test_every_section_and_figure_is_seen(open_page):
+    page = open_page()
+    names = ["summary", "quality", "ablations", "others", "time", "fidelity", "slices", "settings"]
+    for name in names:
+        assert page.locator(f"#{name} h2").is_visible()
+    figures = page.locator("svg").all()
+    assert len(figures) == 7  # quality and time of 2 domains, fidelity of 1, 2 slices
+    for figure in figures:
+        box = figure.bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 100
+        assert figure.get_attribute("aria-label")
+
+
+def first_column(table):
+    return [text.strip() for text in table.locator("tbody th").all_inner_texts()]
+
+
+def test_a_table_is_sorted_by_click_and_by_keyboard(open_page):
+    page = open_page()
+    table = page.locator("#quality table").first
+    before = first_column(table)
+    assert before[0] == "Optimal"
+    heading = table.locator("thead th").nth(1)
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert first_column(table) == before
+    heading.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert first_column(table) == before[::-1]
+    table.locator("thead button").first.click()
+    assert first_column(table) == sorted(before, key=str.lower)
+    assert heading.get_attribute("aria-sort") is None
+
+
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def text_colour(page):
+    return page.evaluate("getComputedStyle(document.querySelector('svg text')).fill")
+
+
+def test_the_theme_follows_the_reader_and_the_button(open_page):
+    light, dark = (open_page(color_scheme=scheme) for scheme in ("light", "dark"))
+    shown = [(background(page), text_colour(page)) for page in (light, dark)]
+    assert shown[0] != shown[1]
+    button = dark.locator("#theme")
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert (background(dark), text_colour(dark)) == shown[0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_the_background(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+    paper = luminance(background(page))
+    for selector in ("p", "td", "nav a", ".scope", "svg text"):
+        colour = page.evaluate(f"getComputedStyle(document.querySelector('{selector}')).color")
+        light, dark = sorted((paper, luminance(colour)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5  # WCAG AA
+
+
+def luminance(colour):
+    """Returns the relative luminance of a computed rgb(...) colour, by the formula of WCAG."""
+    channels = [int(part) / 255 for part in colour[4:-1].split(",")]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_a_phone_scrolls_in_one_direction_only(open_page):
+    page = open_page(viewport={"width": PHONE, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+    assert page.locator("#quality svg").first.bounding_box()["width"] <= PHONE
+
+
+def test_the_page_is_complete_without_scripts(open_page):
+    page = open_page(java_script_enabled=False)
+    assert page.locator("#quality table").first.is_visible()
+    assert not page.locator("#theme").is_visible()

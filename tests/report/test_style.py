@@ -1,0 +1,79 @@
+import re
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pytest
+
+from lodl.report import inline_svg, method_colours, new_figure, save_figure, style
+
+
+@style()
+def drawn(text="a curve"):
+    figure = new_figure()
+    axes = figure.subplots()
+    axes.plot([0, 1], [1, 2], "o-", label=text)
+    axes.set_xlabel(text)
+    axes.legend()
+    return figure
+
+
+def test_the_same_figure_gives_the_same_bytes(tmp_path):
+    first, second = (save_figure(drawn(), tmp_path / name) for name in ("a", "b"))
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert [path.suffix for path in first] == [".svg", ".png"]
+    assert b"<dc:date>" not in first[0].read_bytes()
+
+
+def test_text_in_an_svg_stays_text(tmp_path):
+    svg, _ = save_figure(drawn("decision quality"), tmp_path / "a")
+    assert ">decision quality</text>" in svg.read_text()
+
+
+def test_a_name_with_dollars_and_markup_is_shown_as_it_is():
+    svg = inline_svg(drawn(r"$\frac{1}{$ <script>&"), "f", label='say "<b>"')
+    texts = [node.text for node in parsed(svg).iter() if node.tag.endswith("text")]
+    assert r"$\frac{1}{$ <script>&" in texts
+    assert "<script>" not in svg
+    assert 'aria-label="say &quot;&lt;b&gt;&quot;"' in svg
+
+
+def parsed(svg):
+    return ElementTree.fromstring(svg.replace("<svg", '<svg xmlns:xlink="x"', 1))
+
+
+def test_ids_of_two_figures_on_a_page_differ_and_their_references_hold():
+    one, other = (inline_svg(drawn(), name, label="x") for name in ("one", "other"))
+    ids = [set(re.findall(r'\bid="(.*?)"', svg)) for svg in (one, other)]
+    assert ids[0].isdisjoint(ids[1])
+    references = set(re.findall(r'href="#(.*?)"|url\(#(.*?)\)', one))
+    assert references
+    assert {a or b for a, b in references} <= ids[0]
+
+
+def test_a_figure_on_the_page_takes_the_colours_and_font_of_the_page():
+    svg = inline_svg(drawn(), "f", label="x")
+    assert "fill: currentColor" in svg
+    assert "stroke: var(--line)" in svg
+    assert "font-family" not in svg
+    fixed = {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}\b", svg)}
+    assert fixed == {"#1f77b4"}  # matplotlib's first: the curve has no colour of its own
+
+
+def test_a_method_has_the_same_colour_whatever_stands_beside_it():
+    assert method_colours(["NN", "mine"])["NN"] == method_colours(["2-stage", "NN"])["NN"]
+    ours = method_colours(["DFL", "NN", "Quadratic", "ConvexDirectedQuadratic", "mine", "yours"])
+    assert len(set(ours.values())) == 6
+
+
+def test_the_style_leaves_no_trace():
+    before = dict(mpl.rcParams)
+    drawn()
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("setting", ["font.size", "lines.linewidth"])
+def test_the_users_own_settings_do_not_reach_our_figures(setting, tmp_path):
+    expected = save_figure(drawn(), tmp_path / "a")[0].read_bytes()
+    with mpl.rc_context({setting: 40}):
+        assert save_figure(drawn(), tmp_path / "b")[0].read_bytes() == expected
