@@ -37,7 +37,8 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("normalised decision quality")
     marks = [Line2D([], [], marker="o", linestyle="", color=c, label=n) for n, c in colours.items()]
-    figure.legend(handles=marks, loc="outside lower center", ncols=3)
+    line = Line2D([], [], color=INK, linewidth=1.2, label="line through the means")
+    figure.legend(handles=[*marks, line], loc="outside lower center", ncols=3)
     return figure
 
 
