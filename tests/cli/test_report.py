@@ -1,4 +1,5 @@
 import json
+import subprocess
 import sys
 
 import pytest
@@ -30,6 +31,12 @@ def test_rows_of_a_users_own_become_a_page(command, tmp_path):
     code, said = command("report", ".", "--out", "pages/mine.html")
     assert (code, said) == (0, "Report: pages/mine.html\n")
     assert (tmp_path / "pages" / "mine.html").exists()
+
+
+def test_no_other_command_loads_what_only_the_report_needs():
+    code = "import sys, lodl.cli._app; print({'matplotlib', 'jinja2', 'torch'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_a_bad_row_is_one_line_and_exit_code_1(command, tmp_path):

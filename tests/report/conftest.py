@@ -52,6 +52,38 @@ def _write_json(folder, name, info):
     (folder / f"{name}.json").write_text(json.dumps(info), encoding="utf-8")
 
 
+_SECONDS = {"2-stage": [2.0, 2.0], "DFL": [9.0, 9.0], "ConvexDirectedQuadratic": [40.0, 22.0]}
+_COST = {
+    "title": "Small",
+    "measured": [{"cores": 1, "seconds": {name: s[0] for name, s in _SECONDS.items()}}],
+    "by_cores": {"cores": [1, 2], "seconds": _SECONDS},
+    "by_models": {"models": [1, 2], "seconds": _SECONDS},
+    "break_even": None,
+}
+_LOSS = {
+    "name": "decision loss",
+    "kind": "true",
+    "surface": [[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]],
+    "on_line": [0.0, 0.0, 1.0],
+    "descent": [0, 0],
+}
+_PAPER_FIGURES = {
+    "figure-losses": {
+        "label": [0, 1],
+        "swapped": [1, 0],
+        "axis": [-1.0, 0.5, 2.0],
+        "line": [-1.0, 0.5, 2.0],
+        "losses": [_LOSS],
+    },
+    "figure-linear": {
+        "x": [-1.0, 0.0, 1.0],
+        "y": [-3.5, 0.0, 3.5],
+        "methods": [{"name": "DFL", "y_hat": [[-1.0, 0.0, 1.0]], "quality": [0.9]}],
+    },
+    "figure-cost": {"domains": [_COST]},
+}
+
+
 def _figures(mean):
     return {"mean": mean, "std": 0.1 * mean}
 
@@ -102,4 +134,6 @@ def _fill(folder):
     }
     other = line | {"direction": "towards the prediction", "regret": [0.0, 0.0, 0.0]}
     _write_json(folder, "slices", {"kind": "slices", "title": "t", "slices": [line, other]})
+    for name, info in _PAPER_FIGURES.items():
+        _write_json(folder, name, info)
     return folder

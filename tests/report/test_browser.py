@@ -6,6 +6,9 @@ import pytest
 
 CHROMIUM = shutil.which("chromium")
 PHONE = 390
+SECTIONS = (
+    "summary", "quality", "ablations", "others", "time", "fidelity", "slices", "paper", "settings"
+)  # fmt: skip
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path")
 
@@ -44,11 +47,11 @@ def open_page(browser, report_path):
 
 def test_every_section_and_figure_is_seen(open_page):
     page = open_page()
-    names = ["summary", "quality", "ablations", "others", "time", "fidelity", "slices", "settings"]
-    for name in names:
+    assert page.locator("section").count() == len(SECTIONS)
+    for name in SECTIONS:
         assert page.locator(f"#{name} h2").is_visible()
     figures = page.locator("svg").all()
-    assert len(figures) == 7  # quality and time of 2 domains, fidelity of 1, 2 slices
+    assert len(figures) == 10  # quality and time of 2 domains, fidelity of 1, 2 slices, 3 figures
     for figure in figures:
         box = figure.bounding_box()
         assert box["width"] > 200

@@ -119,7 +119,8 @@ def test_the_summary_names_those_within_the_spread_and_the_best_learned_loss(row
         row("web", "Quadratic", 0, [0.85, 0.85]),
         row("web", "2-stage", 0, [0.1, 0.1]),
     )
-    assert "trained on DFL decide best: 0.90 ± 0.10, with Quadratic within the spread." in said
+    assert "a handcrafted surrogate (DFL) decide best: 0.90 ± 0.10" in said
+    assert "0.10, with Quadratic within the spread." in said
     assert "The best learned loss, Quadratic, gives 0.85 ± 0.00." in said
 
 
@@ -129,7 +130,7 @@ def test_the_summary_does_not_hide_that_a_constant_is_better_or_squared_error(ro
         row("portfolio", "2-stage", 0, [0.47]),
         row("portfolio", "Quadratic", 0, [0.38]),
     )
-    assert "Models trained on 2-stage decide best" in said
+    assert "Models trained on squared error (2-stage) decide best" in said
     assert "Predicting a constant does better than any model, 0.68" in said
     assert "Quadratic loses 0.09" in said
 

@@ -51,12 +51,14 @@ class Block:
         svgs: Made by `svg_of`.
         key: Names and colours that all figures share.
         table: May be absent.
+        is_wide: Whether the figures need the whole width, the table below them.
     """
 
     title: str = ""
     svgs: tuple[Markup, ...] = ()
     key: tuple[tuple[str, str], ...] = ()
     table: Table | None = None
+    is_wide: bool = False
 
 
 @dataclass(frozen=True)

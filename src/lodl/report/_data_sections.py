@@ -8,9 +8,13 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from lodl.report._blocks import Block, Cell, Section, Table, number, svg_of
+from lodl.report._draw_cost import draw_cost
 from lodl.report._draw_fidelity import draw_fidelity
+from lodl.report._draw_linear import draw_linear
+from lodl.report._draw_losses import draw_losses
 from lodl.report._draw_slices import draw_slice
 from lodl.report._folder import read_info, shown
+from lodl.report._result_sections import domain_id
 from lodl.report._results import Result, Results, Spread, title_of
 from lodl.report._style import method_colours
 
@@ -29,7 +33,11 @@ class _PaperFigure:
     draw: Callable[[Mapping[str, Any]], Figure]
 
 
-_PAPER_FIGURES: tuple[_PaperFigure, ...] = ()
+_PAPER_FIGURES = (
+    _PaperFigure("figure-losses", "Losses of a choice between two agents", draw_losses),
+    _PaperFigure("figure-linear", "What models of the Linear Model learn", draw_linear),
+    _PaperFigure("figure-cost", "What learning a loss costs", draw_cost),
+)
 
 
 def ablations_section(folder: Path) -> Section | None:
@@ -115,8 +123,9 @@ def _figures(spread: Spread | None) -> dict[str, float] | None:
 def _fidelity_block(name: str, domain: Mapping[str, Any]) -> Block:
     label = f"Decision quality against the errors of learned losses in {title_of(name)}"
     figure = draw_fidelity({"domains": {name: {**domain, "title": ""}}})
-    svgs = (svg_of(figure, f"fidelity-{name.encode().hex()}", label=label),)
-    return Block(title_of(name), svgs, table=_fidelity_table(name, domain["methods"]))
+    svgs = (svg_of(figure, f"fidelity-{domain_id(name)}", label=label),)
+    table = _fidelity_table(name, domain["methods"])
+    return Block(title_of(name), svgs, table=table, is_wide=True)
 
 
 def _fidelity_table(domain: str, methods: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -176,7 +185,7 @@ def paper_section(folder: Path) -> Section | None:
         if info is not None:
             with shown(folder, figure.name):
                 svg = svg_of(figure.draw(info), figure.name, label=figure.title)
-            blocks.append(Block(figure.title, (svg,)))
+            blocks.append(Block(figure.title, (svg,), is_wide=True))
     if not blocks:
         return None
     return Section("paper", "Figures of the paper", "", tuple(blocks))

@@ -8,6 +8,7 @@ from lodl.report._results import REFERENCES, Result, Results, title_of
 
 _UNTRAINED = (*REFERENCES, "Constant")
 _BASELINE = "2-stage"
+_IN_WORDS = {_BASELINE: f"squared error ({_BASELINE})", "DFL": "a handcrafted surrogate (DFL)"}
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,17 @@ def _named(method: str, results: Sequence[Result]) -> Result | None:
     return next((result for result in results if result.method == method), None)
 
 
+def _in_words(method: str) -> str:
+    return _IN_WORDS.get(method, method)
+
+
 def _about_best(best: Result, trained: Sequence[Result]) -> str:
     close = [
         other.method
         for other in trained[1:]
         if best.quality.mean - other.quality.mean <= best.quality.std + other.quality.std
     ]
-    sentence = f"Models trained on {best.method} decide best: {best.quality}"
+    sentence = f"Models trained on {_in_words(best.method)} decide best: {best.quality}"
     if close:
         sentence += f", with {_listed(close)} within the spread"
     return sentence + "."
