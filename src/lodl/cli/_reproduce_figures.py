@@ -46,7 +46,7 @@ def figure_linear(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> 
 
 
 def figure_cost(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> None:
-    """Time to train a model by cores, and by the models that share learned losses."""
+    """Time to train a model, by cores and by models; leave the machine to it."""
     from lodl import experiments, report  # torch and matplotlib: only where needed
 
     size = named("scale", scale, experiments.COST_SCALES)

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from lodl.datasets import Instances
 from lodl.experiments._methods import METHODS, Task
 from lodl.experiments._results import Row
+from lodl.experiments._rounded import rounded
 from lodl.experiments._run import Experiment, loss_path, sample
 from lodl.experiments._setup import Setup
 from lodl.experiments._table1 import ScaleOfRun, table1_experiments
@@ -18,7 +19,6 @@ from lodl.typing import Array
 
 _METHODS = ("2-stage", "DFL", "DirectedQuadratic", "ConvexDirectedQuadratic")
 _SETTINGS = ("method", "seed", "n_initialisations", "n_samples", "sampler", "surrogate", "training")
-_DECIMALS = 4
 
 
 def figure_linear_experiments(scale: ScaleOfRun, setup: Setup) -> list[Experiment]:
@@ -61,11 +61,11 @@ def figure_linear_info(
         chosen = [i for i, experiment in enumerate(plan) if experiment.method == method]
         y_hat = np.concatenate([predictions[i] for i in chosen])
         quality = np.concatenate([rows[i]["test"] for i in chosen])
-        methods.append({"name": method, "y_hat": _rounded(y_hat), "quality": _rounded(quality)})
+        methods.append({"name": method, "y_hat": rounded(y_hat), "quality": rounded(quality)})
     return {
         "settings": figure_linear_settings(rows),
-        "x": _rounded(items.x.ravel()),
-        "y": _rounded(items.y.ravel()),
+        "x": rounded(items.x.ravel()),
+        "y": rounded(items.y.ravel()),
         "methods": methods,
     }
 
@@ -93,8 +93,3 @@ def _predict(experiment: Experiment, setup: Setup, out: Path, items: Instances) 
         )
     )
     return outcome.y_hat_test[:, 0]
-
-
-def _rounded(values: Array) -> list[Any]:
-    numbers: list[Any] = values.round(_DECIMALS).tolist()
-    return numbers

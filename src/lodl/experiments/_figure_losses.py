@@ -9,6 +9,7 @@ import torch
 
 from lodl.baselines.dfl import DecisionLoss, SoftTopK
 from lodl.experiments._methods import METHODS, Learned
+from lodl.experiments._rounded import rounded
 from lodl.fitting import fit
 from lodl.losses import Family, mean_squared_error
 from lodl.oracle import OracleSamples, evaluate
@@ -20,7 +21,6 @@ _LABEL = np.array([0.0, 1.0])
 _SWAPPED = np.array([1.0, 0.0])
 _RANGE = (-1.0, 2.0)  # of both predictions: label and swapped prediction lie well within
 _N_ON_LINE = 301
-_DECIMALS = 4
 
 _Loss: TypeAlias = Callable[[Array], Array]
 """Losses (k,) of predictions (k, 2)."""
@@ -74,15 +74,15 @@ def figure_losses_info(settings: LossesSettings) -> dict[str, Any]:
         "settings": asdict(settings),
         "label": _LABEL.tolist(),
         "swapped": _SWAPPED.tolist(),
-        "axis": _rounded(axis),
-        "line": _rounded(line),
+        "axis": rounded(axis),
+        "line": rounded(line),
         "losses": [
             {
                 "name": name,
                 "kind": kind,
-                "surface": _rounded(loss(grid.reshape(-1, 2)).reshape(grid.shape[:2])),
-                "on_line": _rounded(loss(on_line)),
-                "descent": _rounded(_descent(loss)),
+                "surface": rounded(loss(grid.reshape(-1, 2)).reshape(grid.shape[:2])),
+                "on_line": rounded(loss(on_line)),
+                "descent": rounded(_descent(loss)),
             }
             for name, kind, loss in _losses(settings)
         ],
@@ -132,8 +132,3 @@ def _descent(loss: _Loss) -> Array:
     steps = 1e-4 * np.eye(2)
     ahead, behind = loss(_SWAPPED + steps), loss(_SWAPPED - steps)
     return (behind - ahead) / 2e-4
-
-
-def _rounded(values: Array) -> list[Any]:
-    numbers: list[Any] = (values.round(_DECIMALS) + 0.0).tolist()  # + 0.0: no minus before a zero
-    return numbers

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lodl.baselines.dfl import DecisionLoss
 from lodl.domains import Domain
-from lodl.experiments._methods import METHODS, Task
+from lodl.experiments._methods import METHODS, Method, Task
 from lodl.experiments._setup import Setup
 from lodl.fitting import fit
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss
@@ -74,7 +74,7 @@ def measure_domain(
             replace(loss, provenance={**loss.provenance, "seconds_fitting": fitted}).save(loss_path)
             task = Task(domain, setup.surrogate, training, 1, samples, loss_path)
             with _torch_threads(n_cores):
-                seconds = {name: METHODS[name].run(task).seconds_training for name in TRAINED}
+                seconds = {name: _training_seconds(METHODS[name], task) for name in TRAINED}
             parts.append(PartCosts(n_cores, sampled - started, fitted, seconds))
     with _torch_threads(1):
         return parts, _measure_passes(domain, setup, loss)
@@ -90,6 +90,11 @@ def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> Oracl
         n_samples=n_samples,
         n_jobs=n_cores,
     )
+
+
+def _training_seconds(method: Method, task: Task) -> float:
+    method.run(replace(task, settings=replace(task.settings, n_steps=1)))  # torch warms up
+    return method.run(task).seconds_training
 
 
 def _measure_passes(domain: Domain, setup: Setup, loss: LearnedLoss) -> UnitCosts:
