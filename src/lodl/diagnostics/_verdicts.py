@@ -1,6 +1,6 @@
 """What would make a learned loss more faithful where predictions are.
 
-The few thresholds were chosen on the paper's domains at a small scale, one seed each, by what the
+The few thresholds were chosen on the paper's domains at a small scale, few seeds, by what the
 figures were where a model trained on the loss decided well and where not: four families, 50 to
 2,000 samples, scales from a twentieth to five times (Linear Model) and a fifth to twenty times (Web
 Advertising) the labels' deviation; of Portfolio one scale only. The tests of the advice repeat some
@@ -19,8 +19,9 @@ from lodl.losses import FitSummary
 _GOOD = 0.9
 
 # Errors that cost this many times more, or less, with the other sign. Where a directed family paid
-# off it was more than 50 (Linear Model, Web Advertising), where not at most 3 (Portfolio).
-_ONE_SIDED = 4.0
+# off it was more than 50 (Linear Model, Web Advertising); in Portfolio, where it made the error at
+# predictions larger as often as smaller (12 seeds), 2 to 5.
+_ONE_SIDED = 10.0
 
 # Errors of predictions this many times larger or smaller than those sampled. In Web Advertising a
 # loss led to good decisions below 1, to worse at 3 and to poor ones from 4 on; in the Linear Model
