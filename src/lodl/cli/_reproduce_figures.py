@@ -66,7 +66,7 @@ def _kept(out: Path, name: str, settings: Any) -> dict[str, Any] | None:
     if not path.exists():
         return None
     info: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return info if info["settings"] == json.loads(json.dumps(settings)) else None
+    return info if info.get("settings") == json.loads(json.dumps(settings)) else None
 
 
 def _publish(out: Path, name: str, info: dict[str, Any], figure: "Figure") -> None:
