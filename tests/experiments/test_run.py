@@ -19,7 +19,6 @@ SMALL = Setup(
     surrogates=(SoftTopK(k=1),),
     training=TrainingSettings(learning_rate=0.1, n_steps=20),
     learning_rates=(0.1,),
-    chosen_rates={},
 )
 
 

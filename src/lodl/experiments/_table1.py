@@ -44,7 +44,7 @@ def table1_experiments(
             seed=seed,
             n_initialisations=scale.n_initialisations,
             n_samples=scale.n_samples,
-            learning_rate=setups[domain].learning_rate(method),
+            learning_rate=setups[domain].training.learning_rate,
             sampler=setups[domain].sampler,
             surrogate=setups[domain].surrogate,
         )
