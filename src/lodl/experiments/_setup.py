@@ -1,8 +1,8 @@
 """A domain as the paper's experiments use it.
 
-`lodl reproduce settings` chose noise, surrogate and learning rate by validation quality on domain
-seeds of their own; every method of a domain did best with the same learning rate. What it tried is in
-results/settings.
+`lodl reproduce settings` chose noise, surrogate and learning rate by validation quality, on domain
+seeds of their own; every method of a domain did best with the same learning rate. What it tried
+is in results/settings.
 """
 
 from collections.abc import Callable
