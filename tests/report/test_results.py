@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lodl.paper import TABLE1
-from lodl.report._results import results_info, title_of
+from lodl.report._results import in_order, results_info, title_of
 from lodl.report._rows import read_rows
 from lodl.report._settings import settings_info, versions_info
 from lodl.report._summary import summary_info
@@ -89,6 +89,12 @@ def test_of_learning_rates_that_of_the_best_validation_is_compared(row, results)
     )
     assert found.compared["web"][0].quality.mean == 0.5
     assert found.others[0].setting == "learning rate 0.1"
+
+
+def test_domains_stand_in_the_papers_order_and_others_behind(row, write_rows):
+    folder = write_rows(*(row(name, "NN", 0, [0.5]) for name in ("mine", "portfolio", "linear")))
+    rows = in_order(read_rows(folder / "rows.jsonl"))
+    assert list(results_info(rows).compared) == ["linear", "portfolio", "mine"]
 
 
 def test_real_prices_are_compared_with_the_papers_portfolio(row, results):

@@ -16,7 +16,7 @@ from lodl.report._data_sections import (
     slices_section,
 )
 from lodl.report._result_sections import others_section, quality_section, time_section
-from lodl.report._results import results_info, title_of
+from lodl.report._results import in_order, results_info, title_of
 from lodl.report._rows import Row, Settings, read_rows
 from lodl.report._settings import settings_info, versions_info
 from lodl.report._summary import summary_info
@@ -49,7 +49,7 @@ def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
 
 
 def _page(folder: Path) -> str:
-    rows = read_rows(folder / "rows.jsonl")
+    rows = in_order(read_rows(folder / "rows.jsonl"))
     results = results_info(rows)
     sections = [
         quality_section(results),

@@ -100,6 +100,12 @@ def title_of(domain: str) -> str:
     return _TITLES.get(domain, domain)
 
 
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Returns the rows of the paper's domains in the paper's order, then those of others."""
+    places = {domain: place for place, domain in enumerate(_TITLES)}
+    return sorted(rows, key=lambda row: places.get(row.domain, len(places)))
+
+
 def results_info(rows: Sequence[Row]) -> Results:
     """Returns the results of rows of any number of domains, methods, seeds and settings.
 
