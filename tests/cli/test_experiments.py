@@ -60,6 +60,14 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert ResultsFile(out / "rows.jsonl").rows() == rows
 
 
+def test_more_seeds_add_to_the_rows_of_fewer(command, tmp_path):
+    command("reproduce", "table1", "--domain", "linear")
+    code, _ = command("reproduce", "table1", "--domain", "linear", "--seeds", "2")
+    assert code == 0
+    rows = ResultsFile(tmp_path / "runs" / "rows.jsonl").rows()
+    assert [row["seed"] for row in rows] == [0] * 11 + [1] * 11
+
+
 def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
     out = tmp_path / "runs"
     counts = []

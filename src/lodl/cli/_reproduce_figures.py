@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from lodl.cli._names import named
-from lodl.cli._reproduce_options import OUT, Jobs, Out, Scale, write_info
+from lodl.cli._reproduce_options import OUT, Jobs, Out, Scale, Seeds, chosen_size, write_info
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,12 +31,14 @@ def figure_losses(
     _publish(out, "figure-losses", info, report.draw_losses(info))
 
 
-def figure_linear(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> None:
+def figure_linear(
+    scale: Scale = "quick", seeds: Seeds = None, out: Out = OUT, n_jobs: Jobs = -1
+) -> None:
     """True and learned mappings of the Linear Model."""
     from lodl import experiments, report  # torch and matplotlib: only where needed
 
     setup = experiments.SETUPS["linear"]
-    size = named("scale", scale, experiments.SCALES)
+    size = chosen_size(scale, seeds, experiments.SCALES)
     plan = experiments.figure_linear_experiments(size, setup)
     rows = experiments.run(plan, out, n_jobs=n_jobs)
     info = _kept(out, "figure-linear", experiments.figure_linear_settings(rows))

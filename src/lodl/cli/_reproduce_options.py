@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -12,7 +13,7 @@ from rich.markdown import Markdown
 from lodl.cli._names import named
 
 if TYPE_CHECKING:
-    from lodl.experiments import Setup
+    from lodl.experiments import ScaleOfRun, Setup
 
 Scale: TypeAlias = Annotated[str, typer.Option(help="quick or paper.")]
 Domains: TypeAlias = Annotated[
@@ -28,6 +29,9 @@ Prices: TypeAlias = Annotated[
 Out: TypeAlias = Annotated[
     Path, typer.Option(help="Folder of rows, samples, tables and figures; commands share it.")
 ]
+Seeds: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Domain seeds to run; as many as the scale has if absent.")
+]
 Jobs: TypeAlias = Annotated[int, typer.Option(help="Workers; -1 is all cores.")]
 
 OUT = Path("runs")
@@ -39,6 +43,12 @@ def chosen_setups(domains: list[str] | None, prices: Path | None) -> Mapping[str
 
     setups = experiments.SETUPS if prices is None else experiments.with_prices(prices)
     return {name: named("domain", name, setups) for name in domains or setups}
+
+
+def chosen_size(scale: str, seeds: int | None, scales: Mapping[str, "ScaleOfRun"]) -> "ScaleOfRun":
+    """Returns how much to run: a scale by name, with as many seeds as asked for."""
+    size = named("scale", scale, scales)
+    return size if seeds is None else replace(size, n_seeds=seeds)
 
 
 def write_info(out: Path, name: str, info: Mapping[str, Any]) -> Path:

@@ -13,7 +13,9 @@ from lodl.cli._reproduce_options import (
     Out,
     Prices,
     Scale,
+    Seeds,
     chosen_setups,
+    chosen_size,
     publish_table,
 )
 
@@ -30,6 +32,7 @@ def table1(
     scale: Scale = "quick",
     domain: Domains = None,
     prices: Prices = None,
+    seeds: Seeds = None,
     out: Out = OUT,
     n_jobs: Jobs = -1,
 ) -> None:
@@ -37,7 +40,8 @@ def table1(
     from lodl import experiments  # torch: only where needed
 
     setups = chosen_setups(domain, prices)
-    plan = experiments.table1_experiments(named("scale", scale, experiments.SCALES), setups, setups)
+    size = chosen_size(scale, seeds, experiments.SCALES)
+    plan = experiments.table1_experiments(size, setups, setups)
     cells = experiments.table1_info(experiments.run(plan, out, setups=setups, n_jobs=n_jobs))
     publish_table(
         out,
@@ -50,11 +54,11 @@ def table1(
     )
 
 
-def table2a(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> None:
+def table2a(scale: Scale = "quick", seeds: Seeds = None, out: Out = OUT, n_jobs: Jobs = -1) -> None:
     """Decision quality in Web Advertising by the sampler that losses are learned with."""
     from lodl import experiments  # torch: only where needed
 
-    size = named("scale", scale, experiments.SCALES)
+    size = chosen_size(scale, seeds, experiments.SCALES)
     rows = experiments.run(experiments.table2a_experiments(size), out, n_jobs=n_jobs)
     cells = experiments.table2a_info(rows)
     publish_table(
@@ -66,11 +70,11 @@ def table2a(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> None:
     )
 
 
-def table2b(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> None:
+def table2b(scale: Scale = "quick", seeds: Seeds = None, out: Out = OUT, n_jobs: Jobs = -1) -> None:
     """Decision quality in Web Advertising by the number of samples that losses are learned from."""
     from lodl import experiments  # torch: only where needed
 
-    size = named("scale", scale, experiments.SCALES)
+    size = chosen_size(scale, seeds, experiments.SCALES)
     rows = experiments.run(experiments.table2b_experiments(size), out, n_jobs=n_jobs)
     cells = experiments.table2b_info(rows)
     publish_table(
@@ -86,6 +90,7 @@ def table3(
     scale: Scale = "quick",
     domain: Domains = None,
     prices: Prices = None,
+    seeds: Seeds = None,
     out: Out = OUT,
     n_jobs: Jobs = -1,
 ) -> None:
@@ -93,7 +98,7 @@ def table3(
     from lodl import experiments, report  # torch and matplotlib: only where needed
 
     setups = chosen_setups(domain, prices)
-    size = named("scale", scale, experiments.TABLE3_SCALES)
+    size = chosen_size(scale, seeds, experiments.TABLE3_SCALES)
     plan = experiments.learned_experiments(size, setups, setups)
     info = experiments.table3_info(experiments.run(plan, out, setups=setups, n_jobs=n_jobs), setups)
     report.save_figure(report.draw_fidelity(info), out / "table3")
