@@ -37,7 +37,6 @@ def test_runs_of_all_seeds_are_pooled(row, results):
     assert result.quality.mean == pytest.approx(np.mean(values))
     assert result.quality.std == pytest.approx(np.std(values))
     assert str(result.quality) == "0.50 ± 0.25"
-    assert result.n_seeds == 2
     assert result.paper == TABLE1["NN"]["web"]
 
 
@@ -72,6 +71,17 @@ def test_ablations_do_not_mix_with_what_is_compared(row, results):
         ("Quadratic", "50 samples"),
     ]
     assert all(other.paper is None for other in found.others)
+
+
+def test_settings_of_any_name_are_told_and_missing_ones_are_not_made_up(row, results):
+    found = results(
+        row("web", "NN", 0, [0.9, 0.9], training={"{0.x}": 1}),
+        row("web", "NN", 0, [0.5, 0.5], training={"{0.x}": 2}),
+        {"domain": "web", "method": "NN", "test": [0.1]},
+    )
+    told, not_told = (other.setting for other in found.others)
+    assert told.endswith(", learning rate 0.001, {0.x} 2")
+    assert not_told == "settings not told"
 
 
 def test_of_settings_that_as_many_methods_have_those_of_more_runs_are_compared(row, results):

@@ -1,7 +1,7 @@
 """What came out of a run: one result per method, domain and setting."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, pstdev
@@ -19,13 +19,8 @@ _TITLES = {
     "portfolio-prices": "Portfolio, real prices",
 }
 _SHARED = ("sampler", "n_samples", "n_initialisations")  # of all methods that are compared
-_WORDS = {
-    "sampler": "{}",
-    "n_samples": "{} samples",
-    "n_initialisations": "{} initialisations",
-    "surrogate": "{}",
-    "settings": "{}",
-}
+_UNITS = {"n_samples": " samples", "n_initialisations": " initialisations"}
+_TELLING = ("sampler", "surrogate", "settings")  # their values need no name
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,6 @@ class Result:
         method: What the models were trained on.
         setting: In words, how it differs from other results of the method in the domain.
         quality: Normalised test decision quality of the models.
-        n_seeds: Rows that were pooled.
         paper: The published mean and standard deviation.
         oracle_calls: Per seed.
         seconds: By part, per seed.
@@ -69,7 +63,6 @@ class Result:
     method: str
     setting: str
     quality: Spread
-    n_seeds: int
     paper: tuple[float, float] | None
     oracle_calls: float | None
     seconds: Mapping[str, float]
@@ -172,13 +165,13 @@ def _varying(variants: Iterable[Settings]) -> list[str]:
     return [name for name in names if len({settings.get(name) for settings in values}) > 1]
 
 
-def _in_words(settings: Settings, names: Iterable[str]) -> str:
-    values = dict(settings)
-    return ", ".join(
-        _WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(values[name])
-        for name in names
-        if name in values
-    )
+def _in_words(settings: Settings, names: Container[str]) -> str:
+    words = []
+    for name, value in settings:
+        if name in names:
+            before = "" if name in _TELLING or name in _UNITS else name.replace("_", " ") + " "
+            words.append(f"{before}{value}{_UNITS.get(name, '')}")
+    return ", ".join(words) or "settings not told"
 
 
 def _result(rows: Sequence[Row], setting: str) -> Result:
@@ -189,7 +182,6 @@ def _result(rows: Sequence[Row], setting: str) -> Result:
         method=first.method,
         setting=setting,
         quality=Spread(tuple(value for row in rows for value in row.test)),
-        n_seeds=len(rows),
         # "portfolio-prices" is the paper's portfolio on other data
         paper=None if setting else TABLE1.get(first.method, {}).get(first.domain.split("-")[0]),
         oracle_calls=fmean(calls) if calls else None,
