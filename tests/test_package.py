@@ -41,6 +41,7 @@ for extra, call in [
     ("torch", "import lodl.training.torch"),
     ("torch", "lodl.learn_loss(pick, y, family=lodl.NeuralLoss(), n_samples=60)"),
     ("portfolio", "from lodl.problems import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
+    ("report", "import lodl.report"),
     ("cli", "from lodl.cli import main; main()"),
 ]:
     try:
@@ -83,7 +84,7 @@ def test_the_core_works_without_any_extra_and_says_what_to_install(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     hints = done.stdout + done.stderr
-    for extra in ("torch", "portfolio", "cli"):
+    for extra in ("torch", "portfolio", "report", "cli"):
         assert f"pip install 'lodl[{extra}]'" in hints
 
 

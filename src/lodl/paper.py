@@ -10,6 +10,14 @@ from typing import TypeAlias
 Published: TypeAlias = tuple[float, float]
 """A mean and its standard deviation."""
 
+DOMAINS: Mapping[str, str] = {
+    "linear": "Linear Model",
+    "web": "Web Advertising",
+    "portfolio": "Portfolio",
+    "portfolio-prices": "Portfolio, real prices",
+}
+"""The titles of its domains, in its order; the last is the third on prices of a file."""
+
 TABLE1: Mapping[str, Mapping[str, Published]] = {
     "2-stage": {"linear": (-0.95, 0.00), "web": (0.48, 0.15), "portfolio": (0.32, 0.02)},
     "DFL": {"linear": (0.83, 0.38), "web": (0.85, 0.10), "portfolio": (0.35, 0.02)},

@@ -13,6 +13,7 @@ from pathlib import Path
 from lodl.baselines.dfl import MultilinearRelaxation, QuadraticProgram, SoftTopK, Surrogate
 from lodl.datasets import Prices, read_prices
 from lodl.domains import Domain, linear_model, portfolio, web_advertising
+from lodl.paper import DOMAINS
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.training.torch import TrainingSettings
 
@@ -43,7 +44,7 @@ class Setup:
 
 
 LINEAR_MODEL = Setup(
-    title="Linear Model",
+    title=DOMAINS["linear"],
     build=linear_model,
     # Noise and learning rate are the authors', known for this domain. Narrower noise validates as
     # well or better: see results/README.md.
@@ -56,7 +57,7 @@ LINEAR_MODEL = Setup(
 )
 
 WEB_ADVERTISING = Setup(
-    title="Web Advertising",
+    title=DOMAINS["web"],
     build=web_advertising,
     sampler=AllPerturbed(scale=0.1),
     samplers=(AllPerturbed(scale=0.02), AllPerturbed(scale=0.1)),
@@ -70,7 +71,7 @@ WEB_ADVERTISING = Setup(
 )
 
 PORTFOLIO = Setup(
-    title="Portfolio",
+    title=DOMAINS["portfolio"],
     build=portfolio,
     sampler=AllPerturbed(scale=0.01),
     samplers=(AllPerturbed(scale=0.01), AllPerturbed(scale=0.03), AllPerturbed(scale=0.1)),
@@ -92,8 +93,8 @@ SETUPS: dict[str, Setup] = {
 
 def with_prices(path: str | Path) -> dict[str, Setup]:
     """Returns the setups and one more, "portfolio-prices": the portfolio on prices of a file."""
-    build = partial(_portfolio_of, str(path))
-    return {**SETUPS, "portfolio-prices": replace(PORTFOLIO, title="Portfolio, real", build=build)}
+    name, build = "portfolio-prices", partial(_portfolio_of, str(path))
+    return {**SETUPS, name: replace(PORTFOLIO, title=DOMAINS[name], build=build)}
 
 
 def _portfolio_of(path: str, seed: int) -> Domain:

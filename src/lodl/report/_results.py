@@ -6,18 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, pstdev
 
-from lodl.paper import TABLE1
+from lodl.paper import DOMAINS, TABLE1
 from lodl.report._rows import Row, Settings
 
 REFERENCES = ("Random", "Optimal")
 """Methods that are 0 and 1 by definition, up to the draw."""
 
-_TITLES = {
-    "linear": "Linear Model",
-    "web": "Web Advertising",
-    "portfolio": "Portfolio",
-    "portfolio-prices": "Portfolio, real prices",
-}
 _SHARED = ("sampler", "n_samples", "n_initialisations")  # of all methods that are compared
 _UNITS = {"n_samples": " samples", "n_initialisations": " initialisations"}
 _TELLING = ("sampler", "surrogate", "settings")  # their values need no name
@@ -90,12 +84,12 @@ class Results:
 
 def title_of(domain: str) -> str:
     """Returns a domain's name for people."""
-    return _TITLES.get(domain, domain)
+    return DOMAINS.get(domain, domain)
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Returns the rows of the paper's domains in the paper's order, then those of others."""
-    places = {domain: place for place, domain in enumerate(_TITLES)}
+    places = {domain: place for place, domain in enumerate(DOMAINS)}
     return sorted(rows, key=lambda row: places.get(row.domain, len(places)))
 
 
