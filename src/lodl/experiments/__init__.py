@@ -13,7 +13,6 @@ from lodl.experiments._figure_linear import (
     figure_linear_settings,
 )
 from lodl.experiments._figure_losses import LossesSettings, figure_losses_info
-from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Learned, Method
 from lodl.experiments._quality_table import Cell, Figure, quality_json
 from lodl.experiments._results import ResultsFile, Row
@@ -39,6 +38,7 @@ from lodl.experiments._table2 import (
 from lodl.experiments._table3 import TABLE3_SCALES, table3_info
 from lodl.experiments._table3_markdown import table3_markdown
 from lodl.experiments._tune import choose, tuning_experiments
+from lodl.experiments._workers import keep_freed_memory
 
 __all__ = [
     "COST_SCALES",

@@ -2,8 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -15,6 +14,7 @@ from lodl.baselines.dfl import DecisionLoss
 from lodl.domains import Domain
 from lodl.experiments._methods import METHODS, Method, Task
 from lodl.experiments._setup import Setup
+from lodl.experiments._workers import one_torch_thread
 from lodl.fitting import fit
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss
 from lodl.oracle import OracleSamples, evaluate
@@ -31,7 +31,10 @@ _N_WARM_UP = 50
 
 @dataclass(frozen=True)
 class PartCosts:
-    """Wall-clock seconds of each part on a number of cores, `training` of one model by method."""
+    """Wall-clock seconds of each part on a number of cores.
+
+    `training` is of one model, by method: its steps follow one another, so it has one core.
+    """
 
     cores: int
     sampling: float
@@ -54,6 +57,7 @@ class UnitCosts:
     learned_loss: float
 
 
+@one_torch_thread()
 def measure_domain(
     setup: Setup, *, n_samples: int, n_steps: int, cores: Sequence[int]
 ) -> tuple[list[PartCosts], UnitCosts]:
@@ -73,11 +77,9 @@ def measure_domain(
             fitted = time.perf_counter() - sampled
             replace(loss, provenance={**loss.provenance, "seconds_fitting": fitted}).save(loss_path)
             task = Task(domain, setup.surrogate, training, 1, samples, loss_path)
-            with _torch_threads(n_cores):
-                seconds = {name: _training_seconds(METHODS[name], task) for name in TRAINED}
+            seconds = {name: _training_seconds(METHODS[name], task) for name in TRAINED}
             parts.append(PartCosts(n_cores, sampled - started, fitted, seconds))
-    with _torch_threads(1):
-        return parts, _measure_passes(domain, setup, loss)
+    return parts, _measure_passes(domain, setup, loss)
 
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> OracleSamples:
@@ -126,13 +128,3 @@ def _pass(loss: Callable[[Tensor], Tensor], y_hat: Tensor) -> tuple[float, float
         times.append((reached - started, time.perf_counter() - reached))
     forward, backward = zip(*times, strict=True)
     return median(forward), median(backward)
-
-
-@contextmanager
-def _torch_threads(n: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -3,25 +3,23 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 from joblib import Parallel, delayed
 
 from lodl.baselines.dfl import Surrogate
 from lodl.datasets import Instances
 from lodl.domains import Domain
 from lodl.evaluation import decision_quality, quality_scale
-from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Outcome, Task
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._setup import SETUPS, Setup
+from lodl.experiments._workers import keep_freed_memory, one_torch_thread
 from lodl.oracle import OracleSamples, evaluate, fingerprint
 from lodl.progress import progress_bar
 from lodl.samplers import Sampler
@@ -148,17 +146,7 @@ def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
     return list(most.values())
 
 
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@_one_torch_thread()
+@one_torch_thread()
 def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
     """Runs one experiment in a worker, on one thread."""
     keep_freed_memory()
