@@ -107,7 +107,7 @@ def _note(called, name, **options):
 
 
 def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):
-    code, said = command("reproduce", "settings", "--domain", "linear")
+    code, said = command("reproduce", "settings", "--domain", "linear", "--n-samples", "60")
     assert code == 0
     assert '"learning_rates"' in said
     rows = ResultsFile(tmp_path / "runs" / "settings" / "rows.jsonl").rows()

@@ -1,11 +1,11 @@
 """`lodl reproduce table1` and its kin."""
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 
-from lodl.cli._names import named
 from lodl.cli._reproduce_options import (
     OUT,
     Domains,
@@ -117,9 +117,9 @@ def table3(
 
 
 def settings(
-    scale: Scale = "quick",
     domain: Domains = None,
     prices: Prices = None,
+    n_samples: Annotated[int, typer.Option(min=10, help="Candidates per instance.")] = 2000,
     out: Out = OUT / "settings",
     n_jobs: Jobs = -1,
 ) -> None:
@@ -127,7 +127,6 @@ def settings(
     from lodl import experiments  # torch: only where needed
 
     setups = chosen_setups(domain, prices)
-    n_samples = named("scale", scale, experiments.SCALES).n_samples
     plan = experiments.tuning_experiments(setups, setups, n_samples)
     rows = experiments.run(plan, out, setups=setups, n_jobs=n_jobs)
     Console(highlight=False).print_json(json.dumps(experiments.choose(rows)))

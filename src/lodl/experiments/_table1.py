@@ -28,7 +28,7 @@ class ScaleOfRun:
 
 SCALES: dict[str, ScaleOfRun] = {
     "demo": ScaleOfRun(n_seeds=1, n_initialisations=3, n_samples=2000),
-    "quick": ScaleOfRun(n_seeds=2, n_initialisations=3, n_samples=2000),
+    "quick": ScaleOfRun(n_seeds=2, n_initialisations=3, n_samples=1000),
     "paper": ScaleOfRun(n_seeds=10, n_initialisations=10, n_samples=5000),
 }
 
