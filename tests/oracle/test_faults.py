@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -65,7 +66,14 @@ def test_killed_20_times_and_resumed(uninterrupted, tmp_path):
 def test_interrupted_by_ctrl_c_and_resumed(uninterrupted, tmp_path):
     folder = tmp_path / "interrupted"
     process = start(
-        "run", folder, 2, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        "run",
+        folder,
+        2,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # A test run in the background of a shell hands down that Ctrl-C is ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     wait_until(lambda: n_calls(folder) > N_CALLS / 2)
     family = psutil.Process(process.pid).children(recursive=True)
