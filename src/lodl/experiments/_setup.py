@@ -73,7 +73,7 @@ WEB_ADVERTISING = Setup(
 PORTFOLIO = Setup(
     title=DOMAINS["portfolio"],
     build=portfolio,
-    sampler=AllPerturbed(scale=0.01),
+    sampler=AllPerturbed(scale=0.1),
     samplers=(AllPerturbed(scale=0.01), AllPerturbed(scale=0.03), AllPerturbed(scale=0.1)),
     surrogate=QuadraticProgram(),
     surrogates=(QuadraticProgram(),),
