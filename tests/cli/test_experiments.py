@@ -1,5 +1,4 @@
 import json
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -7,13 +6,13 @@ from pathlib import Path
 import pytest
 
 import lodl
-from lodl.cli import _reproduce, main
+from lodl.cli import _reproduce
 from lodl.domains import linear_model, web_advertising
 from lodl.experiments import SCALES, SETUPS, TABLE3_SCALES, ResultsFile, ScaleOfRun
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
+def command(tmp_path, monkeypatch, run_lodl):
     """Runs `lodl ...` on small domains in an empty folder; returns its exit code and output."""
     for name, build in [
         ("web", partial(web_advertising, sizes=(6, 3, 20))),
@@ -27,11 +26,8 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["lodl", *arguments, "--n-jobs", "1"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code, said.out + said.err
+        code, out, err = run_lodl(*arguments, "--n-jobs", "1")
+        return code, out + err
 
     return run
 

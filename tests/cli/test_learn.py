@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import lodl
-from lodl.cli import main
 
 PROBLEM = """
 import numpy as np
@@ -40,16 +39,12 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def command(folder, monkeypatch, capsys):
+def command(folder, run_lodl):
     """Runs `lodl ...` and returns its exit code, what it said, and its errors."""
 
     def run(*arguments):
         sys.modules.pop("mine", None)
-        monkeypatch.setattr(sys, "argv", ["lodl", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
+        return run_lodl(*arguments)
 
     return run
 

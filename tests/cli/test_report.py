@@ -4,20 +4,15 @@ import sys
 
 import pytest
 
-from lodl.cli import main
-
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
+def command(tmp_path, monkeypatch, run_lodl):
     """Runs `lodl ...` in an empty folder; returns its exit code and output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["lodl", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code, said.out + said.err
+        code, out, err = run_lodl(*arguments)
+        return code, out + err
 
     return run
 

@@ -1,17 +1,15 @@
 import json
-import sys
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from lodl.cli import main
 from lodl.domains import linear_model
 from lodl.experiments import COST_SCALES, SCALES, SETUPS, CostSettings, ScaleOfRun
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
+def command(tmp_path, monkeypatch, run_lodl):
     """Runs `lodl reproduce ...` on small domains in an empty folder; returns code and output."""
     small = replace(
         SETUPS["linear"],
@@ -26,11 +24,8 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["lodl", "reproduce", *arguments, "--n-jobs", "1"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code, said.out + said.err
+        code, out, err = run_lodl("reproduce", *arguments, "--n-jobs", "1")
+        return code, out + err
 
     return run
 

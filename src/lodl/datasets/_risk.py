@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from lodl.blas import one_blas_thread
 from lodl.datasets._prices import Prices
 from lodl.datasets._stock_features import HISTORY
 from lodl.errors import DataError
+from lodl.threads import one_blas_thread
 from lodl.typing import Array
 
 

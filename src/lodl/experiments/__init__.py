@@ -13,7 +13,8 @@ from lodl.experiments._figure_linear import (
     figure_linear_settings,
 )
 from lodl.experiments._figure_losses import LossesSettings, figure_losses_info
-from lodl.experiments._methods import METHODS, Learned, Method
+from lodl.experiments._memory import keep_freed_memory
+from lodl.experiments._methods import METHODS, Learned, Method, Outcome, Task
 from lodl.experiments._quality_table import Cell, Figure, quality_json
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._run import Experiment, loss_path, run
@@ -38,7 +39,6 @@ from lodl.experiments._table2 import (
 from lodl.experiments._table3 import TABLE3_SCALES, table3_info
 from lodl.experiments._table3_markdown import table3_markdown
 from lodl.experiments._tune import choose, tuning_experiments
-from lodl.experiments._workers import keep_freed_memory
 
 __all__ = [
     "COST_SCALES",
@@ -53,10 +53,12 @@ __all__ = [
     "Learned",
     "LossesSettings",
     "Method",
+    "Outcome",
     "ResultsFile",
     "Row",
     "ScaleOfRun",
     "Setup",
+    "Task",
     "choose",
     "costs_markdown",
     "figure_cost_info",

@@ -14,10 +14,10 @@ from lodl.baselines.dfl import DecisionLoss
 from lodl.domains import Domain
 from lodl.experiments._methods import METHODS, Method, Task
 from lodl.experiments._setup import Setup
-from lodl.experiments._workers import one_torch_thread
 from lodl.fitting import fit
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss
 from lodl.oracle import OracleSamples, evaluate
+from lodl.threads import one_torch_thread
 from lodl.training.torch import LearnedLossModule
 
 LODL = "ConvexDirectedQuadratic"

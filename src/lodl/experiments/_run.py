@@ -16,13 +16,14 @@ from lodl.baselines.dfl import Surrogate
 from lodl.datasets import Instances
 from lodl.domains import Domain
 from lodl.evaluation import decision_quality, quality_scale
+from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Outcome, Task
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._setup import SETUPS, Setup
-from lodl.experiments._workers import keep_freed_memory, one_torch_thread
 from lodl.oracle import OracleSamples, evaluate, fingerprint
 from lodl.progress import progress_bar
 from lodl.samplers import Sampler
+from lodl.threads import one_torch_thread
 from lodl.typing import Array
 
 

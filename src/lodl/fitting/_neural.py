@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lodl.fitting._standardised import Standardised
 from lodl.losses import NeuralLoss
+from lodl.threads import one_torch_thread
 from lodl.typing import Array
 from lodl.validation import require
 
@@ -38,7 +38,7 @@ def fit_neural_batch(
         return []
     data = [Standardised.of(d, regret) for d, regret in samples]
     torch = require("torch", "torch")
-    with _one_thread(torch):
+    with one_torch_thread():
         phi = _initial(torch, family, data)
         _train(torch, family, phi, data)
     arrays = {name: value.detach().numpy().astype(np.float64) for name, value in phi.items()}
@@ -89,14 +89,3 @@ def _parameters(
         f"W{last}": phi[f"W{last}"] * data.regret_scale,
         f"b{last}": phi[f"b{last}"] * data.regret_scale,
     }
-
-
-@contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
-    """Keeps sums in one order, whatever the number of cores."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(n_threads)

@@ -6,7 +6,6 @@ from os import PathLike
 
 import numpy.typing as npt
 
-from lodl.blas import one_blas_thread
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._fingerprint import fingerprint
 from lodl.oracle._inputs import OracleInputs, check_inputs
@@ -18,6 +17,7 @@ from lodl.oracle._store_header import StoreIdentity
 from lodl.oracle._table import Table, memory_table
 from lodl.problems import Problem
 from lodl.samplers import Sampler
+from lodl.threads import one_blas_thread
 from lodl.typing import Context
 from lodl.validation import check_positive
 

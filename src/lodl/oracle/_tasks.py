@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lodl.blas import one_blas_thread
 from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import Outcomes, SampleStatus
 from lodl.problems import decision_losses
 from lodl.samplers import BLOCK_SIZE
+from lodl.threads import one_blas_thread
 from lodl.typing import Array
 
 BATCH_EDGES = (0, 50, 100, 250, BLOCK_SIZE)

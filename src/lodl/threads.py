@@ -1,10 +1,12 @@
-"""One BLAS thread per task: workers do not fight for cores, and sums have one order."""
+"""One thread per task: workers do not fight for cores, and sums have one order."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from threadpoolctl import threadpool_limits
+
+from lodl.validation import require
 
 _lock = threading.Lock()
 _n_inside = 0
@@ -31,3 +33,15 @@ def one_blas_thread() -> Iterator[None]:
             if _n_inside == 0 and _limits is not None:
                 _limits.restore_original_limits()
                 _limits = None
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Limits torch to one thread."""
+    torch = require("torch", "torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,11 +1,7 @@
-"""Threads and memory of workers that train."""
+"""Memory of workers that train."""
 
 import ctypes
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import torch
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
 
@@ -20,14 +16,3 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, 2**30)
         mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Keeps torch to one thread, as there is a worker for every core."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
