@@ -15,7 +15,7 @@ from lodl.report._draw_losses import draw_losses
 from lodl.report._draw_slices import draw_slice
 from lodl.report._folder import read_info, shown
 from lodl.report._result_sections import domain_id
-from lodl.report._results import Result, Results, Spread, title_of
+from lodl.report._results import Result, Results, RunValues, title_of
 from lodl.report._style import method_colours
 
 _ABLATIONS = {
@@ -116,7 +116,7 @@ def _errors(result: Result) -> dict[str, dict[str, float] | None]:
     return {name: _figures(spread) for name, spread in spreads.items()}
 
 
-def _figures(spread: Spread | None) -> dict[str, float] | None:
+def _figures(spread: RunValues | None) -> dict[str, float] | None:
     return None if spread is None else {"mean": spread.mean, "std": spread.std}
 
 

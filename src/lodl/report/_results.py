@@ -18,8 +18,8 @@ _TELLING = ("sampler", "surrogate", "settings")  # their values need no name
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Values with their mean and standard deviation."""
+class RunValues:
+    """Values over runs, with their mean and standard deviation."""
 
     values: tuple[float, ...]
 
@@ -56,12 +56,12 @@ class Result:
     domain: str
     method: str
     setting: str
-    quality: Spread
+    quality: RunValues
     paper: tuple[float, float] | None
     oracle_calls: float | None
     seconds: Mapping[str, float]
-    gaussian_error: Spread | None
-    empirical_error: Spread | None
+    gaussian_error: RunValues | None
+    empirical_error: RunValues | None
 
     @property
     def is_learned(self) -> bool:
@@ -175,15 +175,15 @@ def _result(rows: Sequence[Row], setting: str) -> Result:
         domain=first.domain,
         method=first.method,
         setting=setting,
-        quality=Spread(tuple(value for row in rows for value in row.test)),
+        quality=RunValues(tuple(value for row in rows for value in row.test)),
         # "portfolio-prices" is the paper's portfolio on other data
         paper=None if setting else TABLE1.get(first.method, {}).get(first.domain.split("-")[0]),
         oracle_calls=fmean(calls) if calls else None,
         seconds=_mean_seconds(rows),
-        gaussian_error=_spread(
+        gaussian_error=_values_of(
             row.gaussian_error for row in rows if row.gaussian_error is not None
         ),
-        empirical_error=_spread(value for row in rows for value in row.empirical_error),
+        empirical_error=_values_of(value for row in rows for value in row.empirical_error),
     )
 
 
@@ -195,6 +195,6 @@ def _mean_seconds(rows: Sequence[Row]) -> dict[str, float]:
     return {part: fmean(values) for part, values in known.items()}
 
 
-def _spread(values: Iterable[float]) -> Spread | None:
+def _values_of(values: Iterable[float]) -> RunValues | None:
     found = tuple(values)
-    return Spread(found) if found else None
+    return RunValues(found) if found else None
