@@ -179,3 +179,17 @@ def test_what_does_not_fit_is_refused(loss, y, y_hat, changes, message):
     given = {"problem": TopK(1), "y": y, "y_hat": y_hat, **changes}
     with pytest.raises(InvalidInputError, match=message):
         diagnose(loss, **given)
+
+
+def test_another_problem_than_the_loss_was_learned_from_is_told_first(loss, y, y_hat):
+    first = diagnose(loss, TopK(2), y, y_hat).verdicts[0]
+    assert first.remedy == "another problem"
+    same = diagnose(loss, TopK(1), y, y_hat).verdicts
+    assert "another problem" not in [verdict.remedy for verdict in same]
+
+
+def test_a_problem_without_a_fingerprint_is_taken_as_it_is(loss, y, y_hat):
+    problem = TopK(1)
+    object.__setattr__(problem, "handle", (number for number in range(3)))
+    verdicts = diagnose(loss, problem, y, y_hat).verdicts
+    assert "another problem" not in [verdict.remedy for verdict in verdicts]

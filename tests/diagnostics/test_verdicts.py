@@ -62,6 +62,7 @@ GAP = {"error_held_out": Spread(0.4, 0.5)}
         ({"regret": 0.0, "foreign_regret": 0.0}, {}, BAD_FIT, ["nothing"]),
         ({"foreign_regret": 0.0}, {}, GAP, ["more samples"]),
         ({"regret": -0.1}, {}, GAP, ["sense or solver"]),
+        ({"regret": 0.0, "foreign_regret": -0.1}, {}, {}, ["sense or solver"]),
         ({}, {}, {"n_negative": 9}, ["sense or solver"]),
     ],
 )

@@ -1,5 +1,7 @@
 """Asks the oracle where a model predicts, and says what was learned."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -7,8 +9,10 @@ from lodl.diagnostics._diagnosis import Diagnosis
 from lodl.diagnostics._fidelity import CALLS_PER_INSTANCE, measure
 from lodl.diagnostics._oracle import Oracle
 from lodl.diagnostics._region import locate, sampler_of
-from lodl.diagnostics._verdicts import judge
+from lodl.diagnostics._verdicts import Verdict, another_problem, judge
+from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, summarise
+from lodl.oracle import fingerprint
 from lodl.problems import Problem
 from lodl.samplers import Sampler
 from lodl.typing import Context
@@ -72,5 +76,16 @@ def diagnose(
         fidelity=fidelity,
         region=region,
         fit=fit,
-        verdicts=judge(fidelity, region, fit),
+        verdicts=(*_identify(problem, loss), *judge(fidelity, region, fit)),
     )
+
+
+def _identify(problem: Problem, loss: LearnedLoss) -> Iterator[Verdict]:
+    """Yields a verdict where the loss tells of its problem, and tells of another."""
+    learned_from = loss.provenance.get("fingerprints", {}).get("problem", "unknown")
+    try:
+        is_another = learned_from not in ("unknown", fingerprint(problem))
+    except InvalidInputError:  # it has no fingerprint
+        return
+    if is_another:
+        yield another_problem()

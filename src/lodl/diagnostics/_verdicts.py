@@ -39,8 +39,9 @@ class Verdict:
     """One thing to do about a learned loss.
 
     Attributes:
-        remedy: One of "nothing", "sense or solver", "problem or scale", "directed family", "larger
-            scale", "smaller scale", "more samples", "another family" and "not known".
+        remedy: One of "nothing", "another problem", "sense or solver", "problem or scale",
+            "directed family", "larger scale", "smaller scale", "more samples", "another family" and
+            "not known".
         reason: What was seen.
         advice: What to do.
     """
@@ -57,7 +58,7 @@ def judge(fidelity: Fidelity, region: Region | None, fit: FitSummary) -> tuple[V
     """Returns what to do, the most telling first; there is always at least one verdict."""
     if fit.remedy in ("sense or solver", "problem or scale"):
         return (Verdict(fit.remedy, fit.advice, "Let `lodl.testing.check_problem` look at it."),)
-    if fidelity.regret < 0:
+    if min(fidelity.regret, fidelity.foreign_regret) < 0:
         return (_better_than_the_label(fidelity),)
     if fidelity.regret == 0 or fidelity.quality > _GOOD:
         return (_good_decisions(fidelity),)
@@ -68,10 +69,21 @@ def judge(fidelity: Fidelity, region: Region | None, fit: FitSummary) -> tuple[V
     return found or (_nothing_seen(),)
 
 
+def another_problem() -> Verdict:
+    """Returns what to say where the problem is not the one that the loss was learned from."""
+    return Verdict(
+        "another problem",
+        "The loss was learned from another problem: its code or its parameters were others, or "
+        "Python was of another version.",
+        "What follows is about the problem given here. Learn the loss again if that is the one.",
+    )
+
+
 def _better_than_the_label(fidelity: Fidelity) -> Verdict:
     return Verdict(
         "sense or solver",
-        f"The mean regret is {fidelity.regret:.3g}: predictions decide better than the labels.",
+        f"The mean regret of the predictions is {fidelity.regret:.3g}, with predictions of other "
+        f"instances {fidelity.foreign_regret:.3g}: below 0 they decide better than the labels.",
         "Is `sense` right, or is the solver a heuristic? Let `lodl.testing.check_problem` look.",
     )
 
