@@ -193,3 +193,33 @@ def test_a_problem_without_a_fingerprint_is_taken_as_it_is(loss, y, y_hat):
     object.__setattr__(problem, "handle", (number for number in range(3)))
     verdicts = diagnose(loss, problem, y, y_hat).verdicts
     assert "another problem" not in [verdict.remedy for verdict in verdicts]
+
+
+def test_rounding_errors_are_no_sign_of_a_wrong_sense():
+    y = np.tile([0.1, 0.2, 0.3, 0.0, 0.05, 0.07], (4, 1))
+    loss = lodl.learn_loss(TopK(3), y, family=lodl.WeightedMSE(), n_samples=50)
+    same_items = y[:, [2, 0, 1, 3, 4, 5]]
+    found = diagnose(loss, TopK(3), y, same_items)
+    assert found.fidelity.regret == 0
+    assert [verdict.remedy for verdict in found.verdicts] == ["nothing"]
+
+
+def test_a_single_instance_has_no_predictions_of_others(y, y_hat):
+    loss = lodl.learn_loss(TopK(1), y[:1], family=lodl.WeightedMSE(), n_samples=50)
+    found = diagnose(loss, TopK(1), y[:1], y_hat[:1])
+    assert np.isnan(found.fidelity.foreign_regret)
+    assert "not defined" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": -1}, "`seed` must be a whole number of at least 0"),
+        ({"sampler": lodl.AllPerturbed}, "`sampler` must be a sampler such as"),
+        ({"loss": lodl.WeightedMSE()}, "`loss` must be a learned loss, got WeightedMSE"),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused(loss, y, y_hat, arguments, message):
+    given = {"loss": loss, "problem": TopK(1), "y": y, "y_hat": y_hat} | arguments
+    with pytest.raises(InvalidInputError, match=message):
+        diagnose(**given)

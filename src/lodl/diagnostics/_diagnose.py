@@ -14,7 +14,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, summarise
 from lodl.oracle import fingerprint
 from lodl.problems import Problem
-from lodl.samplers import Sampler
+from lodl.samplers import Sampler, check_sampler
 from lodl.typing import Context
 from lodl.validation import check_labels, check_positive, check_predictions
 
@@ -56,6 +56,11 @@ def diagnose(
         InvalidInputError: An argument is not what was expected.
         OracleError: A call failed.
     """
+    if not isinstance(loss, LearnedLoss):
+        raise InvalidInputError(f"`loss` must be a learned loss, got {type(loss).__name__}.")
+    if sampler is not None:
+        check_sampler(sampler)
+    seed = check_positive("seed", seed, minimum=0)
     loss.check_labels(y)
     labels = check_labels(y)
     predictions = check_predictions(y_hat, labels)

@@ -7,7 +7,7 @@ from typing import Any
 
 from lodl.diagnostics._fidelity import Fidelity
 from lodl.diagnostics._region import Region
-from lodl.diagnostics._verdicts import Verdict
+from lodl.diagnostics._verdicts import Verdict, in_words
 from lodl.losses import FitSummary
 
 _WIDTH = 88
@@ -64,11 +64,11 @@ class Diagnosis:
         share = f", {found.error_share:.2f} of the mean regret" if found.regret > 0 else ""
         figures = {
             "mean regret": f"{found.regret:.3g}; with predictions of other instances "
-            f"{found.foreign_regret:.3g}, with reversed errors {found.reversed_regret:.3g}",
+            f"{in_words(found.foreign_regret)}, with reversed errors {found.reversed_regret:.3g}",
             "learned loss": f"{found.loss:.3g} on average",
             "absolute error": f"{found.error:.3g}{share}",
-            "rank correlation": f"{found.rank_correlation:.2f} across instances, "
-            f"{found.rank_correlation_within:.2f} within",
+            "rank correlation": f"{in_words(found.rank_correlation, '.2f')} across instances, "
+            f"{in_words(found.rank_correlation_within, '.2f')} within",
             "size of errors": self._region_text(),
             "worst instances": ", ".join(worst),
         }

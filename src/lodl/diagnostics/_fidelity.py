@@ -38,7 +38,7 @@ class Fidelity:
             label, and around; the mean over instances.
         reversed_regret: Mean regret of `2 y - y_hat`, the same errors with the other sign.
         foreign_regret: Mean regret of taking the prediction of another instance: what predictions
-            cost that know nothing of their own.
+            cost that know nothing of their own. Not defined for a single instance.
         sees_direction: Whether the learned loss tells errors from reversed errors.
         worst: The instances with the largest difference.
     """
@@ -90,7 +90,7 @@ def measure(loss: LearnedLoss, y_hat: Array, *, oracle: Oracle, seed: int) -> Fi
         rank_correlation=_rank_correlation(value[0], of_own),
         rank_correlation_within=_mean(np.array(within)),
         reversed_regret=float(of_reversed.mean()),
-        foreign_regret=float(of_foreign.mean()),
+        foreign_regret=float(of_foreign.mean()) if len(y_hat) > 1 else np.nan,
         sees_direction=not np.allclose(at_reversed, value[0], atol=0),
         worst=_worst(oracle, value[0], of_own),
     )

@@ -52,7 +52,7 @@ class Oracle:
     def regret(self, points: Array) -> Array:
         """Returns the regret of points (m, n, *label_shape), shape (m, n).
 
-        It takes one call for each point, and one for each label.
+        It takes one call for each point, and one for each label. Rounding errors count as 0.
         """
         points = np.concatenate([self.y[np.newaxis], points])
         try:
@@ -60,7 +60,8 @@ class Oracle:
         except LodlError as error:
             error.add_note(f"Instances are counted within {self.index.tolist()}.")
             raise
-        return np.asarray(losses[1:] - losses[0])
+        regret = losses[1:] - losses[0]
+        return np.where(np.abs(regret) > 1e-12 + 1e-9 * np.abs(losses[0]), regret, 0.0)
 
     def loss(self, loss: LearnedLoss, points: Array) -> Array:
         """Returns the learned loss of points (m, n, *label_shape), shape (m, n)."""

@@ -7,6 +7,7 @@ Advertising) the labels' deviation; of Portfolio one scale only. The tests of th
 of it.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -54,11 +55,16 @@ class Verdict:
         return f"{self.remedy}: {self.reason} {self.advice}"
 
 
+def in_words(figure: float, digits: str = ".3g") -> str:
+    """Returns a figure as text."""
+    return "not defined" if math.isnan(figure) else f"{figure:{digits}}"
+
+
 def judge(fidelity: Fidelity, region: Region | None, fit: FitSummary) -> tuple[Verdict, ...]:
     """Returns what to do, the most telling first; there is always at least one verdict."""
     if fit.remedy in ("sense or solver", "problem or scale"):
         return (Verdict(fit.remedy, fit.advice, "Let `lodl.testing.check_problem` look at it."),)
-    if min(fidelity.regret, fidelity.foreign_regret) < 0:
+    if fidelity.regret < 0 or fidelity.foreign_regret < 0:
         return (_better_than_the_label(fidelity),)
     if fidelity.regret == 0 or fidelity.quality > _GOOD:
         return (_good_decisions(fidelity),)
@@ -82,8 +88,8 @@ def another_problem() -> Verdict:
 def _better_than_the_label(fidelity: Fidelity) -> Verdict:
     return Verdict(
         "sense or solver",
-        f"The mean regret of the predictions is {fidelity.regret:.3g}, with predictions of other "
-        f"instances {fidelity.foreign_regret:.3g}: below 0 they decide better than the labels.",
+        f"The predictions' mean regret is {fidelity.regret:.3g}, with predictions of other "
+        f"instances it is {in_words(fidelity.foreign_regret)}: below 0 is better than the labels.",
         "Is `sense` right, or is the solver a heuristic? Let `lodl.testing.check_problem` look.",
     )
 
@@ -92,7 +98,7 @@ def _good_decisions(fidelity: Fidelity) -> Verdict:
     return Verdict(
         "nothing",
         f"Decisions are near the best: the predictions' mean regret is {fidelity.regret:.3g}, with "
-        f"predictions of other instances it is {fidelity.foreign_regret:.3g}.",
+        f"predictions of other instances it is {in_words(fidelity.foreign_regret)}.",
         "Whether they are as good for unseen instances, `lodl.evaluation` tells.",
     )
 

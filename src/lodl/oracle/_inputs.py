@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from lodl.errors import InvalidInputError, ShapeError
 from lodl.problems import Problem, check_problem_type, sign_of
-from lodl.samplers import Sampler
+from lodl.samplers import Sampler, check_sampler
 from lodl.typing import Array, Context, InstanceContext
 from lodl.validation import check_context, check_labels, check_positive, context_of
 
@@ -78,10 +78,7 @@ def check_inputs(
 ) -> OracleInputs:
     """Returns checked inputs of all instances."""
     check_problem_type(problem)
-    if not isinstance(sampler, Sampler):
-        raise InvalidInputError(
-            f"`sampler` must be a sampler such as `AllPerturbed()`, got {sampler!r}."
-        )
+    check_sampler(sampler)
     sign_of(problem)
     labels = check_labels(y).copy()  # candidates are drawn again from it: it must stay as it is
     labels.flags.writeable = False

@@ -2,7 +2,7 @@
 
 from lodl.samplers._around_predictions import AroundPredictions
 from lodl.samplers._perturbed import AllPerturbed, OnePerturbed, TwoPerturbed
-from lodl.samplers._sampler import BLOCK_SIZE, Sampler, Scale
+from lodl.samplers._sampler import BLOCK_SIZE, Sampler, Scale, check_sampler
 
 __all__ = [
     "BLOCK_SIZE",
@@ -12,4 +12,5 @@ __all__ = [
     "Sampler",
     "Scale",
     "TwoPerturbed",
+    "check_sampler",
 ]

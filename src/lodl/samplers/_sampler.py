@@ -91,6 +91,14 @@ class Sampler(ABC):
         return candidates
 
 
+def check_sampler(sampler: object) -> None:
+    """Demands a sampler, not a class of one."""
+    if not isinstance(sampler, Sampler):
+        raise InvalidInputError(
+            f"`sampler` must be a sampler such as `AllPerturbed()`, got {sampler!r}."
+        )
+
+
 def _check_scale(scale: Scale) -> float | Array | Literal["auto"]:
     if isinstance(scale, str):
         if scale == "auto":
