@@ -44,6 +44,15 @@ def test_the_demo_shows_what_was_gained_and_says_where_things_are(command, tmp_p
     assert "lodl-demo/rows.jsonl" in said
 
 
+def test_the_demo_says_so_if_a_learned_loss_was_removed(command, tmp_path):
+    command("demo")
+    for path in (tmp_path / "lodl-demo" / "losses").iterdir():
+        path.unlink()
+    code, said = command("demo")
+    assert code == 1
+    assert "Remove that folder, or name another: `--out`" in said
+
+
 def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(command, tmp_path):
     code, said = command("reproduce", "table1", "--domain", "linear")
     assert code == 0
@@ -83,6 +92,8 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
     assert json.loads((out / "table3.json").read_text())["kind"] == "fidelity"
     assert (out / "table3.svg").stat().st_size > 0
     assert (out / "table3.png").stat().st_size > 0
+    slices = json.loads((out / "slices.json").read_text())["slices"]
+    assert len(slices[0]["loss"]) == 6
 
 
 def test_all_runs_every_command_in_order_with_the_same_options(command, monkeypatch):

@@ -28,6 +28,13 @@ def test_a_torn_line_is_cut_off_and_the_file_goes_on(results):
     assert results.path.read_bytes() == whole
 
 
+def test_a_whole_last_line_without_its_end_is_kept(results):
+    whole = results.path.read_bytes()
+    results.path.write_bytes(whole[:-1])
+    assert ResultsFile(results.path).rows() == ROWS
+    assert results.path.read_bytes() == whole
+
+
 @pytest.mark.parametrize("line", ["{broken\n", "[1, 2]\n"])
 def test_a_line_that_is_no_row_is_an_error_that_names_it(results, line):
     with results.path.open("a") as file:

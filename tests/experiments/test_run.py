@@ -65,6 +65,13 @@ def test_another_domain_of_the_same_name_makes_another_row(tmp_path):
     assert len(ResultsFile(tmp_path / "rows.jsonl").rows()) == 2
 
 
+def test_a_row_of_another_version_is_computed_again(tmp_path, monkeypatch):
+    run_small([experiment("Constant")], tmp_path)
+    monkeypatch.setattr("lodl.experiments._run.version", lambda name: f"{name} of tomorrow")
+    run_small([experiment("Constant")], tmp_path)
+    assert len(ResultsFile(tmp_path / "rows.jsonl").rows()) == 2
+
+
 def test_surrogate_calls_are_counted_by_the_batches(tmp_path):
     batches = replace(SMALL, training=replace(SMALL.training, batch_size=2, validate_every=6))
     (row,) = run([experiment("DFL")], tmp_path, setups={"small": batches}, progress=False)
@@ -98,6 +105,7 @@ def test_families_share_the_samples_of_a_seed(tmp_path):
     rows = run_small(plan, tmp_path)
     assert len(list((tmp_path / "samples").iterdir())) == 1
     assert [row["oracle_calls"] for row in rows] == [10 * 21, 10 * 61]
+    assert rows[0]["seconds_sampling"] == pytest.approx(rows[1]["seconds_sampling"] / 3)
 
 
 def test_a_learned_row_tells_how_faithful_its_loss_is(tmp_path):

@@ -1,9 +1,9 @@
 """`lodl demo`: the main job, end to end."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from lodl.cli._reproduce_options import write_info
-from lodl.losses import load_loss
+from lodl.errors import DataError
 
 if TYPE_CHECKING:
-    from lodl.experiments import Cell, Experiment
+    from lodl.experiments import Cell
 
 _BAR_WIDTH = 10
 _SHOWN = (
@@ -50,13 +50,15 @@ def demo(
     cells = experiments.table1_info(rows)
     console.print(_table({method: cells[method, "web"] for method in _SHOWN}))
     loss_path = out / "web-advertising.safetensors"
-    shutil.copyfile(experiments.loss_path(out, plan[-1], setup), loss_path)
+    _keep_loss(experiments.loss_path(out, plan[-1], setup), loss_path)
     console.print(
         "The quality of decisions is 0 for random predictions and 1 for the true labels; mean ± "
         "standard deviation over initialisations. Seconds of one core to sample, fit and train.\n"
     )
     write_info(out, "table3", experiments.table3_info(rows))
-    write_info(out, "slices", _slices(plan, out))
+    slices = experiments.slices_info(plan, out)
+    if slices is not None:
+        write_info(out, "slices", slices)
     console.print(f"report            {report.write_report(out)}", soft_wrap=True)
     console.print(f"learned loss      {loss_path}", soft_wrap=True)
     console.print(f"solver's answers  {out / 'samples'}", soft_wrap=True)
@@ -67,20 +69,14 @@ def demo(
     )
 
 
-def _slices(plan: Sequence["Experiment"], out: Path) -> dict[str, Any]:
-    """Returns the learned losses along lines through labels, beside the true regret."""
-    from lodl.diagnostics import loss_slices
-    from lodl.experiments import METHODS, SETUPS, Learned, loss_path
-
-    setup = SETUPS["web"]
-    domain = setup.build(plan[0].seed)
-    part = domain.splits.with_losses
-    losses = {
-        e.method: load_loss(loss_path(out, e, setup), y=part.y)
-        for e in plan
-        if isinstance(METHODS[e.method], Learned)
-    }
-    return loss_slices(losses, domain.problem, part.y, context=part.context)
+def _keep_loss(learned: Path, path: Path) -> None:
+    """Gives the best loss a name that people find."""
+    if not learned.exists():
+        raise DataError(
+            f"{learned} is gone, though its results are in {path.parent}. Remove that folder, or "
+            "name another: `--out`."
+        )
+    shutil.copyfile(learned, path)
 
 
 def _table(cells: Mapping[str, "Cell"]) -> Table:

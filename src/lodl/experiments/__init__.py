@@ -19,6 +19,7 @@ from lodl.experiments._quality_table import Cell, Figure, quality_json
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._run import Experiment, loss_path, run
 from lodl.experiments._setup import SETUPS, Setup, with_prices
+from lodl.experiments._slices import slices_info
 from lodl.experiments._table1 import (
     SCALES,
     ScaleOfRun,
@@ -73,6 +74,7 @@ __all__ = [
     "measured_cores",
     "quality_json",
     "run",
+    "slices_info",
     "table1_experiments",
     "table1_info",
     "table1_markdown",

@@ -15,6 +15,7 @@ from lodl.experiments._rounded import rounded
 from lodl.experiments._run import Experiment, loss_path, sample
 from lodl.experiments._setup import Setup
 from lodl.experiments._table1 import ScaleOfRun, table1_experiments
+from lodl.threads import one_torch_thread
 from lodl.typing import Array
 
 _METHODS = ("2-stage", "DFL", "DirectedQuadratic", "ConvexDirectedQuadratic")
@@ -78,6 +79,7 @@ def _items_in_order(part: Instances) -> Instances:
     return Instances(part.x.reshape(1, -1, 1)[:, chosen], part.y.reshape(1, -1)[:, chosen])
 
 
+@one_torch_thread()
 def _predict(experiment: Experiment, setup: Setup, out: Path, items: Instances) -> Array:
     """Returns the predictions of the experiment's models for the items, shape (models, items)."""
     method, domain = METHODS[experiment.method], setup.build(experiment.seed)

@@ -31,9 +31,10 @@ _N_WARM_UP = 50
 
 @dataclass(frozen=True)
 class PartCosts:
-    """Wall-clock seconds of each part on a number of cores.
+    """Seconds of each part on a number of cores, by the clock.
 
-    `training` is of one model, by method: its steps follow one another, so it has one core.
+    `training` is of one model, by method, and by the processor: its steps follow one another, so it
+    has one core.
     """
 
     cores: int

@@ -15,7 +15,7 @@ Row: TypeAlias = Mapping[str, Any]
 class ResultsFile:
     """Rows in a JSON-lines file, appended one by one, each on disk before the next.
 
-    A line torn by a kill is cut off at the next opening, so its row is computed again.
+    A last line torn by a kill is cut off at the next opening, so its row is computed again.
 
     Args:
         path: The file; made with its folder where absent.
@@ -26,8 +26,10 @@ class ResultsFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.touch()
         content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
+        whole, last = content[: content.rfind(b"\n") + 1], content[content.rfind(b"\n") + 1 :]
+        if last and _is_json(last):
+            self._append(b"\n")
+        elif last:
             os.truncate(self.path, len(whole))
 
     def rows(self) -> list[Row]:
@@ -36,10 +38,21 @@ class ResultsFile:
 
     def append(self, row: Row) -> None:
         """Writes one row to the disk."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, sort_keys=True, allow_nan=False) + "\n")
+        self._append(json.dumps(row, sort_keys=True, allow_nan=False).encode() + b"\n")
+
+    def _append(self, content: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _parse(path: Path) -> Iterable[Row]:

@@ -78,7 +78,7 @@ def run(
         progress: Whether to show bars on a terminal.
     """
     results = ResultsFile(out / "rows.jsonl")
-    keys = [_key(_identity(e, setups[e.domain])) for e in experiments]
+    keys = [_key(_identity(e, setups[e.domain]), version("lodl")) for e in experiments]
     done = _by_key(results.rows())
     pending = [e for e, key in zip(experiments, keys, strict=True) if key not in done]
     for e in _most_demanding(pending):
@@ -220,10 +220,14 @@ def _fingerprint(setup: Setup, seed: int) -> str:
     return fingerprint([domain.problem, repr(domain.model), parts])[:16]
 
 
-def _key(identity: Row) -> str:
-    return json.dumps(identity, sort_keys=True)
+def _key(identity: Row, lodl: str | None) -> str:
+    """Names an experiment and the version that ran it: code that may differ makes another row."""
+    return json.dumps([identity, lodl], sort_keys=True)
 
 
 def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
     """Returns rows by what identifies their experiment."""
-    return {_key({name: row.get(name) for name in _IDENTITY}): row for row in rows}
+    return {
+        _key({name: row.get(name) for name in _IDENTITY}, row.get("versions", {}).get("lodl")): row
+        for row in rows
+    }

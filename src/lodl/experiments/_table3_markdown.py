@@ -70,5 +70,8 @@ def _correlation(trends: Mapping[str, Any], name: str) -> str:
 
 
 def _intercept(trend: Mapping[str, Any]) -> str:
+    text = f"{trend['intercept']:z.2f}"
+    if trend["intercept_95"] is None:
+        return text
     low, high = trend["intercept_95"]
-    return f"{trend['intercept']:z.2f} [{low:z.2f}, {high:z.2f}]"
+    return f"{text} [{low:z.2f}, {high:z.2f}]"

@@ -184,7 +184,7 @@ def _samples_in(
     return OracleSamples(
         n_samples=n_samples,
         fingerprints=identity.fingerprints,
-        seconds=table.log.seconds,
+        seconds=table.log.seconds * n_samples / table.regret.shape[1],
         first_failures=dict(table.log.first_failures),
         _inputs=inputs,
         _optimum=table.optimum.read(slice(0, len(inputs.y)), slice(0, 1)),

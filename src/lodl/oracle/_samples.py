@@ -46,7 +46,8 @@ class OracleSamples:
     Attributes:
         n_samples: Candidates per instance, failed ones included.
         fingerprints: Digests of problem, labels, context and sampler.
-        seconds: Time spent in tasks, summed over workers, as far as it was noted before a kill.
+        seconds: Time spent in tasks, summed over workers, as far as it was noted before a kill: of
+            all that a store holds, the share of these samples.
         first_failures: The first message of each kind of failure.
     """
 
@@ -163,7 +164,8 @@ class OracleSamples:
                 f"`n_samples` must be at most {self.n_samples}, the samples there are, "
                 f"got {n_samples}."
             )
-        return replace(self, n_samples=int(n_samples))
+        share = n_samples / self.n_samples
+        return replace(self, n_samples=int(n_samples), seconds=share * self.seconds)
 
     def provenance(self) -> dict[str, Any]:
         """Returns where the samples came from, in JSON values."""
