@@ -84,7 +84,8 @@ def learn_loss(
         sampler: Draws the candidates.
         n_samples: Candidates per instance. A family with p parameters wants several times p.
         seed: Of the candidates.
-        n_jobs: Workers, as in joblib.
+        n_jobs: Workers, as in joblib: None is one, -1 all cores. On a Dask cluster leave it out and
+            call this within `joblib.parallel_config(backend="dask")`, once there is a client.
         store: Folder or URL that keeps the answers: an interrupted call goes on where it was.
         on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
         max_failure_rate: With "skip", more than this share of failed samples is an error.

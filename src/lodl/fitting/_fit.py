@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
 from itertools import tee
 
 import numpy as np
@@ -115,7 +116,7 @@ def _learned_loss(
             len(complete),
         )
     phi = {name: np.stack([one.phi[name] for one in complete]) for name in complete[0].phi}
-    provenance = {**samples.provenance(), "holdout": holdout}
+    provenance = {**samples.provenance(), "holdout": holdout, "lodl": version("lodl")}
     return LearnedLoss(family, y, phi, _fit_errors(complete), provenance)
 
 

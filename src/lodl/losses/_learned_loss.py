@@ -43,7 +43,7 @@ class LearnedLoss:
         phi: The family's parameters, each of shape (n_instances, *shape of the parameter).
         errors: How well the regrets are repeated.
         provenance: Where it came from, JSON values only: sampler, scale, seed, number of samples,
-            fingerprints of problem and labels, package version.
+            fingerprints of problem and labels, version of lodl.
     """
 
     family: Family

@@ -28,7 +28,8 @@ _ADVICE = {
     "not known": "No samples were held out, so whether more would help is not known.",
     "another family": (
         "Large on fitted and held-out samples alike: try another family, or a sampler that stays "
-        "closer to the label."
+        "closer to the label. If none is better the cost is a step, which no smooth loss repeats, "
+        "and a model may do well all the same."
     ),
     "more samples": (
         f"Held-out error over {_GAP} times the fitted error: more samples would help, or a family "
