@@ -12,11 +12,6 @@ def test_constant_prediction_is_the_mean_of_each_coordinate():
     np.testing.assert_array_equal(predictions, [[1.0, 3.0]] * 4)
 
 
-def test_constant_prediction_of_exchangeable_coordinates_is_one_number():
-    predictions = constant_predictions(Y_TRAIN, 2, per_coordinate=False)
-    np.testing.assert_array_equal(predictions, [[2.0, 2.0]] * 2)
-
-
 def test_constant_predictions_keep_the_shape_of_a_label():
     assert constant_predictions(np.ones((3, 5, 10)), 7).shape == (7, 5, 10)
 

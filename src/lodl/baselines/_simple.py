@@ -7,22 +7,16 @@ from lodl.typing import Array
 from lodl.validation import check_labels, check_positive
 
 
-def constant_predictions(
-    y_train: npt.ArrayLike, n_instances: int, *, per_coordinate: bool = True
-) -> Array:
+def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:
     """Returns the mean training label for every instance.
 
     Args:
         y_train: Training labels, shape (n, *label_shape).
         n_instances: How many predictions to make.
-        per_coordinate: Whether each coordinate has its own mean. True where a coordinate is the
-            same thing in every instance (a stock). False where coordinates are exchangeable (the
-            items of the Linear Model): one number, so the solver is left with its tie-break.
 
     Returns:
         Predictions, shape (n_instances, *label_shape).
     """
     y_train = check_labels(y_train, "y_train")
     n_instances = check_positive("n_instances", n_instances)
-    mean = y_train.mean(axis=0) if per_coordinate else y_train.mean()
-    return np.broadcast_to(mean, (n_instances, *y_train.shape[1:])).copy()
+    return np.broadcast_to(y_train.mean(axis=0), (n_instances, *y_train.shape[1:])).copy()
