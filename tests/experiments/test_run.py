@@ -78,6 +78,22 @@ def test_surrogate_calls_are_counted_by_the_batches(tmp_path):
     assert row["oracle_calls"] == 2 * (20 * 2 + 5 * 4)  # 20 steps, looks at 0, 6, 12, 18 and 20
 
 
+def test_surrogate_calls_of_models_that_have_stopped_are_not_counted(tmp_path):
+    calls = []
+
+    class Counted(SoftTopK):
+        def __call__(self, y_hat, context=None):
+            calls.append(y_hat.shape[:2])
+            return super().__call__(y_hat, context)
+
+    impatient = replace(SMALL.training, n_steps=200, validate_every=3, patience=4, batch_size=4)
+    setup = replace(SMALL, surrogate=Counted(k=1), training=impatient)
+    plan = [replace(experiment("DFL"), surrogate=setup.surrogate)]
+    (row,) = run(plan, tmp_path, setups={"small": setup}, progress=False)
+    assert len({n_models for n_models, _ in calls}) > 1  # one stopped before the other
+    assert row["oracle_calls"] == sum(n_models * n for n_models, n in calls)
+
+
 def test_other_settings_make_another_row(tmp_path):
     run_small([experiment("Optimal")], tmp_path)
     run_small([experiment("Optimal", seed=1)], tmp_path)

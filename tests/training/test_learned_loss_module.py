@@ -13,7 +13,7 @@ from lodl.losses import (
     Quadratic,
     WeightedMSE,
 )
-from lodl.training.torch import LearnedLossModule
+from lodl.training.torch import LearnedLossModule, SquaredError
 
 FAMILIES = [
     WeightedMSE(),
@@ -124,16 +124,44 @@ def test_an_index_may_be_anything_that_lists_whole_numbers(as_index):
     assert torch.equal(module(y_hat, as_index([1, 0, 1])), expected)
 
 
-@pytest.mark.parametrize("index", [[-1, 0], [0, N]])
-def test_an_index_out_of_range_is_an_error(index):
-    with pytest.raises(InvalidInputError, match=f"from 0 to 6, got {index[0]} to {index[1]}"):
-        LearnedLossModule(learned(WeightedMSE()))(torch.zeros(2, *LABEL_SHAPE), index)
+def test_predictions_may_be_more_precise_than_the_module(loss):
+    y_hat = torch.as_tensor(predictions(3))
+    value = LearnedLossModule(loss, reduction="none")(y_hat, [4, 0, 4])
+    assert value.dtype == torch.float64
+    assert value.numpy() == pytest.approx(loss.value(y_hat.numpy(), [4, 0, 4]), rel=1e-4)
 
 
-@pytest.mark.parametrize("index", [[0.0, 1.0], [True, False], [[0], [1]], 0])
-def test_an_index_that_is_no_list_of_whole_numbers_is_an_error(index):
+CRITERIA = [
+    LearnedLossModule(learned(WeightedMSE()), reduction="none"),
+    SquaredError(np.zeros((N, *LABEL_SHAPE))),
+]
+
+
+@pytest.fixture(params=CRITERIA, ids=lambda criterion: type(criterion).__name__)
+def criterion(request):
+    return request.param
+
+
+@pytest.mark.parametrize(("index", "wrong"), [([3, -1], -1), ([0, N], N), ([N + 5, N], N + 5)])
+def test_an_index_out_of_range_is_an_error(criterion, index, wrong):
+    with pytest.raises(
+        InvalidInputError, match=f"`index` must be from 0 to 6, .* 7 instances, got {wrong}"
+    ):
+        criterion(torch.zeros(2, *LABEL_SHAPE), torch.tensor(index))
+
+
+@pytest.mark.parametrize(
+    "index", [[0.0, 1.0], [True, False], [[0], [1]], 0, None, [None], ["a", "b"], "ab"]
+)
+def test_an_index_that_is_no_list_of_whole_numbers_is_an_error(criterion, index):
     with pytest.raises(InvalidInputError, match="`index` must be a list of whole numbers, got"):
-        LearnedLossModule(learned(WeightedMSE()))(torch.zeros(2, *LABEL_SHAPE), index)
+        criterion(torch.zeros(2, *LABEL_SHAPE), index)
+
+
+@pytest.mark.parametrize("index", [[], torch.arange(0)])
+def test_an_empty_batch_is_an_error(criterion, index):
+    with pytest.raises(InvalidInputError, match="`index` must name at least one instance"):
+        criterion(torch.zeros(0, *LABEL_SHAPE), index)
 
 
 def test_it_works_in_a_loop_with_a_data_loader():
@@ -165,11 +193,16 @@ def test_it_says_what_it_holds():
 
 @pytest.mark.parametrize(
     ("y_hat", "index"),
-    [(torch.zeros(3, 2, 3), torch.arange(2)), (torch.zeros(3, 6), torch.arange(3))],
+    [
+        (torch.zeros(3, 2, 3), torch.arange(2)),
+        (torch.zeros(3, 6), torch.arange(3)),
+        (torch.zeros(3, 2, 1), torch.arange(3)),
+        (torch.zeros(2, 3), torch.arange(1)),
+    ],
 )
-def test_shapes_that_do_not_match_are_an_error(y_hat, index):
+def test_shapes_that_do_not_match_are_an_error(criterion, y_hat, index):
     with pytest.raises(InvalidInputError, match=r"`y_hat` must have shape \(n, \*\(2, 3\)\)"):
-        LearnedLossModule(learned(WeightedMSE()))(y_hat, index)
+        criterion(y_hat, index)
 
 
 def test_an_unknown_reduction_is_an_error():

@@ -37,6 +37,23 @@ def train_mse(models, data, **settings):
     )
 
 
+def train_scored(data, score, objective=None, **settings):
+    x, y, x_validation, _ = data
+    return train(
+        models(2),
+        x,
+        objective=objective or SquaredError(y),
+        x_validation=x_validation,
+        score=score,
+        settings=TrainingSettings(**{"learning_rate": 1e-2} | settings),
+    )
+
+
+def cheapest_score(data):
+    cheapest = problem(np.argmin, lambda z, y: y.flat[z], sense="min")
+    return validation_decision_loss(cheapest, data[3])
+
+
 def models(n, hidden=(16,)):
     return [mlp(3, (5, 2), hidden=hidden, n_items=5, seed=seed) for seed in range(n)]
 
@@ -92,26 +109,77 @@ def test_the_best_state_is_restored(regression):
         settings=TrainingSettings(n_steps=1000, validate_every=5, patience=20),
     )
     assert trained.best_steps == [10]
-    assert trained.n_steps == 35
+    assert trained.last_steps == [35]
     assert np.array_equal(predict(trained.models, x_validation), seen[2].double().numpy())
 
 
 def test_models_may_be_stopped_by_decision_quality(regression):
-    x, y, x_validation, y_validation = regression
-    cheapest = problem(np.argmin, lambda z, y: y.flat[z], sense="min")
-    score = validation_decision_loss(cheapest, y_validation)
-    trained = train(
-        models(2),
-        x,
-        objective=SquaredError(y),
-        x_validation=x_validation,
-        score=score,
-        settings=TrainingSettings(learning_rate=1e-2, n_steps=50),
-    )
+    _, _, x_validation, y_validation = regression
+    trained = train_scored(regression, cheapest_score(regression), n_steps=50)
     y_hat = predict(trained.models, x_validation)
     chosen = y_hat.reshape(2, 20, 10).argmin(axis=-1)
     by_hand = np.take_along_axis(y_validation.reshape(20, 10), chosen.T, axis=1).mean(axis=0)
     assert trained.scores == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("by", ["loss", "decision"])
+def test_a_model_that_diverges_leaves_the_others_alone(regression, by):
+    _, y, _, y_validation = regression
+    scores = {
+        "loss": validation_loss(SquaredError(y_validation), len(y_validation)),
+        "decision": cheapest_score(regression),
+    }
+
+    def nan_for_one(y_hat, index):
+        return SquaredError(y)(y_hat, index) * torch.tensor([[1.0], [torch.nan]])
+
+    healthy = train_scored(regression, scores[by], n_steps=30)
+    trained = train_scored(regression, scores[by], nan_for_one, n_steps=30)
+    assert trained.scores[0] == healthy.scores[0]
+    assert trained.best_steps.tolist() == [healthy.best_steps[0], 0]
+    assert healthy.best_steps[0] > 0
+    assert np.isfinite(predict(trained.models, regression[2])).all()
+
+
+def test_each_model_tells_when_it_stopped(regression):
+    looks = []
+
+    def score(y_hat):
+        looks.append(len(y_hat))
+        better = torch.tensor([1.0, -len(looks)])  # the first is never better again
+        return better[2 - len(y_hat) :]
+
+    trained = train_scored(regression, score, n_steps=33, validate_every=5, patience=10)
+    assert trained.best_steps.tolist() == [0, 33]
+    assert trained.last_steps.tolist() == [15, 33]
+    assert looks == [2, 2, 2, 2, 1, 1, 1, 1]  # at 0, 5, 10 and 15; at 20, 25, 30 and 33
+
+
+def test_frozen_parameters_stay_as_they_are(regression):
+    def frozen(n):
+        made = models(n)
+        for model in made:
+            model[0].requires_grad_(False)
+        return made
+
+    given = frozen(4)
+    settings = {"n_steps": 120, "patience": 10, "learning_rate": 0.05}
+    trained = train_mse(given, regression, **settings)
+    assert len(set(trained.last_steps.tolist())) > 1  # some stop while others go on
+    for i, (before, after) in enumerate(zip(given, trained.models, strict=True)):
+        assert torch.equal(before[0].weight, after[0].weight)
+        assert not after[0].weight.requires_grad
+        assert not torch.equal(before[2].weight, after[2].weight)
+        alone = train_mse(frozen(4)[i : i + 1], regression, **settings)
+        assert alone.scores[0] == pytest.approx(trained.scores[i], rel=1e-4)
+
+
+def test_models_may_be_of_double_precision(regression):
+    given = [model.double() for model in models(2)]
+    trained = train_mse(given, regression, n_steps=20)
+    assert {p.dtype for model in trained.models for p in model.parameters()} == {torch.float64}
+    single = train_mse(models(2), regression, n_steps=20)
+    assert trained.scores == pytest.approx(single.scores, rel=1e-4)
 
 
 def test_the_given_models_are_left_as_they_are(regression):
@@ -178,6 +246,77 @@ def test_a_layer_that_cannot_be_trained_at_once_is_an_error(regression, layer, n
         train_mse([model], regression)
 
 
+def test_a_model_with_nothing_to_train_is_an_error(regression):
+    with pytest.raises(InvalidInputError, match="`models` must have a parameter to train"):
+        train_mse([models(1)[0].requires_grad_(False)], regression)
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (
+            mlp(3, (5, 2), n_items=5, hidden=(8,)),
+            r"\(16, 3\)` in model 0 and .*\(8, 3\)` in mod.* 1",
+        ),
+        (mlp(3, (5, 2), n_items=5, hidden=(16,), output="tanh"), "Identity` .* `output: Tanh`"),
+        (mlp(3, (5, 2), n_items=5, hidden=()), "relu1"),
+        (mlp(3, (5, 2), n_items=5, hidden=(16,)).double(), "float32 .*float64"),
+        (mlp(3, (5, 2), n_items=5, hidden=(16,)).requires_grad_(False), r"\(16, 3\) frozen"),
+    ],
+)
+def test_models_of_two_architectures_are_an_error(regression, other, named):
+    message = f"`models` must be of one architecture.*{named}"
+    with pytest.raises(InvalidInputError, match=message):
+        train_mse([*models(1), other], regression)
+    with pytest.raises(InvalidInputError, match=message):
+        predict([*models(1), other], regression[0])
+
+
+def test_a_model_that_is_in_no_list_is_an_error(regression):
+    with pytest.raises(InvalidInputError, match=r"`models` must be a list .* use `\[model\]`"):
+        train_mse(models(1)[0], regression)
+
+
+@pytest.mark.parametrize("reduce", [torch.mean, torch.Tensor.numpy])
+def test_losses_of_another_shape_are_an_error(regression, reduce):
+    _, y, _, y_validation = regression
+
+    def reduced(y_hat, index):
+        return reduce(SquaredError(y)(y_hat, index).detach())
+
+    message = (
+        r'`objective` must return .* \(2, .*, got .*`LearnedLossModule\(loss, reduction="none"'
+    )
+    with pytest.raises(InvalidInputError, match=message):
+        train_scored(regression, cheapest_score(regression), reduced)
+    with pytest.raises(InvalidInputError, match=message):
+        train_scored(regression, validation_loss(reduced, len(y_validation)))
+
+
+@pytest.mark.parametrize(
+    ("score", "got"),
+    [
+        (lambda y_hat: y_hat.mean(), r"\(\)"),
+        (lambda y_hat: y_hat.flatten(2).mean(-1), r"\(2, 20\)"),
+        (lambda y_hat: y_hat.mean().item(), "float"),
+    ],
+)
+def test_scores_of_another_shape_are_an_error(regression, score, got):
+    with pytest.raises(InvalidInputError, match=rf"`score` must .* here \(2,\), got {got}"):
+        train_scored(regression, score)
+
+
+def test_more_features_than_labels_are_an_error(regression):
+    x, y, x_validation, y_validation = regression
+    with pytest.raises(InvalidInputError, match=r"30 instances, got 30\. .*more features than"):
+        train_mse(models(1), (x, y[:30], x_validation, y_validation))
+
+
+def test_labels_without_a_label_axis_are_an_error():
+    with pytest.raises(InvalidInputError, match=r"`y` must have .*Use `y.reshape\(-1, 1\)`"):
+        SquaredError(np.zeros(3))
+
+
 def test_predictions_are_those_of_evaluation_mode(regression):
     model = torch.nn.Sequential(torch.nn.BatchNorm1d(5), torch.nn.Dropout(0.5), *models(1))
     x = torch.as_tensor(regression[0], dtype=torch.float32)
@@ -213,9 +352,8 @@ def test_features_that_are_not_finite_are_an_error(regression, position, name):
 
 
 def test_a_first_score_that_is_not_finite_is_an_error(regression):
-    regression[3][0] = np.nan
     with pytest.raises(InvalidInputError, match=r"`score` must be finite .*, got \[nan, nan\]"):
-        train_mse(models(2), regression)
+        train_scored(regression, lambda y_hat: torch.full((2,), torch.nan))
 
 
 @pytest.mark.parametrize(

@@ -152,9 +152,11 @@ class DecisionFocused(Method):
             _through_surrogate(task.surrogate, splits.validation),
         )
         batch_size = min(task.settings.batch_size or len(splits.train.y), len(splits.train.y))
-        n_looks = math.ceil(trained.n_steps / task.settings.validate_every) + 1
-        per_model = trained.n_steps * batch_size + n_looks * len(splits.validation.y)
-        return _outcome(task, trained, oracle_calls=task.n_initialisations * per_model)
+        oracle_calls = 0
+        for step in trained.last_steps.tolist():
+            n_looks = math.ceil(step / task.settings.validate_every) + 1
+            oracle_calls += step * batch_size + n_looks * len(splits.validation.y)
+        return _outcome(task, trained, oracle_calls=oracle_calls)
 
 
 @dataclass(frozen=True)

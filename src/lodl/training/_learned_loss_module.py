@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
+from lodl.training._index import check_fit, check_index, rows_at
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -53,41 +54,16 @@ class LearnedLossModule(nn.Module):
         Returns:
             A scalar, or losses of shape (n,) or (..., n) where reduction is "none".
         """
-        chosen = self._check_index(index)
+        chosen = check_index(index, self.y.device)
+        check_fit(y_hat, chosen, self.label_shape)
         in_front = y_hat.shape[: y_hat.ndim - len(self.label_shape)]
-        if in_front[-1:] != chosen.shape or y_hat.shape[len(in_front) :] != self.label_shape:
-            raise InvalidInputError(
-                f"`y_hat` must have shape (n, *{tuple(self.label_shape)}) and `index` shape (n,), "
-                f"got {tuple(y_hat.shape)} and {tuple(chosen.shape)}."
-            )
-        d = y_hat.reshape(-1, len(chosen), self.y.shape[1]) - self._rows("y", chosen)
-        phi = {name: self._rows(f"phi_{name}", chosen) for name in self._names}
+        d = y_hat.reshape(-1, len(chosen), self.y.shape[1]) - rows_at(self.y, chosen)
+        phi = {name: self._parameter(name, chosen).to(d.dtype) for name in self._names}
         losses: Tensor = self.family.value(phi, d.transpose(0, 1)).T.reshape(in_front)
         return losses if self.reduction == "none" else getattr(losses, self.reduction)()
 
-    def _check_index(self, index: npt.ArrayLike | Tensor) -> Tensor:
-        chosen = torch.as_tensor(index, device=self.y.device)
-        if chosen.ndim != 1 or chosen.dtype.is_floating_point or chosen.dtype == torch.bool:
-            raise InvalidInputError(
-                "`index` must be a list of whole numbers, got "
-                f"{chosen.dtype} of shape {tuple(chosen.shape)}."
-            )
-        return chosen.long()
-
-    def _rows(self, name: str, index: Tensor) -> Tensor:
-        """Returns rows of a buffer.
-
-        `index_select` refuses negative numbers itself, unlike brackets. A look at the least and the
-        greatest would make a GPU wait, and break graphs and `vmap`.
-        """
-        rows: Tensor = getattr(self, name)
-        try:
-            return rows.index_select(0, index)
-        except IndexError as error:
-            raise InvalidInputError(
-                f"`index` must be from 0 to {len(rows) - 1}, "
-                f"got {index.min().item()} to {index.max().item()}."
-            ) from error
+    def _parameter(self, name: str, index: Tensor) -> Tensor:
+        return rows_at(getattr(self, f"phi_{name}"), index)
 
     def extra_repr(self) -> str:
         """Says what the buffers are of."""

@@ -6,7 +6,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl.errors import InvalidInputError
 from lodl.losses import mean_squared_error
+from lodl.training._index import check_fit, check_index, rows_at
+from lodl.validation import check_labels
 
 
 class Objective(Protocol):
@@ -31,9 +34,26 @@ class SquaredError(nn.Module):
 
     def __init__(self, y: npt.ArrayLike) -> None:
         super().__init__()
-        self.register_buffer("y", torch.as_tensor(y, dtype=torch.get_default_dtype()))
+        self.register_buffer("y", torch.tensor(check_labels(y), dtype=torch.get_default_dtype()))
 
-    def forward(self, y_hat: Tensor, index: Tensor) -> Tensor:
+    def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor) -> Tensor:
         """Returns losses of shape (..., n)."""
-        losses: Tensor = mean_squared_error(y_hat, self.y[index])
+        chosen = check_index(index, self.y.device)
+        check_fit(y_hat, chosen, self.y.shape[1:])
+        losses: Tensor = mean_squared_error(y_hat, rows_at(self.y, chosen))
         return losses
+
+
+def check_losses(losses: object, y_hat: Tensor) -> None:
+    """Demands of an objective's result one loss for each model and instance."""
+    expected, got = tuple(y_hat.shape[:2]), shape_or_type(losses)
+    if got != expected:
+        raise InvalidInputError(
+            f"`objective` must return losses of shape (models, n), here {expected}, got {got}. "
+            'Is it a learned loss? Use `LearnedLossModule(loss, reduction="none")`.'
+        )
+
+
+def shape_or_type(result: object) -> tuple[int, ...] | str:
+    """Returns the shape of a tensor, or else what it is."""
+    return tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__

@@ -6,9 +6,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from lodl.errors import InvalidInputError
 from lodl.evaluation import decision_loss
 from lodl.problems import Problem
-from lodl.training._objectives import Objective
+from lodl.training._objectives import Objective, check_losses, shape_or_type
 from lodl.typing import Context
 
 Score = Callable[[Tensor], Tensor]
@@ -23,13 +24,21 @@ def validation_loss(objective: Objective, n_instances: int) -> Score:
         n_instances: How many there are.
     """
     index = torch.arange(n_instances)
-    return lambda y_hat: objective(y_hat, index).mean(dim=-1)
+
+    def score(y_hat: Tensor) -> Tensor:
+        losses = objective(y_hat, index)
+        check_losses(losses, y_hat)
+        return losses.mean(dim=-1)
+
+    return score
 
 
 def validation_decision_loss(
     problem: Problem, y: npt.ArrayLike, *, context: Context = None, n_jobs: int | None = None
 ) -> Score:
     """Scores predictions by the mean decision loss, at one oracle call per prediction.
+
+    A model with a prediction that is not finite scores NaN, which is never better.
 
     Args:
         problem: The problem whose solver decides.
@@ -39,7 +48,26 @@ def validation_decision_loss(
     """
 
     def score(y_hat: Tensor) -> Tensor:
-        losses = decision_loss(problem, y_hat.double().numpy(), y, context=context, n_jobs=n_jobs)
-        return torch.as_tensor(losses.mean(axis=-1), dtype=y_hat.dtype)
+        scores = torch.full((len(y_hat),), torch.nan, dtype=torch.float64)
+        finite = y_hat.flatten(1).isfinite().all(dim=1)
+        if finite.any():
+            y_hat = y_hat[finite].double()
+            losses = decision_loss(problem, y_hat.numpy(), y, context=context, n_jobs=n_jobs)
+            scores[finite] = torch.as_tensor(losses.mean(axis=-1))
+        return scores
 
     return score
+
+
+def check_first_scores(scores: object, n_models: int) -> None:
+    """Demands one finite score for each model, before any has been trained."""
+    if not isinstance(scores, Tensor) or scores.shape != (n_models,):
+        raise InvalidInputError(
+            f"`score` must return a tensor of shape (models,), here ({n_models},), "
+            f"got {shape_or_type(scores)}. Does it take the mean over instances only?"
+        )
+    if not scores.isfinite().all():
+        raise InvalidInputError(
+            f"`score` must be finite for the models as they are given, got {scores.tolist()}: "
+            "look at the validation labels and at the models' predictions."
+        )

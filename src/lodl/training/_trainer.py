@@ -3,19 +3,18 @@
 import math
 import time
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
 
 from lodl.errors import InvalidInputError
 from lodl.progress import progress_bar
-from lodl.training._objectives import Objective
-from lodl.training._scores import Score
+from lodl.training._objectives import Objective, check_losses
+from lodl.training._scores import Score, check_first_scores
+from lodl.training._stack import Stack, check_trainable
 from lodl.typing import Array
 from lodl.validation import check_positive
 
@@ -63,14 +62,14 @@ class Trained:
         models: Each with its best state restored.
         scores: The best validation score of each model, shape (models,).
         best_steps: The step of that score, shape (models,).
-        n_steps: Steps taken until the last model stopped.
+        last_steps: The step at which each model stopped, shape (models,).
         seconds: Wall-clock time.
     """
 
     models: list[nn.Module]
     scores: Array
     best_steps: npt.NDArray[np.int64]
-    n_steps: int
+    last_steps: npt.NDArray[np.int64]
     seconds: float
 
 
@@ -91,8 +90,8 @@ def train(
 
     Args:
         models: Models of one architecture, each with its own initial state; left as they are.
-            Layers that draw at random or count batches (dropout, batch normalisation) need a loop
-            of one's own with `LearnedLossModule`.
+            Frozen parameters stay frozen. Layers that draw at random or count batches (dropout,
+            batch normalisation) need a loop of one's own with `LearnedLossModule`.
         x: Features of the training instances, instance first.
         objective: Losses (models, n) of predictions for the instances of an index.
         x_validation: Features of the validation instances.
@@ -102,13 +101,14 @@ def train(
         progress: Whether to show a bar on a terminal.
 
     Raises:
-        InvalidInputError: A model has buffers or dropout, or the features or the first validation
-            scores are not finite.
+        InvalidInputError: The models are not alike or have buffers or dropout, the features or the
+            first validation scores are not finite, or losses or scores have another shape.
     """
-    _check_models(models)
     started = time.perf_counter()
-    features, features_validation = _features(x, "x"), _features(x_validation, "x_validation")
-    stack = _Stack(models)
+    stack = Stack(models)
+    check_trainable(models[0])
+    features = _features(x, "x", stack.dtype)
+    features_validation = _features(x_validation, "x_validation", stack.dtype)
     best = _Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
     batches = _Batches(len(features), settings)
@@ -126,16 +126,19 @@ def train(
                     break
             index = batches.next()
             optimiser.zero_grad()
-            losses = objective(stack.predict(features[index], training=True), index)
+            y_hat = stack.predict(features[index], training=True)
+            losses = objective(y_hat, index)
+            if step == 0:
+                check_losses(losses, y_hat)
             losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             step += 1
             bar.update()
     return Trained(
         models=stack.unstack(best.parameters),
-        scores=best.scores.double().numpy(),
+        scores=best.scores.numpy(),
         best_steps=best.steps.numpy(),
-        n_steps=step,
+        last_steps=best.last_steps.numpy(),
         seconds=time.perf_counter() - started,
     )
 
@@ -143,68 +146,24 @@ def train(
 def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
     """Returns the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
     with torch.no_grad():
-        return _Stack(models).predict(_features(x, "x")).double().numpy()
-
-
-class _Stack:
-    """Several models of one architecture, evaluated by one batched call.
-
-    Attributes:
-        members: Which of the models are still in the stack.
-    """
-
-    def __init__(self, models: Sequence[nn.Module]) -> None:
-        self.models = models
-        self.members = torch.arange(len(models))
-        self.skeleton = deepcopy(models[0]).to("meta")
-        self.parameters, self.buffers = stack_module_state(list(models))
-
-    def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
-        self.skeleton.train(training)
-
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-            y_hat: Tensor = functional_call(self.skeleton, (parameters, buffers), (x,))
-            return y_hat
-
-        y_hats: Tensor = torch.vmap(one)(self.parameters, self.buffers)
-        return y_hats
-
-    def keep(self, kept: Tensor, optimiser: torch.optim.Optimizer) -> None:
-        """Drops the other models, which have stopped: their steps would be for nothing."""
-        if kept.all():
-            return
-        self.members = self.members[kept]
-        for name, rows in self.parameters.items():
-            state = optimiser.state.pop(rows)
-            self.parameters[name] = rows.detach()[kept].requires_grad_()
-            optimiser.state[self.parameters[name]] = {
-                key: value[kept] if value.ndim > 0 else value for key, value in state.items()
-            }
-        optimiser.param_groups[0]["params"] = list(self.parameters.values())
-
-    def unstack(self, parameters: dict[str, Tensor]) -> list[nn.Module]:
-        """Returns copies of the models with the given parameters."""
-        copies = [deepcopy(model) for model in self.models]
-        for i, copy in enumerate(copies):
-            copy.load_state_dict({name: rows[i] for name, rows in parameters.items()}, strict=False)
-        return copies
+        stack = Stack(models)
+        return stack.predict(_features(x, "x", stack.dtype)).double().numpy()
 
 
 class _Best:
     """The best state of each model so far."""
 
-    def __init__(self, stack: _Stack) -> None:
+    def __init__(self, stack: Stack) -> None:
         n_models = len(stack.models)
         self.parameters = {name: rows.detach().clone() for name, rows in stack.parameters.items()}
-        self.scores = torch.full((n_models,), torch.inf)
+        self.scores = torch.full((n_models,), torch.inf, dtype=torch.float64)
         self.steps = torch.zeros(n_models, dtype=torch.int64)
+        self.last_steps = torch.zeros(n_models, dtype=torch.int64)
 
-    def look(self, stack: _Stack, scores: Tensor, step: int) -> None:
-        if step == 0 and not scores.isfinite().all():
-            raise InvalidInputError(
-                f"`score` must be finite for the models as they are given, got {scores.tolist()}: "
-                "look at the validation labels and at the models' predictions."
-            )
+    def look(self, stack: Stack, scores: Tensor, step: int) -> None:
+        if step == 0:
+            check_first_scores(scores, len(stack.models))
+        self.last_steps[stack.members] = step
         better = scores < self.scores[stack.members]
         members = stack.members[better]
         self.scores[members] = scores[better].to(self.scores.dtype)
@@ -231,25 +190,8 @@ class _Batches:
         return index
 
 
-def _check_models(models: Sequence[nn.Module]) -> None:
-    if not models:
-        raise InvalidInputError("`models` must hold at least one model, got none.")
-    unfit = [f"the buffer {name!r}" for name, _ in models[0].named_buffers()]
-    unfit += [
-        f"the dropout layer {name!r}"
-        for name, layer in models[0].named_modules()
-        if isinstance(layer, nn.modules.dropout._DropoutNd)
-    ]
-    if unfit:
-        raise InvalidInputError(
-            "`models` must have neither buffers (as of batch normalisation) nor dropout, which "
-            f"several models trained at once cannot have, got {unfit[0]}. Train such a model in a "
-            "loop of your own with `LearnedLossModule`."
-        )
-
-
-def _features(x: npt.ArrayLike, name: str) -> Tensor:
-    features = torch.as_tensor(np.asarray(x), dtype=torch.get_default_dtype())
+def _features(x: npt.ArrayLike, name: str, dtype: torch.dtype) -> Tensor:
+    features = torch.as_tensor(np.asarray(x), dtype=dtype)
     if not features.isfinite().all():
         where = tuple((~features.isfinite()).nonzero()[0].tolist())
         raise InvalidInputError(

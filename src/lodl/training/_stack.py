@@ -1,0 +1,107 @@
+"""Several models of one architecture as one."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import zip_longest
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state
+
+from lodl.errors import InvalidInputError
+
+
+class Stack:
+    """Several models of one architecture, evaluated by one batched call.
+
+    Attributes:
+        members: Which of the models are still in the stack.
+        dtype: Of their parameters.
+    """
+
+    def __init__(self, models: Sequence[nn.Module]) -> None:
+        _check_alike(models)
+        self.models = models
+        self.members = torch.arange(len(models))
+        self.skeleton = deepcopy(models[0]).to("meta")
+        self.parameters, self.buffers = stack_module_state(list(models))
+        self.dtype = next(
+            (rows.dtype for rows in self.parameters.values()), torch.get_default_dtype()
+        )
+
+    def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
+        self.skeleton.train(training)
+
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+            y_hat: Tensor = functional_call(self.skeleton, (parameters, buffers), (x,))
+            return y_hat
+
+        y_hats: Tensor = torch.vmap(one)(self.parameters, self.buffers)
+        return y_hats
+
+    def keep(self, kept: Tensor, optimiser: torch.optim.Optimizer) -> None:
+        """Drops the other models, which have stopped: their steps would be for nothing."""
+        if kept.all():
+            return
+        self.members = self.members[kept]
+        for name, rows in self.parameters.items():
+            state = optimiser.state.pop(rows, {})  # a frozen parameter has none
+            self.parameters[name] = rows.detach()[kept].requires_grad_(rows.requires_grad)
+            optimiser.state[self.parameters[name]] = {
+                key: value[kept] if value.ndim > 0 else value for key, value in state.items()
+            }
+        optimiser.param_groups[0]["params"] = list(self.parameters.values())
+
+    def unstack(self, parameters: dict[str, Tensor]) -> list[nn.Module]:
+        """Returns copies of the models with the given parameters."""
+        copies = [deepcopy(model) for model in self.models]
+        for i, copy in enumerate(copies):
+            copy.load_state_dict({name: rows[i] for name, rows in parameters.items()}, strict=False)
+        return copies
+
+
+def check_trainable(model: nn.Module) -> None:
+    """Refuses a model that cannot be trained together with others, or not at all."""
+    unfit = [f"the buffer {name!r}" for name, _ in model.named_buffers()]
+    unfit += [
+        f"the dropout layer {name!r}"
+        for name, layer in model.named_modules()
+        if isinstance(layer, nn.modules.dropout._DropoutNd)
+    ]
+    if unfit:
+        raise InvalidInputError(
+            "`models` must have neither buffers (as of batch normalisation) nor dropout, which "
+            f"several models trained at once cannot have, got {unfit[0]}. Train such a model in a "
+            "loop of your own with `LearnedLossModule`."
+        )
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise InvalidInputError(
+            "`models` must have a parameter to train, got none that has `requires_grad`."
+        )
+
+
+def _check_alike(models: Sequence[nn.Module]) -> None:
+    """Demands a list of models of one architecture, which share the first one's code."""
+    if isinstance(models, nn.Module):
+        raise InvalidInputError(
+            f"`models` must be a list of models, got a {type(models).__name__}: use `[model]`."
+        )
+    if not models:
+        raise InvalidInputError("`models` must hold at least one model, got none.")
+    first = _anatomy(models[0])
+    for i, model in enumerate(models):
+        for expected, got in zip_longest(first, _anatomy(model), fillvalue="nothing"):
+            if got != expected:
+                raise InvalidInputError(
+                    "`models` must be of one architecture, with the same layers and parameters, "
+                    f"got `{expected}` in model 0 and `{got}` in model {i}. Train them apart."
+                )
+
+
+def _anatomy(model: nn.Module) -> list[str]:
+    """Returns what models must have in common, part by part."""
+    layers = [f"{name or 'model'}: {type(layer).__name__}" for name, layer in model.named_modules()]
+    return layers + [
+        f"{name}: {rows.dtype} {tuple(rows.shape)}{'' if rows.requires_grad else ' frozen'}"
+        for name, rows in model.named_parameters()
+    ]
