@@ -114,6 +114,58 @@ def test_real_prices_are_compared_with_the_papers_portfolio(row, results):
     assert title_of("my own") == "my own"
 
 
+def test_a_domain_of_a_users_own_is_not_compared_with_the_paper(row, results):
+    found = results(row("web-shop", "Quadratic", 0, [0.4]))
+    assert found.compared["web-shop"][0].paper is None
+
+
+def test_rows_that_tell_no_sampler_are_compared_with_the_paper(results):
+    found = results({"domain": "web", "method": "NN", "test": [0.4]})
+    assert found.compared["web"][0].paper == TABLE1["NN"]["web"]
+
+
+def test_another_sampler_or_fewer_samples_are_not_compared_with_the_paper(row, results):
+    one_perturbed = results(row("web", "NN", 0, [0.4], sampler="OnePerturbed(0.1)"))
+    assert one_perturbed.compared["web"][0].paper is None
+    fewer = results(
+        *(row("web", "NN", seed, [0.4], n_samples=50) for seed in (0, 1)),
+        row("web", "NN", 0, [0.9], n_samples=5000),
+    )
+    assert fewer.compared["web"][0].quality.mean == 0.4
+    assert fewer.compared["web"][0].paper is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n_samples", (50, 5000, 500)),
+        ("sampler", ("OnePerturbed(0.1)", "AllPerturbed(0.1)", "TwoPerturbed(0.1)")),
+    ],
+)
+def test_of_an_ablation_alone_the_papers_main_settings_are_compared(row, results, name, values):
+    quality = dict(zip(values, (0.6, 0.9, 0.7), strict=True))
+    found = results(*(row("web", "NN", 0, [quality[v]], **{name: v}) for v in values))
+    (result,) = found.compared["web"]
+    assert (result.quality.mean, result.paper) == (0.9, TABLE1["NN"]["web"])
+
+
+def test_runs_on_other_data_of_the_same_seeds_are_kept_apart(row, results):
+    found = results(
+        *(row("mine", "NN", seed, [0.4], data=f"old {seed}") for seed in (0, 1)),
+        *(row("mine", "NN", seed, [0.8], data=f"new {seed}") for seed in (0, 1)),
+    )
+    assert [result.quality.values for result in found.compared["mine"]] == [(0.4, 0.4)]
+    assert [(other.quality.values, other.setting) for other in found.others] == [
+        ((0.8, 0.8), "data 2")
+    ]
+
+
+def test_every_seed_has_data_of_its_own(row, results):
+    found = results(*(row("mine", "NN", seed, [0.4], data=f"{seed}") for seed in (0, 1)))
+    assert found.compared["mine"][0].quality.values == (0.4, 0.4)
+    assert not found.others
+
+
 def test_the_summary_tells_the_best_the_gain_and_the_cost(row, summary):
     said = summary(
         row("web", "Optimal", 0, [1.0]),

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, pstdev
 
@@ -12,7 +12,14 @@ from lodl.report._rows import Row, Settings
 REFERENCES = ("Random", "Optimal")
 """Methods that are 0 and 1 by definition, up to the draw."""
 
-_SHARED = ("sampler", "n_samples", "n_initialisations")  # of all methods that are compared
+_PAPER_DOMAINS = {
+    "linear": "linear",
+    "web": "web",
+    "portfolio": "portfolio",
+    "portfolio-prices": "portfolio",
+}
+_PAPER_SAMPLER = "AllPerturbed"  # of its table 1
+_SHARED = ("sampler", "n_samples", "n_initialisations", "data")  # of all that is compared
 _UNITS = {"n_samples": " samples", "n_initialisations": " initialisations"}
 _TELLING = ("sampler", "surrogate", "settings")  # their values need no name
 
@@ -97,28 +104,50 @@ def results_info(rows: Sequence[Row]) -> Results:
     """Returns the results of rows of any number of domains, methods, seeds and settings.
 
     Ablations share a file with the main comparison. What is compared is the sampler, number of
-    samples and number of initialisations that most methods of the domain have; of a method's
-    results that still differ, that of the most models, then of the best validation.
+    samples, number of initialisations and data that most methods of the domain have; of a method's
+    results that still differ, that of the most models, then of the best validation. The paper's
+    figure stands beside what was sampled as in its table 1.
     """
     domains: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
+    for row in _with_data(rows):
         domains[row.domain].append(row)
     compared: dict[str, tuple[Result, ...]] = {}
     others: list[Result] = []
     for domain, members in domains.items():
         chosen = []
         shared = _most_shared(members)
+        most_samples = max(_n_samples(row.settings) for row in members)
         for variants in _by_method(members).values():
             main, *rest = sorted(variants, key=partial(_precedence, variants, shared), reverse=True)
             names = _varying(variants)
-            chosen.append(_result(variants[main], ""))
-            others += [_result(variants[one], _in_words(one, names)) for one in rest]
+            is_as_paper = _is_all_perturbed(main) and _n_samples(main) in (0, most_samples)
+            chosen.append(_result(variants[main], is_as_paper=is_as_paper))
+            others += [_result(variants[one], setting=_in_words(one, names)) for one in rest]
         compared[domain] = _best_first(chosen)
     return Results(compared, _best_first(others))
 
 
 def _best_first(results: Iterable[Result]) -> tuple[Result, ...]:
     return tuple(sorted(results, key=lambda result: -result.quality.mean))
+
+
+def _with_data(rows: Sequence[Row]) -> list[Row]:
+    """Returns the rows; where those of one seed are of several data, the data become a setting.
+
+    A digest says nothing of other seeds: first data belong to first data, second to second.
+    """
+    found: dict[tuple[str, int | None], dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        if row.seed is not None:
+            places = found[row.domain, row.seed]
+            places.setdefault(row.data, len(places) + 1)
+    several = {domain for (domain, _), places in found.items() if len(places) > 1}
+    return [
+        replace(row, settings=(*row.settings, ("data", str(found[row.domain, row.seed][row.data]))))
+        if row.domain in several and row.seed is not None
+        else row
+        for row in rows
+    ]
 
 
 def _by_method(rows: Iterable[Row]) -> dict[str, dict[Settings, list[Row]]]:
@@ -133,11 +162,30 @@ def _shared_of(settings: Settings) -> Settings:
 
 
 def _most_shared(rows: Sequence[Row]) -> Settings:
-    """Returns the shared settings of the most methods, then of the most models."""
+    """Returns the shared settings of the most methods, then of the most models.
+
+    Those that are equal in both are of an ablation: the paper's main settings count.
+    """
     groups: dict[Settings, list[Row]] = defaultdict(list)
     for row in rows:
         groups[_shared_of(row.settings)].append(row)
-    return max(groups, key=lambda s: (len({row.method for row in groups[s]}), _n_models(groups[s])))
+    return max(groups, key=lambda settings: _size(groups[settings], settings))
+
+
+def _size(rows: Sequence[Row], settings: Settings) -> tuple[int, int, bool, int]:
+    n_methods = len({row.method for row in rows})
+    return n_methods, _n_models(rows), _is_all_perturbed(settings), _n_samples(settings)
+
+
+def _is_all_perturbed(settings: Settings) -> bool:
+    """Tells whether the sampler is that of the paper's table 1, or is not told."""
+    return dict(settings).get("sampler", _PAPER_SAMPLER).startswith(_PAPER_SAMPLER)
+
+
+def _n_samples(settings: Settings) -> int:
+    """Returns the number of samples, 0 where it is not told."""
+    value = dict(settings).get("n_samples", "")
+    return int(value) if value.isdecimal() else 0
 
 
 def _n_models(rows: Iterable[Row]) -> int:
@@ -168,16 +216,16 @@ def _in_words(settings: Settings, names: Container[str]) -> str:
     return ", ".join(words) or "settings not told"
 
 
-def _result(rows: Sequence[Row], setting: str) -> Result:
+def _result(rows: Sequence[Row], *, setting: str = "", is_as_paper: bool = False) -> Result:
     first = rows[0]
+    paper = TABLE1.get(first.method, {}).get(_PAPER_DOMAINS.get(first.domain, ""))
     calls = [row.oracle_calls for row in rows if row.oracle_calls is not None]
     return Result(
         domain=first.domain,
         method=first.method,
         setting=setting,
         quality=RunValues(tuple(value for row in rows for value in row.test)),
-        # "portfolio-prices" is the paper's portfolio on other data
-        paper=None if setting else TABLE1.get(first.method, {}).get(first.domain.split("-")[0]),
+        paper=paper if is_as_paper else None,
         oracle_calls=fmean(calls) if calls else None,
         seconds=_mean_seconds(rows),
         gaussian_error=_values_of(
