@@ -109,6 +109,7 @@ def _fill(folder):
         *(_row("web", "Quadratic", seed, [0.9, 0.92]) for seed in (0, 1)),
         *(_row("web", "ConvexDirectedQuadratic", seed, [0.97, 0.99]) for seed in (0, 1)),
         _row("web", "Quadratic", 0, [0.7, 0.8], n_samples=50),
+        _row("web", "Quadratic", 0, [0.2, 0.4], learning_rate=0.1),
         _row("linear", "2-stage", 0, [-0.9, -0.95]),
     )
     runs = {"empirical": [0.01, 0.02], "gaussian": [0.05, 0.05], "quality": [0.9, 0.92]}

@@ -60,7 +60,27 @@ def test_bare_rows_give_only_the_sections_that_have_data(write_rows):
 def test_fidelity_is_told_from_rows_where_there_is_no_table_3(row, write_rows):
     page = Page(write_report(write_rows(row("web", "Quadratic", 0, [0.9]))))
     assert "fidelity" in page.sections
-    assert "0.05 ± 0" in page.texts
+    assert "around labels, x 10⁻²" in page.texts
+    assert "5.00 ± 0.00" in page.texts
+
+
+def test_what_an_ablation_shows_is_not_shown_again(run_folder):
+    text = write_report(run_folder).read_text(encoding="utf-8")
+    others = text[text.index('<section id="others"') : text.index('<section id="time"')]
+    assert "0.30 ± 0.10" in others
+    assert "0.75 ± 0.05" not in others  # 50 samples: in the table of the ablation
+
+
+def test_references_alone_are_a_page(row, write_rows):
+    page = Page(write_report(write_rows(row("web", "Random", 0, [0.0]))))
+    assert "Random" in page.texts
+
+
+def test_a_page_that_cannot_be_written_leaves_no_draft(run_folder):
+    (run_folder / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_report(run_folder, run_folder / "taken")
+    assert not list(run_folder.rglob("*.draft"))
 
 
 def test_the_page_needs_nothing_from_outside(run_folder):

@@ -224,3 +224,26 @@ def test_settings_that_differ_are_told_with_their_methods(row, write_rows):
     assert told["parameters"] == "N(a=1)"
     assert dict(settings_info(rows[:3])["web"])["seeds"] == "0 to 2"
     assert versions_info(rows) == (("lodl", "0.1.0"), ("numpy", "2.4.6"))
+
+
+def test_methods_are_named_only_where_a_setting_is_an_exception(row, write_rows):
+    learned = [(name, f"Learned(family={name}(rank=4))") for name in ("Quadratic", "NN")]
+    methods = [*learned, ("2-stage", "TwoStage()"), ("DFL", "DFL()")]
+    errors = {"Quadratic": [0.1], "NN": [0.2]}
+
+    def rows_of(methods, **more):
+        return [
+            row("web", name, 0, [0.5], settings=text, empirical_error=errors.get(name, []), **more)
+            for name, text in methods
+        ]
+
+    folder = write_rows(
+        *rows_of(methods, learning_rate=0.1),
+        *rows_of(learned, learning_rate=0.1, n_samples=50),
+        *rows_of(learned, learning_rate=0.1, n_samples=500),
+        row("web", "mine", 0, [0.5], learning_rate=0.2),
+    )
+    told = dict(settings_info(read_rows(folder / "rows.jsonl"))["web"])
+    assert told["samples"] == "2000; 50, 500 (learned losses)"
+    assert told["learning rate"] == "0.1; 0.2 (mine)"
+    assert told["parameters"] == "Quadratic(rank=4); NN(rank=4)"

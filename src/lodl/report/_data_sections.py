@@ -1,5 +1,6 @@
-"""The sections that show data files: ablations, fidelity, slices, the paper's figures."""
+"""The sections that show data files: fidelity, slices, the paper's figures."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,7 @@ from lodl.report._result_sections import domain_id
 from lodl.report._results import Result, Results, RunValues, title_of
 from lodl.report._style import method_colours
 
-_ABLATIONS = {
-    "table2a": "By sampler (the paper's table 2a)",
-    "table2b": "By number of samples (the paper's table 2b)",
-}
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -38,42 +36,6 @@ _PAPER_FIGURES = (
     _PaperFigure("figure-linear", "What models of the Linear Model learn", draw_linear),
     _PaperFigure("figure-cost", "What learning a loss costs", draw_cost),
 )
-
-
-def ablations_section(folder: Path) -> Section | None:
-    """Returns the paper's ablations, its own figures in brackets."""
-    blocks = []
-    for name, title in _ABLATIONS.items():
-        info = read_info(folder, name)
-        if info is not None:
-            with shown(folder, name):
-                blocks.append(Block(title, table=_ablation_table(title, info["cells"])))
-    if not blocks:
-        return None
-    text = "Decision quality in Web Advertising, in brackets the paper's."
-    return Section("ablations", "How losses are sampled", text, tuple(blocks))
-
-
-def _ablation_table(title: str, cells: Iterable[Mapping[str, Any]]) -> Table:
-    by_place = {(str(cell["method"]), str(cell["column"])): cell for cell in cells}
-    columns = dict.fromkeys(column for _, column in by_place)
-    colours = method_colours(method for method, _ in by_place)
-    rows = tuple(
-        (
-            Cell(method, colour=colour),
-            *(_ablation_cell(by_place.get((method, column))) for column in columns),
-        )
-        for method, colour in colours.items()
-    )
-    return Table(f"Decision quality. {title}", ("trained on", *columns), rows)
-
-
-def _ablation_cell(cell: Mapping[str, Any] | None) -> Cell:
-    if cell is None:
-        return Cell("")
-    ours, paper = cell["ours"], cell["paper"]
-    beside = f" ({paper['mean']:.2f} ± {paper['std']:.2f})" if paper else ""
-    return Cell(f"{ours['mean']:.2f} ± {ours['std']:.2f}{beside}", float(ours["mean"]))
 
 
 def fidelity_section(folder: Path, results: Results) -> Section | None:
@@ -130,22 +92,37 @@ def _fidelity_block(name: str, domain: Mapping[str, Any]) -> Block:
 
 def _fidelity_table(domain: str, methods: Mapping[str, Mapping[str, Any]]) -> Table:
     colours = method_colours(methods)
+    columns = {"gaussian": "around labels", "empirical": "at predictions"}
+    powers = {name: _power_of_ten(errors[name] for errors in methods.values()) for name in columns}
     rows = tuple(
         (
             Cell(method, colour=colours[method]),
-            *(_error_cell(errors[name]) for name in ("gaussian", "empirical")),
+            *(_error_cell(errors[name], power) for name, power in powers.items()),
             number(errors["quality"]["mean"]),
         )
         for method, errors in sorted(methods.items(), key=lambda item: -item[1]["quality"]["mean"])
     )
-    columns = ("learned loss", "around labels", "at predictions", "quality")
-    return Table(f"Mean absolute errors of learned losses in {title_of(domain)}", columns, rows)
+    titles = (f"{title}{_unit(powers[name])}" for name, title in columns.items())
+    caption = f"Mean absolute errors of learned losses in {title_of(domain)}"
+    return Table(caption, ("learned loss", *titles, "quality"), rows)
 
 
-def _error_cell(error: Mapping[str, float] | None) -> Cell:
+def _power_of_ten(errors: Iterable[Mapping[str, float] | None]) -> int:
+    """Returns what a column is divided by so that two decimals tell its largest mean."""
+    largest = max((abs(error["mean"]) for error in errors if error is not None), default=0.0)
+    power = math.floor(math.log10(largest)) if largest > 0 else 0
+    return 0 if -1 <= power <= 2 else power
+
+
+def _unit(power: int) -> str:
+    return f", x 10{str(power).translate(_SUPERSCRIPTS)}" if power else ""
+
+
+def _error_cell(error: Mapping[str, float] | None, power: int) -> Cell:
     if error is None:
         return Cell("")
-    return Cell(f"{error['mean']:.2g} ± {error['std']:.1g}", error["mean"])
+    mean, std = (error[name] * 10.0**-power for name in ("mean", "std"))
+    return Cell(f"{mean:z.2f} ± {std:.2f}", error["mean"])
 
 
 def slices_section(folder: Path) -> Section | None:

@@ -2,19 +2,16 @@
 
 import base64
 import hashlib
+import os
 from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lodl.errors import DataError
+from lodl.report._ablation_section import ablations_section, without_ablations
 from lodl.report._blocks import Block, Cell, Section, Table
-from lodl.report._data_sections import (
-    ablations_section,
-    fidelity_section,
-    paper_section,
-    slices_section,
-)
+from lodl.report._data_sections import fidelity_section, paper_section, slices_section
 from lodl.report._result_sections import others_section, quality_section, time_section
 from lodl.report._results import in_order, results_info, title_of
 from lodl.report._rows import Row, Settings, read_rows
@@ -27,8 +24,9 @@ def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
 
     Args:
         folder: Of the run. Its `rows.jsonl` has one JSON object a line with at least `domain`,
-            `method` and `test` (normalised decision quality, one number per model); what else rows
-            tell, and the data files of tables and figures beside them, is shown where present.
+            `method` and `test` (normalised decision quality, one number per model). What else rows
+            tell is shown where present, and so are the data files of tables and figures beside
+            them: a `slices.json` (what `lodl.diagnostics.loss_slices` returns) adds slices.
         path: Of the file to write, `report.html` in the folder if None.
 
     Returns:
@@ -43,9 +41,12 @@ def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
     target = folder / "report.html" if path is None else Path(path)
     page = _page(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f"{target.name}.draft")
-    draft.write_text(page, encoding="utf-8")
-    return draft.replace(target)
+    draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
+    try:
+        draft.write_text(page, encoding="utf-8")
+        return draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _page(folder: Path) -> str:
@@ -54,7 +55,7 @@ def _page(folder: Path) -> str:
     sections = [
         quality_section(results),
         ablations_section(folder),
-        others_section(results),
+        others_section(without_ablations(results.others, folder)),
         time_section(results),
         fidelity_section(folder, results),
         slices_section(folder),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from lodl.report._blocks import Block, Cell, Section, Table, number, svg_of
 from lodl.report._draw_quality import draw_quality
 from lodl.report._draw_time import PART_COLOURS, draw_time, in_seconds
-from lodl.report._results import REFERENCES, Result, Results, title_of
+from lodl.report._results import Result, Results, title_of
 from lodl.report._rows import PARTS
 from lodl.report._style import method_colours
 
@@ -27,9 +27,8 @@ def quality_section(results: Results) -> Section:
 
 def _quality_block(domain: str, results: Sequence[Result]) -> Block:
     title = title_of(domain)
-    shown = [result for result in results if result.method not in REFERENCES] or results
-    label = f"Decision quality in {title}: " + _read_out(shown)
-    svgs = (svg_of(draw_quality(shown), f"quality-{domain_id(domain)}", label=label),)
+    label = f"Decision quality in {title}: " + _read_out(results)
+    svgs = (svg_of(draw_quality(results), f"quality-{domain_id(domain)}", label=label),)
     return Block(title, svgs, table=_quality_table(f"Decision quality in {title}", results))
 
 
@@ -66,17 +65,17 @@ def _published(result: Result) -> Cell:
     return Cell(f"{mean:.2f} ± {std:.2f}", mean)
 
 
-def others_section(results: Results) -> Section | None:
+def others_section(results: Sequence[Result]) -> Section | None:
     """Returns the results under other settings than those compared."""
-    if not results.others:
+    if not results:
         return None
-    domains = {result.domain: title_of(result.domain) for result in results.others}
+    domains = {result.domain: title_of(result.domain) for result in results}
     return Section(
         name="others",
         title="Other settings",
         text="The same methods with other samplers, numbers of samples or training settings.",
         blocks=tuple(
-            Block(title, table=_others_table(title, domain, results.others))
+            Block(title, table=_others_table(title, domain, results))
             for domain, title in domains.items()
         ),
     )
@@ -109,7 +108,9 @@ def time_section(results: Results) -> Section | None:
         title="Where time and oracle calls went",
         text=(
             "Seconds of one core for one seed, all its models together. Sampling asks the solver, "
-            "fitting learns the loss; both are done once, however many models are trained."
+            "fitting learns the loss; both are done once, however many models are trained. "
+            "Sampling is timed by the clock, so it is too high where the machine did other work; "
+            "fitting and training by the processor."
         ),
         blocks=found,
     )

@@ -1,17 +1,19 @@
 """What was chosen, for those who want to do it again."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from lodl.report._rows import Row, Settings
 
 _NAMES = {"n_samples": "samples", "n_initialisations": "initialisations", "n_steps": "steps"}
+_WRAPPED = re.compile(r"\w+\(\w+=(\w+\([^()]*\))\)")  # Learned(family=Quadratic(rank=4))
 
 
 def settings_info(rows: Sequence[Row]) -> dict[str, Settings]:
     """Returns, for each domain, names and values in words.
 
-    A value that is not the same for all is followed by the methods that had it.
+    A value that most methods had stands alone; others are followed by the methods that had them.
     """
     domains: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -32,14 +34,15 @@ def _settings(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     seeds = sorted({row.seed for row in rows if row.seed is not None})
     if seeds:
         yield "seeds", _numbers_in_words(seeds)
-    users: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+    users: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
         for name, value in row.settings:
-            users[name][value][row.method] = None
+            users[name][value].add(row.method)
     defaults = users.pop("settings", {})  # differ from method to method by nature
+    learned = {row.method for row in rows if row.empirical_error}
     for name, methods in users.items():
-        yield _NAMES.get(name, name.replace("_", " ")), _values_in_words(methods)
-    parameters = [text for text in defaults if not text.endswith("()")]
+        yield _NAMES.get(name, name.replace("_", " ")), _values_in_words(methods, learned)
+    parameters = [_WRAPPED.sub(r"\1", text) for text in defaults if not text.endswith("()")]
     if parameters:
         yield "parameters", "; ".join(parameters)
     data = sorted({row.data for row in rows if row.data})
@@ -47,10 +50,21 @@ def _settings(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
         yield "data", ", ".join(data)
 
 
-def _values_in_words(methods: dict[str, dict[str, None]]) -> str:
-    if len(methods) == 1:
-        return next(iter(methods))
-    return "; ".join(f"{value} ({', '.join(names)})" for value, names in methods.items())
+def _values_in_words(methods: Mapping[str, Set[str]], learned: Set[str]) -> str:
+    """Returns the values, those of the same methods together, most methods first."""
+    values: dict[frozenset[str], list[str]] = defaultdict(list)
+    for value, names in methods.items():
+        values[frozenset(names)].append(value)
+    n_methods = len(frozenset[str]().union(*values))
+    usual, *others = sorted(values, key=len, reverse=True)
+    if 2 * len(usual) > n_methods:
+        words = [", ".join(values[usual])]
+    else:
+        words, others = [], [usual, *others]
+    for names in others:
+        who = "learned losses" if names == learned else ", ".join(sorted(names))
+        words.append(f"{', '.join(values[names])} ({who})")
+    return "; ".join(words)
 
 
 def _numbers_in_words(numbers: Sequence[int]) -> str:
