@@ -80,3 +80,38 @@ def test_axes_legend_and_titles_tell_what_is_shown(info):
 def test_no_error_is_in_the_picture(info):
     for ax in draw_fidelity(info).axes:
         assert ax.get_xlim()[0] < 0 < ax.get_xlim()[1]
+
+
+def test_means_that_coincide_are_both_seen(info):
+    methods = {name: method([0.1], [0.2], [0.6]) for name in ("NN", "Quadratic", "Mine")}
+    info["domains"]["b"]["methods"] = methods
+    means = draw_fidelity(info).axes[1].collections[1::2]  # after the runs of each
+    assert len(means) == 3
+    assert all(not mean.get_facecolor().size for mean in means)
+    assert len({mean.get_paths()[0].vertices.shape for mean in means}) == 3
+
+
+@pytest.mark.parametrize(
+    ("errors", "scale"),
+    [
+        ([0.1, 0.2, 0.9], "log"),
+        ([0.1, 0.2, 0.5], "linear"),
+        ([0.0, 0.2, 0.9], "linear"),  # 0 has no logarithm
+        ([0.1, 0.9], "linear"),  # either may be the one far off
+    ],
+)
+def test_an_error_far_above_all_others_makes_the_axis_logarithmic(info, errors, scale):
+    domain = info["domains"]["a"]
+    domain["methods"] = {f"M{e}": method([e], [e], [0.5]) for e in errors}
+    ax = draw_fidelity(info).axes[0]
+    assert ax.get_xscale() == scale
+    x, y = ax.lines[-1].get_data()
+    assert y == pytest.approx(0.9 - 2 * x)
+    assert x[0] < 0.1
+
+
+def test_the_correlation_without_one_method_is_said_where_it_is_known(info):
+    trends = info["domains"]["a"]["trends"]["empirical"]
+    trends["without_one"] = {"method": "NN", "correlation": 0.123}
+    (said,) = draw_fidelity(info).axes[0].texts
+    assert said.get_text().endswith("correlation -0.80\n(0.12 without NN)")

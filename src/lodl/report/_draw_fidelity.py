@@ -1,72 +1,89 @@
 """Draws table 3: decision quality against the errors of learned losses."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullLocator
 
-from lodl.report._style import INK, MUTED, PAPER, method_colours, new_figure, style
+from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
 
 _ERRORS = {"empirical": "error at the models' predictions", "gaussian": "error around the labels"}
+_MARKERS = "os^DvPXph*"  # hollow and of different shapes: means that coincide are both seen
+_STRETCH = 3.0  # times the next: a mean so far off leaves no room for the others
 
 
 @style()
 def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     """Returns decision quality over the error at predictions, and over that around labels.
 
-    A column for each domain, or one row for a single one; small dots are runs, large ones the means
-    of methods, through which the straight line is fitted.
+    A column for each domain, or one row for a single one; dots are runs, hollow marks the means of
+    methods, through which the straight line is fitted. Where one mean is far above all others, the
+    axis of errors is logarithmic, and the straight line bent.
 
     Args:
         info: What `lodl.experiments.table3_info` returns, with at least one domain.
     """
     domains = list(info["domains"].values())
     colours = method_colours(name for domain in domains for name in domain["methods"])
+    markers = {name: _MARKERS[i % len(_MARKERS)] for i, name in enumerate(colours)}
     n_rows, n_columns = (len(_ERRORS), len(domains)) if len(domains) > 1 else (1, len(_ERRORS))
     figure = new_figure(0.6 + 3.1 * n_columns, 1.0 + 2.7 * n_rows)
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     for column, domain in zip(axes.reshape(len(_ERRORS), -1).T, domains, strict=True):
         for ax, error in zip(column, _ERRORS, strict=True):
-            _draw_methods(ax, domain["methods"], error, colours)
-            _draw_trend(ax, domain["trends"][error]["of_methods"])
+            ax.axhline(1, color=MUTED, linewidth=1, linestyle=":")
+            for name, method in domain["methods"].items():
+                _draw_method(ax, method, error, {"color": colours[name], "marker": markers[name]})
+            _scale_errors(ax, domain["methods"].values(), error)
+            _draw_trend(ax, domain["trends"][error])
             ax.set_xlabel(f"{_ERRORS[error]}\n({domain['unit']})")
-        column[0].set_title(domain["title"], pad=20)
+        column[0].set_title(domain["title"], pad=32)
     for ax in axes[:, 0]:
         ax.set_ylabel("normalised decision quality")
-    marks = [Line2D([], [], marker="o", linestyle="", color=c, label=n) for n, c in colours.items()]
+    marks = [
+        Line2D([], [], linestyle="", fillstyle="none", color=colours[n], marker=markers[n], label=n)
+        for n in colours
+    ]
     line = Line2D([], [], color=INK, linewidth=1.2, label="line through the means")
     figure.legend(handles=[*marks, line], loc="outside lower center", ncols=3)
     return figure
 
 
-def _draw_methods(
-    ax: Axes, methods: Mapping[str, Any], error: str, colours: Mapping[str, str]
-) -> None:
-    ax.axhline(1, color=MUTED, linewidth=1, linestyle=":")
-    for name, method in methods.items():
-        colour, runs = colours[name], method["runs"]
-        mean = method[error]["mean"], method["quality"]["mean"]
-        ax.scatter(runs[error], runs["quality"], s=10, color=colour, alpha=0.4, linewidths=0)
-        ax.scatter(*mean, s=64, color=colour, edgecolors=PAPER, linewidths=1.2, zorder=3)
-    right = 1.07 * max(max(method["runs"][error]) for method in methods.values())
+def _draw_method(ax: Axes, method: Mapping[str, Any], error: str, mark: Mapping[str, Any]) -> None:
+    runs, mean = method["runs"], (method[error]["mean"], method["quality"]["mean"])
+    ax.scatter(runs[error], runs["quality"], s=10, color=mark["color"], alpha=0.4, linewidths=0)
+    ax.scatter(*mean, s=64, facecolors="none", linewidths=1.5, zorder=3, **mark)
+
+
+def _scale_errors(ax: Axes, methods: Collection[Mapping[str, Any]], error: str) -> None:
+    means = sorted(method[error]["mean"] for method in methods)
+    runs = [value for method in methods for value in method["runs"][error]]
+    if len(means) > 2 and min(runs) > 0 and means[-1] > _STRETCH * means[-2]:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_locator(NullLocator())
+        return
+    right = 1.07 * max(runs)
     ax.set_xlim(-0.04 * right, right)
-    ax.locator_params(axis="x", nbins=5)
+    ax.locator_params(axis="x", nbins=4)
 
 
-def _draw_trend(ax: Axes, trend: Mapping[str, Any] | None) -> None:
+def _draw_trend(ax: Axes, trends: Mapping[str, Any]) -> None:
     """Draws the line from no error on, as far as the points' own range goes."""
+    trend, without = trends["of_methods"], trends.get("without_one")
     if trend is None:
         return
-    x = np.array([0.0, ax.get_xlim()[1]])
+    left, right = ax.get_xlim()
+    x = np.geomspace(left, right, 100) if ax.get_xscale() == "log" else np.array([0.0, right])
+    ax.set_xlim(left, right)
     ax.set_ylim(ax.get_ylim())  # the points decide: a line that hardly fits may be steep
     ax.plot(x, trend["intercept"] + trend["slope"] * x, color=INK, linewidth=1.2, zorder=2)
-    ax.text(
-        0,
-        1.03,
-        f"correlation {trend['correlation']:z.2f}, quality {trend['intercept']:z.2f} at no error",
-        transform=ax.transAxes,
-        fontsize=9,
-    )
+    said = f"quality {trend['intercept']:z.2f} at no error, correlation {trend['correlation']:z.2f}"
+    if without is not None:
+        said += f"\n({without['correlation']:z.2f} without {shortened(without['method'])})"
+    ax.text(0, 1.03, said, transform=ax.transAxes, fontsize=9)
