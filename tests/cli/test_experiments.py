@@ -1,6 +1,8 @@
 import json
+import re
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -58,7 +60,10 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert code == 0
     assert "Linear Model" in said
     out = tmp_path / "runs"
-    assert "| 2-stage |" in (out / "table1.md").read_text()
+    table = (out / "table1.md").read_text()
+    assert "| 2-stage |" in table
+    assert "Sampling is timed by the clock, fitting and training by the processor." in table
+    assert not list(out.glob("*.draft"))
     rows = ResultsFile(out / "rows.jsonl").rows()
     assert len(rows) == 11
     command("reproduce", "table1", "--domain", "linear")
@@ -96,21 +101,30 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
     assert len(slices[0]["loss"]) == 6
 
 
-def test_all_runs_every_command_in_order_with_the_same_options(command, monkeypatch):
+def test_all_runs_every_command_in_order_with_the_options_that_it_takes(command, monkeypatch):
     called = []
-    commands = [partial(_note, called, command.__name__) for command in _reproduce.IN_ORDER]
+    commands = [_noted(called, command) for command in _reproduce.IN_ORDER]
     monkeypatch.setattr(_reproduce, "IN_ORDER", commands)
-    code, _ = command("reproduce", "all", "--scale", "paper", "--out", "elsewhere")
+    options = ["--scale", "paper", "--out", "elsewhere", "--prices", "p.csv", "--seeds", "3"]
+    code, _ = command("reproduce", "all", *options)
     assert code == 0
     tables = ["table1", "table2a", "table2b", "table3"]
     figures = ["figure_losses", "figure_linear", "figure_cost"]
     assert [name for name, _ in called] == [*tables, *figures]
-    options = {"scale": "paper", "out": Path("elsewhere"), "n_jobs": 1}
-    assert all(given == options for _, given in called)
+    shared = {"scale": "paper", "out": Path("elsewhere"), "n_jobs": 1}
+    seeds, prices = {"seeds": 3}, {"prices": Path("p.csv")}
+    taken = dict(called)
+    assert taken["table1"] == taken["table3"] == shared | seeds | prices
+    assert taken["table2a"] == taken["table2b"] == taken["figure_linear"] == shared | seeds
+    assert taken["figure_losses"] == taken["figure_cost"] == shared
 
 
-def _note(called, name, **options):
-    called.append((name, options))
+def _noted(called, command):
+    @wraps(command)
+    def note(**options):
+        called.append((command.__name__, options))
+
+    return note
 
 
 def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):
@@ -125,10 +139,39 @@ def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):
     ("arguments", "message"),
     [
         (["--domain", "chess"], "`domain` must be one of linear, web, portfolio, got 'chess'"),
-        (["--scale", "huge"], "`scale` must be one of"),
+        (["--scale", "huge"], "`scale` must be one of quick, paper, got 'huge'"),
+        (["--scale", "demo"], "`scale` must be one of quick, paper, got 'demo'"),
+        (["--domain", "portfolio-prices"], "portfolio-prices needs --prices FILE"),
     ],
 )
 def test_a_name_that_is_not_known_is_one_line_and_exit_code_1(command, arguments, message):
     code, said = command("reproduce", "table1", *arguments)
     assert code == 1
     assert message in said
+
+
+@pytest.mark.parametrize("name", [["demo"], ["reproduce", "table1"], ["reproduce", "all"]])
+def test_no_workers_are_an_error(run_lodl, name, tmp_path):
+    code, _, err = run_lodl(*name, "--n-jobs", "0", "--out", str(tmp_path / "out"))
+    assert code == 1
+    assert err.startswith("Error: `n_jobs` must be")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [["demo"], ["reproduce", "table1"], ["reproduce", "figure-cost"]])
+def test_a_file_in_the_place_of_the_folder_is_one_line_and_exit_code_1(command, name, tmp_path):
+    (tmp_path / "taken").write_text("")
+    code, said = command(*name, "--out", "taken")
+    assert code == 1
+    assert re.search(r"Error: taken\S* cannot be used: \w.*\.\n$", said)
+
+
+def test_the_version_is_told(run_lodl):
+    assert run_lodl("--version") == (0, f"lodl {version('lodl')}\n", "")
+
+
+def test_the_help_tells_what_lodl_is_for(run_lodl):
+    code, said, _ = run_lodl("--help")
+    assert code == 0
+    assert "a loss that knows what prediction errors cost" in said
+    assert "--version" in said

@@ -22,6 +22,11 @@ class Sized(PickOne):
     def __init__(self, size):
         self.size = size
 
+class Bad(lodl.Problem):
+    sense = "max"
+    def solve(self, y_hat, context):
+        return y_hat
+
 not_a_problem = 3
 """
 
@@ -112,12 +117,16 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
     [
         ("mine", {}, "must be given as MODULE:PROBLEM, got 'mine'"),
         ("mine:Missing", {}, "mine has no 'Missing'"),
-        ("yours:PickOne", {}, "no module 'yours'"),
+        ("yours:PickOne", {}, "no module 'yours' .* in the current folder and on PYTHONPATH"),
+        (".mine:PickOne", {}, "must be given as MODULE:PROBLEM, got '.mine:PickOne'"),
+        ("mine:Bad", {}, "Bad is not complete: write objective in it"),
         ("mine:Sized", {}, r"Sized\(\) cannot be made: .* 'size'\. Make an instance"),
         ("mine:PickOne", {"out": "nowhere/loss"}, "`out` must be a file in a folder that exists"),
         ("mine:PickOne", {"out": "."}, "`out` must be a file in a folder that exists, got \\."),
         ("mine:not_a_problem", {}, "must be a lodl.Problem or a class of one, got int"),
-        ("mine:PickOne", {"labels": "absent.npy"}, "labels in absent.npy cannot be read"),
+        ("mine:PickOne", {"labels": "absent.npy"}, "There is no file absent.npy\\."),
+        ("mine:PickOne", {"labels": "."}, "labels in . cannot be read as .npy"),
+        ("mine:PickOne", {"n-jobs": 0}, "`n_jobs` must be a whole number other than 0"),
         ("mine:PickOne", {"labels": "mine.py"}, "labels in mine.py cannot be read as .npy"),
         ("mine:PickOne", {"family": "Cubic"}, "`family` must be one of .*, got 'Cubic'"),
         ("mine:PickOne", {"sampler": "None"}, "`sampler` must be one of AllPerturbed, "),

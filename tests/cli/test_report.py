@@ -42,3 +42,30 @@ def test_a_bad_row_is_one_line_and_exit_code_1(command, tmp_path):
         "Error: rows.jsonl, line 1: `test` must be a list of finite numbers, got None.\n"
     )
     assert not (tmp_path / "report.html").exists()
+
+
+def test_a_folder_without_rows_is_told_what_rows_are(command):
+    code, said = command("report", ".")
+    assert code == 1
+    assert said.startswith("Error: There is no rows.jsonl. ")
+    assert "at least `domain`, `method` and `test`" in said
+
+
+@pytest.mark.parametrize("out", ["folder", "file/page.html"])
+def test_a_place_that_is_taken_is_one_line_and_exit_code_1(command, tmp_path, out):
+    (tmp_path / "rows.jsonl").write_text('{"domain": "a", "method": "b", "test": [1]}\n')
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    code, said = command("report", ".", "--out", out)
+    assert code == 1
+    assert said.startswith(
+        "Error: fi" if out.startswith("file") else "Error: folder cannot be used"
+    )
+    assert said.count("\n") == 1
+
+
+def test_the_help_tells_how_rows_look(command):
+    code, said = command("report", "--help")
+    assert code == 0
+    for word in ("rows.jsonl", "domain", "method", "test", "slices.json"):
+        assert word in said

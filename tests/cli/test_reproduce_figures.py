@@ -57,3 +57,13 @@ def test_costs_are_written_for_people_as_well(command, tmp_path):
     _, said = command("figure-cost")
     assert "| T_O | oracle call of sampling |" in (tmp_path / "runs/figure-cost.md").read_text()
     assert "T_LODL" in said
+
+
+@pytest.mark.parametrize("content", ['{"settings": ', "[1]"])
+def test_data_that_cannot_be_read_are_made_again(command, tmp_path, content):
+    data = tmp_path / "runs" / "figure-losses.json"
+    data.parent.mkdir()
+    data.write_text(content)
+    code, _ = command("figure-losses")
+    assert code == 0
+    assert json.loads(data.read_text())["settings"]["n_samples"] == 60

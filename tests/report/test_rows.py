@@ -85,8 +85,10 @@ def test_what_is_wrong_with_a_row_is_said_with_its_line(row, write_rows, change,
 
 
 def test_a_file_without_rows_and_one_that_is_not_there_are_errors(tmp_path):
-    with pytest.raises(DataError, match=r"rows\.jsonl cannot be read"):
+    with pytest.raises(DataError, match=r"There is no .*rows\.jsonl.* at least `domain`, `method`"):
         read_rows(tmp_path / "rows.jsonl")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_rows(tmp_path)
     (tmp_path / "rows.jsonl").write_text("\n")
     with pytest.raises(DataError, match="has no rows yet"):
         read_rows(tmp_path / "rows.jsonl")

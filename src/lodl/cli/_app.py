@@ -1,5 +1,8 @@
 """The commands, one file each."""
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from lodl.cli._demo import demo
@@ -8,7 +11,6 @@ from lodl.cli._report import report
 from lodl.cli._reproduce import reproduce
 
 app = typer.Typer(
-    help="Learn, from your own solver, a loss that knows what prediction errors cost.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -17,3 +19,19 @@ app.command()(demo)
 app.command()(learn)
 app.command()(report)
 app.add_typer(reproduce, name="reproduce")
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"lodl {version('lodl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Learn, from your own solver, a loss that knows what prediction errors cost."""

@@ -1,6 +1,7 @@
 """`lodl learn`: a loss for a problem of the user's own."""
 
 import importlib
+import inspect
 import sys
 import tokenize
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from lodl.cli._jobs import Jobs
 from lodl.cli._names import FAMILIES, SAMPLERS, named, parse_scale
 from lodl.errors import DataError, InvalidInputError
 from lodl.learn import learn_loss
@@ -33,7 +35,7 @@ def learn(
     scale: Annotated[str, typer.Option(help="Size of the noise: a number or auto.")] = "auto",
     n_samples: Annotated[int, typer.Option(help="Candidates per instance.")] = 1000,
     seed: Annotated[int, typer.Option(help="Of the candidates.")] = 0,
-    n_jobs: Annotated[int, typer.Option(help="Workers; -1 is all cores.")] = -1,
+    n_jobs: Jobs = -1,
     store: Annotated[
         str | None, typer.Option(help="Keeps the oracle's answers: a stopped run goes on.")
     ] = None,
@@ -68,13 +70,16 @@ def learn(
 def load_problem(name: str) -> Problem:
     """Returns the problem `MODULE:PROBLEM`; the module may lie in the current folder."""
     module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
+    if not attribute or not all(part.isidentifier() for part in module_name.split(".")):
         raise InvalidInputError(f"The problem must be given as MODULE:PROBLEM, got {name!r}.")
     sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        raise InvalidInputError(f"There is no module {error.name!r} to import.") from error
+        raise InvalidInputError(
+            f"There is no module {error.name!r} to import: it is looked for in the current folder "
+            "and on PYTHONPATH."
+        ) from error
     if not hasattr(module, attribute):
         raise InvalidInputError(f"{module_name} has no {attribute!r}.")
     found: Any = getattr(module, attribute)
@@ -88,6 +93,9 @@ def load_problem(name: str) -> Problem:
 
 
 def _instance_of(problem_class: type[Problem]) -> Problem:
+    if inspect.isabstract(problem_class):
+        missing = ", ".join(sorted(problem_class.__abstractmethods__))
+        raise InvalidInputError(f"{problem_class.__name__} is not complete: write {missing} in it.")
     try:
         return problem_class()
     except TypeError as error:
@@ -107,5 +115,7 @@ def _load_array(what: str, path: Path) -> np.ndarray[Any, Any]:
     try:
         with path.open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
+    except FileNotFoundError as error:
+        raise DataError(f"There is no file {path}.") from error
     except (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError) as error:
         raise DataError(f"The {what} in {path} cannot be read as .npy: {error}") from error

@@ -13,7 +13,12 @@ def report(
         Path | None, typer.Option(help="The file to write; report.html in the folder if absent.")
     ] = None,
 ) -> None:
-    """Write one HTML page that shows a run: open it in any browser, send it to anyone."""
+    """Write one HTML page that shows a run: open it in any browser, send it to anyone.
+
+    Rows of your own are shown like those of our experiments: rows.jsonl has one JSON object a line,
+    with at least "domain", "method" and "test", a list of decision qualities, one per model. A
+    slices.json (what lodl.diagnostics.loss_slices returns) adds slices of losses.
+    """
     from lodl.report import write_report  # matplotlib: only where needed
 
     Console(highlight=False).print(f"Report: {write_report(folder, out)}", soft_wrap=True)

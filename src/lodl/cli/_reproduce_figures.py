@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markdown import Markdown
 
+from lodl.cli._jobs import Jobs
 from lodl.cli._names import named
-from lodl.cli._reproduce_options import OUT, Jobs, Out, Scale, Seeds, chosen_size, write_info
+from lodl.cli._reproduce_options import (
+    OUT,
+    Out,
+    Scale,
+    Seeds,
+    chosen_size,
+    write_info,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,12 +27,12 @@ if TYPE_CHECKING:
 def figure_losses(
     scale: Scale = "quick",
     out: Out = OUT,
-    n_jobs: Jobs = -1,  # noqa: ARG001 (one instance is one task; `all` hands it to every command)
+    n_jobs: Jobs = -1,  # noqa: ARG001 (one instance is one task)
 ) -> None:
     """The example of two agents: true decision loss, handcrafted and learned losses."""
     from lodl import experiments, report  # torch and matplotlib: only where needed
 
-    n_samples = named("scale", scale, experiments.SCALES).n_samples
+    n_samples = chosen_size(scale, None, experiments.SCALES).n_samples
     settings = experiments.LossesSettings(n_samples)
     info = _kept(out, "figure-losses", asdict(settings))
     if info is None:
@@ -59,16 +68,21 @@ def figure_cost(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> No
     table = experiments.figure_cost_markdown(info)
     Console(highlight=False).print(Markdown(table))
     _publish(out, "figure-cost", info, report.draw_cost(info))
-    (out / "figure-cost.md").write_text(f"{table}\n", encoding="utf-8")
+    write_text(out / "figure-cost.md", table)
 
 
 def _kept(out: Path, name: str, settings: Any) -> dict[str, Any] | None:
     """Returns the figure's data that is there already, if it was made with the same settings."""
+    out.mkdir(parents=True, exist_ok=True)  # or fail before hours are spent
     path = out / f"{name}.json"
     if not path.exists():
         return None
-    info: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return info if info.get("settings") == json.loads(json.dumps(settings)) else None
+    try:
+        info: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:  # not JSON: to be made again
+        return None
+    is_same = isinstance(info, dict) and info.get("settings") == json.loads(json.dumps(settings))
+    return info if is_same else None
 
 
 def _publish(out: Path, name: str, info: dict[str, Any], figure: "Figure") -> None:

@@ -73,6 +73,11 @@ def read_rows(path: Path) -> list[Row]:
 def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         content = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(
+            f"There is no {path}. The folder of a run has {path.name}: one JSON object a line, "
+            "with at least `domain`, `method` and `test`, a list of decision qualities."
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     lines = content.split("\n")
