@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from lodl.cli._reproduce_options import write_info
 from lodl.domains import linear_model
 from lodl.experiments import COST_SCALES, SCALES, SETUPS, CostSettings, ScaleOfRun
 
@@ -67,3 +68,10 @@ def test_data_that_cannot_be_read_are_made_again(command, tmp_path, content):
     code, _ = command("figure-losses")
     assert code == 0
     assert json.loads(data.read_text())["settings"]["n_samples"] == 60
+
+
+def test_data_that_cannot_be_written_leave_no_draft(tmp_path):
+    (tmp_path / "taken.json").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_info(tmp_path, "taken", {"settings": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.json"]

@@ -4,6 +4,7 @@ import pytest
 
 from lodl.report._ablation_section import ablations_section
 from lodl.report._data_sections import fidelity_section
+from lodl.report._result_sections import time_section
 from lodl.report._results import results_info
 from lodl.report._rows import read_rows
 
@@ -47,3 +48,10 @@ def test_errors_have_a_power_of_ten_per_column(row, write_rows, error, title, te
     (block,) = fidelity_section(folder, results).blocks
     assert block.table.columns[2] == title
     assert block.table.rows[0][2].text == text
+
+
+def test_times_tell_how_they_were_measured(row, write_rows):
+    folder = write_rows(row("web", "NN", 0, [0.9]))
+    section = time_section(results_info(read_rows(folder / "rows.jsonl")))
+    assert "Sampling is timed by the clock" in section.text
+    assert "fitting and training by the processor" in section.text
