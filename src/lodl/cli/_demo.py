@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from lodl.cli._jobs import Jobs
 from lodl.cli._reproduce_options import write_info
 from lodl.errors import DataError
 
@@ -31,7 +32,7 @@ _SHOWN = (
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for all that is written.")] = Path("lodl-demo"),
-    n_jobs: Annotated[int, typer.Option(help="Workers; -1 is all cores.")] = -1,
+    n_jobs: Jobs = -1,
 ) -> None:
     """Learn losses for Web Advertising, train on them, and show what was gained."""
     from lodl import experiments, report  # torch and matplotlib: only where needed

@@ -150,7 +150,7 @@ def slices_section(folder: Path) -> Section | None:
             "The true regret of the decision and the learned losses, as the prediction leaves the "
             "label (dashed) in one direction: along a coordinate, or towards what a model predicts."
         ),
-        blocks=(Block(svgs=svgs, key=key),),
+        blocks=(Block(str(info.get("title", "")), svgs, key=key),),
     )
 
 
