@@ -1,6 +1,7 @@
 """The whole step: samples of many instances in, a learned loss out."""
 
 import logging
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -213,10 +214,11 @@ def test_regrets_that_are_never_positive_teach_nothing(draw, make_samples):
     assert (loss.phi["w_plus"][1] > 0).all()
 
 
-def test_provenance_is_that_of_the_samples_and_the_share_held_out(draw):
+def test_provenance_is_that_of_the_samples_and_of_the_fit(draw):
     assert dict(fit(draw(), WeightedMSE(), holdout=0.1).provenance) == {
         "sampler": "by hand",
         "holdout": 0.1,
+        "lodl": version("lodl"),
     }
 
 
