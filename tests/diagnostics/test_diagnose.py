@@ -125,7 +125,7 @@ def test_each_instance_is_asked_in_its_own_context(y, y_hat):
     assert found.fidelity.regret == pytest.approx(expected)
 
 
-def test_points_of_our_own_are_in_the_valid_range_and_those_of_the_model_are_left(y, y_hat):
+def test_the_solver_is_asked_in_the_valid_range_only(y, y_hat):
     seen = []
 
     def solve(y_hat):
@@ -138,11 +138,9 @@ def test_points_of_our_own_are_in_the_valid_range_and_those_of_the_model_are_lef
     learned = lodl.learn_loss(pick, y, family=lodl.WeightedMSE(), n_samples=50)
     seen.clear()
     diagnose(learned, pick, y, y_hat)
-    given = {tuple(row) for row in [*y_hat, *y]}
-    ours = np.array([point for point in seen if tuple(point) not in given])
-    assert len(ours) == N * 6
-    assert ours.min() >= 0
-    assert ours.max() <= 1
+    assert y_hat.max() > 1
+    assert np.min(seen) >= 0
+    assert np.max(seen) <= 1
 
 
 def test_the_record_is_json_and_the_text_is_for_a_terminal(loss, y, y_hat):

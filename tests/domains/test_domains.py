@@ -85,7 +85,7 @@ def _features_of_no_clicks(make):
 @EVERY
 def test_the_problem_keeps_its_contract_on_the_data(make):
     domain = make(sizes=SMALL)
-    check_problem(domain.problem, domain.splits.train.y, domain.splits.train.context)
+    check_problem(domain.problem, domain.splits.train.y, context=domain.splits.train.context)
 
 
 @EVERY

@@ -162,3 +162,55 @@ def test_a_decision_loss_that_is_not_finite_is_an_error_that_names_the_instance(
 def test_a_problem_that_is_none_is_an_error(y, problem, message):
     with pytest.raises(InvalidInputError, match=message):
         regret(problem, y, y)
+
+
+def test_predictions_are_projected_into_the_valid_range():
+    def solve(y_hat):
+        if y_hat.min() < 0:
+            raise ValueError("negative cost")
+        return np.argmin(y_hat)
+
+    projecting = lodl.problems.problem(
+        solve, lambda z, y: y[z], sense="min", project=lambda y_hats: y_hats.clip(0, None)
+    )
+    y = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.0]])
+    y_hat = np.array([[-1.0, -2.0, 3.0], [1.0, 1.0, -0.1]])
+    assert decision_loss(projecting, y_hat, y).tolist() == [3.0, 0.0]
+    assert regret(projecting, y_hat, y).tolist() == [2.0, 0.0]
+    scale = quality_scale(projecting, y, y_random=-np.ones((2, 2, 3)))
+    assert scale.random == pytest.approx(-(3.0 + 0.5) / 2)
+
+
+def test_a_regret_that_is_rounding_is_zero():
+    def total(z, y):
+        return float(sum(y[z]))  # in the order of the decision
+
+    pick = lodl.problems.problem(lambda y_hat: np.argsort(y_hat)[-4:], total, sense="max")
+    y = np.random.default_rng(0).random((50, 8))
+    order = np.argsort(y, axis=1)
+    y_hat = np.take_along_axis(np.tile([0.0, 0, 0, 0, 4, 3, 2, 1], (50, 1)), order.argsort(1), 1)
+    assert (decision_loss(pick, y_hat, y) != decision_loss(pick, y, y)).any()
+    assert not regret(pick, y_hat, y).any()
+
+
+def test_zero_may_be_what_the_labels_of_others_are_worth():
+    y = 200 + np.random.default_rng(0).random((40, 5))
+    y_random = np.random.default_rng(1).permutation(y)[np.newaxis]
+    scale = quality_scale(CHEAPEST, y, y_random=y_random)
+    assert scale.random == pytest.approx(decision_quality(CHEAPEST, y_random, y).mean())
+    quality = normalised_decision_quality(CHEAPEST, y_random[0], y, y_random=y_random)
+    assert quality == pytest.approx(0)
+
+
+def test_random_predictions_of_ones_own_must_be_of_all_instances(y):
+    with pytest.raises(InvalidInputError, match=r"`y_random` must hold .*\(m, 30, 2, 3\)"):
+        quality_scale(CHEAPEST, y, y_random=y)
+
+
+def test_normalised_quality_is_of_one_model_and_refuses_more_before_any_call(y):
+    def never(y_hat):
+        raise AssertionError("called")
+
+    problem = lodl.problems.problem(never, lambda z, y: 0.0, sense="min")
+    with pytest.raises(InvalidInputError, match=r"`y_hat` must have the labels' shape"):
+        normalised_decision_quality(problem, np.stack([y, y]), y)

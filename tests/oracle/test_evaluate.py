@@ -150,7 +150,7 @@ def test_rounding_is_not_taken_for_a_better_decision(y, caplog):
             return 1.0 - (0 if np.array_equal(z, y) else 1e-16 * 8)
 
     samples = evaluate(Rounds(), y, sampler=AllPerturbed(), n_samples=5)
-    assert min(instance.regret.min() for instance in samples) < 0
+    assert not any(instance.regret.any() for instance in samples)
     assert samples.n_negative == 0
     assert not caplog.records
 
@@ -224,7 +224,7 @@ def test_the_class_of_a_problem_is_no_problem():
 
 def test_a_projection_must_keep_the_shape(y):
     bad = problem(lambda v: v, lambda z, y: 0.0, sense="min", project=lambda v: v[:, :2])
-    with pytest.raises(ProblemError, match=r"`project` must keep the candidates' shape \(500, 5\)"):
+    with pytest.raises(ProblemError, match=r"`project` must keep the shape \(500, 5\)"):
         evaluate(bad, y, sampler=AllPerturbed(), n_samples=3)
 
 
@@ -304,3 +304,30 @@ def test_blas_has_one_thread_until_the_last_task_has_left():
         assert n_threads() == {1}
         second.__exit__(None, None, None)
         assert n_threads() == before
+
+
+def test_numbers_tell_which_candidates_failed(y):
+    class Fussy(Problem):
+        sense = "max"
+
+        def solve(self, y_hat, context):
+            if y_hat[0] > y_hat[1]:
+                raise ValueError("infeasible")
+            return np.argmax(y_hat)
+
+        def objective(self, z, y, context):
+            return y[z]
+
+    labels = np.sort(y, axis=1)
+    arguments = {"sampler": AllPerturbed(1.0), "n_samples": 40, "on_failure": "skip"}
+    samples = evaluate(Fussy(), labels, **arguments, max_failure_rate=1.0)
+    everything = evaluate(problem(np.argmax, lambda z, y: y[z], sense="max"), labels, **arguments)
+    for one, whole in zip(samples, everything, strict=True):
+        infeasible = np.flatnonzero(whole.y_hat[:, 0] > whole.y_hat[:, 1])
+        assert np.setdiff1d(np.arange(40), one.numbers).tolist() == infeasible.tolist()
+        np.testing.assert_array_equal(one.y_hat, whole.y_hat[one.numbers])
+
+
+def test_the_time_of_a_selection_is_its_share(loop, y):
+    samples = evaluate(loop(), y, sampler=AllPerturbed(), n_samples=20)
+    assert samples.select([0, 1]).seconds == pytest.approx(samples.seconds / 3)

@@ -7,6 +7,7 @@ import types
 from collections import deque
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from lodl.oracle import fingerprint
 from lodl.problems import Problem, problem
 
 
-def make_class(budget=1, extra=0):
+def make_class(budget=1, extra=0, capacity=1):
     class Shop(Problem):
         sense = "max"
+        _capacity = capacity
+        _cache: ClassVar[dict] = {}
 
         def __init__(self, prices):
             self.prices = prices
@@ -52,6 +55,12 @@ class Tagged(dict):
         self.tag = tag
 
 
+def filled_cache():
+    shop = make_class()
+    shop._cache["a"] = 1
+    return shop
+
+
 def in_module(source):
     """A function that reads `P` inside a comprehension, from a module with this source."""
     module = types.ModuleType("settings_of_a_test")
@@ -67,6 +76,11 @@ EQUAL = {
     "sets": ({"x", "y", "z"}, {"z", "y", "x"}),
     "functions": (linear(2), linear(2)),
     "problems": (make_class()(np.ones(3)), make_class()(np.ones(3))),
+    "private caches": (make_class(), filled_cache()),
+    "docstrings": (
+        in_module("def P():\n 'One.'\n return 1"),
+        in_module("def P():\n 'Gives one.'\n return 1"),
+    ),
     "partials": (functools.partial(max, 1), functools.partial(max, 1)),
     "tensors": (torch.arange(6.0), torch.arange(12.0)[::2] / 2),
     "decimals": (Decimal("1.5"), Decimal("1.5")),
@@ -96,6 +110,11 @@ DIFFERENT = {
     "names called": (lambda x: np.sin(x), lambda x: np.cos(x)),
     "parameters": (make_class()(np.ones(3)), make_class()(np.ones(4))),
     "class attributes": (make_class(1)(np.ones(3)), make_class(2)(np.ones(3))),
+    "private constants of a class": (make_class(capacity=1), make_class(capacity=2)),
+    "cached functions": (
+        functools.lru_cache(lambda x: x + 1),
+        functools.lru_cache(lambda x: x + 2),
+    ),
     "methods": (make_class(extra=0)(1), make_class(extra=1)(1)),
     "builtins": (max, min),
     "methods of a built-in type": (str.upper, str.lower),

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from lodl.errors import InvalidInputError
+from lodl.evaluation import decision_loss
 from lodl.problems import decision_losses, problem
 
 
@@ -64,6 +65,15 @@ def test_the_context_goes_to_a_parameter_without_a_default_or_of_its_name(solve)
 def test_the_context_never_goes_into_an_option(solve, expected):
     # As `axis` of np.argmax, an integer context would give another decision without a word.
     y_hat = np.array([0.0, 1.0, 2.0, 5.0])
-    assert problem(solve, lambda z, y: 0.0, sense="min").solve(y_hat, 0) == expected
-    flat = problem(np.argmax, lambda z, y: y.flat[z], sense="max")
+    assert problem(solve, lambda z, y, c: 0.0, sense="min").solve(y_hat, 0) == expected
+    flat = problem(np.argmax, lambda z, y, c: y.flat[z], sense="max")
     assert flat.solve(np.eye(2)[::-1], 0) == 1
+
+
+@pytest.mark.parametrize("solve", [np.argmax, lambda y_hat, capacity=1: np.argmax(y_hat)])
+def test_a_context_that_no_function_takes_is_an_error(solve):
+    picking = problem(solve, lambda z, y: y[z], sense="max")
+    y = np.eye(3)
+    with pytest.raises(InvalidInputError, match=r"neither `solve` nor `objective` takes one"):
+        decision_loss(picking, y, y, context=[1, 2, 3])
+    assert decision_loss(picking, y, y).tolist() == [-1.0] * 3

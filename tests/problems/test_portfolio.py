@@ -114,7 +114,7 @@ def test_no_prediction_beats_the_label():
 def test_the_contract_of_a_problem_is_kept(fully_invested):
     rng = np.random.default_rng(0)
     risk = np.stack([correlation(rng, 10) for _ in range(3)])
-    check_problem(Portfolio(0.1, fully_invested), 0.02 * rng.standard_normal((3, 10)), risk)
+    check_problem(Portfolio(0.1, fully_invested), 0.02 * rng.standard_normal((3, 10)), context=risk)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from lodl.errors import ProblemError
-from lodl.problems import Problem, decision_losses, regrets, sign_of
+from lodl.problems import (
+    Problem,
+    VectorisedProblem,
+    decision_losses,
+    regret_of,
+    regrets,
+    sign_of,
+)
+from lodl.testing import check_problem
 
 
 class PickCheapest(Problem):
@@ -129,3 +137,37 @@ def test_only_a_problem_with_its_own_solve_many_is_vectorised():
 
     assert Vectorised().is_vectorised
     assert not PickCheapest().is_vectorised
+
+
+def test_an_objective_without_return_is_told():
+    class NoReturn(PickCheapest):
+        def objective(self, z, y, context):
+            y[z]
+
+    with pytest.raises(ProblemError, match=r"`objective` returned None: is a `return` missing"):
+        decision_losses(NoReturn(), np.ones((3, 2)), np.ones(2))
+
+
+def test_a_decision_of_a_vectorised_problem_may_be_a_tuple():
+    class PlaceAndValue(VectorisedProblem):
+        sense = "max"
+
+        def solve_many(self, y_hats, context):
+            return [(int(y_hat.argmax()), y_hat.tolist()) for y_hat in y_hats]
+
+        def objective_many(self, zs, y, context):
+            return np.array([y[place] for place, _ in zs])
+
+    problem = PlaceAndValue()
+    y = np.array([1.0, 3.0])
+    assert problem.objective(problem.solve(y), y) == 3.0
+    check_problem(problem, np.random.default_rng(0).random((3, 4)))
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_regret_of_rounding_is_zero_and_other_regret_is_kept_in_any_unit(unit):
+    optimum = np.array([1.0, -2.0])
+    losses = optimum + np.array([[1e-15, -3e-15], [1e-6, -1e-6]])
+    regret = regret_of(unit * losses, unit * optimum)
+    assert not regret[0].any()
+    np.testing.assert_allclose(regret[1], [unit * 1e-6, -unit * 1e-6], rtol=1e-6)

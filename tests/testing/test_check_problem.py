@@ -240,6 +240,21 @@ def test_an_objective_may_be_undefined_under_a_noisy_prediction():
     check_problem(OnlyPositive(), Y)
 
 
+@pytest.mark.parametrize("method", ["solve", "objective"])
+def test_a_changed_context_is_named(method):
+    class Counting(PickOne):
+        def solve(self, y_hat, context):
+            context["n"] += method == "solve"
+            return super().solve(y_hat, context)
+
+        def objective(self, z, y, context):
+            context["n"] += method == "objective"
+            return super().objective(z, y, context)
+
+    with pytest.raises(ProblemError, match="`solve` or `objective` changes the context"):
+        check_problem(Counting(), Y, context=[{"n": 0} for _ in Y])
+
+
 def test_a_class_is_told_to_be_called():
     with pytest.raises(InvalidInputError, match=r"got the class PickOne\. Call it"):
         check_problem(PickOne, Y)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl.errors import LodlError, ShapeError
-from lodl.evaluation import decision_loss
+from lodl.errors import LodlError
+from lodl.evaluation import regret
 from lodl.losses import LearnedLoss
-from lodl.problems import Problem, check_problem_type
+from lodl.problems import Problem, check_problem_type, projected
 from lodl.typing import Array, Context
 from lodl.validation import check_context
 
@@ -42,26 +42,18 @@ class Oracle:
     def project(self, points: Array) -> Array:
         """Returns points of shape (m, n, *label_shape) in the problem's valid range."""
         flat = points.reshape(-1, *points.shape[2:])
-        projected = np.asarray(self.problem.project(flat), dtype=np.float64)
-        if projected.shape != flat.shape:
-            raise ShapeError(
-                f"`project` must keep the shape {flat.shape} it is given, got {projected.shape}."
-            )
-        return projected.reshape(points.shape)
+        return projected(self.problem, flat).reshape(points.shape)
 
     def regret(self, points: Array) -> Array:
         """Returns the regret of points (m, n, *label_shape), shape (m, n).
 
-        It takes one call for each point, and one for each label. Rounding errors count as 0.
+        It takes one call for each point, and one for each label.
         """
-        points = np.concatenate([self.y[np.newaxis], points])
         try:
-            losses = decision_loss(self.problem, points, self.y, context=self.context)
+            return regret(self.problem, points, self.y, context=self.context, progress=False)
         except LodlError as error:
             error.add_note(f"Instances are counted within {self.index.tolist()}.")
             raise
-        regret = losses[1:] - losses[0]
-        return np.where(np.abs(regret) > 1e-12 + 1e-9 * np.abs(losses[0]), regret, 0.0)
 
     def loss(self, loss: LearnedLoss, points: Array) -> Array:
         """Returns the learned loss of points (m, n, *label_shape), shape (m, n)."""

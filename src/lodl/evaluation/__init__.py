@@ -1,13 +1,11 @@
 """Evaluation: decision loss, decision quality, regret."""
 
+from lodl.evaluation._decision_loss import decision_loss, decision_quality, regret
 from lodl.evaluation._quality import (
     QualityScale,
-    decision_loss,
-    decision_quality,
     normalised_decision_quality,
     quality_scale,
     random_predictions,
-    regret,
 )
 
 __all__ = [

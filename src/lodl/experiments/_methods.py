@@ -250,7 +250,7 @@ def _errors_at_predictions(
     part = domain.splits.with_losses
     y_hats = predict(models, part.x)
     learned = np.stack([loss.value(y_hat) for y_hat in y_hats])
-    true = regret(domain.problem, y_hats, part.y, context=part.context)
+    true = regret(domain.problem, y_hats, part.y, context=part.context, progress=False)
     return tuple(np.abs(learned - true).mean(axis=1).tolist())
 
 

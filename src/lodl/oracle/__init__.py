@@ -2,13 +2,11 @@
 
 from lodl.oracle._evaluate import evaluate, open_samples
 from lodl.oracle._fingerprint import fingerprint
-from lodl.oracle._panel import SampleStatus
 from lodl.oracle._samples import InstanceSamples, OracleSamples
 
 __all__ = [
     "InstanceSamples",
     "OracleSamples",
-    "SampleStatus",
     "evaluate",
     "fingerprint",
     "open_samples",

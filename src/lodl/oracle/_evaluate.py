@@ -60,8 +60,10 @@ def evaluate(
         n_jobs: Parallel workers, as in joblib. For a Dask cluster leave it out and call within
             `joblib.parallel_config(backend="dask")`.
         store: Where to keep the outcomes: a directory or an fsspec URL. A run that was interrupted
-            goes on where it stopped, one with more samples adds them. Several processes may share
-            a local store: they may do some work twice, but no harm. None keeps all in memory.
+            goes on where it stopped, one with more samples adds them. Other inputs are refused,
+            as far as `fingerprint` can tell: it does not look into modules that your functions
+            import. Several processes may share a local store: they may do some work twice, but no
+            harm. None keeps all in memory.
         on_failure: "raise" stops at the first failed oracle call; the next run tries it again.
             "skip" leaves out failed samples.
         max_failure_rate: With "skip", more than this share of failed samples is an error.

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.errors import InvalidInputError
-from lodl.oracle._globals import globals_of, is_installed
+from lodl.oracle._globals import FIXED, globals_of, is_installed
+
+_LruCache = type(functools.lru_cache(len))
 
 
 def fingerprint(thing: object) -> str:
@@ -22,11 +24,12 @@ def fingerprint(thing: object) -> str:
     - Arrays and tensors count by dtype, shape and bytes; numbers, strings, lists, dicts and sets by
       content.
     - Functions count by name, code, defaults, what they enclose, and the functions, classes, arrays
-      and constants they read of their own module, and these in turn: an edited one differs. (Code
-      differs between minor versions of Python, too.) Not seen is what they reach through a module
-      (`settings.PRICE`) or through another object among the globals of theirs.
-    - Classes count by name, methods and public attributes; those of Python, of installed packages
-      and of this one by name alone, so that an upgrade is not seen.
+      and constants they read of their own module, and these in turn: an edited one differs, but not
+      for its docstring or comments. (Code differs between minor versions of Python, too.) Not seen
+      is what they reach through a module (`settings.PRICE`, `mysolver.solve`) or through another
+      object among the globals of theirs.
+    - Classes count by name, methods, public attributes and private constants and arrays; those of
+      Python, of installed packages and of this one by name alone, so that an upgrade is not seen.
     - Other objects count by their class and by what `pickle` would save of them: a `__getstate__`
       that leaves out a cache or a solver's handle leaves it out here.
 
@@ -156,11 +159,19 @@ def _(thing: Mapping[Any, Any], walk: _Walk) -> bytes:
 @_encode_value.register
 def _(thing: types.FunctionType, walk: _Walk) -> bytes:
     enclosed = [cell.cell_contents for cell in thing.__closure__ or ()]
-    parts = [thing.__qualname__, thing.__code__, thing.__defaults__, thing.__kwdefaults__, enclosed]
+    code = _without_docstring(thing)
+    parts = [thing.__qualname__, code, thing.__defaults__, thing.__kwdefaults__, enclosed]
     encoded = [_encode(part, walk) for part in parts]
     for name, value in globals_of(thing).items():
         encoded += [name.encode(), _encode_global(value, walk)]
     return _join("function", encoded)
+
+
+def _without_docstring(function: types.FunctionType) -> types.CodeType:
+    code = function.__code__
+    if function.__doc__ is None or code.co_consts[:1] != (function.__doc__,):
+        return code
+    return code.replace(co_consts=(None, *code.co_consts[1:]))
 
 
 def _encode_global(value: Any, walk: _Walk) -> bytes:
@@ -197,6 +208,11 @@ def _(thing: functools.cached_property, walk: _Walk) -> bytes:  # type: ignore[t
     return _join("property", [_encode([thing.func], walk)])
 
 
+@_encode_value.register(_LruCache)
+def _(thing: Any, walk: _Walk) -> bytes:
+    return _encode(thing.__wrapped__, walk)
+
+
 @_encode_value.register(types.MemberDescriptorType)  # a slot
 @_encode_value.register(types.GetSetDescriptorType)
 def _(thing: Any, _walk: _Walk) -> bytes:
@@ -231,9 +247,24 @@ def _(thing: type, walk: _Walk) -> bytes:
                 parts.append(f"{owner.__module__}.{owner.__qualname__}".encode())
             continue
         for name, member in sorted(vars(owner).items()):
-            if isinstance(member, _CODE) or not name.startswith("_"):
+            if _belongs_to_class(name, member):
                 parts += [name.encode(), _encode(member, walk)]
     return _join("class", parts)
 
 
-_CODE = (types.FunctionType, staticmethod, classmethod, property)
+def _belongs_to_class(name: str, member: Any) -> bool:
+    """Tells what of a class counts: not what Python notes down there, nor a private cache."""
+    if isinstance(member, _CODE) or not name.startswith("_"):
+        return True
+    is_pythons_own = name.startswith("__") and name.endswith("__")
+    return not is_pythons_own and isinstance(member, FIXED)
+
+
+_CODE = (
+    types.FunctionType,
+    staticmethod,
+    classmethod,
+    property,
+    functools.cached_property,
+    _LruCache,
+)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-_CONSTANTS = (
+FIXED = (
     type(None),
     bool,
     int,
@@ -18,13 +18,13 @@ _CONSTANTS = (
     str,
     bytes,
     tuple,
-    list,
-    set,
     frozenset,
-    Mapping,
     np.ndarray,
     np.generic,
 )
+"""What is data where it has a name: containers that grow may be caches."""
+
+_CONSTANTS = (*FIXED, list, set, Mapping)
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl.errors import InvalidInputError, ShapeError
-from lodl.problems import Problem, check_problem_type, sign_of
+from lodl.errors import InvalidInputError
+from lodl.oracle._shared import Shared
+from lodl.problems import Problem, check_problem_type, projected, sign_of
 from lodl.samplers import Sampler, check_sampler
 from lodl.typing import Array, Context, InstanceContext
 from lodl.validation import check_context, check_labels, check_positive, context_of
@@ -17,7 +18,7 @@ class OracleInputs:
     """A problem, labels with their contexts, and how candidates are drawn.
 
     Attributes:
-        problem: The problem.
+        shared_problem: The problem, once for all tasks.
         sampler: The sampler of these instances.
         seed: Seed of all candidates.
         numbers: The instances' numbers among all instances: they name the random streams.
@@ -27,7 +28,7 @@ class OracleInputs:
         scale: The resolved scale, from the labels of all instances.
     """
 
-    problem: Problem
+    shared_problem: Shared[Problem]
     sampler: Sampler
     seed: int
     numbers: npt.NDArray[np.intp]
@@ -36,13 +37,18 @@ class OracleInputs:
     centres: Array
     scale: Array
 
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.shared_problem.thing
+
     def take(self, rows: slice | npt.NDArray[np.intp]) -> "OracleInputs":
         """Returns the inputs of some instances, light enough to send to a worker."""
         kept = np.arange(len(self.y))[rows]
         context = None if self.context is None else [self.context[i] for i in kept]
         y = self.y[rows]
         return OracleInputs(
-            problem=self.problem,
+            shared_problem=self.shared_problem,
             sampler=self.sampler.take(rows),
             seed=self.seed,
             numbers=self.numbers[rows],
@@ -65,12 +71,7 @@ class OracleInputs:
             instance=int(self.numbers[row]),
             block=block,
         )
-        projected = np.asarray(self.problem.project(drawn), dtype=np.float64)
-        if projected.shape != drawn.shape:
-            raise ShapeError(
-                f"`project` must keep the candidates' shape {drawn.shape}, got {projected.shape}."
-            )
-        return projected
+        return projected(self.problem, drawn)
 
 
 def check_inputs(
@@ -84,7 +85,7 @@ def check_inputs(
     labels.flags.writeable = False
     check_context(context, len(labels))
     inputs = OracleInputs(
-        problem=problem,
+        shared_problem=Shared(problem),
         sampler=sampler,
         seed=_check_seed(seed),
         numbers=np.arange(len(labels)),

@@ -21,10 +21,12 @@ class InstanceSamples:
     """The samples of one instance that succeeded, in their order.
 
     Attributes:
+        numbers: Which of the instance's candidates these are, shape (k,); the others failed.
         y_hat: Candidate predictions, shape (k, *label_shape).
         regret: DL(y_hat, y) - DL(y, y) of each, shape (k,).
     """
 
+    numbers: npt.NDArray[np.intp]
     y_hat: Array
     regret: Array
 
@@ -97,7 +99,10 @@ class OracleSamples:
 
     @property
     def n_calls(self) -> int:
-        """Oracle calls made for these samples, those at the labels included."""
+        """Oracle calls these samples took, those at the labels included.
+
+        A vectorised problem may have been asked for more: it answers whole batches.
+        """
         return self._counts.calls
 
     @property
@@ -133,7 +138,8 @@ class OracleSamples:
         ok = outcomes.is_ok[0]
         blocks = range(-(-self.n_samples // BLOCK_SIZE))
         y_hat = np.concatenate([self._inputs.candidates(row, block) for block in blocks])
-        return InstanceSamples(y_hat[: self.n_samples][ok], outcomes.values[0, ok])
+        numbers = np.flatnonzero(ok)
+        return InstanceSamples(numbers, y_hat[numbers], outcomes.values[0, numbers])
 
     def select(self, instances: npt.ArrayLike) -> "OracleSamples":
         """Returns the samples of some instances, in memory and light enough to send to a worker.
@@ -152,6 +158,7 @@ class OracleSamples:
         )
         return replace(
             self,
+            seconds=self.seconds * len(rows) / self.n_instances,
             _inputs=self._inputs.take(rows),
             _optimum=Outcomes(self._optimum.values[rows], self._optimum.status[rows]),
             _regret=MemoryPanel(outcomes, chunk_shape=outcomes.status.shape),
@@ -164,8 +171,8 @@ class OracleSamples:
                 f"`n_samples` must be at most {self.n_samples}, the samples there are, "
                 f"got {n_samples}."
             )
-        share = n_samples / self.n_samples
-        return replace(self, n_samples=int(n_samples), seconds=share * self.seconds)
+        seconds = self.seconds * n_samples / self.n_samples
+        return replace(self, n_samples=int(n_samples), seconds=seconds)
 
     def provenance(self) -> dict[str, Any]:
         """Returns where the samples came from, in JSON values."""
@@ -191,11 +198,10 @@ class OracleSamples:
             part = self._regret.read(rows, slice(0, self.n_samples))
             n_pending, n_failures = int(part.is_pending.sum()), int(part.is_failed.sum())
             n_uncalled = int(np.equal(part.status, SampleStatus.NO_OPTIMUM).sum())
-            noise = 1e-12 + 1e-9 * np.abs(self.optimum[rows, np.newaxis])  # of rounding
             pending += n_pending
             calls += part.status.size - n_pending - n_uncalled
             failures += n_failures
-            negative += int((part.values < -noise).sum())
+            negative += int((part.values < 0).sum())
         return _Counts(calls, failures, negative, pending)
 
     def _read_row(self, row: int) -> Outcomes:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import Outcomes, SampleStatus
-from lodl.problems import decision_losses
+from lodl.problems import decision_losses, regret_of
 from lodl.samplers import BLOCK_SIZE
 from lodl.threads import one_blas_thread
 from lodl.typing import Array
@@ -112,6 +112,8 @@ def evaluate_regrets(task: RegretTask) -> TaskResult:
                 _evaluate_row(task, row, result)
             if result.must_end(task):
                 break
+    values = result.outcomes.values  # so far decision losses
+    values[:] = regret_of(values, task.optimum[:, np.newaxis])
     return result.timed()
 
 
@@ -165,8 +167,6 @@ def _evaluate_one_by_one(
     for sample in samples.tolist():
         y_hat = candidates[sample % BLOCK_SIZE]
         outcome = decision_loss(task.inputs, row, y_hat, sample=sample)
-        if not isinstance(outcome, Failure):
-            outcome -= task.optimum[row]
         result.record(row, sample - task.columns.start, outcome)
         if result.must_end(task):
             return
@@ -197,7 +197,7 @@ def _evaluate_at_once(
     columns = samples - task.columns.start
     finite = np.isfinite(losses)
     result.outcomes.status[row, columns[finite]] = SampleStatus.OK
-    result.outcomes.values[row, columns[finite]] = losses[finite] - task.optimum[row]
+    result.outcomes.values[row, columns[finite]] = losses[finite]
     for i in np.flatnonzero(~finite):
         failure = _non_finite(losses[i], int(inputs.numbers[row]), int(samples[i]))
         result.record(row, columns[i], failure)

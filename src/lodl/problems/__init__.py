@@ -2,8 +2,14 @@
 
 from lodl.problems._function_problem import problem
 from lodl.problems._portfolio import Portfolio
-from lodl.problems._problem import Problem, VectorisedProblem, check_problem_type, sign_of
-from lodl.problems._regret import decision_losses, regrets
+from lodl.problems._problem import (
+    Problem,
+    VectorisedProblem,
+    check_problem_type,
+    projected,
+    sign_of,
+)
+from lodl.problems._regret import decision_losses, regret_of, regrets
 from lodl.problems._top_k import TopK
 from lodl.problems._web_advertising import WebAdvertising
 
@@ -16,6 +22,8 @@ __all__ = [
     "check_problem_type",
     "decision_losses",
     "problem",
+    "projected",
+    "regret_of",
     "regrets",
     "sign_of",
 ]

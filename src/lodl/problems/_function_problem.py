@@ -20,7 +20,8 @@ def problem(
     """Makes a problem of plain functions.
 
     The context goes to a parameter named `context`, or else to the first one behind those below if
-    it has no default. Parameters with defaults keep them.
+    it has no default. Parameters with defaults keep them. A context that neither function takes is
+    an error.
 
     Args:
         solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` where it needs no context.
@@ -48,6 +49,11 @@ class _FunctionProblem(Problem):
         self._project = project
 
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
+        if context is not None and {self._solve.place, self._objective.place} == {"none"}:
+            raise InvalidInputError(
+                "A context was given, but neither `solve` nor `objective` takes one. Name a "
+                "parameter `context`, or leave the context out."
+            )
         return self._solve(y_hat, context=context)
 
     def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from lodl.errors import InvalidInputError, ProblemError
+from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.typing import Array, Decision, InstanceContext, Sense
 
 
@@ -56,10 +56,17 @@ class Problem(ABC):
         self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
     ) -> Array:
         """Returns the objective of each decision under one label, shape (k,)."""
-        return np.array([self.objective(z, y, context) for z in zs], dtype=np.float64)
+        values = [self.objective(z, y, context) for z in zs]
+        if any(value is None for value in values):
+            raise ProblemError("`objective` returned None: is a `return` missing?")
+        return np.array(values, dtype=np.float64)
 
     def project(self, y_hats: Array) -> Array:
-        """Maps candidates of shape (k, *label_shape) into the valid range; the identity here."""
+        """Maps predictions of shape (k, *label_shape) into the range that `solve` understands.
+
+        Candidates and a model's predictions go through it before they are solved; labels must be
+        in the range already. The identity unless overridden.
+        """
         return y_hats
 
     @property
@@ -73,6 +80,9 @@ class VectorisedProblem(Problem):
 
     A subclass writes `solve_many` and `objective_many`; the single forms follow from them, so there
     is one solver. The decision for a prediction must not depend on which others are beside it.
+
+    Where some predictions have no decision, `objective_many` may return NaN for them. A call that
+    raises is followed by one call for each prediction of the batch, to find out which one it was.
     """
 
     @abstractmethod
@@ -89,7 +99,18 @@ class VectorisedProblem(Problem):
         return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
 
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
-        return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
+        zs = z[np.newaxis] if isinstance(z, np.ndarray) else [z]
+        return float(self.objective_many(zs, y, context)[0])
+
+
+def projected(problem: Problem, y_hats: Array) -> Array:
+    """Returns predictions of shape (k, *label_shape) in the problem's valid range."""
+    inside = np.asarray(problem.project(y_hats), dtype=np.float64)
+    if inside.shape != y_hats.shape:
+        raise ShapeError(
+            f"`project` must keep the shape {y_hats.shape} it is given, got {inside.shape}."
+        )
+    return inside
 
 
 def check_problem_type(problem: object) -> None:

@@ -1,7 +1,7 @@
 """Tells in plain words what is wrong with a problem."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,17 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.errors import ProblemError
+from lodl.oracle import fingerprint
 from lodl.problems import Problem, check_problem_type, sign_of
 from lodl.typing import Array, Context, Decision, InstanceContext
 from lodl.validation import check_context, check_labels, context_of
 
 _N_INSTANCES = 3
 _N_CANDIDATES = 4
+_PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to watch; others may hold a cache
 _RELATIVE = 1e-6  # solvers stop at tolerances of about this size
 
 
 def check_problem(
-    problem: Problem, y: npt.ArrayLike, context: Context = None, *, seed: int = 0
+    problem: Problem, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
 ) -> None:
     """Checks that a problem keeps the contract `lodl` relies on, in about fifty oracle calls.
 
@@ -166,9 +168,14 @@ def _check_objective(case: _Case) -> Iterator[str]:
 
 def _check_input_kept(case: _Case) -> Iterator[str]:
     y_hat = case.candidates[0].copy()
-    case.call("solve", y_hat, case.context)
+    context = case.context if isinstance(case.context, _PLAIN) else None
+    before = fingerprint(context)
+    z = case.call("solve", y_hat, case.context)
     if not np.array_equal(y_hat, case.candidates[0]):
         yield "`solve` changes the prediction it is given; let it work on a copy."
+    case.value(z, case.y)
+    if fingerprint(context) != before:
+        yield "`solve` or `objective` changes the context it is given; let it work on a copy."
 
 
 def _check_call_order(case: _Case) -> Iterator[str]:

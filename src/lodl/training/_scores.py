@@ -52,7 +52,9 @@ def validation_decision_loss(
         finite = y_hat.flatten(1).isfinite().all(dim=1)
         if finite.any():
             y_hat = y_hat[finite].double()
-            losses = decision_loss(problem, y_hat.numpy(), y, context=context, n_jobs=n_jobs)
+            losses = decision_loss(
+                problem, y_hat.numpy(), y, context=context, n_jobs=n_jobs, progress=False
+            )
             scores[finite] = torch.as_tensor(losses.mean(axis=-1))
         return scores
 

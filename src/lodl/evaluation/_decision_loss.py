@@ -1,0 +1,156 @@
+"""What predictions cost, once decisions are taken from them."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+from lodl.errors import InvalidInputError, LodlError, OracleError
+from lodl.problems import (
+    Problem,
+    check_problem_type,
+    decision_losses,
+    projected,
+    regrets,
+    sign_of,
+)
+from lodl.progress import progress_bar
+from lodl.typing import Array, Context, InstanceContext
+from lodl.validation import check_context, check_labels, context_of
+
+_PATIENCE = 2.0  # seconds before a bar appears: most evaluations are over by then
+
+_Measure: TypeAlias = Callable[[Problem, Array, Array, InstanceContext], Array]
+
+
+def decision_loss(
+    problem: Problem,
+    y_hat: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    context: Context = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> Array:
+    """Returns DL(y_hat, y) of each instance: the decision's objective under the true label.
+
+    Predictions outside the problem's valid range are projected into it, as candidates are when a
+    loss is learned.
+
+    Args:
+        problem: The problem whose solver decides.
+        y_hat: Predictions, shape (n, *label_shape). Further axes in front, as in
+            (models, n, *label_shape), are kept in the result.
+        y: Labels, shape (n, *label_shape).
+        context: One entry per instance, or None.
+        n_jobs: Workers, as in joblib.
+        progress: Whether to show a bar on a terminal, if it takes more than a moment.
+
+    Returns:
+        Decision losses, shape (n,) or (..., n); lower is better.
+
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        OracleError: A call raised, or its decision loss is not finite; the instance is named.
+    """
+    return _per_instance(decision_losses, problem, y_hat, y, context, n_jobs, progress)
+
+
+def decision_quality(
+    problem: Problem,
+    y_hat: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    context: Context = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> Array:
+    """Returns the negative of `decision_loss`: higher is better, whatever the sense."""
+    return -decision_loss(problem, y_hat, y, context=context, n_jobs=n_jobs, progress=progress)
+
+
+def regret(
+    problem: Problem,
+    y_hat: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    context: Context = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> Array:
+    """Returns DL(y_hat, y) - DL(y, y) of each instance, shaped like `decision_loss`.
+
+    It takes one call more per instance, at the label. Rounding counts as 0.
+    """
+    return _per_instance(regrets, problem, y_hat, y, context, n_jobs, progress)
+
+
+def _per_instance(
+    measure: _Measure,
+    problem: Problem,
+    y_hat: npt.ArrayLike,
+    y: npt.ArrayLike,
+    context: Context,
+    n_jobs: int | None,
+    progress: bool,
+) -> Array:
+    """Returns what is measured of each prediction, all those of an instance in one task."""
+    check_problem_type(problem)
+    sign_of(problem)
+    y = check_labels(y)
+    y_hat = _check_repeated_predictions(y_hat, y)
+    check_context(context, len(y))
+    in_front = y_hat.shape[: y_hat.ndim - y.ndim]
+    per_instance = np.moveaxis(y_hat.reshape(-1, *y.shape), 0, 1)
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_of_instance)(measure, problem, per_instance[i], y[i], context_of(context, i), i)
+        for i in range(len(y))
+    )
+    bar = progress_bar(
+        len(y), unit="instances", description="evaluating", enabled=progress, delay=_PATIENCE
+    )
+    values = []
+    with bar:
+        for found in results:
+            values.append(found)
+            bar.update()
+    return np.stack(values, axis=1).reshape(*in_front, len(y))
+
+
+def _check_repeated_predictions(y_hat: npt.ArrayLike, y: Array) -> Array:
+    array = check_labels(y_hat, "y_hat")
+    if array.shape[max(0, array.ndim - y.ndim) :] != y.shape:
+        raise InvalidInputError(
+            f"`y_hat` must have the labels' shape {y.shape}, with or without axes in front, "
+            f"got {array.shape}."
+        )
+    return array
+
+
+def _of_instance(
+    measure: _Measure,
+    problem: Problem,
+    y_hats: Array,
+    y: Array,
+    context: InstanceContext,
+    instance: int,
+) -> Array:
+    """Measures the predictions of one instance, or names it in the error."""
+    try:
+        losses = measure(problem, projected(problem, y_hats), y, context)
+    except LodlError as error:  # says by itself what is wrong and what to do
+        error.add_note(f"This was at instance {instance}.")
+        raise
+    except Exception as error:
+        raise OracleError(
+            f"The oracle failed at instance {instance}: {type(error).__name__}: {error}"
+        ) from error
+    if not np.isfinite(losses).all():
+        value = losses[~np.isfinite(losses)][0]
+        raise OracleError(
+            f"The oracle failed at instance {instance}: the decision loss is {value}, expected a "
+            "finite number."
+        )
+    return losses
