@@ -77,16 +77,19 @@ def learn_loss(
     families later, take the two steps apart: `lodl.oracle.evaluate` and `lodl.fitting.fit`.
 
     Args:
-        problem: The problem whose solver is asked: `n_samples + 1` calls per instance.
+        problem: The problem whose solver is asked: `n_samples + 1` calls per instance, somewhat
+            more where it answers in batches (see `evaluate`).
         y: Labels of training and validation instances, shape (n, *label_shape).
         context: One entry per instance, or None.
         family: The parametric loss, or several: they share the samples.
         sampler: Draws the candidates.
-        n_samples: Candidates per instance. A family with p parameters wants several times p.
+        n_samples: Candidates per instance. A fifth of them measures the fit; of the rest a family
+            with p parameters wants several times p.
         seed: Of the candidates.
         n_jobs: Workers, as in joblib: None is one, -1 all cores. On a Dask cluster leave it out and
             call this within `joblib.parallel_config(backend="dask")`, once there is a client.
-        store: Folder or URL that keeps the answers: an interrupted call goes on where it was.
+        store: Folder or URL that keeps the answers: an interrupted call goes on where it was. A
+            changed problem needs another store; see `lodl.oracle.fingerprint` for what is noticed.
         on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show bars on a terminal.
@@ -95,8 +98,9 @@ def learn_loss(
         The learned loss, or a list of them where `family` is a list.
     """
     families = _check_families(family)
+    dim = check_labels(y)[0].size
     for member in families:
-        check_can_fit(member, check_labels(y)[0].size)
+        check_can_fit(member, dim)
     samples = evaluate(
         problem,
         y,
@@ -121,15 +125,4 @@ def _check_families(family: object) -> list[Family]:
         families = list(family)
     if not families:
         raise InvalidInputError("`family` must have at least one loss family, got an empty list.")
-    for member in families:
-        if isinstance(member, type) and issubclass(member, Family):
-            raise InvalidInputError(
-                f"`family` must be an instance, got the class {member.__name__}. "
-                f"Call it: `{member.__name__}()`."
-            )
-        if not isinstance(member, Family):
-            raise InvalidInputError(
-                "`family` must be a loss family such as `lodl.DirectedWeightedMSE()`, or a list of "
-                f"them, got {member!r}."
-            )
     return families

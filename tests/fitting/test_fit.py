@@ -231,6 +231,29 @@ def test_a_family_of_ones_own_is_fitted_in_workers_too(draw):
     assert (loss.phi["w"] == 7.0).all()
 
 
+def test_a_fit_registered_for_a_kind_of_network_is_the_one_used(draw):
+    class Mine(NeuralLoss):
+        pass
+
+    ones = {name: np.ones(shape) for name, shape in Mine().parameter_shapes(4).items()}
+    fit_instance.register(Mine)(lambda family, d, regret: ones)
+    loss = fit(draw(), Mine())
+    assert (loss.phi["W1"] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        (WeightedMSE, r"got the class WeightedMSE\. Call it: `WeightedMSE\(\)`"),
+        ("quadratic", r"must be a loss family such as .*got 'quadratic'"),
+        (Quadratic(rank=9), r"`rank` must be at most"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_at_once(family, message, draw):
+    with pytest.raises(InvalidInputError, match=message):
+        fit(draw(), family)
+
+
 @pytest.mark.parametrize(
     "phi", [{"w": 7.0}, {"v": np.ones(4)}, {"w": np.ones(3)}], ids=["number", "name", "shape"]
 )

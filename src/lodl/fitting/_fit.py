@@ -9,8 +9,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from lodl.errors import InvalidInputError
-from lodl.fitting._fit_instance import FitOne, fit_batch, fit_instance
 from lodl.fitting._instance_fit import InstanceFit, SplitSamples, measure, without_fit
+from lodl.fitting._methods import FitOne, check_can_fit, fit_batch, fit_instance
 from lodl.fitting._samples import Samples
 from lodl.fitting._stand_in import with_stand_ins
 from lodl.losses import Family, FitErrors, FitStatus, LearnedLoss
@@ -37,10 +37,10 @@ def fit(
     the error of the very loss that is returned, and nothing is fitted twice. Samples whose oracle
     call failed are left out.
 
-    Where an instance has nothing to fit (every regret zero, hardly a sample) a plain squared error
-    stands in: weaker than the others by the family's `min_weight` (1e-3 where that is zero), so
-    that it says "any error is bad" without drowning the instances that know better. Its fit errors
-    are NaN, its status says why.
+    Where an instance has nothing to fit (no regret above zero, hardly a sample) a plain squared
+    error stands in: weaker than the others by the family's `min_weight` (1e-3 where that is zero),
+    so that it says "any error is bad" without drowning the instances that know better. Its fit
+    errors are NaN, its status says why.
 
     Args:
         samples: Candidates with their regrets, as `lodl.oracle` gives them.
@@ -52,6 +52,7 @@ def fit(
     """
     if not 0 <= holdout < 1:
         raise InvalidInputError(f"`holdout` must be at least 0 and below 1, got {holdout!r}.")
+    check_can_fit(family, samples.y[0].size)
     fit_one = fit_instance.dispatch(type(family))  # here: a worker may not know the user's own
     chunks = [
         range(start, min(start + _CHUNK, samples.n_instances))
@@ -110,10 +111,13 @@ def _learned_loss(
     complete = with_stand_ins(fits, family)
     n_standing_in = sum(one.status != FitStatus.FITTED for one in complete)
     if n_standing_in:
-        _logger.info(
-            "%d of %d instances have nothing to fit: a plain squared error stands in.",
+        is_most = 2 * n_standing_in > len(complete)
+        _logger.log(
+            logging.WARNING if is_most else logging.INFO,
+            "%d of %d instances have nothing to fit: a plain squared error stands in.%s",
             n_standing_in,
             len(complete),
+            " Is the sampler's scale too small to change a decision?" if is_most else "",
         )
     phi = {name: np.stack([one.phi[name] for one in complete]) for name in complete[0].phi}
     provenance = {**samples.provenance(), "holdout": holdout, "lodl": version("lodl")}

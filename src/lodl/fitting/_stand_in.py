@@ -23,7 +23,7 @@ def with_stand_ins(fits: Sequence[InstanceFit], family: Family) -> list[Instance
     typical_loss = float(np.median(losses)) if losses else 1.0
     scales = [one.error_scale for one in fits if one.n_fitted] or [fits[0].error_scale]
     scale = np.median(scales, axis=0)
-    cost = (getattr(family, "min_weight", 0.0) or _SHARE) * typical_loss
+    cost = (family.min_weight or _SHARE) * typical_loss
     phi = family.squared_error(cost=cost, scale=scale)
     return [one if _is_informative(one, typical_loss) else _replaced(one, phi) for one in fits]
 

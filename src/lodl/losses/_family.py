@@ -29,11 +29,17 @@ class Family(ABC):
     Formulas are written once and run on NumPy arrays and torch tensors alike, so they use
     operators, `clip`, `sum`, `@` and indexing only. They keep the dtype they are given.
 
+    A family of your own is fitted by a function that you register (`lodl.fitting.fit_instance`)
+    and trained on like any other; only those of this package can be saved to a file.
+
     Attributes:
         is_convex: Whether the loss is convex in the prediction whatever its parameters.
+        min_weight: The least weight of a coordinate as a share of the mean fitted one, 0 for none.
+            A loss that stands in where nothing was fitted is weaker by this share.
     """
 
     is_convex: bool
+    min_weight: float = 0.0
 
     @abstractmethod
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
@@ -51,7 +57,7 @@ class Family(ABC):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Returns the diagonal of the second derivative by the prediction, shape (n, m, D).
 
-        Where the loss has a kink, the side with more curvature counts.
+        Where it jumps, because a sign changes, the sign of 0 counts as positive.
         """
 
     @abstractmethod

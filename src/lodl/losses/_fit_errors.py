@@ -14,7 +14,7 @@ class FitStatus(IntEnum):
     """How the parameters of an instance came about."""
 
     FITTED = 0
-    NOTHING_TO_DECIDE = 1  # every regret is zero: a plain squared error stands in
+    NOTHING_TO_DECIDE = 1  # no regret is above zero: a plain squared error stands in
     NO_SAMPLES = 2  # too few oracle calls succeeded: a plain squared error stands in
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import singledispatch
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lodl.errors import InvalidInputError
 from lodl.fitting._convex_directed_quadratic import fit_convex_directed_quadratic
@@ -21,7 +21,7 @@ from lodl.losses import (
 )
 from lodl.typing import Array
 
-FitOne: TypeAlias = Callable[[Family, Array, Array], dict[str, Array]]
+FitOne: TypeAlias = Callable[[Any, Array, Array], dict[str, Array]]
 
 
 @singledispatch
@@ -46,6 +46,15 @@ def fit_instance(
 
 def check_can_fit(family: Family, dim: int) -> None:
     """Demands a family that can be fitted to labels of `dim` numbers, before anything is spent."""
+    if isinstance(family, type) and issubclass(family, Family):
+        raise InvalidInputError(
+            f"`family` must be an instance, got the class {family.__name__}. "
+            f"Call it: `{family.__name__}()`."
+        )
+    if not isinstance(family, Family):
+        raise InvalidInputError(
+            f"`family` must be a loss family such as `lodl.DirectedWeightedMSE()`, got {family!r}."
+        )
     if fit_instance.dispatch(type(family)) is fit_instance.dispatch(object):
         raise _no_fit(family)
     family.parameter_shapes(dim)
@@ -68,17 +77,12 @@ fit_instance.register(ConvexDirectedQuadratic)(fit_convex_directed_quadratic)
 fit_instance.register(NeuralLoss)(fit_neural)
 
 
-@singledispatch
 def fit_batch(
-    family: Family, samples: Iterable[tuple[Array, Array]], fit_one: FitOne
+    family: Any, samples: Iterable[tuple[Array, Array]], fit_one: FitOne
 ) -> Iterator[dict[str, Array]]:
-    """Fits instances one after another, each when its result is asked for."""
-    for d, regret in samples:
-        yield fit_one(family, d, regret)
-
-
-@fit_batch.register
-def _(
-    family: NeuralLoss, samples: Iterable[tuple[Array, Array]], _: FitOne
-) -> Iterator[dict[str, Array]]:
-    yield from fit_neural_batch(family, list(samples))
+    """Fits several instances: networks all at once, others each when its result is asked for."""
+    if fit_one is fit_neural:
+        yield from fit_neural_batch(family, list(samples))
+    else:
+        for d, regret in samples:
+            yield fit_one(family, d, regret)
