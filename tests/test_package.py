@@ -4,6 +4,7 @@ import subprocess
 import sys
 from importlib.metadata import packages_distributions, requires
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -102,3 +103,11 @@ def test_importing_the_package_imports_no_framework():
 def test_every_public_name_exists_and_is_documented():
     for name in lodl.__all__:
         assert getattr(lodl, name).__doc__, name
+
+
+def test_sub_packages_are_there_after_importing_the_package():
+    code = "import lodl; lodl.testing.check_problem; lodl.evaluation.regret; lodl.diagnostics"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert {"testing", "evaluation", "learn_loss"} <= set(dir(lodl))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        lodl.nonsense  # noqa: B018

@@ -1,8 +1,12 @@
 """Learn, from your own solver, a loss that knows what prediction errors cost.
 
 The whole path is one call, `learn_loss`; its parts are the sub-packages `problems`, `samplers`,
-`oracle`, `losses`, `fitting`, `training` and `evaluation`.
+`oracle`, `losses`, `fitting`, `training` and `evaluation`. `testing` checks your problem,
+`diagnostics` tells how faithful a loss is. All are there after `import lodl`, loaded when used.
 """
+
+import importlib
+from types import ModuleType
 
 from lodl.learn import learn_loss
 from lodl.losses import (
@@ -35,3 +39,32 @@ __all__ = [
     "load_loss",
     "problem",
 ]
+
+_SUB_PACKAGES = (
+    "baselines",
+    "datasets",
+    "diagnostics",
+    "domains",
+    "errors",
+    "evaluation",
+    "experiments",
+    "fitting",
+    "losses",
+    "oracle",
+    "problems",
+    "report",
+    "samplers",
+    "testing",
+    "training",
+)
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Loads a sub-package when it is first used: some need an extra, and `import lodl` is quick."""
+    if name in _SUB_PACKAGES:
+        return importlib.import_module(f"lodl.{name}")
+    raise AttributeError(f"module 'lodl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUB_PACKAGES})
