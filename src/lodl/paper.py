@@ -5,10 +5,27 @@ are mean absolute errors of learned losses.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 Published: TypeAlias = tuple[float, float]
 """A mean and its standard deviation."""
+
+
+@dataclass(frozen=True)
+class MeanStd:
+    """A mean and its standard deviation over runs, printed as the paper prints them."""
+
+    mean: float
+    std: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:z.2f} ± {self.std:.2f}"  # z: no minus before a zero
+
+    def is_apart_from(self, other: "MeanStd") -> bool:
+        """Tells whether the two intervals mean ± std, rounded as printed, do not meet."""
+        return abs(self.mean - other.mean) > self.std + other.std + 0.01
+
 
 DOMAINS: Mapping[str, str] = {
     "linear": "Linear Model",
@@ -17,6 +34,13 @@ DOMAINS: Mapping[str, str] = {
     "portfolio-prices": "Portfolio, real prices",
 }
 """The titles of its domains, in its order; the last is the third on prices of a file."""
+
+SAMPLERS: Mapping[str, str] = {
+    "OnePerturbed": "1-perturbed",
+    "TwoPerturbed": "2-perturbed",
+    "AllPerturbed": "all-perturbed",
+}
+"""The titles of its samplers, in its order."""
 
 TABLE1: Mapping[str, Mapping[str, Published]] = {
     "2-stage": {"linear": (-0.95, 0.00), "web": (0.48, 0.15), "portfolio": (0.32, 0.02)},
@@ -32,6 +56,12 @@ TABLE1: Mapping[str, Mapping[str, Published]] = {
     "DirectedQuadratic": {"linear": (0.96, 0.00), "web": (0.91, 0.04), "portfolio": (0.33, 0.01)},
 }
 """Decision quality, by method and domain."""
+
+
+def published_quality(method: str, domain: str) -> Published | None:
+    """Returns the figure of table 1; real prices are compared with its portfolio."""
+    return TABLE1.get(method, {}).get(domain.partition("-")[0])
+
 
 TABLE2A: Mapping[str, Mapping[str, Published]] = {
     "NN": {
@@ -70,6 +100,25 @@ TABLE2B: Mapping[str, Mapping[int, Published]] = {
     "DirectedQuadratic": {50: (0.59, 0.13), 500: (0.85, 0.08), 5000: (0.91, 0.04)},
 }
 """Decision quality in Web Advertising, by method and number of samples."""
+
+
+@dataclass(frozen=True)
+class ErrorUnit:
+    """In what the errors of learned losses are told.
+
+    Attributes:
+        name: For people.
+        factor: What an error in the unit of our objective is multiplied by.
+    """
+
+    name: str = "the objective's unit"
+    factor: float = 1.0
+
+
+ERROR_UNITS: Mapping[str, ErrorUnit] = {
+    "web": ErrorUnit("expected clicks", 10.0),  # our objective is the share of 10 users that click
+}
+"""That of its table 3; domains without have `ErrorUnit()`."""
 
 TABLE3: Mapping[str, Mapping[str, Published]] = {
     "NN": {

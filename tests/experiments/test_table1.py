@@ -5,7 +5,6 @@ from lodl.experiments import (
     METHODS,
     SCALES,
     SETUPS,
-    Figure,
     choose,
     costs_markdown,
     table1_experiments,
@@ -13,6 +12,7 @@ from lodl.experiments import (
     table1_markdown,
     tuning_experiments,
 )
+from lodl.paper import MeanStd
 
 
 def row(method="2-stage", domain="linear", **fields):
@@ -20,6 +20,7 @@ def row(method="2-stage", domain="linear", **fields):
         "method": method,
         "domain": domain,
         "sampler": "AllPerturbed(1.0)",
+        "n_samples": 5000,
         "learning_rate": 0.1,
         "test": [0.0, 1.0],
         "validation": [0.5],
@@ -35,7 +36,7 @@ def test_a_cell_pools_the_runs_of_all_seeds():
     assert cell.n_runs == 3
     assert cell.ours.mean == pytest.approx(-0.95)
     assert cell.ours.std == pytest.approx(np.std([-1.0, -0.9, -0.95]))
-    assert cell.paper == Figure(-0.95, 0.0)
+    assert cell.paper == MeanStd(-0.95, 0.0)
     assert dict(cell.seconds) == {"sampling": 1.0, "fitting": 2.0, "training": 3.0}
 
 
@@ -47,20 +48,20 @@ def test_the_paper_has_a_figure_for_its_rows_only():
 
 def test_real_prices_are_compared_with_the_papers_portfolio():
     cell = table1_info([row(domain="portfolio-prices")])["2-stage", "portfolio-prices"]
-    assert cell.paper == Figure(0.32, 0.02)
+    assert cell.paper == MeanStd(0.32, 0.02)
 
 
 @pytest.mark.parametrize(
     ("ours", "apart"),
-    [(Figure(-0.95, 0.0), False), (Figure(-0.7, 0.3), False), (Figure(0.9, 0.1), True)],
+    [(MeanStd(-0.95, 0.0), False), (MeanStd(-0.7, 0.3), False), (MeanStd(0.9, 0.1), True)],
 )
 def test_figures_are_apart_where_their_intervals_do_not_meet(ours, apart):
-    assert ours.is_apart_from(Figure(-0.95, 0.0)) is apart
+    assert ours.is_apart_from(MeanStd(-0.95, 0.0)) is apart
 
 
 def test_a_figure_that_rounds_to_zero_has_no_sign():
-    assert str(Figure(-0.001, 0.04)) == "0.00 ± 0.04"
-    assert str(Figure(-0.95, 0.0)) == "-0.95 ± 0.00"
+    assert str(MeanStd(-0.001, 0.04)) == "0.00 ± 0.04"
+    assert str(MeanStd(-0.95, 0.0)) == "-0.95 ± 0.00"
 
 
 def test_the_table_shows_ours_beside_the_papers_and_marks_what_differs():

@@ -8,7 +8,6 @@ from lodl.experiments import (
     METHODS,
     SCALES,
     SETUPS,
-    Figure,
     ScaleOfRun,
     learned_experiments,
     quality_json,
@@ -22,13 +21,15 @@ from lodl.experiments import (
     table2b_markdown,
 )
 from lodl.oracle import open_samples
+from lodl.paper import MeanStd
 
 LEARNED = [name for name, method in METHODS.items() if method.needs_samples]
 
 
 def row(method, **fields):
     seconds = {f"seconds_{part}": 1.0 for part in ("sampling", "fitting", "training")}
-    return {"method": method, "test": [0.5, 0.7], "oracle_calls": 10, **seconds, **fields}
+    sampled = {"sampler": "AllPerturbed(0.1)", "n_samples": 5000, "oracle_calls": 10}
+    return {"method": method, "test": [0.5, 0.7], **sampled, **seconds, **fields}
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_table_2a_shows_samplers_side_by_side_with_the_papers():
     rows = [row("Quadratic", sampler="TwoPerturbed(0.1)"), row("NN", sampler="OnePerturbed(0.1)")]
     rows += [row("ConvexDirectedQuadratic", sampler="AllPerturbed(0.1)", test=[1.0])]
     cells = table2a_info(rows)
-    assert cells["Quadratic", "TwoPerturbed"].paper == Figure(0.88, 0.10)
+    assert cells["Quadratic", "TwoPerturbed"].paper == MeanStd(0.88, 0.10)
     assert table2a_markdown(cells).splitlines() == [
         "| loss | 1-perturbed | 2-perturbed | all-perturbed |",
         "| --- | --- | --- | --- |",
@@ -123,6 +124,8 @@ def test_cells_are_json_values():
         "ours": {"mean": pytest.approx(0.6), "std": pytest.approx(0.1)},
         "n_runs": 2,
         "paper": {"mean": 0.68, "std": 0.17},
+        "sampler": "AllPerturbed(0.1)",
+        "n_samples": 50,
         "oracle_calls": 10.0,
         "seconds": {"sampling": 1.0, "fitting": 1.0, "training": 1.0},
     }

@@ -15,7 +15,7 @@ from lodl.experiments._figure_linear import (
 from lodl.experiments._figure_losses import LossesSettings, figure_losses_info
 from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Learned, Method, Outcome, Task
-from lodl.experiments._quality_table import Cell, Figure, quality_json
+from lodl.experiments._quality_table import Cell, quality_json
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._run import Experiment, loss_path, run
 from lodl.experiments._setup import SETUPS, Setup, with_prices
@@ -50,7 +50,6 @@ __all__ = [
     "Cell",
     "CostSettings",
     "Experiment",
-    "Figure",
     "Learned",
     "LossesSettings",
     "Method",

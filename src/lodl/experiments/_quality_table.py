@@ -8,27 +8,10 @@ import numpy as np
 
 from lodl.experiments._methods import METHODS
 from lodl.experiments._results import Row
-from lodl.paper import Published
-
-PARTS = ("sampling", "fitting", "training")
-"""Where the time goes."""
+from lodl.paper import MeanStd, Published
+from lodl.rows import PARTS
 
 _Column = TypeVar("_Column", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A mean and its standard deviation over runs."""
-
-    mean: float
-    std: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:z.2f} ± {self.std:.2f}"  # z: no minus before a zero
-
-    def is_apart_from(self, other: "Figure") -> bool:
-        """Tells whether the two intervals mean ± std, rounded as printed, do not meet."""
-        return abs(self.mean - other.mean) > self.std + other.std + 0.01
 
 
 @dataclass(frozen=True)
@@ -39,20 +22,24 @@ class Cell:
         ours: Normalised test decision quality over all runs.
         n_runs: How many runs.
         paper: The published figure, None where there is none.
+        sampler: That drew the candidates of learned losses.
+        n_samples: Candidates per instance.
         oracle_calls: Per domain seed.
         seconds: Sampling, fitting and training per domain seed, on one core.
     """
 
-    ours: Figure
+    ours: MeanStd
     n_runs: int
-    paper: Figure | None
+    paper: MeanStd | None
+    sampler: str
+    n_samples: int
     oracle_calls: float
     seconds: Mapping[str, float]
 
 
-def figure_of(values: Sequence[float]) -> Figure:
+def mean_std(values: Sequence[float]) -> MeanStd:
     """Returns mean and standard deviation."""
-    return Figure(float(np.mean(values)), float(np.std(values)))
+    return MeanStd(float(np.mean(values)), float(np.std(values)))
 
 
 def quality_cells(
@@ -70,9 +57,11 @@ def quality_cells(
 def _cell(rows: Sequence[Row], published: Published | None) -> Cell:
     values = [value for row in rows for value in row["test"]]
     return Cell(
-        ours=figure_of(values),
+        ours=mean_std(values),
         n_runs=len(values),
-        paper=None if published is None else Figure(*published),
+        paper=None if published is None else MeanStd(*published),
+        sampler=rows[0]["sampler"],
+        n_samples=rows[0]["n_samples"],
         oracle_calls=float(np.mean([row["oracle_calls"] for row in rows])),
         seconds={part: float(np.mean([row[f"seconds_{part}"] for row in rows])) for part in PARTS},
     )
@@ -105,7 +94,7 @@ def _cell_text(cell: Cell | None) -> str:
     return "" if cell is None else beside(cell.ours, cell.paper)
 
 
-def beside(ours: Figure, paper: Figure | None) -> str:
+def beside(ours: MeanStd, paper: MeanStd | None) -> str:
     """Returns our figure with the paper's in brackets, and a star where they are apart."""
     if paper is None:
         return str(ours)

@@ -2,11 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lodl.errors import DataError
+from lodl.rows import read_json_rows
 
 Row: TypeAlias = Mapping[str, Any]
 """One result: JSON values by name."""
@@ -34,7 +34,7 @@ class ResultsFile:
 
     def rows(self) -> list[Row]:
         """Returns all rows in the order they were written."""
-        return list(_parse(self.path))
+        return [row for _, row in read_json_rows(self.path)]
 
     def append(self, row: Row) -> None:
         """Writes one row to the disk."""
@@ -53,15 +53,3 @@ def _is_json(line: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _parse(path: Path) -> Iterable[Row]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {number} is not JSON: {error}. Remove it.") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{path}, line {number} is not a row: {line[:50]!r}. Remove it.")
-        yield row

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from lodl.experiments._methods import METHODS
 from lodl.experiments._quality_table import (
-    PARTS,
     Cell,
     markdown_table,
     quality_cells,
@@ -14,7 +13,8 @@ from lodl.experiments._quality_table import (
 from lodl.experiments._results import Row
 from lodl.experiments._run import Experiment
 from lodl.experiments._setup import SETUPS, Setup
-from lodl.paper import TABLE1, Published
+from lodl.paper import published_quality
+from lodl.rows import PARTS
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,7 @@ def learned_experiments(
 
 def table1_info(rows: Iterable[Row]) -> dict[tuple[str, str], Cell]:
     """Returns the cells of the table by (method, domain), from rows of any number of seeds."""
-    return quality_cells(rows, lambda row: str(row["domain"]), _published)
-
-
-def _published(method: str, domain: str) -> Published | None:
-    kind = domain.partition("-")[0]  # real prices are compared with the paper's portfolio
-    return TABLE1.get(method, {}).get(kind)
+    return quality_cells(rows, lambda row: str(row["domain"]), published_quality)
 
 
 def table1_markdown(

@@ -2,23 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
 
 from lodl.experiments._quality_table import Cell, quality_cells, quality_markdown
 from lodl.experiments._results import Row
 from lodl.experiments._run import Experiment
 from lodl.experiments._setup import SETUPS, Setup
 from lodl.experiments._table1 import ScaleOfRun, learned_experiments
-from lodl.paper import TABLE2A, TABLE2B
+from lodl.paper import SAMPLERS, TABLE2A, TABLE2B
 from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed
 
-_Perturbed: TypeAlias = type[OnePerturbed] | type[TwoPerturbed] | type[AllPerturbed]
-
-_SAMPLERS: Mapping[_Perturbed, str] = {
-    OnePerturbed: "1-perturbed",
-    TwoPerturbed: "2-perturbed",
-    AllPerturbed: "all-perturbed",
-}
+_SAMPLERS = (OnePerturbed, TwoPerturbed, AllPerturbed)
 _N_SAMPLES = (50, 500, 5000)
 
 
@@ -45,9 +38,7 @@ def table2a_info(rows: Iterable[Row]) -> dict[tuple[str, str], Cell]:
 
 def table2a_markdown(cells: Mapping[tuple[str, str], Cell]) -> str:
     """Returns the table for people."""
-    return quality_markdown(
-        cells, {sampler.__name__: title for sampler, title in _SAMPLERS.items()}
-    )
+    return quality_markdown(cells, SAMPLERS)
 
 
 def table2b_experiments(

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lodl.experiments._quality_table import Figure, figure_of
+from lodl.experiments._quality_table import mean_std
 from lodl.experiments._results import Row
 from lodl.experiments._setup import SETUPS, Setup
 from lodl.experiments._table1 import SCALES, ScaleOfRun
-from lodl.paper import TABLE3, Published
+from lodl.paper import ERROR_UNITS, TABLE3, ErrorUnit, MeanStd, Published
 
 ERRORS = ("empirical", "gaussian")
 """The neighbourhoods in which errors are measured."""
@@ -29,8 +29,6 @@ TABLE3_SCALES: dict[str, ScaleOfRun] = {
 """Those of table 1, whose rows are taken over, but quick has one seed: three domains are more."""
 
 _PUBLISHED = {"web": TABLE3}
-_UNITS = {"web": ("expected clicks", 10.0)}  # our objective is the share of 10 users that click
-_UNIT = ("the objective's unit", 1.0)
 
 
 def table3_info(rows: Iterable[Row], setups: Mapping[str, Setup] = SETUPS) -> dict[str, Any]:
@@ -58,14 +56,14 @@ def table3_info(rows: Iterable[Row], setups: Mapping[str, Setup] = SETUPS) -> di
 
 
 def _domain(name: str, rows: Mapping[str, Sequence[Row]], setup: Setup) -> dict[str, Any]:
-    unit, factor = _UNITS.get(name, _UNIT)
+    unit = ERROR_UNITS.get(name, ErrorUnit())
     published = _PUBLISHED.get(name, {})
     methods = {
-        method: {**_method(group, factor), "paper": _paper(published.get(method))}
+        method: {**_method(group, unit.factor), "paper": _paper(published.get(method))}
         for method, group in rows.items()
     }
     trends = {error: _trends(methods, error) for error in ERRORS}
-    return {"title": setup.title, "unit": unit, "methods": methods, "trends": trends}
+    return {"title": setup.title, "unit": unit.name, "methods": methods, "trends": trends}
 
 
 def _method(rows: Sequence[Row], factor: float) -> dict[str, Any]:
@@ -75,13 +73,13 @@ def _method(rows: Sequence[Row], factor: float) -> dict[str, Any]:
         "gaussian": [factor * row["gaussian_error"] for row in rows for _ in row["test"]],
         "quality": [quality for row in rows for quality in row["test"]],
     }
-    return {**{name: asdict(figure_of(values)) for name, values in runs.items()}, "runs": runs}
+    return {**{name: asdict(mean_std(values)) for name, values in runs.items()}, "runs": runs}
 
 
 def _paper(figures: Mapping[str, Published] | None) -> dict[str, Any] | None:
     if figures is None:
         return None
-    return {name: asdict(Figure(*figure)) for name, figure in figures.items()}
+    return {name: asdict(MeanStd(*figure)) for name, figure in figures.items()}
 
 
 def _trends(methods: Mapping[str, Mapping[str, Any]], error: str) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lodl.experiments._methods import METHODS
-from lodl.experiments._quality_table import Figure, beside, markdown_table
+from lodl.experiments._quality_table import beside, markdown_table
 from lodl.experiments._table3 import ERRORS
+from lodl.paper import MeanStd
 
 _FACTORS = {"empirical": 100, "gaussian": 100, "quality": 1}
 _ERRORS_HEADER = ("error at predictions, x 10⁻²", "error around labels, x 10⁻²", "quality")
@@ -41,12 +42,12 @@ def _errors_markdown(domain: Mapping[str, Any]) -> str:
 
 def _beside(method: Mapping[str, Any], column: str) -> str:
     paper = method["paper"]
-    return beside(_figure(method, column), None if paper is None else _figure(paper, column))
+    return beside(_scaled(method, column), None if paper is None else _scaled(paper, column))
 
 
-def _figure(figures: Mapping[str, Any], column: str) -> Figure:
+def _scaled(figures: Mapping[str, Any], column: str) -> MeanStd:
     factor, figure = _FACTORS[column], figures[column]
-    return Figure(factor * figure["mean"], factor * figure["std"])
+    return MeanStd(factor * figure["mean"], factor * figure["std"])
 
 
 def _trend_rows(domain: Mapping[str, Any]) -> Iterator[list[str]]:
