@@ -1,6 +1,5 @@
 import pytest
 
-from lodl.errors import DataError
 from lodl.experiments._results import ResultsFile
 
 ROWS = [{"method": "2-stage", "values": [0.5, 0.25]}, {"method": "DFL", "values": [1.0]}]
@@ -33,14 +32,6 @@ def test_a_whole_last_line_without_its_end_is_kept(results):
     results.path.write_bytes(whole[:-1])
     assert ResultsFile(results.path).rows() == ROWS
     assert results.path.read_bytes() == whole
-
-
-@pytest.mark.parametrize("line", ["{broken\n", "[1, 2]\n"])
-def test_a_line_that_is_no_row_is_an_error_that_names_it(results, line):
-    with results.path.open("a") as file:
-        file.write(line)
-    with pytest.raises(DataError, match="line 3 is not"):
-        results.rows()
 
 
 def test_a_figure_that_is_not_a_number_is_refused(results):

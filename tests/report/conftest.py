@@ -58,27 +58,29 @@ _COST = {
     "measured": [{"cores": 1, "seconds": {name: s[0] for name, s in _SECONDS.items()}}],
     "by_cores": {"cores": [1, 2], "seconds": _SECONDS},
     "by_models": {"models": [1, 2], "seconds": _SECONDS},
+    "formula": {name: s[0] for name, s in _SECONDS.items()},
     "break_even": None,
 }
+_AXIS = [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0]
 _LOSS = {
     "name": "decision loss",
     "kind": "true",
-    "surface": [[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]],
-    "on_line": [0.0, 0.0, 1.0],
+    "surface": [[float(a > b) for a in _AXIS] for b in _AXIS],
+    "on_line": [float(a > 0.5) for a in _AXIS],
     "descent": [0, 0],
 }
 _PAPER_FIGURES = {
     "figure-losses": {
         "label": [0, 1],
         "swapped": [1, 0],
-        "axis": [-1.0, 0.5, 2.0],
-        "line": [-1.0, 0.5, 2.0],
+        "axis": _AXIS,
+        "line": _AXIS,
         "losses": [_LOSS],
     },
     "figure-linear": {
         "x": [-1.0, 0.0, 1.0],
         "y": [-3.5, 0.0, 3.5],
-        "methods": [{"name": "DFL", "y_hat": [[-1.0, 0.0, 1.0]], "quality": [0.9]}],
+        "methods": [{"name": "DFL", "y_hat": [[-1.0, 0.0, 1.0]], "quality": [0.9], "n_rising": 1}],
     },
     "figure-cost": {"domains": [_COST]},
 }
@@ -113,18 +115,24 @@ def _fill(folder):
         _row("linear", "2-stage", 0, [-0.9, -0.95]),
     )
     runs = {"empirical": [0.01, 0.02], "gaussian": [0.05, 0.05], "quality": [0.9, 0.92]}
+    published = {error: _figures(values[1]) for error, values in runs.items()}
     methods = {
         name: {error: _figures(values[0] * factor) for error, values in runs.items()}
-        | {"runs": runs, "paper": None}
-        for name, factor in [("Quadratic", 1.0), ("ConvexDirectedQuadratic", 1.05)]
+        | {"runs": runs, "paper": paper}
+        for name, factor, paper in [
+            ("Quadratic", 1.0, published),
+            ("ConvexDirectedQuadratic", 1.05, None),
+        ]
     }
-    trend = {"of_methods": None, "of_runs": None}
+    line = {"slope": -2.0, "intercept": 0.9, "intercept_95": [0.8, 1.0], "correlation": -0.8}
+    trend = {"of_methods": line, "of_runs": None}
     trends = {"empirical": trend, "gaussian": trend}
     web = {"title": "Web Advertising", "unit": "expected clicks", "methods": methods}
     _write_json(
         folder, "table3", {"kind": "fidelity", "domains": {"web": web | {"trends": trends}}}
     )
-    cell = {"method": "Quadratic", "column": 50, "ours": _figures(0.75), "paper": _figures(0.68)}
+    cell = {"method": "Quadratic", "column": 50, "sampler": "AllPerturbed(0.1)", "n_samples": 50}
+    cell |= {"ours": _figures(0.75), "paper": _figures(0.68)}
     _write_json(folder, "table2b", {"kind": "quality", "cells": [cell]})
     line = {
         "instance": 7,

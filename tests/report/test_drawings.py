@@ -1,10 +1,6 @@
 import pytest
 
-from lodl.report._draw_quality import draw_quality
-from lodl.report._draw_slices import draw_slice
-from lodl.report._draw_time import draw_time
-from lodl.report._results import results_info
-from lodl.report._rows import read_rows
+from lodl.report import draw_quality, draw_slice, draw_time, read_rows, results_info
 
 
 @pytest.fixture

@@ -60,8 +60,8 @@ def test_bare_rows_give_only_the_sections_that_have_data(write_rows):
 def test_fidelity_is_told_from_rows_where_there_is_no_table_3(row, write_rows):
     page = Page(write_report(write_rows(row("web", "Quadratic", 0, [0.9]))))
     assert "fidelity" in page.sections
-    assert "around labels, x 10⁻²" in page.texts
-    assert "5.00 ± 0.00" in page.texts
+    assert "Web Advertising, errors in expected clicks" in page.texts
+    assert "0.50 ± 0.00" in page.texts  # 0.05 of 10 users
 
 
 def test_what_an_ablation_shows_is_not_shown_again(run_folder):

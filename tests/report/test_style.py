@@ -4,7 +4,8 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from lodl.report import inline_svg, method_colours, new_figure, save_figure, style
+from lodl.report import method_colours, save_figure, style
+from lodl.report._style import inline_svg, new_figure
 
 
 @style()

@@ -13,31 +13,25 @@ from lodl.report._draw_cost import draw_cost  # noqa: E402
 from lodl.report._draw_fidelity import draw_fidelity  # noqa: E402
 from lodl.report._draw_linear import draw_linear  # noqa: E402
 from lodl.report._draw_losses import draw_losses  # noqa: E402
+from lodl.report._draw_quality import draw_quality  # noqa: E402
+from lodl.report._draw_slices import draw_slice  # noqa: E402
+from lodl.report._draw_time import draw_time  # noqa: E402
 from lodl.report._page import write_report  # noqa: E402
-from lodl.report._style import (  # noqa: E402
-    INK,
-    LINE,
-    MUTED,
-    PAPER,
-    inline_svg,
-    method_colours,
-    new_figure,
-    save_figure,
-    style,
-)
+from lodl.report._results import results_info  # noqa: E402
+from lodl.report._rows import read_rows  # noqa: E402
+from lodl.report._style import method_colours, save_figure, style  # noqa: E402
 
 __all__ = [
-    "INK",
-    "LINE",
-    "MUTED",
-    "PAPER",
     "draw_cost",
     "draw_fidelity",
     "draw_linear",
     "draw_losses",
-    "inline_svg",
+    "draw_quality",
+    "draw_slice",
+    "draw_time",
     "method_colours",
-    "new_figure",
+    "read_rows",
+    "results_info",
     "save_figure",
     "style",
     "write_report",

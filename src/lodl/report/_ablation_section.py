@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lodl.paper import TABLE1
-from lodl.report._blocks import Block, Cell, Section, Table
+from lodl.paper import SAMPLERS, TABLE1, MeanStd
+from lodl.report._blocks import Block, Cell, Section, Table, beside
 from lodl.report._folder import read_info, shown
-from lodl.report._results import Result
+from lodl.report._results import Result, Results
 from lodl.report._style import method_colours
 
 _TITLES = {
@@ -15,11 +15,7 @@ _TITLES = {
     "table2b": "By number of samples (the paper's table 2b)",
 }
 _DOMAIN = "web"
-_SAMPLERS = {
-    "OnePerturbed": "1-perturbed",
-    "TwoPerturbed": "2-perturbed",
-    "AllPerturbed": "all-perturbed",
-}
+_VARIED = ("sampler", "n_samples")
 
 
 def ablations_section(folder: Path) -> Section | None:
@@ -27,24 +23,37 @@ def ablations_section(folder: Path) -> Section | None:
     blocks = []
     for name, cells in _tables(folder):
         with shown(folder, name):
-            blocks.append(Block(_TITLES[name], table=_table(_TITLES[name], cells)))
+            blocks.append(Block(_TITLES[name], tables=(_table(_TITLES[name], cells),)))
     if not blocks:
         return None
     text = "Decision quality in Web Advertising, in brackets the paper's."
     return Section("ablations", "How losses are sampled", text, tuple(blocks))
 
 
-def without_ablations(results: Iterable[Result], folder: Path) -> tuple[Result, ...]:
-    """Returns those of the results that this section does not show."""
+def without_ablations(results: Results, folder: Path) -> tuple[Result, ...]:
+    """Returns those of the other results that this section does not show.
+
+    It shows results that differ from what is compared in nothing but how losses were sampled.
+    """
     seen = set()
     for name, cells in _tables(folder):
         with shown(folder, name):
-            seen |= {_identity(_DOMAIN, c["method"], c["ours"]["mean"]) for c in cells}
-    return tuple(r for r in results if _identity(r.domain, r.method, r.quality.mean) not in seen)
+            seen |= {(c["method"], *(str(c.get(key)) for key in _VARIED)) for c in cells}
+    usual = {r.method: _unvaried(r) for r in results.compared.get(_DOMAIN, ())}
+    return tuple(
+        r
+        for r in results.others
+        if r.domain != _DOMAIN or _unvaried(r) != usual[r.method] or _sampled(r) not in seen
+    )
 
 
-def _identity(domain: str, method: object, mean: float) -> tuple[str, str, float]:
-    return domain, str(method), round(mean, 9)  # the order of a sum decides its last digits
+def _unvaried(result: Result) -> dict[str, str]:
+    return {name: value for name, value in result.settings if name not in _VARIED}
+
+
+def _sampled(result: Result) -> tuple[str, ...]:
+    settings = dict(result.settings)
+    return result.method, *(str(settings.get(name)) for name in _VARIED)
 
 
 def _tables(folder: Path) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
@@ -74,8 +83,8 @@ def _column(value: Any) -> tuple[float, str]:
     """Returns the place and the title of a column: a sampler, or a number of samples."""
     if isinstance(value, int | float):
         return value, f"{value:,} samples"
-    places = {name: place for place, name in enumerate(_SAMPLERS)}
-    return places.get(str(value), len(places)), _SAMPLERS.get(str(value), str(value))
+    places = {name: place for place, name in enumerate(SAMPLERS)}
+    return places.get(str(value), len(places)), SAMPLERS.get(str(value), str(value))
 
 
 def _place_of_method(method: str) -> tuple[int, str]:
@@ -86,6 +95,5 @@ def _place_of_method(method: str) -> tuple[int, str]:
 def _cell(cell: Mapping[str, Any] | None) -> Cell:
     if cell is None:
         return Cell("")
-    ours, paper = cell["ours"], cell["paper"]
-    beside = f" ({paper['mean']:z.2f} ± {paper['std']:.2f})" if paper else ""
-    return Cell(f"{ours['mean']:z.2f} ± {ours['std']:.2f}{beside}", float(ours["mean"]))
+    paper = cell["paper"]
+    return beside(MeanStd(**cell["ours"]), None if paper is None else MeanStd(**paper))

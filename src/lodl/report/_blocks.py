@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from lodl.paper import MeanStd
 from lodl.report._style import inline_svg
 
 
@@ -44,20 +45,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Block:
-    """Figures, what they show, and a table beside them.
+    """Figures, what they show, and tables beside them.
 
     Attributes:
         title: May be absent.
         svgs: Made by `svg_of`.
         key: Names and colours that all figures share.
-        table: May be absent.
-        is_wide: Whether the figures need the whole width, the table below them.
+        tables: Beside or below the figures.
+        is_wide: Whether the figures need the whole width, the tables below them.
     """
 
     title: str = ""
     svgs: tuple[Markup, ...] = ()
     key: tuple[tuple[str, str], ...] = ()
-    table: Table | None = None
+    tables: tuple[Table, ...] = ()
     is_wide: bool = False
 
 
@@ -86,3 +87,8 @@ def svg_of(figure: Figure, name: str, *, label: str) -> Markup:
 def number(value: float | None, text: str = "{:z.2f}") -> Cell:
     """Returns the cell of a number, empty where there is none."""
     return Cell("") if value is None else Cell(text.format(value), value)
+
+
+def beside(ours: MeanStd, paper: MeanStd | None) -> Cell:
+    """Returns the cell of our figure, with the paper's in brackets where there is one."""
+    return Cell(str(ours) if paper is None else f"{ours} ({paper})", ours.mean)

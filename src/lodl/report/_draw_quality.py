@@ -19,6 +19,9 @@ def draw_quality(results: Sequence[Result]) -> Figure:
 
     A dot is a model, the large dot their mean, the bar the standard deviation, the diamond the
     paper's figure. Random predictions and true labels are the lines at 0 and 1.
+
+    Args:
+        results: Those of a domain in `results_info(rows).compared`.
     """
     shown = [result for result in results if result.method not in REFERENCES]
     figure = new_figure(4.6, _ROW_HEIGHT * len(shown) + 0.85)
@@ -45,10 +48,10 @@ def _draw_result(axes: Axes, row: int, result: Result, colour: str) -> None:
     axes.plot([mean - std, mean + std], [row, row], color=colour, linewidth=2.2)
     axes.plot(mean, row, "o", color=colour, markersize=8, markeredgecolor=PAPER)
     if result.paper is not None:
-        low, high = result.paper[0] - result.paper[1], result.paper[0] + result.paper[1]
+        low, high = result.paper.mean - result.paper.std, result.paper.mean + result.paper.std
         below = row + 0.32
         axes.plot([low, high], [below, below], color=MUTED, linewidth=0.9)
-        axes.plot(result.paper[0], below, "D", color=MUTED, markersize=3.5)
+        axes.plot(result.paper.mean, below, "D", color=MUTED, markersize=3.5)
 
 
 def _draw_references(axes: Axes) -> None:

@@ -11,9 +11,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from lodl.errors import DataError
 from lodl.report._ablation_section import ablations_section, without_ablations
 from lodl.report._blocks import Block, Cell, Section, Table
-from lodl.report._data_sections import fidelity_section, paper_section, slices_section
+from lodl.report._data_sections import paper_section, slices_section
+from lodl.report._fidelity_section import fidelity_section
 from lodl.report._result_sections import others_section, quality_section, time_section
-from lodl.report._results import in_order, results_info, title_of
+from lodl.report._results import Results, in_order, results_info
 from lodl.report._rows import Row, Settings, read_rows
 from lodl.report._settings import settings_info, versions_info
 from lodl.report._summary import summary_info
@@ -23,10 +24,9 @@ def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
     """Writes one HTML file that shows a run, and needs nothing but a browser.
 
     Args:
-        folder: Of the run. Its `rows.jsonl` has one JSON object a line with at least `domain`,
-            `method` and `test` (normalised decision quality, one number per model). What else rows
-            tell is shown where present, and so are the data files of tables and figures beside
-            them: a `slices.json` (what `lodl.diagnostics.loss_slices` returns) adds slices.
+        folder: Of the run. Its `rows.jsonl` has one row a line, a JSON object as told below. Data
+            files of tables and figures beside it are shown, too: a `slices.json` (what
+            `lodl.diagnostics.loss_slices` returns) adds slices.
         path: Of the file to write, `report.html` in the folder if None.
 
     Returns:
@@ -34,6 +34,25 @@ def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
 
     Raises:
         DataError: A file cannot be used; the message names it, and the line of a row.
+
+    A row is one method on one draw of the data. `domain`, `method` and `test` are demanded; null is
+    as good as absent, and names that are not in this list are left out.
+
+    - `domain`, `method`: where decisions are taken, and what the models were trained on; texts.
+    - `test`, `validation`: normalised decision quality, lists with one number per model. Of a
+      method's settings, those of the best validation are compared.
+    - `seed`: of the draw. Of rows with the same seed and settings, the last counts.
+    - `sampler`, `n_samples`, `n_initialisations`, `learning_rate`, `surrogate`, `settings` and all
+      in the object `training`: settings. Rows that differ in one are kept apart.
+    - `oracle_calls`: calls of the solver.
+    - `seconds_sampling`, `seconds_fitting`, `seconds_training`: seconds of one core.
+    - `gaussian_error`: mean absolute error of the learned loss around the labels.
+    - `empirical_error`: that where the models predict, a list with one number per model.
+    - `data`: a digest of the data. Rows of one seed on other data are kept apart.
+    - `versions`: of packages, an object with names and values.
+
+    The paper's figures stand beside rows of its domains that have `sampler`, `n_samples`, `data`
+    and the version of lodl, as `lodl reproduce` writes them.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -55,12 +74,12 @@ def _page(folder: Path) -> str:
     sections = [
         quality_section(results),
         ablations_section(folder),
-        others_section(without_ablations(results.others, folder)),
+        others_section(results, without_ablations(results, folder)),
         time_section(results),
         fidelity_section(folder, results),
         slices_section(folder),
         paper_section(folder),
-        _settings_section(rows),
+        _settings_section(rows, results),
     ]
     script = _asset("page.js")
     environment = Environment(
@@ -96,8 +115,9 @@ def _scope(rows: list[Row]) -> str:
     return f"{method} in {domain}, {run} in all"
 
 
-def _settings_section(rows: list[Row]) -> Section | None:
-    blocks = [_settings_block(title_of(name), pairs) for name, pairs in settings_info(rows).items()]
+def _settings_section(rows: list[Row], results: Results) -> Section | None:
+    domains = settings_info(rows).items()
+    blocks = [_settings_block(results.title_of(name), pairs) for name, pairs in domains]
     blocks.append(_settings_block("Versions", versions_info(rows)))
     found = tuple(block for block in blocks if block is not None)
     return Section("settings", "Settings, seeds, versions", "", found) if found else None
@@ -107,4 +127,4 @@ def _settings_block(title: str, settings: Settings) -> Block | None:
     if not settings:
         return None
     rows = tuple((Cell(name), Cell(value)) for name, value in settings)
-    return Block(title, table=Table(f"Settings: {title}", (), rows))
+    return Block(title, tables=(Table(f"Settings: {title}", (), rows),))

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from lodl.report._blocks import Block, Cell, Section, Table, number, svg_of
 from lodl.report._draw_quality import draw_quality
 from lodl.report._draw_time import PART_COLOURS, draw_time, in_seconds
-from lodl.report._results import Result, Results, title_of
-from lodl.report._rows import PARTS
+from lodl.report._results import Result, Results
 from lodl.report._style import method_colours
+from lodl.rows import PARTS
 
 
 def quality_section(results: Results) -> Section:
     """Returns decision quality per domain: each model, mean and spread; the paper's beside."""
-    has_paper = any(result.paper for results in results.compared.values() for result in results)
+    has_paper = any(result.paper for domain in results.compared.values() for result in domain)
     text = (
         "Random predictions give 0, the true labels 1. A small dot is one run, the large dot "
         "the mean, the bar ± one standard deviation"
@@ -21,15 +21,17 @@ def quality_section(results: Results) -> Section:
         name="quality",
         title="Decision quality",
         text=text + ("; the grey diamond is the paper's figure." if has_paper else "."),
-        blocks=tuple(_quality_block(*item) for item in results.compared.items()),
+        blocks=tuple(
+            _quality_block(domain, results.title_of(domain), compared)
+            for domain, compared in results.compared.items()
+        ),
     )
 
 
-def _quality_block(domain: str, results: Sequence[Result]) -> Block:
-    title = title_of(domain)
+def _quality_block(domain: str, title: str, results: Sequence[Result]) -> Block:
     label = f"Decision quality in {title}: " + _read_out(results)
     svgs = (svg_of(draw_quality(results), f"quality-{domain_id(domain)}", label=label),)
-    return Block(title, svgs, table=_quality_table(f"Decision quality in {title}", results))
+    return Block(title, svgs, tables=(_quality_table(f"Decision quality in {title}", results),))
 
 
 def domain_id(domain: str) -> str:
@@ -61,21 +63,20 @@ def _quality_table(caption: str, results: Sequence[Result]) -> Table:
 def _published(result: Result) -> Cell:
     if result.paper is None:
         return Cell("")
-    mean, std = result.paper
-    return Cell(f"{mean:.2f} ± {std:.2f}", mean)
+    return Cell(str(result.paper), result.paper.mean)
 
 
-def others_section(results: Sequence[Result]) -> Section | None:
-    """Returns the results under other settings than those compared."""
-    if not results:
+def others_section(results: Results, others: Sequence[Result]) -> Section | None:
+    """Returns those of the results under other settings that are to be shown."""
+    if not others:
         return None
-    domains = {result.domain: title_of(result.domain) for result in results}
+    domains = {other.domain: results.title_of(other.domain) for other in others}
     return Section(
         name="others",
         title="Other settings",
         text="The same methods with other samplers, numbers of samples or training settings.",
         blocks=tuple(
-            Block(title, table=_others_table(title, domain, results))
+            Block(title, tables=(_others_table(title, domain, others),))
             for domain, title in domains.items()
         ),
     )
@@ -99,7 +100,10 @@ def _others_table(title: str, domain: str, results: Sequence[Result]) -> Table:
 
 def time_section(results: Results) -> Section | None:
     """Returns where time and oracle calls went."""
-    blocks = [_time_block(*item) for item in results.compared.items()]
+    blocks = [
+        _time_block(domain, results.title_of(domain), compared)
+        for domain, compared in results.compared.items()
+    ]
     found = tuple(block for block in blocks if block is not None)
     if not found:
         return None
@@ -116,16 +120,15 @@ def time_section(results: Results) -> Section | None:
     )
 
 
-def _time_block(domain: str, results: Sequence[Result]) -> Block | None:
+def _time_block(domain: str, title: str, results: Sequence[Result]) -> Block | None:
     timed = [result for result in results if sum(result.seconds.values()) > 0]
     if not timed:
         return None
     timed.sort(key=lambda result: sum(result.seconds.values()))
-    title = title_of(domain)
     read_out = "; ".join(f"{r.method} {in_seconds(sum(r.seconds.values()))}" for r in timed)
     label = f"Seconds in {title}: {read_out}"
     svgs = (svg_of(draw_time(timed), f"time-{domain_id(domain)}", label=label),)
-    return Block(title, svgs, tuple(PART_COLOURS.items()), _time_table(title, timed))
+    return Block(title, svgs, tuple(PART_COLOURS.items()), (_time_table(title, timed),))
 
 
 def _time_table(title: str, results: Sequence[Result]) -> Table:

@@ -1,23 +1,17 @@
 """What came out of a run: one result per method, domain and setting."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, pstdev
 
-from lodl.paper import DOMAINS, TABLE1
+from lodl.paper import DOMAINS, MeanStd, published_quality
 from lodl.report._rows import Row, Settings
 
 REFERENCES = ("Random", "Optimal")
 """Methods that are 0 and 1 by definition, up to the draw."""
 
-_PAPER_DOMAINS = {
-    "linear": "linear",
-    "web": "web",
-    "portfolio": "portfolio",
-    "portfolio-prices": "portfolio",
-}
 _PAPER_SAMPLER = "AllPerturbed"  # of its table 1
 _SHARED = ("sampler", "n_samples", "n_initialisations", "data")  # of all that is compared
 _UNITS = {"n_samples": " samples", "n_initialisations": " initialisations"}
@@ -41,7 +35,7 @@ class RunValues:
         return pstdev(self.values)
 
     def __str__(self) -> str:
-        return f"{self.mean:z.2f} ± {self.std:.2f}"
+        return str(MeanStd(self.mean, self.std))
 
 
 @dataclass(frozen=True)
@@ -51,9 +45,10 @@ class Result:
     Attributes:
         domain: As the rows have it.
         method: What the models were trained on.
+        settings: All that was chosen.
         setting: In words, how it differs from other results of the method in the domain.
         quality: Normalised test decision quality of the models.
-        paper: The published mean and standard deviation.
+        paper: The published figure.
         oracle_calls: Per seed.
         seconds: By part, per seed.
         gaussian_error: Of the learned loss around the labels, over seeds.
@@ -62,9 +57,10 @@ class Result:
 
     domain: str
     method: str
+    settings: Settings
     setting: str
     quality: RunValues
-    paper: tuple[float, float] | None
+    paper: MeanStd | None
     oracle_calls: float | None
     seconds: Mapping[str, float]
     gaussian_error: RunValues | None
@@ -83,15 +79,16 @@ class Results:
     Attributes:
         compared: By domain, one result per method, under settings as equal as the run has them.
         others: The same methods under other settings.
+        reproduced: The domains of the paper, as far as all their rows are of its experiments.
     """
 
     compared: Mapping[str, tuple[Result, ...]]
     others: tuple[Result, ...]
+    reproduced: Set[str]
 
-
-def title_of(domain: str) -> str:
-    """Returns a domain's name for people."""
-    return DOMAINS.get(domain, domain)
+    def title_of(self, domain: str) -> str:
+        """Returns a domain's name for people."""
+        return DOMAINS[domain] if domain in self.reproduced else domain
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
@@ -106,13 +103,16 @@ def results_info(rows: Sequence[Row]) -> Results:
     Ablations share a file with the main comparison. What is compared is the sampler, number of
     samples, number of initialisations and data that most methods of the domain have; of a method's
     results that still differ, that of the most models, then of the best validation. The paper's
-    figure stands beside what was sampled as in its table 1.
+    figure stands beside a reproduction that was sampled as in its table 1.
     """
     domains: dict[str, list[Row]] = defaultdict(list)
     for row in _with_data(rows):
         domains[row.domain].append(row)
     compared: dict[str, tuple[Result, ...]] = {}
     others: list[Result] = []
+    reproduced = {
+        domain for domain, members in domains.items() if all(row.is_reproduction for row in members)
+    }
     for domain, members in domains.items():
         chosen = []
         shared = _most_shared(members)
@@ -120,11 +120,15 @@ def results_info(rows: Sequence[Row]) -> Results:
         for variants in _by_method(members).values():
             main, *rest = sorted(variants, key=partial(_precedence, variants, shared), reverse=True)
             names = _varying(variants)
-            is_as_paper = _is_all_perturbed(main) and _n_samples(main) in (0, most_samples)
+            is_as_paper = (
+                domain in reproduced
+                and _is_all_perturbed(main)
+                and _n_samples(main) == most_samples
+            )
             chosen.append(_result(variants[main], is_as_paper=is_as_paper))
             others += [_result(variants[one], setting=_in_words(one, names)) for one in rest]
         compared[domain] = _best_first(chosen)
-    return Results(compared, _best_first(others))
+    return Results(compared, _best_first(others), reproduced)
 
 
 def _best_first(results: Iterable[Result]) -> tuple[Result, ...]:
@@ -178,8 +182,8 @@ def _size(rows: Sequence[Row], settings: Settings) -> tuple[int, int, bool, int]
 
 
 def _is_all_perturbed(settings: Settings) -> bool:
-    """Tells whether the sampler is that of the paper's table 1, or is not told."""
-    return dict(settings).get("sampler", _PAPER_SAMPLER).startswith(_PAPER_SAMPLER)
+    """Tells whether the sampler is that of the paper's table 1."""
+    return dict(settings).get("sampler", "").startswith(_PAPER_SAMPLER)
 
 
 def _n_samples(settings: Settings) -> int:
@@ -218,14 +222,15 @@ def _in_words(settings: Settings, names: Container[str]) -> str:
 
 def _result(rows: Sequence[Row], *, setting: str = "", is_as_paper: bool = False) -> Result:
     first = rows[0]
-    paper = TABLE1.get(first.method, {}).get(_PAPER_DOMAINS.get(first.domain, ""))
+    published = published_quality(first.method, first.domain)
     calls = [row.oracle_calls for row in rows if row.oracle_calls is not None]
     return Result(
         domain=first.domain,
         method=first.method,
+        settings=first.settings,
         setting=setting,
         quality=RunValues(tuple(value for row in rows for value in row.test)),
-        paper=paper if is_as_paper else None,
+        paper=MeanStd(*published) if is_as_paper and published else None,
         oracle_calls=fmean(calls) if calls else None,
         seconds=_mean_seconds(rows),
         gaussian_error=_values_of(

@@ -2,18 +2,17 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from lodl.errors import DataError
+from lodl.paper import DOMAINS
+from lodl.rows import PARTS, read_json_rows
 
 Settings: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values, for people; hashable, so that rows of equal settings can be pooled."""
-
-PARTS = ("sampling", "fitting", "training")
-"""Where time goes."""
 
 _SETTINGS = ("sampler", "n_samples", "n_initialisations", "learning_rate", "surrogate", "settings")
 _LONGEST_TEXT = 500
@@ -51,14 +50,22 @@ class Row:
     data: str = ""
     versions: Settings = ()
 
+    @property
+    def is_reproduction(self) -> bool:
+        """Whether the paper's experiments wrote it: the name of a domain alone is no evidence."""
+        tells_samples = {"sampler", "n_samples"} <= dict(self.settings).keys()
+        tells_source = bool(self.data) and "lodl" in dict(self.versions)
+        return self.domain in DOMAINS and tells_samples and tells_source
 
-def read_rows(path: Path) -> list[Row]:
+
+def read_rows(path: str | Path) -> list[Row]:
     """Returns the rows of a JSON-lines file; of rows of the same experiment, the last.
 
-    A last line that was torn by a kill, or is just being written, is left out.
+    Raises:
+        DataError: The file or a row cannot be used; the message names the line.
     """
     rows: dict[object, Row] = {}
-    for number, found in _json_lines(path):
+    for number, found in read_json_rows(Path(path)):
         try:
             row = _parse(found)
         except ValueError as error:
@@ -70,46 +77,22 @@ def read_rows(path: Path) -> list[Row]:
     return list(rows.values())
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    try:
-        content = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise DataError(
-            f"There is no {path}. The folder of a run has {path.name}: one JSON object a line, "
-            "with at least `domain`, `method` and `test`, a list of decision qualities."
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    lines = content.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield number, json.loads(line)
-        except (ValueError, RecursionError) as error:
-            if number < len(lines):
-                raise DataError(f"{path}, line {number} is not JSON: {error}.") from error
-
-
-def _parse(row: Any) -> Row:
-    if not isinstance(row, dict):
-        raise ValueError(f"a row must be an object with names and values, got {_shown(row)}.")
+def _parse(found: Mapping[str, Any]) -> Row:
+    row = {name: value for name, value in found.items() if value is not None}
     test = _numbers(row, "test")
     if not test:
         raise ValueError("`test` must have the quality of at least one run.")
-    names = [(part, f"seconds_{part}") for part in PARTS]
+    parts = [(part, f"seconds_{part}") for part in PARTS]
     return Row(
         domain=_text(row, "domain"),
         method=_text(row, "method"),
         test=test,
         validation=_numbers(row, "validation"),
-        seed=None if row.get("seed") is None else round(_number(row, "seed", -math.inf)),
+        seed=round(_number(row, "seed", -math.inf)) if "seed" in row else None,
         settings=_settings(row),
-        oracle_calls=None if row.get("oracle_calls") is None else _number(row, "oracle_calls", 0),
-        seconds=tuple((part, _number(row, key, 0)) for part, key in names if key in row),
-        gaussian_error=(
-            None if row.get("gaussian_error") is None else _number(row, "gaussian_error", 0)
-        ),
+        oracle_calls=_number(row, "oracle_calls") if "oracle_calls" in row else None,
+        seconds=tuple((part, _number(row, key)) for part, key in parts if key in row),
+        gaussian_error=_number(row, "gaussian_error") if "gaussian_error" in row else None,
         empirical_error=_numbers(row, "empirical_error"),
         data=_text(row, "data") if "data" in row else "",
         versions=_scalars(row, "versions"),
@@ -117,13 +100,13 @@ def _parse(row: Any) -> Row:
 
 
 def _settings(row: Mapping[str, Any]) -> Settings:
-    chosen = [(name, _text_of(name, row[name])) for name in _SETTINGS if row.get(name) is not None]
+    chosen = [(name, _text_of(name, row[name])) for name in _SETTINGS if name in row]
     training = [pair for pair in _scalars(row, "training") if pair[0] not in row]
     return (*chosen, *training)
 
 
 def _scalars(row: Mapping[str, Any], name: str) -> Settings:
-    values = row.get(name) or {}
+    values = row.get(name, {})
     if not isinstance(values, dict):
         raise ValueError(f"`{name}` must be an object with names and values, got {_shown(values)}.")
     return tuple((_text_of(name, key), _text_of(name, value)) for key, value in values.items())
@@ -152,7 +135,7 @@ def _numbers(row: Mapping[str, Any], name: str) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _number(row: Mapping[str, Any], name: str, minimum: float) -> float:
+def _number(row: Mapping[str, Any], name: str, minimum: float = 0.0) -> float:
     value = row[name]
     if not _is_number(value) or value < minimum:
         least = "" if minimum == -math.inf else f" of at least {minimum:g}"

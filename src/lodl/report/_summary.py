@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lodl.report._draw_time import in_seconds
-from lodl.report._results import REFERENCES, Result, Results, title_of
+from lodl.report._results import REFERENCES, Result, Results
 
 _UNTRAINED = (*REFERENCES, "Constant")
 _BASELINE = "2-stage"
@@ -27,7 +27,7 @@ class Summary:
 def summary_info(results: Results) -> list[Summary]:
     """Returns, for each domain, what was best, what it gained over squared error, and its cost."""
     return [
-        Summary(title_of(domain), tuple(_sentences(compared)))
+        Summary(results.title_of(domain), tuple(_sentences(compared)))
         for domain, compared in results.compared.items()
     ]
 
