@@ -65,6 +65,13 @@ def test_lines_and_qualities_are_of_the_same_models(made):
             assert quality == pytest.approx(quality_of_a_line(seed, direction), abs=1e-4)
 
 
+def test_lines_that_rise_are_counted(made):
+    _, info = made
+    for method in info["methods"]:
+        slopes = [np.polyfit(info["x"], y_hat, deg=1)[0] for y_hat in method["y_hat"]]
+        assert method["n_rising"] == sum(slope > 0 for slope in slopes)
+
+
 def quality_of_a_line(seed, direction):
     """Returns the quality of any line that rises, or falls: only the order of items counts."""
     domain = SMALL.build(seed)

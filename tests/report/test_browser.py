@@ -3,8 +3,11 @@
 import shutil
 from dataclasses import replace
 from functools import partial
+from io import BytesIO
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from lodl.cli._demo import demo
 from lodl.domains import web_advertising
@@ -124,16 +127,47 @@ def test_the_theme_follows_the_reader_and_the_button(open_page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out_from_the_background(open_page, scheme):
     page = open_page(color_scheme=scheme)
-    paper = luminance(background(page))
-    for selector in ("p", "td", "nav a", ".scope", "svg text"):
+    paper = rgb(background(page))
+    for selector in ("p", "td", "nav a", ".scope", "thead button"):
         colour = page.evaluate(f"getComputedStyle(document.querySelector('{selector}')).color")
-        light, dark = sorted((paper, luminance(colour)), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 4.5  # WCAG AA
+        assert contrast(rgb(colour), paper) >= 4.5  # WCAG AA
+
+
+FIGURE_TEXTS = """() => [...document.querySelectorAll("svg text")].filter(
+  (text) => text.textContent.trim()
+).map((text) => {
+  const box = text.getBoundingClientRect();
+  const place = [box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY];
+  const fill = getComputedStyle(text).fill;
+  text.style.visibility = "hidden";
+  return [text.textContent, fill, place];
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_of_figures_stand_out_from_what_is_behind_them(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+    texts = page.evaluate(FIGURE_TEXTS)
+    assert {"no slope", "LODL", "random", "true utility"} <= {text for text, _, _ in texts}
+    behind = Image.open(BytesIO(page.screenshot(full_page=True))).convert("RGB")
+    for text, fill, place in texts:
+        pixels = np.asarray(behind.crop([round(edge) for edge in place])).reshape(-1, 3)
+        assert contrast(rgb(fill), np.median(pixels, axis=0)) >= 4.5, text
+
+
+def rgb(colour):
+    """Returns the channels of a computed rgb(...) colour."""
+    return [int(part) for part in colour[4:-1].split(",")]
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
 
 
 def luminance(colour):
-    """Returns the relative luminance of a computed rgb(...) colour, by the formula of WCAG."""
-    channels = [int(part) / 255 for part in colour[4:-1].split(",")]
+    """Returns the relative luminance of a colour, by the formula of WCAG."""
+    channels = [channel / 255 for channel in colour]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
@@ -142,6 +176,31 @@ def test_a_phone_scrolls_in_one_direction_only(open_page):
     page = open_page(viewport={"width": PHONE, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
     assert page.locator("#quality svg").first.bounding_box()["width"] <= PHONE
+
+
+def test_a_wide_figure_stays_readable_on_a_phone_and_is_scrolled_by_keyboard(open_page):
+    page = open_page(viewport={"width": PHONE, "height": 844}, reduced_motion="reduce")
+    box = page.get_by_role("region", name="Figure: Losses of a choice between two agents")
+    assert box.locator("svg").bounding_box()["width"] >= 0.84 * 11 * 96  # drawn 11 inches wide
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("box => box.scrollLeft > 0", arg=box.element_handle())
+
+
+def test_every_table_is_reached_by_keyboard_and_has_a_name(open_page):
+    page = open_page()
+    boxes = page.locator(".scroll").all()
+    assert boxes
+    for box in boxes:
+        assert box.get_attribute("tabindex") == "0"
+        assert box.get_attribute("aria-label") == box.locator("caption").inner_text()
+
+
+def test_the_papers_figures_are_told_as_tables(open_page):
+    told = open_page().locator("#paper table")
+    assert told.count() == 2
+    assert "1 of 1" in told.first.inner_text()
+    assert "by the formula" in told.last.inner_text()
 
 
 def test_the_page_is_complete_without_scripts(open_page):

@@ -77,6 +77,16 @@ def test_axes_legend_and_titles_tell_what_is_shown(info):
     assert names == ["NN", "Quadratic", "Mine", "line through the means"]
 
 
+def test_the_papers_means_are_crosses_in_the_colours_of_the_methods(info):
+    paper = {"empirical": figure_of(0.15), "gaussian": figure_of(0.3), "quality": figure_of(0.7)}
+    info["domains"]["a"]["methods"]["Quadratic"]["paper"] = paper
+    figure = draw_fidelity(info)
+    upper_a, _, lower_a, _ = figure.axes
+    assert points_of(upper_a)[-1] == [0.15, 0.7]
+    assert points_of(lower_a)[-1] == [0.3, 0.7]
+    assert figure.legends[0].get_texts()[-1].get_text() == "the paper's means"
+
+
 def test_no_error_is_in_the_picture(info):
     for ax in draw_fidelity(info).axes:
         assert ax.get_xlim()[0] < 0 < ax.get_xlim()[1]

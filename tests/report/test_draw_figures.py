@@ -2,9 +2,12 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from lodl.report import draw_cost, draw_linear, draw_losses, method_colours, save_figure
+from lodl.report._figure_tables import cost_tables, linear_tables
+from lodl.report._style import INK, MUTED, PAPER
 
 
 def texts(figure):
@@ -40,8 +43,18 @@ def linear_info():
         "x": x.tolist(),
         "y": (10 * x**3 - 6.5 * x).tolist(),
         "methods": [
-            {"name": "2-stage", "y_hat": [(-x).tolist()] * 3, "quality": [-0.9, -0.9, -0.9]},
-            {"name": "DFL", "y_hat": [x.tolist(), (-x).tolist()], "quality": [1.0, -1.0]},
+            {
+                "name": "2-stage",
+                "y_hat": [(-x).tolist()] * 3,
+                "quality": [-0.9, -0.9, -0.9],
+                "n_rising": 0,
+            },
+            {
+                "name": "DFL",
+                "y_hat": [x.tolist(), (-x).tolist()],
+                "quality": [1.0, -1.0],
+                "n_rising": 1,
+            },
         ],
     }
 
@@ -58,6 +71,7 @@ def cost_info(break_even=5.0):
         ],
         "by_cores": {"cores": cores, "seconds": curves},
         "by_models": {"models": models, "seconds": {n: c[:50] for n, c in curves.items()}},
+        "formula": dict(zip(names, (2, 11, 43), strict=True)),
         "break_even": break_even,
     }
     return {"domains": [domain, domain]}
@@ -132,7 +146,54 @@ def test_costs_are_dots_where_measured_and_dashed_where_computed():
 @pytest.mark.parametrize(("break_even", "is_marked"), [(5.0, True), (None, False), (0.5, False)])
 def test_the_break_even_is_marked_where_it_is_within_the_figure(break_even, is_marked):
     written = texts(draw_cost(cost_info(break_even)))
-    assert ("LODL below DFL\n from 5.0 cores" in written) is is_marked
+    assert ("LODL below DFL\nfrom 5.0 cores" in written) is is_marked
+
+
+@pytest.mark.parametrize("break_even", [1.1, 5.0, 28.0])
+def test_the_break_even_is_told_above_all_that_is_drawn_and_within_the_axes(break_even):
+    figure = draw_cost(cost_info(break_even))
+    figure.draw_without_rendering()
+    left = figure.axes[0]
+    (label,) = [text for text in left.texts if text.get_text().startswith("LODL below")]
+    box, axes = label.get_window_extent(), left.get_window_extent()
+    highest = left.transData.transform((1, 44))[1]  # of what was measured
+    assert box.y0 > highest
+    assert axes.x0 <= box.x0 < box.x1 <= axes.x1
+
+
+def test_texts_beside_curves_are_in_ink_with_a_mark_of_the_method():
+    right = draw_cost(cost_info()).axes[1]
+    assert {text.get_color() for text in right.texts} == {INK}
+    marks = {to_hex(mark.get_facecolor()[0]) for mark in right.collections}
+    assert marks == set(method_colours(["2-stage", "DFL", "ConvexDirectedQuadratic"]).values())
+    written = draw_linear(linear_info()).axes[0].texts
+    assert {text.get_color() for text in written} <= {INK, MUTED}
+
+
+def test_what_is_drawn_on_a_colour_map_does_not_follow_the_page():
+    figure = draw_losses(losses_info())
+    for axes in figure.axes:
+        if axes.images:
+            marks = [line.get_color() for line in axes.lines]
+            marks += [text.get_color() for text in axes.texts if text.get_text() == "no slope"]
+            assert not set(marks) & {INK, MUTED, PAPER}
+
+
+def test_the_linear_figure_is_told_as_a_table():
+    (table,) = linear_tables(linear_info())
+    rows = [[cell.text for cell in row] for row in table.rows]
+    assert rows == [["2-stage", "0 of 3", "-0.90 ± 0.00"], ["DFL", "1 of 2", "0.00 ± 1.00"]]
+
+
+def test_the_cost_figure_is_told_as_a_table():
+    table, _ = cost_tables(cost_info())
+    assert table.columns == (
+        *("Small", "1 core", "2 cores", "by the formula"),
+        *("64 cores, computed", "50 models, computed"),
+    )
+    methods, *seconds = zip(*((cell.text for cell in row) for row in table.rows), strict=True)
+    assert methods == ("2-stage", "DFL", "ConvexDirectedQuadratic (LODL)")
+    assert [texts[-1] for texts in seconds] == ["44.0", "26.0", "43.0", "4.6", "4.8"]
 
 
 def test_labels_at_close_ends_do_not_lie_on_one_another():

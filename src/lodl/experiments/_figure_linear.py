@@ -44,7 +44,8 @@ def figure_linear_info(
     """Trains the models of the rows again and returns what they predict, as data.
 
     `y_hat[m][i]` is the prediction of model m for the feature `x[i]`, whose true utility is `y[i]`,
-    and `quality[m]` the model's normalised test decision quality.
+    and `quality[m]` the model's normalised test decision quality; `n_rising` models predict more
+    for the largest feature than for the smallest.
 
     Args:
         plan: The experiments.
@@ -62,7 +63,14 @@ def figure_linear_info(
         chosen = [i for i, experiment in enumerate(plan) if experiment.method == method]
         y_hat = np.concatenate([predictions[i] for i in chosen])
         quality = np.concatenate([rows[i]["test"] for i in chosen])
-        methods.append({"name": method, "y_hat": rounded(y_hat), "quality": rounded(quality)})
+        methods.append(
+            {
+                "name": method,
+                "y_hat": rounded(y_hat),
+                "quality": rounded(quality),
+                "n_rising": int((y_hat[:, -1] > y_hat[:, 0]).sum()),
+            }
+        )
     return {
         "settings": figure_linear_settings(rows),
         "x": rounded(items.x.ravel()),

@@ -7,28 +7,32 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from lodl.report._blocks import Block, Section, svg_of
+from lodl.report._blocks import Block, Section, Table, svg_of
 from lodl.report._draw_cost import draw_cost
 from lodl.report._draw_linear import draw_linear
 from lodl.report._draw_losses import draw_losses
 from lodl.report._draw_slices import draw_slice
+from lodl.report._figure_tables import cost_tables, linear_tables
 from lodl.report._folder import read_info, shown
 from lodl.report._style import method_colours
 
 
 @dataclass(frozen=True)
 class _PaperFigure:
-    """A figure of the paper: the name of its file, its title, and who draws it."""
+    """A figure of the paper: the name of its file, its title, who draws it and tells it."""
 
     name: str
     title: str
     draw: Callable[[Mapping[str, Any]], Figure]
+    tables: Callable[[Mapping[str, Any]], tuple[Table, ...]] | None = None
 
 
 _PAPER_FIGURES = (
     _PaperFigure("figure-losses", "Losses of a choice between two agents", draw_losses),
-    _PaperFigure("figure-linear", "What models of the Linear Model learn", draw_linear),
-    _PaperFigure("figure-cost", "What learning a loss costs", draw_cost),
+    _PaperFigure(
+        "figure-linear", "What models of the Linear Model learn", draw_linear, linear_tables
+    ),
+    _PaperFigure("figure-cost", "What learning a loss costs", draw_cost, cost_tables),
 )
 
 
@@ -69,7 +73,8 @@ def paper_section(folder: Path) -> Section | None:
         if info is not None:
             with shown(folder, figure.name):
                 svg = svg_of(figure.draw(info), figure.name, label=figure.title)
-            blocks.append(Block(figure.title, (svg,), is_wide=True))
+                tables = () if figure.tables is None else figure.tables(info)
+            blocks.append(Block(figure.title, (svg,), tables=tables, is_wide=True))
     if not blocks:
         return None
     return Section("paper", "Figures of the paper", "", tuple(blocks))

@@ -8,10 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from lodl.report._style import MUTED, PAPER, method_colours, new_figure, style
+from lodl.report._style import INK, MUTED, PAPER, method_colours, new_figure, style
+
+SHORT_NAMES = {"ConvexDirectedQuadratic": "LODL"}
+"""What curves are called."""
 
 _COMPUTED = (0, (4, 2.5))
-_LABELS = {"ConvexDirectedQuadratic": "LODL"}
+_HEADROOM = 1.3  # the height of the axes in units of the curves': labels stand above them
 _LABEL_GAP = 0.09  # between two labels, as a share of the axis
 
 
@@ -54,16 +57,26 @@ def _draw_by_cores(axes: Axes, domain: Mapping[str, Any]) -> None:
     _mark_computed(axes, curves)
     share = domain["break_even"]
     if share is not None and 1 < share < curves["cores"][-1]:
-        axes.axvline(share, color=MUTED, linewidth=0.9, linestyle=":")
-        axes.text(
-            share,
-            0.98,
-            f" LODL below DFL\n from {share:.1f} cores",
-            color=MUTED,
-            fontsize=9,
-            va="top",
-            transform=axes.get_xaxis_transform(),
-        )
+        _mark_break_even(axes, share, curves["cores"][-1])
+
+
+def _mark_break_even(axes: Axes, share: float, most: int) -> None:
+    """Marks from how many cores learned losses cost less, on the side that has room."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, low * (high / low) ** _HEADROOM)
+    axes.axvline(share, color=MUTED, linewidth=0.9, linestyle=":")
+    is_left = share * share < most
+    axes.annotate(
+        f"LODL below DFL\nfrom {share:.1f} cores",
+        (share, 0.98),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(5 if is_left else -5, 0),
+        textcoords="offset points",
+        ha="left" if is_left else "right",
+        va="top",
+        color=MUTED,
+        fontsize=9,
+    )
 
 
 def _draw_by_models(axes: Axes, domain: Mapping[str, Any]) -> None:
@@ -112,12 +125,7 @@ def _label_ends(axes: Axes, seconds: Mapping[str, Sequence[float]]) -> None:
     colours, above = method_colours(seconds), -np.inf
     for name in sorted(heights, key=heights.__getitem__):
         above = max(heights[name], above + _LABEL_GAP)
-        axes.text(
-            1.02,
-            above,
-            _LABELS.get(name, name),
-            color=colours[name],
-            fontweight="bold",
-            va="center",
-            transform=axes.transAxes,
-        )
+        mark = axes.scatter(1.03, above, s=36, color=colours[name], transform=axes.transAxes)
+        mark.set_clip_on(False)
+        title = SHORT_NAMES.get(name, name)
+        axes.text(1.055, above, title, color=INK, va="center", transform=axes.transAxes)

@@ -13,6 +13,7 @@ from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened
 
 _ERRORS = {"empirical": "error at the models' predictions", "gaussian": "error around the labels"}
 _MARKERS = "os^DvPXph*"  # hollow and of different shapes: means that coincide are both seen
+_PAPER_MARK = "x"
 _STRETCH = 3.0  # times the next: a mean so far off leaves no room for the others
 
 
@@ -21,8 +22,8 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     """Returns decision quality over the error at predictions, and over that around labels.
 
     A column for each domain, or one row for a single one; dots are runs, hollow marks the means of
-    methods, through which the straight line is fitted. Where one mean is far above all others, the
-    axis of errors is logarithmic, and the straight line bent.
+    methods, through which the straight line is fitted, crosses the paper's means. Where one mean is
+    far above all others, the axis of errors is logarithmic, and the straight line bent.
 
     Args:
         info: What `lodl.experiments.table3_info` returns, with at least one domain.
@@ -48,8 +49,11 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
         Line2D([], [], linestyle="", fillstyle="none", color=colours[n], marker=markers[n], label=n)
         for n in colours
     ]
-    line = Line2D([], [], color=INK, linewidth=1.2, label="line through the means")
-    figure.legend(handles=[*marks, line], loc="outside lower center", ncols=3)
+    marks.append(Line2D([], [], color=INK, linewidth=1.2, label="line through the means"))
+    if any(method.get("paper") for domain in domains for method in domain["methods"].values()):
+        label = "the paper's means"
+        marks.append(Line2D([], [], linestyle="", color=MUTED, marker=_PAPER_MARK, label=label))
+    figure.legend(handles=marks, loc="outside lower center", ncols=3)
     return figure
 
 
@@ -57,6 +61,10 @@ def _draw_method(ax: Axes, method: Mapping[str, Any], error: str, mark: Mapping[
     runs, mean = method["runs"], (method[error]["mean"], method["quality"]["mean"])
     ax.scatter(runs[error], runs["quality"], s=10, color=mark["color"], alpha=0.4, linewidths=0)
     ax.scatter(*mean, s=64, facecolors="none", linewidths=1.5, zorder=3, **mark)
+    paper = method.get("paper")
+    if paper is not None:
+        place = paper[error]["mean"], paper["quality"]["mean"]
+        ax.scatter(*place, s=36, color=mark["color"], marker=_PAPER_MARK, linewidths=1.8, zorder=3)
 
 
 def _scale_errors(ax: Axes, methods: Collection[Mapping[str, Any]], error: str) -> None:

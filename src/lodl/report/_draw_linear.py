@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lodl.report._results import RunValues
 from lodl.report._style import INK, MUTED, method_colours, new_figure, style
 
 
@@ -20,7 +21,7 @@ def draw_linear(info: Mapping[str, Any]) -> Figure:
     for axes, method in zip(row, methods, strict=True):
         _draw_models(axes, info, method, colours[method["name"]])
     row[0].set_ylabel("utility of the item")
-    _label_curves(row[0], info, colours[methods[0]["name"]])
+    _label_curves(row[0], info)
     figure.supxlabel("feature x of an item", fontsize=10)
     figure.suptitle(
         "The item with the largest prediction is chosen. A line that rises chooses the largest x, "
@@ -40,14 +41,12 @@ def _draw_models(
     axes.plot(x, y, color=INK, linewidth=1.6)
     axes.plot(x[[0, -1]], y[[0, -1]], "o", color=INK, markersize=5)
     axes.plot(x, y_hat.T, color=colour, linewidth=1.3, alpha=max(0.25, 1 / np.sqrt(len(y_hat))))
-    n_rising = int((y_hat[:, -1] > y_hat[:, 0]).sum())
-    quality = np.asarray(method["quality"])
     axes.set_title(f"{method['name']}\n\n", fontsize=10)
     axes.text(
         0,
         1.03,
-        f"{n_rising} of {len(y_hat)} lines rise\n"
-        f"decision quality {quality.mean():z.2f} ± {quality.std():.2f}",
+        f"{method['n_rising']} of {len(y_hat)} lines rise\n"
+        f"decision quality {RunValues(tuple(method['quality']))}",
         color=MUTED,
         fontsize=9,
         transform=axes.transAxes,
@@ -55,14 +54,23 @@ def _draw_models(
     axes.set_xticks([-1, 0, 1])
 
 
-def _label_curves(axes: Axes, info: Mapping[str, Any], colour: str) -> None:
+def _label_curves(axes: Axes, info: Mapping[str, Any]) -> None:
     """Names the two kinds of lines where they are."""
     x, y = np.asarray(info["x"]), np.asarray(info["y"])
     top = int(y[: len(y) // 2].argmax())
     axes.annotate(
         "true utility", (x[top], y[top]), xytext=(0, 5), textcoords="offset points", ha="center"
     )
-    for end, name, side in ((-1, "best item  ", "right"), (0, "  worst item", "left")):
-        axes.text(x[end], y[end], name, ha=side, va="center", color=MUTED, fontsize=9)
+    for end, name, side, gap in ((-1, "best item", "right", -7), (0, "worst item", "left", 7)):
+        axes.annotate(
+            name,
+            (x[end], y[end]),
+            xytext=(gap, 0),
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            color=MUTED,
+            fontsize=9,
+        )
     n_models = len(info["methods"][0]["y_hat"])
-    axes.text(0.05, 0.3, f"{n_models} models", color=colour, fontweight="bold", va="bottom")
+    axes.text(0.05, 0.3, f"{n_models} models", fontweight="bold", va="bottom")

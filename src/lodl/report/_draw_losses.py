@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
 
-from lodl.report._style import INK, MUTED, PAPER, method_colours, new_figure, style
+from lodl.report._style import INK, MUTED, method_colours, new_figure, style
 
 _N_COLUMNS = 5
 _CONTOURS = (0.25, 0.5, 0.75, 1.0)
@@ -22,7 +22,9 @@ _TITLES = {
     "DFL": ("Soft top-1", "handcrafted, for DFL"),
 }
 _LEARNED = "learned from samples"
-_HALO = [withStroke(linewidth=3, foreground=PAPER)]
+# A colour map is the same on a dark page, so what is drawn on it does not follow the page.
+_DARK, _GREY, _LIGHT = "#101215", "#5b6167", "#ffffff"
+_HALO = [withStroke(linewidth=3, foreground=_LIGHT)]
 
 
 @style()
@@ -43,7 +45,7 @@ def draw_losses(info: Mapping[str, Any]) -> Figure:
         unused.set_axis_off()
     _label(grid)
     figure.supxlabel("prediction for A, ŷ_A", fontsize=10)
-    figure.colorbar(image, ax=grid, extend="both", aspect=40, pad=0.015, label="loss")
+    figure.colorbar(image, ax=grid, extend="both", aspect=40, pad=0.025, label="loss")
     figure.suptitle(
         "Two agents, A and B, with disutilities 0 and 1 (★): the one with the lower prediction is "
         "picked.\nWhere does gradient descent lead from the swapped prediction (●)? Below each map "
@@ -70,11 +72,11 @@ def _draw_map(axes: Axes, info: Mapping[str, Any], loss: Mapping[str, Any]) -> A
         vmax=1,
         interpolation="bilinear",
     )
-    axes.contour(axis, axis, surface, levels=_CONTOURS, colors=INK, linewidths=0.5, alpha=0.6)
-    axes.plot(line, 1 - line, color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.plot(*info["label"], "*", color=INK, markeredgecolor=PAPER, markersize=11)
+    axes.contour(axis, axis, surface, levels=_CONTOURS, colors=_DARK, linewidths=0.5, alpha=0.6)
+    axes.plot(line, 1 - line, color=_GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.plot(*info["label"], "*", color=_DARK, markeredgecolor=_LIGHT, markersize=11)
     _draw_descent(axes, np.asarray(info["swapped"]), np.asarray(loss["descent"]))
-    axes.plot(*info["swapped"], "o", color=INK, markeredgecolor=PAPER, markersize=6.5)
+    axes.plot(*info["swapped"], "o", color=_DARK, markeredgecolor=_LIGHT, markersize=6.5)
     axes.set(xticks=_TICKS, yticks=_TICKS)
     axes.grid(visible=False)
     return image
@@ -83,13 +85,13 @@ def _draw_map(axes: Axes, info: Mapping[str, Any], loss: Mapping[str, Any]) -> A
 def _draw_descent(axes: Axes, start: Any, descent: Any) -> None:
     length = np.hypot(*descent)
     if length == 0:
-        axes.text(start[0], start[1] - 0.2, "no slope", color=PAPER, ha="center", va="top")
+        axes.text(start[0], start[1] - 0.2, "no slope", color=_LIGHT, ha="center", va="top")
         return
     arrow = axes.annotate(
         "",
         start + _ARROW * descent / length,
         xytext=start,
-        arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 1.6, "path_effects": _HALO},
+        arrowprops={"arrowstyle": "-|>", "color": _DARK, "linewidth": 1.6, "path_effects": _HALO},
     )
     arrow.set_in_layout(False)
 

@@ -149,5 +149,5 @@ def inline_svg(figure: Figure, name: str, *, label: str) -> str:
     width, height = (72 * inches for inches in figure.get_size_inches())
     return (
         f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width:g} {height:g}" '
-        f'style="max-width: {width / 0.75:g}px">{svg}'
+        f'style="--width: {width / 0.75:g}px">{svg}'
     )
