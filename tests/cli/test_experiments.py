@@ -70,6 +70,18 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert ResultsFile(out / "rows.jsonl").rows() == rows
 
 
+def test_table_1_keeps_the_slices_of_losses_that_are_gone(command, tmp_path):
+    command("reproduce", "table1", "--domain", "linear")
+    out = tmp_path / "runs"
+    slices = (out / "slices.json").read_bytes()
+    assert len(json.loads(slices)["slices"][0]["loss"]) == 6
+    for path in (out / "losses").iterdir():
+        path.unlink()
+    code, _ = command("reproduce", "table1", "--domain", "linear")
+    assert code == 0
+    assert (out / "slices.json").read_bytes() == slices
+
+
 def test_more_seeds_add_to_the_rows_of_fewer(command, tmp_path):
     command("reproduce", "table1", "--domain", "linear")
     code, _ = command("reproduce", "table1", "--domain", "linear", "--seeds", "2")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lodl.cli._jobs import Jobs
-from lodl.cli._reproduce_options import write_info
+from lodl.cli._reproduce_options import write_info, write_slices
 from lodl.errors import DataError
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def demo(
         "standard deviation over initialisations. Seconds of one core to sample, fit and train.\n"
     )
     write_info(out, "table3", experiments.table3_info(rows))
-    slices = experiments.slices_info(plan, out)
-    if slices is not None:
-        write_info(out, "slices", slices)
+    write_slices(out, plan, experiments.SETUPS)
     console.print(f"report            {report.write_report(out)}", soft_wrap=True)
     console.print(f"learned loss      {loss_path}", soft_wrap=True)
     console.print(f"solver's answers  {out / 'samples'}", soft_wrap=True)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -15,7 +15,7 @@ from lodl.cli._names import named
 from lodl.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from lodl.experiments import ScaleOfRun, Setup
+    from lodl.experiments import Experiment, ScaleOfRun, Setup
 
 Scale: TypeAlias = Annotated[
     str,
@@ -76,6 +76,21 @@ def write_text(path: Path, text: str) -> Path:
         return draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_slices(
+    out: Path, experiments: Sequence["Experiment"], setups: Mapping[str, "Setup"]
+) -> None:
+    """Writes slices of learned losses, of Web Advertising if it is there, else of the first domain.
+
+    Where only rows were copied to the folder, there are no losses to cut, and what is there stays.
+    """
+    from lodl.experiments import slices_info  # torch: only where needed
+
+    shown = "web" if "web" in setups else next(iter(setups))
+    slices = slices_info([e for e in experiments if e.domain == shown], out, setups)
+    if slices is not None:
+        write_info(out, "slices", slices)
 
 
 def publish_table(out: Path, name: str, info: Mapping[str, Any], *text: str) -> None:

@@ -17,7 +17,7 @@ from lodl.cli._reproduce_options import (
     chosen_setups,
     chosen_size,
     publish_table,
-    write_info,
+    write_slices,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def table1(
     size = chosen_size(scale, seeds, experiments.SCALES)
     plan = experiments.table1_experiments(size, setups, setups)
     cells = experiments.table1_info(experiments.run(plan, out, setups=setups, n_jobs=n_jobs))
+    write_slices(out, plan, setups)
     publish_table(
         out,
         "table1",
@@ -104,10 +105,7 @@ def table3(
     plan = experiments.learned_experiments(size, setups, setups)
     info = experiments.table3_info(experiments.run(plan, out, setups=setups, n_jobs=n_jobs), setups)
     report.save_figure(report.draw_fidelity(info), out / "table3")
-    shown = "web" if "web" in setups else next(iter(setups))
-    slices = experiments.slices_info([e for e in plan if e.domain == shown], out, setups)
-    if slices is not None:
-        write_info(out, "slices", slices)
+    write_slices(out, plan, setups)
     publish_table(
         out,
         "table3",
