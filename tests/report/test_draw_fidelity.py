@@ -78,11 +78,12 @@ def test_axes_legend_and_titles_tell_what_is_shown(info):
 
 
 def test_the_papers_means_are_crosses_in_the_colours_of_the_methods(info):
-    paper = {"empirical": figure_of(0.15), "gaussian": figure_of(0.3), "quality": figure_of(0.7)}
+    paper = {"empirical": figure_of(0.9), "gaussian": figure_of(0.3), "quality": figure_of(0.7)}
     info["domains"]["a"]["methods"]["Quadratic"]["paper"] = paper
     figure = draw_fidelity(info)
     upper_a, _, lower_a, _ = figure.axes
-    assert points_of(upper_a)[-1] == [0.15, 0.7]
+    assert points_of(upper_a)[-1] == [0.9, 0.7]
+    assert upper_a.get_xlim()[1] > 0.9
     assert points_of(lower_a)[-1] == [0.3, 0.7]
     assert figure.legends[0].get_texts()[-1].get_text() == "the paper's means"
 

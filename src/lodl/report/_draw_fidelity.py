@@ -69,14 +69,15 @@ def _draw_method(ax: Axes, method: Mapping[str, Any], error: str, mark: Mapping[
 
 def _scale_errors(ax: Axes, methods: Collection[Mapping[str, Any]], error: str) -> None:
     means = sorted(method[error]["mean"] for method in methods)
-    runs = [value for method in methods for value in method["runs"][error]]
-    if len(means) > 2 and min(runs) > 0 and means[-1] > _STRETCH * means[-2]:
+    shown = [value for method in methods for value in method["runs"][error]]
+    shown += [method["paper"][error]["mean"] for method in methods if method.get("paper")]
+    if len(means) > 2 and min(shown) > 0 and means[-1] > _STRETCH * means[-2]:
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_locator(NullLocator())
         return
-    right = 1.07 * max(runs)
+    right = 1.07 * max(shown)
     ax.set_xlim(-0.04 * right, right)
     ax.locator_params(axis="x", nbins=4)
 
