@@ -7,6 +7,7 @@ import torch
 import lodl
 from lodl import domains
 from lodl.diagnostics import diagnose
+from lodl.problems import TopK, WebAdvertising
 from lodl.training.torch import (
     LearnedLossModule,
     TrainingSettings,
@@ -17,8 +18,8 @@ from lodl.training.torch import (
 )
 
 SETTINGS = {
-    "Linear Model": TrainingSettings(learning_rate=0.1, n_steps=200),
-    "Web Advertising": TrainingSettings(learning_rate=1e-3, n_steps=300),
+    TopK: TrainingSettings(learning_rate=0.1, n_steps=200),
+    WebAdvertising: TrainingSettings(learning_rate=1e-3, n_steps=300),
 }
 
 
@@ -65,7 +66,7 @@ def learn_and_diagnose(domain, family, *, scale, n_samples=500):
         objective=objective,
         x_validation=splits.validation.x,
         score=validation_loss(validation, len(splits.validation.y)),
-        settings=SETTINGS[domain.name],
+        settings=SETTINGS[type(domain.problem)],
         progress=False,
     )
     x = np.concatenate([splits.train.x, splits.validation.x])

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from lodl import domains
 from lodl.errors import InvalidInputError
 from lodl.problems import problem
 from lodl.training.torch import (
     SquaredError,
     TrainingSettings,
+    initialisations,
     mlp,
     predict,
     train,
@@ -23,6 +25,16 @@ def regression():
     x = rng.standard_normal((60, 5, 3))
     y = np.tanh(x @ rng.standard_normal((3, 2))) + 0.1 * rng.standard_normal((60, 5, 2))
     return x[:40], y[:40], x[40:], y[40:]
+
+
+@pytest.mark.parametrize("make", [domains.linear_model, domains.web_advertising, domains.portfolio])
+def test_a_domains_own_model_maps_its_features_to_its_labels(make):
+    domain = make(sizes=(4, 2, 2))
+    models = initialisations(domain, 2)
+    layers = [layer for layer in models[0] if isinstance(layer, torch.nn.Linear)]
+    assert layers[0].in_features == domain.model.n_features
+    assert layers[-1].out_features == domain.model.n_outputs
+    assert predict(models, domain.splits.train.x).shape == (2, *domain.splits.train.y.shape)
 
 
 def train_mse(models, data, **settings):

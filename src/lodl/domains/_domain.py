@@ -32,13 +32,11 @@ class Domain:
     """Everything an experiment needs to know.
 
     Attributes:
-        name: As the paper has it.
         problem: Solver, objective and sense.
         splits: Instances of train, validation and test.
         model: The shape of the model that the paper trains.
     """
 
-    name: str
     problem: Problem
     splits: Splits
     model: ModelShape

@@ -41,7 +41,6 @@ def linear_model(
         x_range: Where features are drawn, uniformly.
     """
     return Domain(
-        name="Linear Model",
         problem=TopK(budget),
         splits=datasets.linear_model(seed, sizes=sizes, n_items=n_items, x_range=x_range),
         model=ModelShape(n_features=1, n_outputs=1, hidden=(), output="identity"),

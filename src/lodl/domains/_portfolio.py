@@ -53,7 +53,6 @@ def portfolio(
         fully_invested: Whether all money must be invested.
     """
     return Domain(
-        name="Portfolio Optimization",
         problem=Portfolio(risk_aversion, fully_invested),
         splits=datasets.portfolio(seed, prices=prices, sizes=sizes, n_stocks=n_stocks),
         model=ModelShape(n_features=28, n_outputs=1, hidden=(500,), output="tanh"),

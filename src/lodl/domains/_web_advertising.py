@@ -52,7 +52,6 @@ def web_advertising(
         budget: Websites to choose.
     """
     return Domain(
-        name="Web Advertising",
         problem=WebAdvertising(budget),
         splits=datasets.web_advertising(
             seed, source=source, sizes=sizes, n_sites=n_sites, n_users=n_users

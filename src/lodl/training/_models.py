@@ -1,5 +1,6 @@
 """The paper's models."""
 
+import math
 from collections import OrderedDict
 from itertools import pairwise
 from typing import Literal
@@ -63,14 +64,14 @@ def mlp(
 
 def initialisations(domain: Domain, n_models: int) -> list[nn.Sequential]:
     """Returns the domain's own model, from as many seeds as asked for."""
-    x, y = domain.splits.train.x, domain.splits.train.y
+    label_shape = domain.splits.train.y.shape[1:]
     return [
         mlp(
             domain.model.n_features,
-            y.shape[1:],
+            label_shape,
             hidden=domain.model.hidden,
             output=domain.model.output,
-            n_items=x.shape[1],
+            n_items=math.prod(label_shape) // domain.model.n_outputs,
             seed=seed,
         )
         for seed in range(n_models)
