@@ -115,6 +115,17 @@ def test_single_precision_stays_single(risk, y_hat):
     torch.testing.assert_close(single.grad.double(), y_hat.grad, atol=1e-4, rtol=1e-4)
 
 
+def test_a_context_that_numpy_cannot_read_is_moved_first(risk, y_hat):
+    class OnDevice(torch.Tensor):
+        """Refuses NumPy, as a tensor on a GPU does."""
+
+        def __array__(self, *_, **__):
+            raise TypeError("can't convert a tensor on a device to numpy")
+
+    context = torch.from_numpy(risk).as_subclass(OnDevice)
+    torch.testing.assert_close(QuadraticProgram()(y_hat, context), QuadraticProgram()(y_hat, risk))
+
+
 @pytest.mark.parametrize("context", [None, np.eye(N_STOCKS)])
 def test_one_matrix_per_instance_is_demanded(y_hat, context):
     with pytest.raises(InvalidInputError, match=r"one matrix Q per instance, shape \(3, 8, 8\)"):

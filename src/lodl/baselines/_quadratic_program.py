@@ -53,10 +53,11 @@ class QuadraticProgram(Surrogate):
     def _solve(self, y_hat: torch.Tensor, context: Any) -> torch.Tensor:
         """Returns the oracle's decisions, one call for all predictions of an instance."""
         y_hats = y_hat.cpu().numpy().reshape(-1, *y_hat.shape[-2:])
+        matrices = _matrices(context, y_hat.cpu()).numpy()  # the solver is not on the GPU
         z = np.stack(
             [
-                self.problem.solve_many(y_hats[:, instance], np.asarray(matrix))
-                for instance, matrix in enumerate(context)
+                self.problem.solve_many(y_hats[:, instance], matrix)
+                for instance, matrix in enumerate(matrices)
             ],
             axis=1,
         )
