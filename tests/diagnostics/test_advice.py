@@ -45,15 +45,15 @@ def labels_of(domain):
     return np.concatenate([domain.splits.train.y, domain.splits.validation.y])
 
 
-def learn_and_diagnose(domain, family, *, scale, n_samples=500):
+def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
     """Learns a loss, trains the domain's model on it, and looks where that model predicts."""
     y, splits = labels_of(domain), domain.splits
     loss = lodl.learn_loss(
         domain.problem,
         y,
         family=family,
-        sampler=lodl.AllPerturbed(scale),
-        n_samples=n_samples,
+        sampler=perturbed(scale),
+        n_samples=500,
         progress=False,
     )
     parts = np.split(np.arange(len(y)), [len(splits.train.y)])
@@ -115,6 +115,16 @@ def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
     proposed = found.region.scale * found.region.size_ratio
     followed = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=proposed)
     assert followed.fidelity.regret < found.fidelity.regret
+
+
+def test_noise_on_one_coordinate_at_a_time_is_found_out_in_web_advertising(web):
+    family = lodl.DirectedWeightedMSE()
+    found = learn_and_diagnose(web, family, scale=0.1, perturbed=lodl.OnePerturbed)
+    assert remedies(found)[0] == "more coordinates at once"
+    assert "larger scale" not in remedies(found)
+    followed = learn_and_diagnose(web, family, scale=0.1)
+    assert followed.fidelity.regret < 0.1 * found.fidelity.regret
+    assert remedies(followed) == ["nothing"]
 
 
 def test_a_scale_far_too_large_is_found_out_in_a_portfolio():

@@ -39,6 +39,7 @@ def test_predictions_like_the_samples_are_neither_outside_nor_far_inside(learn, 
     found = region(learn(sampler), y, y_hat)
     assert found.scale == SCALE
     assert found.size_ratio == pytest.approx(1, abs=0.2)
+    assert found.share_wider == 0
     assert found.share_outside <= 0.08  # 1 % of sizes and 1 % of largest coordinates are expected
     assert found.share_inside <= 0.05
 
@@ -63,6 +64,67 @@ def test_one_coordinate_far_off_is_outside_though_the_whole_is_not(learn, y):
 def test_errors_in_all_coordinates_are_no_larger_than_those_sampled_one_by_one(learn, y):
     y_hat = y + SCALE * np.random.default_rng(1).standard_normal(y.shape)
     assert region(learn(lodl.OnePerturbed(SCALE)), y, y_hat).size_ratio < 2
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n_at_once"),
+    [(lodl.OnePerturbed(SCALE), 1), (lodl.TwoPerturbed(SCALE), 2), (lodl.AllPerturbed(SCALE), 20)],
+)
+def test_errors_in_more_coordinates_at_once_than_were_sampled_are_outside(
+    learn, y, sampler, n_at_once
+):
+    y_hat = y + 0.5 * SCALE  # smaller than samples are, in every coordinate
+    found = diagnose(learn(sampler), TopK(1), y, y_hat)
+    is_wider = n_at_once < 20
+    assert found.region.n_at_once == n_at_once
+    assert found.region.share_wider == is_wider
+    assert found.region.share_outside == is_wider
+    assert ("wrong in more coordinates at once 100%" in " ".join(str(found).split())) == is_wider
+
+
+def test_a_trace_of_error_in_other_coordinates_does_not_count(learn, y):
+    y_hat = y + 1e-6
+    y_hat[:, 3] += SCALE
+    found = region(learn(lodl.OnePerturbed(SCALE)), y, y_hat)
+    assert (found.share_wider, found.share_outside) == (0, 0)
+
+
+def test_samples_that_the_valid_range_took_back_to_the_label_do_not_count(y):
+    class Positive(TopK):
+        def project(self, y_hats):
+            return y_hats.clip(0.0, None)
+
+    labels = np.zeros_like(y)
+    loss = lodl.learn_loss(
+        Positive(1), labels, family=lodl.WeightedMSE(), sampler=lodl.OnePerturbed(1), n_samples=10
+    )
+    y_hat = labels.copy()
+    y_hat[:, 3] = 0.67  # half of all standard normal numbers are smaller in size
+    assert diagnose(loss, Positive(1), labels, y_hat).region.size_ratio == pytest.approx(1, rel=0.2)
+
+
+def test_where_no_sample_differs_from_the_label_any_error_is_outside(y):
+    class Certain(TopK):
+        def project(self, y_hats):
+            return np.zeros_like(y_hats)
+
+    labels = np.zeros_like(y)
+    loss = lodl.learn_loss(Certain(1), labels, sampler=lodl.AllPerturbed(1), n_samples=10)
+    found = diagnose(loss, Certain(1), labels, labels + 0.5).region
+    assert np.isnan(found.size_ratio)
+    assert (found.share_outside, found.share_inside) == (1, 0)
+
+
+def test_coordinates_that_the_valid_range_takes_back_were_sampled_all_the_same(y):
+    class Blunt(TopK):
+        def project(self, y_hats):
+            return np.where(np.arange(y_hats.shape[-1]) == 0, y_hats, 0.0)
+
+    labels = np.zeros_like(y)
+    loss = lodl.learn_loss(
+        Blunt(1), labels, family=lodl.WeightedMSE(), sampler=lodl.AllPerturbed(1), n_samples=10
+    )
+    assert diagnose(loss, Blunt(1), labels, labels + 0.5).region.share_wider == 0
 
 
 def test_a_scale_for_each_coordinate_asks_for_the_sampler(learn, y):

@@ -20,7 +20,10 @@ FIDELITY = Fidelity(
     sees_direction=True,
     worst=(),
 )
-REGION = Region(scale=0.5, size_ratio=1.0, share_outside=0.0, share_inside=0.0)
+REGION = Region(
+    scale=0.5, size_ratio=1.0, n_at_once=5, share_wider=0.0, share_outside=0.0, share_inside=0.0
+)
+WIDER = {"n_at_once": 1, "share_wider": 1.0, "share_outside": 1.0}
 FIT = FitSummary(
     family=WeightedMSE(),
     n_instances=10,
@@ -53,6 +56,10 @@ GAP = {"error_held_out": Spread(0.4, 0.5)}
         ({"loss": 0.1}, {"size_ratio": 0.7}, {}, ["nothing"]),
         ({"loss": 0.9}, {"size_ratio": 0.05}, {}, ["nothing"]),
         ({}, {"size_ratio": np.nan}, {}, ["nothing"]),
+        ({}, WIDER, {}, ["more coordinates at once"]),
+        ({}, WIDER | {"share_wider": 0.4}, {}, ["nothing"]),
+        ({"regret": 0.1}, WIDER, {}, ["nothing"]),
+        ({}, WIDER | {"size_ratio": 4.0}, {}, ["more coordinates at once", "larger scale"]),
         ({}, {}, GAP, ["more samples"]),
         ({}, {}, BAD_FIT, ["another family"]),
         ({"reversed_regret": 0, "sees_direction": False}, {}, BAD_FIT, ["directed family"]),

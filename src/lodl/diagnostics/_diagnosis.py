@@ -84,10 +84,14 @@ class Diagnosis:
     def _region_text(self) -> str:
         if self.region is None:
             return "not compared with the samples: give `sampler`"
-        return (
-            f"{self.region.size_ratio:.2g} times those sampled; outside the samples "
-            f"{self.region.share_outside:.0%}, far inside {self.region.share_inside:.0%}"
+        found = self.region
+        text = (
+            f"{found.size_ratio:.2g} times those sampled; outside the samples "
+            f"{found.share_outside:.0%}, far inside {found.share_inside:.0%}"
         )
+        if found.share_wider > 0:
+            text += f", wrong in more coordinates at once {found.share_wider:.0%}"
+        return text
 
 
 def _wrap(text: str, *, indent: int) -> str:

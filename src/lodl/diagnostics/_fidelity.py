@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import rankdata
 
 from lodl.diagnostics._oracle import Oracle
@@ -37,8 +38,8 @@ class Fidelity:
         rank_correlation_within: The same for points of one instance: its prediction, halfway to the
             label, and around; the mean over instances.
         reversed_regret: Mean regret of `2 y - y_hat`, the same errors with the other sign.
-        foreign_regret: Mean regret of taking the prediction of another instance: what predictions
-            cost that know nothing of their own. Not defined for a single instance.
+        foreign_regret: Mean regret of taking the prediction of another instance, drawn at random:
+            what predictions cost that know nothing of their own. Not defined for a single instance.
         sees_direction: Whether the learned loss tells errors from reversed errors.
         worst: The instances with the largest difference.
     """
@@ -71,12 +72,13 @@ def measure(loss: LearnedLoss, y_hat: Array, *, oracle: Oracle, seed: int) -> Fi
         loss: The learned loss.
         y_hat: Predictions of all instances.
         oracle: At which instances; called `CALLS_PER_INSTANCE` times for each.
-        seed: Of the points around.
+        seed: Of the choice of other instances, and of the points around.
     """
+    rng = np.random.default_rng(seed)
     own = y_hat[oracle.index]
-    foreign = y_hat[(oracle.index + 1) % len(y_hat)]
+    foreign = y_hat[_others(oracle.index, len(y_hat), rng)]
     reversed_ = 2 * oracle.y - own
-    near = [(oracle.y + own) / 2, *_around(own, oracle.y, seed)]
+    near = [(oracle.y + own) / 2, *_around(own, oracle.y, rng)]
     made = oracle.project(np.stack([reversed_, *near]))  # the others are a model's own
     points = np.concatenate([own[np.newaxis], foreign[np.newaxis], made])
     regret, value = oracle.regret(points), oracle.loss(loss, points)
@@ -99,10 +101,15 @@ def measure(loss: LearnedLoss, y_hat: Array, *, oracle: Oracle, seed: int) -> Fi
 _NEAR = [0, *range(3, 4 + _N_AROUND)]  # rows of the points: the prediction, halfway, around
 
 
-def _around(y_hat: Array, y: Array, seed: int) -> Array:
+def _others(index: npt.NDArray[np.intp], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Draws for each instance another: any, as in time order the next one is nearly the same."""
+    return (index + rng.integers(1, max(n, 2), size=len(index))) % n
+
+
+def _around(y_hat: Array, y: Array, rng: np.random.Generator) -> Array:
     """Returns points around predictions, shape (_N_AROUND, n, *label_shape)."""
     size = np.sqrt(np.square(y_hat - y).mean(axis=tuple(range(1, y.ndim)), keepdims=True))
-    noise = np.random.default_rng(seed).standard_normal((_N_AROUND, *y.shape))
+    noise = rng.standard_normal((_N_AROUND, *y.shape))
     return np.asarray(y_hat + _AROUND * size * noise)
 
 
