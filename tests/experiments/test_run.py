@@ -67,7 +67,7 @@ def test_another_domain_of_the_same_name_makes_another_row(tmp_path):
 
 def test_a_row_of_another_version_is_computed_again(tmp_path, monkeypatch):
     run_small([experiment("Constant")], tmp_path)
-    monkeypatch.setattr("lodl.experiments._run.version", lambda name: f"{name} of tomorrow")
+    monkeypatch.setattr("lodl.experiments._versions.version", lambda name: f"{name} of tomorrow")
     run_small([experiment("Constant")], tmp_path)
     assert len(ResultsFile(tmp_path / "rows.jsonl").rows()) == 2
 
@@ -92,6 +92,25 @@ def test_surrogate_calls_of_models_that_have_stopped_are_not_counted(tmp_path):
     (row,) = run(plan, tmp_path, setups={"small": setup}, progress=False)
     assert len({n_models for n_models, _ in calls}) > 1  # one stopped before the other
     assert row["oracle_calls"] == sum(n_models * n for n_models, n in calls)
+
+
+def test_a_surrogate_counts_only_for_the_method_that_uses_it(tmp_path):
+    other = SoftTopK(k=1, epsilon=0.5)
+    for method in ("Constant", "DFL"):
+        first, second = (
+            run_small([replace(experiment(method), surrogate=surrogate)], tmp_path)[0]
+            for surrogate in (SMALL.surrogate, other)
+        )
+        assert (first == second) == (method == "Constant")
+    assert first["surrogate"] == repr(SMALL.surrogate)
+
+
+def test_a_row_that_names_a_surrogate_it_has_no_use_for_is_not_computed_again(tmp_path):
+    (row,) = run_small([experiment("Constant")], tmp_path / "new")
+    assert row["surrogate"] is None
+    named = {**row, "surrogate": "SoftTopK(k=1, epsilon=9)"}
+    ResultsFile(tmp_path / "rows.jsonl").append(named)
+    assert run_small([experiment("Constant")], tmp_path) == [named]
 
 
 def test_other_settings_make_another_row(tmp_path):

@@ -91,6 +91,7 @@ class Method(ABC):
     """A way to come to predictions."""
 
     needs_samples: bool = False
+    needs_surrogate: bool = False
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:
@@ -143,6 +144,8 @@ class TwoStage(Method):
 @dataclass(frozen=True)
 class DecisionFocused(Method):
     """Models trained through the domain's handcrafted surrogate, plus squared error."""
+
+    needs_surrogate = True
 
     def run(self, task: Task) -> Outcome:
         splits = task.domain.splits

@@ -3,10 +3,9 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Outcome, Task
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._setup import SETUPS, Setup
+from lodl.experiments._versions import versions
 from lodl.oracle import OracleSamples, evaluate, fingerprint
 from lodl.progress import progress_bar
 from lodl.samplers import Sampler
@@ -57,9 +57,6 @@ class Experiment:
         return f"{type(self.sampler).__name__}({self.sampler.scale})"
 
 
-_IDENTITY = (*(field.name for field in fields(Experiment)), "data", "settings", "training")
-
-
 def run(
     experiments: Sequence[Experiment],
     out: Path,
@@ -78,8 +75,10 @@ def run(
         progress: Whether to show bars on a terminal.
     """
     results = ResultsFile(out / "rows.jsonl")
-    keys = [_key(_identity(e, setups[e.domain]), version("lodl")) for e in experiments]
-    done = _by_key(results.rows())
+    identities = [_identity(e, setups[e.domain]) for e in experiments]
+    names = set[str]().union(*identities)
+    keys = [_key({**identity, "versions": versions()}, names) for identity in identities]
+    done = {_key(row, names) for row in results.rows()}
     pending = [e for e, key in zip(experiments, keys, strict=True) if key not in done]
     for e in _most_demanding(pending):
         sample(e, setups[e.domain], out, n_jobs=n_jobs, progress=progress)
@@ -93,7 +92,7 @@ def run(
         for row in workers(delayed(_run_one)(e, setups[e.domain], out) for e in pending):
             results.append(row)
             bar.update()
-    rows = _by_key(results.rows())
+    rows = {_key(row, names): row for row in results.rows()}
     return [rows[key] for key in keys]
 
 
@@ -131,7 +130,7 @@ def loss_path(out: Path, experiment: Experiment, setup: Setup) -> Path:
     learned_from = [
         _fingerprint(setup, experiment.seed),
         repr(METHODS[experiment.method]),
-        version("lodl"),
+        versions()["lodl"],
     ]
     name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}"
     return out / "losses" / f"{name}-{fingerprint(learned_from)[:16]}.safetensors"
@@ -175,7 +174,7 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
         "test": _normalised(domain, test, outcome.y_hat_test, experiment.seed),
         **_facts(outcome, samples),
         "seconds": time.perf_counter() - started,
-        "versions": {name: version(name) for name in ("lodl", "numpy", "scipy", "torch")},
+        "versions": versions(),
     }
 
 
@@ -204,7 +203,8 @@ def _identity(experiment: Experiment, setup: Setup) -> dict[str, Any]:
     method = METHODS[experiment.method]
     given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
-    names = {"sampler": experiment.sampler_name, "surrogate": repr(experiment.surrogate)}
+    surrogate = repr(experiment.surrogate) if method.needs_surrogate else None
+    names = {"sampler": experiment.sampler_name, "surrogate": surrogate}
     settings = {"data": _fingerprint(setup, experiment.seed), "settings": repr(method)}
     return {**given, **names, **settings, "training": training}
 
@@ -220,14 +220,10 @@ def _fingerprint(setup: Setup, seed: int) -> str:
     return fingerprint([domain.problem, repr(domain.model), parts])[:16]
 
 
-def _key(identity: Row, lodl: str | None) -> str:
+def _key(row: Row, names: Set[str]) -> str:
     """Names an experiment and the version that ran it: code that may differ makes another row."""
-    return json.dumps([identity, lodl], sort_keys=True)
-
-
-def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
-    """Returns rows by what identifies their experiment."""
-    return {
-        _key({name: row.get(name) for name in _IDENTITY}, row.get("versions", {}).get("lodl")): row
-        for row in rows
-    }
+    identity = {name: row.get(name) for name in names}
+    method = METHODS.get(row.get("method", ""))
+    if method is not None and not method.needs_surrogate:
+        identity["surrogate"] = None  # some rows name one, though it has no part in them
+    return json.dumps([identity, row.get("versions", {}).get("lodl")], sort_keys=True)

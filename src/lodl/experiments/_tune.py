@@ -40,7 +40,7 @@ def tuning_experiments(
 
 def _parts(setup: Setup, method: str) -> Iterator[dict[str, Any]]:
     samplers = setup.samplers if METHODS[method].needs_samples else (setup.sampler,)
-    surrogates = setup.surrogates if method == "DFL" else (setup.surrogate,)
+    surrogates = setup.surrogates if METHODS[method].needs_surrogate else (setup.surrogate,)
     return (
         {"sampler": sampler, "surrogate": surrogate}
         for sampler in samplers
