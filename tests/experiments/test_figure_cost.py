@@ -6,32 +6,57 @@ import numpy as np
 import pytest
 
 from lodl.domains import linear_model
-from lodl.experiments import (
-    SETUPS,
-    CostSettings,
-    figure_cost_info,
-    figure_cost_markdown,
-    measured_cores,
-)
+from lodl.experiments import SETUPS, CostSettings, figure_cost_info, measured_cores
 from lodl.experiments._figure_cost import cost_of_domain
-from lodl.experiments._measure_cost import LODL, PartCosts, UnitCosts
+from lodl.experiments._measure_cost import LODL, DomainCosts, PreparationCosts, UnitCosts
 
 COUNTS = {"N": 10, "B": 4, "K": 100, "T": 50}
-UNITS = UnitCosts(surrogate_forward=0.02, surrogate_backward=0.03, learned_loss=0.005)
+UNITS = UnitCosts(surrogate_forward=0.02, surrogate_backward=0.03, learned_loss=0.0005)
+ONE, TWO = PreparationCosts(1, 30.0, 10.0), PreparationCosts(2, 16.0, 5.0)
 
 
-def costs(dfl=12.0, units=UNITS):
-    one = PartCosts(1, 30.0, 10.0, {"2-stage": 2.0, "DFL": dfl, LODL: 4.0})
-    two = PartCosts(2, 16.0, 6.0, {"2-stage": 2.0, "DFL": dfl, LODL: 4.0})
-    return cost_of_domain([one, two], units, COUNTS)
+def costs(*preparation, dfl=12.0):
+    training = {"2-stage": 2.0, "DFL": dfl, LODL: 4.0}
+    return cost_of_domain(DomainCosts(preparation or (ONE, TWO), training, UNITS), COUNTS)
 
 
-def test_work_before_training_is_divided_by_the_cores_and_training_is_not():
+def lodl_by_cores(cost):
+    return np.asarray(cost["by_cores"]["seconds"][LODL])
+
+
+def test_the_curve_by_cores_goes_through_what_was_measured():
+    cost = costs()
+    measured = [part["seconds"][LODL] for part in cost["measured"]]
+    assert measured == [44, 25]
+    np.testing.assert_allclose(lodl_by_cores(cost)[:2], measured)
+
+
+def test_what_two_cores_did_not_save_more_do_not_save_either():
+    cost = costs()
+    assert cost["serial"] == 2  # 40 = 2 + 38 on one core, 21 = 2 + 19 on two
+    np.testing.assert_allclose(lodl_by_cores(cost), 2 + 38 / np.arange(1, 65) + 4)
+    four = costs(ONE, TWO, PreparationCosts(4, 10.0, 6.0))
+    assert four["serial"] == 8  # 40 = 8 + 32, 16 = 8 + 32 / 4
+
+
+def test_training_is_not_divided():
     seconds = costs()["by_cores"]["seconds"]
-    cores = np.arange(1, 65)
-    np.testing.assert_allclose(seconds[LODL], 40 / cores + 4)
     assert set(seconds["2-stage"]) == {2.0}
     assert set(seconds["DFL"]) == {12.0}
+
+
+@pytest.mark.parametrize(
+    ("preparation", "serial"),
+    [
+        ((ONE,), 0),  # nothing is known of more
+        ((ONE, PreparationCosts(2, 14.0, 4.0)), 0),  # more than divided
+        ((ONE, PreparationCosts(2, 30.0, 15.0)), 40),  # slower
+    ],
+)
+def test_what_does_not_divide_is_between_nothing_and_all(preparation, serial):
+    cost = costs(*preparation)
+    assert cost["serial"] == serial
+    np.testing.assert_allclose(lodl_by_cores(cost), serial + (40 - serial) / np.arange(1, 65) + 4)
 
 
 def test_time_per_model_falls_towards_that_of_training():
@@ -44,38 +69,38 @@ def test_time_per_model_falls_towards_that_of_training():
 
 
 def test_at_the_break_even_the_two_cost_the_same():
-    cost = costs()
-    assert cost["break_even"] == 5
-    assert cost["by_cores"]["seconds"][LODL][4] == cost["by_cores"]["seconds"]["DFL"][4]
-    assert costs(dfl=3.0)["break_even"] is None
+    cost = costs(dfl=13.6)  # 2 + 38 / 5 + 4
+    assert cost["break_even"] == pytest.approx(5)
+    assert lodl_by_cores(cost)[4] == pytest.approx(13.6)
+    at_models = costs()
+    assert at_models["break_even_models"] == 5
+    assert at_models["by_models"]["seconds"][LODL][4] == 12
 
 
-def test_what_was_measured_stays_as_measured():
-    measured = costs()["measured"]
-    assert [part["seconds"][LODL] for part in measured] == [44, 26]
-    assert [part["seconds"]["DFL"] for part in measured] == [12, 12]
+def test_there_may_be_no_break_even():
+    never = costs(dfl=3.0)
+    assert (never["break_even"], never["break_even_models"]) == (None, None)
+    by_models_only = costs(dfl=5.0)  # 2 s do not divide, DFL takes 1 s more than training on losses
+    assert (by_models_only["break_even"], by_models_only["break_even_models"]) == (None, 40)
 
 
-def test_the_papers_formula_with_unit_costs_gives_the_seconds_they_came_from():
-    cost = costs()
-    units = cost["units"]
+def test_unit_costs_are_those_of_one_core():
+    units = costs()["units"]
     assert units["T_M"] == 2 / (50 * 4)
     assert units["T_O"] == 30 / (10 * 100)
     assert units["T_fit"] == 10 / (10 * 100)
-    assert cost["formula"]["2-stage"] == pytest.approx(2)
-    assert cost["formula"]["DFL"] == pytest.approx(2 + 200 * (0.02 + 0.03))
-    assert cost["formula"][LODL] == pytest.approx(40 + 2 + 200 * 0.005)
 
 
-@pytest.mark.parametrize(
-    ("dfl", "words"),
-    [(12.0, "from 5.0 cores"), (3.0, "never"), (100.0, "on one core, for a single model")],
-)
-def test_the_markdown_says_where_learned_losses_pay(dfl, words):
-    text = figure_cost_markdown({"domains": [{"title": "Small", **costs(dfl)}]})
-    assert words in text
-    assert "| T_M | model, forward and backward | 10,000.0 µs |" in text
-    assert "| Small | 2-stage | T B T_M | 2.0 | 2.0 | 2.0 |" in text
+def test_the_formula_is_the_papers():
+    formula = costs()["formula"]
+    assert formula["2-stage"] == pytest.approx(2)  # T B T_M
+    assert formula["DFL"] == pytest.approx(2 + 50 * 4 * (0.02 + 0.03))
+    # K N T_O + N (T K T_LODL) + T B T_M
+    assert formula[LODL] == pytest.approx(30 + 10 * (50 * 100 * 0.0005) + 2)
+
+
+def test_a_fit_is_told_in_steps_of_the_papers():
+    assert costs()["fit_steps"] == pytest.approx(10 / (10 * 100 * 0.0005))
 
 
 def test_cores_are_doubled_up_to_what_there_is():
@@ -86,13 +111,17 @@ def test_cores_are_doubled_up_to_what_there_is():
 
 def test_a_domain_is_measured_as_json_values():
     small = replace(
-        SETUPS["linear"], build=partial(linear_model, sizes=(6, 4, 5), n_items=5), title="Small"
+        SETUPS["linear"],
+        build=partial(linear_model, sizes=(6, 4, 5), n_items=5),
+        training=replace(SETUPS["linear"].training, batch_size=3),
+        title="Small",
     )
     settings = CostSettings(n_samples=60, n_steps=3, cores=(1,), domains=("small",))
     info = json.loads(json.dumps(figure_cost_info(settings, {"small": small})))
     (domain,) = info["domains"]
-    assert domain["counts"] == {"N": 10, "B": 6, "K": 60, "T": 3}
+    assert domain["counts"] == {"N": 10, "B": 3, "K": 60, "T": 3}
     assert all(value > 0 for value in domain["units"].values())
+    assert all(value > 0 for value in domain["training"].values())
     (measured,) = domain["measured"]
     assert measured["sampling"] > 0
     assert measured["fitting"] > 0
@@ -101,4 +130,12 @@ def test_a_domain_is_measured_as_json_values():
         "n_steps": 3,
         "cores": [1],
         "domains": ["small"],
+        "versions": dict(settings.versions),
     }
+
+
+def test_other_versions_are_other_settings(monkeypatch):
+    before = CostSettings(60, 3)
+    assert before == CostSettings(60, 3)
+    monkeypatch.setattr("lodl.experiments._versions.version", lambda name: f"{name} of tomorrow")
+    assert before != CostSettings(60, 3)

@@ -1,4 +1,5 @@
 import json
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -59,3 +60,7 @@ def test_the_line_is_a_cut_through_the_surface(info, losses):
     surface = np.asarray(losses["Quadratic"]["surface"])
     on_line = np.interp(info["axis"], info["line"], losses["Quadratic"]["on_line"])
     np.testing.assert_allclose(np.fliplr(surface).diagonal()[::-1], on_line, atol=1e-3)
+
+
+def test_the_data_tell_what_they_were_made_with(info):
+    assert info["settings"]["versions"]["lodl"] == version("lodl")

@@ -4,9 +4,9 @@ from lodl.experiments._figure_cost import (
     COST_SCALES,
     CostSettings,
     figure_cost_info,
-    figure_cost_markdown,
     measured_cores,
 )
+from lodl.experiments._figure_cost_markdown import figure_cost_markdown
 from lodl.experiments._figure_linear import (
     figure_linear_experiments,
     figure_linear_info,

@@ -1,7 +1,7 @@
 """The paper's example of two agents: what each loss looks like over the two predictions."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from lodl.baselines.dfl import DecisionLoss, SoftTopK
 from lodl.experiments._methods import METHODS, Learned
 from lodl.experiments._rounded import rounded
+from lodl.experiments._versions import versions
 from lodl.fitting import fit
 from lodl.losses import Family, mean_squared_error
 from lodl.oracle import OracleSamples, evaluate
@@ -36,6 +37,7 @@ class LossesSettings:
         epsilon: Softness of the handcrafted surrogate.
         n_grid: Predictions along each axis of a surface.
         seed: Of the candidates.
+        versions: Of the packages: under others it is made again.
     """
 
     n_samples: int
@@ -43,6 +45,7 @@ class LossesSettings:
     epsilon: float = 0.5
     n_grid: int = 61
     seed: int = 0
+    versions: Mapping[str, str] = field(default_factory=versions)
 
 
 class PickOne(Problem):

@@ -18,7 +18,7 @@ from lodl.fitting import fit
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss
 from lodl.oracle import OracleSamples, evaluate
 from lodl.threads import one_torch_thread
-from lodl.training.torch import LearnedLossModule
+from lodl.training.torch import initialisations, predict
 
 LODL = "ConvexDirectedQuadratic"
 """The method that stands for learned losses."""
@@ -30,27 +30,29 @@ _N_WARM_UP = 50
 
 
 @dataclass(frozen=True)
-class PartCosts:
-    """Seconds of each part on a number of cores, by the clock.
-
-    `training` is of one model, by method, and by the processor: its steps follow one another, so it
-    has one core.
-    """
+class PreparationCosts:
+    """Seconds of what learned losses need before training, on a number of cores, by the clock."""
 
     cores: int
     sampling: float
     fitting: float
-    training: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """Both together."""
+        return self.sampling + self.fitting
 
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """Seconds of one core per instance, of one pass.
+    """Seconds of one pass, by the processor.
 
     Attributes:
-        surrogate_forward: Of the surrogate's decision and its worth (the paper's T_O of DFL).
-        surrogate_backward: Of its gradient (T'_O).
-        learned_loss: Of a learned loss and its gradient (T_LODL).
+        surrogate_forward: Of the surrogate's decision and its worth, per instance of a batch as
+            large as those of the training (the paper's T_O of DFL).
+        surrogate_backward: Of its gradient, likewise (T'_O).
+        learned_loss: Of a learned loss and its gradient by its own parameters, per sample: a step
+            of a fit by gradient descent (T_LODL).
     """
 
     surrogate_forward: float
@@ -58,29 +60,51 @@ class UnitCosts:
     learned_loss: float
 
 
+@dataclass(frozen=True)
+class DomainCosts:
+    """What was measured in a domain.
+
+    Attributes:
+        preparation: On each number of cores, the first of which is 1.
+        training: Seconds of one model, by method and by the processor: steps follow one another, so
+            it has one core.
+        units: Of single passes.
+    """
+
+    preparation: tuple[PreparationCosts, ...]
+    training: dict[str, float]
+    units: UnitCosts
+
+
 @one_torch_thread()
 def measure_domain(
     setup: Setup, *, n_samples: int, n_steps: int, cores: Sequence[int]
-) -> tuple[list[PartCosts], UnitCosts]:
-    """Measures a domain of seed 0: the parts on each number of cores, and single passes."""
+) -> DomainCosts:
+    """Measures a domain of seed 0."""
     domain = setup.build(0)
+    preparation = []
+    for n_cores in cores:
+        _sample(domain, setup, _N_WARM_UP, n_cores)  # workers load the package
+        started = time.perf_counter()
+        samples = _sample(domain, setup, n_samples, n_cores)
+        sampled = time.perf_counter()
+        loss = fit(samples, _FAMILY, n_jobs=n_cores)
+        fitted = time.perf_counter() - sampled
+        preparation.append(PreparationCosts(n_cores, sampled - started, fitted))
     # The only looks at validation data are the first and the last: the steps are what counts.
     training = replace(setup.training, n_steps=n_steps, validate_every=n_steps, patience=n_steps)
-    parts = []
     with tempfile.TemporaryDirectory() as folder:
         loss_path = Path(folder) / "loss.safetensors"
-        for n_cores in cores:
-            _sample(domain, setup, _N_WARM_UP, n_cores)  # workers load the package
-            started = time.perf_counter()
-            samples = _sample(domain, setup, n_samples, n_cores)
-            sampled = time.perf_counter()
-            loss = fit(samples, _FAMILY, n_jobs=n_cores)
-            fitted = time.perf_counter() - sampled
-            replace(loss, provenance={**loss.provenance, "seconds_fitting": fitted}).save(loss_path)
-            task = Task(domain, setup.surrogate, training, 1, samples, loss_path)
-            seconds = {name: _training_seconds(METHODS[name], task) for name in TRAINED}
-            parts.append(PartCosts(n_cores, sampled - started, fitted, seconds))
-    return parts, _measure_passes(domain, setup, loss)
+        replace(loss, provenance={**loss.provenance, "seconds_fitting": 0.0}).save(loss_path)
+        task = Task(domain, setup.surrogate, training, 1, samples, loss_path)
+        seconds = {name: _training_seconds(METHODS[name], task) for name in TRAINED}
+    return DomainCosts(tuple(preparation), seconds, _measure_passes(domain, setup, loss, n_samples))
+
+
+def trained_at_once(domain: Domain, setup: Setup) -> int:
+    """Returns the number of instances in a step of training."""
+    n_train = len(domain.splits.train.y)
+    return min(setup.training.batch_size or n_train, n_train)
 
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> OracleSamples:
@@ -100,32 +124,43 @@ def _training_seconds(method: Method, task: Task) -> float:
     return method.run(task).seconds_training
 
 
-def _measure_passes(domain: Domain, setup: Setup, loss: LearnedLoss) -> UnitCosts:
-    """Measures one pass over the training instances, at labels with the sampler's noise."""
-    part = domain.splits.train
-    y = torch.as_tensor(part.y, dtype=torch.get_default_dtype())
-    context = None if part.context is None else torch.as_tensor(part.context, dtype=y.dtype)
-    noise = float(setup.sampler.resolve_scale(part.y).mean())
-    y_hat = y + noise * torch.randn(y.shape, generator=torch.Generator().manual_seed(0))
+def _measure_passes(domain: Domain, setup: Setup, loss: LearnedLoss, n_samples: int) -> UnitCosts:
+    """Measures a batch through the surrogate, and one instance's samples through its loss."""
+    part, n = domain.splits.train, trained_at_once(domain, setup)
+    y = torch.as_tensor(part.y[:n], dtype=torch.get_default_dtype())
+    context = None if part.context is None else torch.as_tensor(part.context[:n], dtype=y.dtype)
+    y_hat = torch.as_tensor(predict(initialisations(domain, 1), part.x[:n]), dtype=y.dtype)
     through_surrogate = DecisionLoss(setup.surrogate)
-    learned, index = LearnedLossModule(loss, reduction="sum"), torch.arange(len(y))
     forward, backward = _pass(lambda y_hat: through_surrogate(y_hat, y, context).sum(), y_hat)
     return UnitCosts(
-        surrogate_forward=forward / len(y),
-        surrogate_backward=backward / len(y),
-        learned_loss=sum(_pass(lambda y_hat: learned(y_hat, index), y_hat)) / len(y),
+        surrogate_forward=forward / n,
+        surrogate_backward=backward / n,
+        learned_loss=_fit_step_seconds(loss, n_samples) / n_samples,
     )
 
 
-def _pass(loss: Callable[[Tensor], Tensor], y_hat: Tensor) -> tuple[float, float]:
-    """Returns the median seconds of the loss and of its gradient."""
+def _fit_step_seconds(loss: LearnedLoss, n_samples: int) -> float:
+    """Measures a learned loss of one instance and its gradient by the parameters."""
+    phi = {name: torch.from_numpy(rows) for name, rows in loss.rows([0]).phi.items()}
+    generator = torch.Generator().manual_seed(0)
+    d = torch.randn((1, n_samples, loss.dim), dtype=torch.float64, generator=generator)
+
+    def value(*parameters: Tensor) -> Tensor:
+        losses: Tensor = _FAMILY.value(dict(zip(phi, parameters, strict=True)), d)
+        return losses.sum()
+
+    return sum(_pass(value, *phi.values()))
+
+
+def _pass(loss: Callable[..., Tensor], *tensors: Tensor) -> tuple[float, float]:
+    """Returns the median seconds of the loss and of its gradient, by the processor."""
     times = []
     for _ in range(_N_PASSES):
-        leaf = y_hat.clone().requires_grad_()
-        started = time.perf_counter()
-        value = loss(leaf)
-        reached = time.perf_counter()
+        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+        started = time.process_time()
+        value = loss(*leaves)
+        reached = time.process_time()
         value.backward()  # type: ignore[no-untyped-call]
-        times.append((reached - started, time.perf_counter() - reached))
+        times.append((reached - started, time.process_time() - reached))
     forward, backward = zip(*times, strict=True)
     return median(forward), median(backward)
