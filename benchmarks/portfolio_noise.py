@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lodl.baselines import constant_predictions
-from lodl.datasets import Prices, read_prices
+from lodl.datasets import Prices, read_prices, synthetic_prices
 from lodl.domains import Domain, portfolio
 from lodl.evaluation import decision_quality, quality_scale
 from lodl.experiments import METHODS, SETUPS, Task, keep_freed_memory
@@ -24,8 +24,15 @@ SHOWN = ("2-stage", "DFL", "WeightedMSE", "Quadratic", "ConvexDirectedQuadratic"
 KEPT = (1.0, 0.5, 0.25, 0.1, 0.0)
 
 
-def test_predictions(domain: Domain) -> dict[str, Array]:
-    """Returns, for each method, what its models predict on the test days."""
+def domain_of(prices: Prices, n_days: int) -> Domain:
+    """Returns the domain with the last `n_days` before validation days that are always the same."""
+    later = slice(max(N_DAYS) - n_days, None)
+    prices = Prices(prices.dates[later], prices.symbols, prices.close[later])
+    return portfolio(SEED, prices=prices, sizes=(n_days, 200, 400))
+
+
+def predictions_by_method(domain: Domain) -> dict[str, Array]:
+    """Returns, for each method, what its models predict for the test days."""
     setup, part = SETUPS["portfolio"], domain.splits.with_losses
     samples = evaluate(
         domain.problem,
@@ -53,31 +60,32 @@ def test_predictions(domain: Domain) -> dict[str, Array]:
         }
 
 
-def qualities(domain: Domain, y_hat: Array) -> list[float]:
+def qualities(domain: Domain, constant: Array, deviation: Array) -> list[float]:
     """Returns mean quality with ever less of what sets the predictions off from a constant."""
-    train, test = domain.splits.train, domain.splits.test
-    constant = constant_predictions(train.y, len(test.y))
+    test = domain.splits.test
     scale = quality_scale(domain.problem, test.y, context=test.context, seed=SEED)
-    drawn = [constant + kept * (y_hat - constant) for kept in KEPT]
+    drawn = [constant + kept * deviation for kept in KEPT]
     worth = [decision_quality(domain.problem, y, test.y, context=test.context) for y in drawn]
     return [float(scale.normalise(quality).mean()) for quality in worth]
 
 
-def show(n_days: int, prices: Prices | None) -> None:
-    domain = portfolio(SEED, prices=prices, sizes=(n_days, 200, 400))
-    print(f"\n{n_days} days of training: test quality with a share of the prediction kept")
+def show(domain: Domain) -> None:
+    train, test = domain.splits.train, domain.splits.test
+    print(f"\n{len(train.y)} days of training: test quality with a share of the prediction kept")
     print(f"{'':24}  deviation" + "".join(f"{kept:>7.0%}" for kept in KEPT))
-    for name, y_hat in test_predictions(domain).items():
-        shown = "".join(f"{quality:7.2f}" for quality in qualities(domain, y_hat))
-        print(f"{name:24} {np.std(y_hat):10.4f}{shown}", flush=True)
+    constant = constant_predictions(train.y, len(test.y))
+    for name, y_hat in predictions_by_method(domain).items():
+        deviation = y_hat - constant
+        shown = "".join(f"{quality:7.2f}" for quality in qualities(domain, constant, deviation))
+        print(f"{name:24} {np.sqrt(np.square(deviation).mean()):10.4f}{shown}", flush=True)
 
 
 def main() -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
-    prices = read_prices(sys.argv[1]) if len(sys.argv) > 1 else None
+    prices = read_prices(sys.argv[1]) if len(sys.argv) > 1 else synthetic_prices(SEED, n_days=1766)
     for n_days in N_DAYS:
-        show(n_days, prices)
+        show(domain_of(prices, n_days))
 
 
 if __name__ == "__main__":
