@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lodl.baselines.dfl import DecisionLoss
 from lodl.domains import Domain
+from lodl.experiments._memory import keep_freed_memory
 from lodl.experiments._methods import METHODS, Method, Task
 from lodl.experiments._setup import Setup
 from lodl.fitting import fit
@@ -80,7 +81,8 @@ class DomainCosts:
 def measure_domain(
     setup: Setup, *, n_samples: int, n_steps: int, cores: Sequence[int]
 ) -> DomainCosts:
-    """Measures a domain of seed 0."""
+    """Measures a domain of seed 0, with the memory that workers of experiments have."""
+    keep_freed_memory()
     domain = setup.build(0)
     preparation = []
     for n_cores in cores:

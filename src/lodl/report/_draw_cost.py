@@ -37,7 +37,7 @@ def draw_cost(info: Mapping[str, Any]) -> Figure:
     grid[0, 1].set_title("More models on one core")
     figure.suptitle(
         "Time to train a model, with what has to be done before: learned losses (LODL) need "
-        "samples and a fit.\nDots are measured; dashed lines are computed from what one core took.",
+        "samples and a fit.\nDots are measured; dashed lines are computed from them.",
         x=0.01,
         ha="left",
         fontsize=11,

@@ -37,6 +37,7 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     for column, domain in zip(axes.reshape(len(_ERRORS), -1).T, domains, strict=True):
         for ax, error in zip(column, _ERRORS, strict=True):
             ax.axhline(1, color=MUTED, linewidth=1, linestyle=":")
+            ax.locator_params(axis="y", nbins=5)  # labels of few digits: there is room for them
             for name, method in domain["methods"].items():
                 _draw_method(ax, method, error, {"color": colours[name], "marker": markers[name]})
             _scale_errors(ax, domain["methods"].values(), error)

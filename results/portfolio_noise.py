@@ -1,6 +1,6 @@
 """What features tell in Portfolio: predictions drawn towards a constant, with 200 and 800 days.
 
-`python benchmarks/portfolio_noise.py [PRICES.csv]`: simulated prices unless a file is named.
+`python results/portfolio_noise.py [PRICES.csv]`: simulated prices unless a file is named.
 """
 
 import sys
