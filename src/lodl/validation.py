@@ -74,7 +74,7 @@ def context_of(context: Context, instance: int) -> InstanceContext:
     return None if context is None else context[instance]
 
 
-def check_positive(name: str, value: Any, *, minimum: int = 1) -> int:
+def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     """Returns `value` as an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
         raise InvalidInputError(

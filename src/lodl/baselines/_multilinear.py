@@ -8,7 +8,7 @@ import torch
 from lodl.baselines._kkt import through_maximum
 from lodl.baselines._surrogate import Surrogate
 from lodl.errors import InvalidInputError
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class MultilinearRelaxation(Surrogate):
     sense = "max"
 
     def __post_init__(self) -> None:
-        check_positive("budget", self.budget)
-        check_positive("n_steps", self.n_steps)
+        check_count("budget", self.budget)
+        check_count("n_steps", self.n_steps)
         if not self.gamma > 0:
             raise InvalidInputError(f"`gamma` must be above 0, got {self.gamma!r}.")
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.typing import Array
-from lodl.validation import check_labels, check_positive
+from lodl.validation import check_labels, check_count
 
 
 def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:
@@ -18,5 +18,5 @@ def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:
         Predictions, shape (n_instances, *label_shape).
     """
     y_train = check_labels(y_train, "y_train")
-    n_instances = check_positive("n_instances", n_instances)
+    n_instances = check_count("n_instances", n_instances)
     return np.broadcast_to(y_train.mean(axis=0), (n_instances, *y_train.shape[1:])).copy()

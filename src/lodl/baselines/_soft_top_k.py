@@ -8,7 +8,7 @@ from torch.autograd.function import once_differentiable
 
 from lodl.baselines._surrogate import Surrogate
 from lodl.errors import InvalidInputError
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 _MAX_STEPS = 100  # bisection alone would need about 60; Newton takes about five
 
@@ -42,7 +42,7 @@ class SoftTopK(Surrogate):
     sense = "max"
 
     def __post_init__(self) -> None:
-        check_positive("k", self.k)
+        check_count("k", self.k)
         if not self.epsilon > 0:
             raise InvalidInputError(f"`epsilon` must be above 0, got {self.epsilon!r}.")
 

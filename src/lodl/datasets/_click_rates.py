@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from lodl.errors import InvalidInputError
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 MAX_RATE = 0.2
 """The largest click rate: where there is a link at all, the rate is uniform on [0, 0.2]."""
@@ -68,8 +68,8 @@ class GeneratedClickRates(ClickRates):
     link_rate: float = 0.0397
 
     def __post_init__(self) -> None:
-        check_positive("n_sites", self.n_sites)
-        check_positive("n_users", self.n_users)
+        check_count("n_sites", self.n_sites)
+        check_count("n_users", self.n_users)
         if not 0 < self.link_rate < 1:
             raise InvalidInputError(
                 f"`link_rate` must be between 0 and 1 (neither itself), got {self.link_rate!r}."

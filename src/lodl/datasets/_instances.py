@@ -7,7 +7,7 @@ import numpy as np
 
 from lodl.errors import InvalidInputError
 from lodl.typing import Array, Context
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 Sizes = tuple[int, int, int]
 """How many instances train, validation and test have."""
@@ -54,12 +54,12 @@ def check_sizes(sizes: Sequence[int]) -> Sizes:
         raise InvalidInputError(
             f"`sizes` must be three numbers, of train, validation and test instances, got {sizes}."
         )
-    train, validation, test = (check_positive("sizes", size) for size in sizes)
+    train, validation, test = (check_count("sizes", size) for size in sizes)
     return train, validation, test
 
 
 def streams(purpose: str, seed: int, n_streams: int) -> list[np.random.Generator]:
     """Returns independent random streams, so that one part's draws do not move another's."""
-    seed = check_positive("seed", seed, minimum=0)
+    seed = check_count("seed", seed, minimum=0)
     sequence = np.random.SeedSequence([seed, *purpose.encode()])
     return [np.random.default_rng(child) for child in sequence.spawn(n_streams)]

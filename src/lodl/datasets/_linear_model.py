@@ -1,7 +1,7 @@
 """Items whose utility is a cubic of their feature."""
 
 from lodl.datasets._instances import Instances, Sizes, Splits, check_sizes, streams
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 
 def linear_model(
@@ -23,7 +23,7 @@ def linear_model(
     Returns:
         x of shape (n, n_items, 1), y of shape (n, n_items), no context.
     """
-    check_positive("n_items", n_items)
+    check_count("n_items", n_items)
     splits = []
     for size, rng in zip(check_sizes(sizes), streams("linear model", seed, 3), strict=True):
         x = rng.uniform(*x_range, size=(size, n_items))

@@ -8,7 +8,7 @@ from lodl.datasets._risk import historical_risk
 from lodl.datasets._stock_features import HISTORY, stock_features
 from lodl.errors import DataError
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 _MOST_DEVIATIONS = 5.0
 
@@ -42,7 +42,7 @@ def portfolio(
     n_days = HISTORY + sum(sizes) + 1
     if prices is None:
         prices = synthetic_prices(seed, n_days=n_days, n_symbols=n_stocks)
-    prices = _some_stocks(prices, check_positive("n_stocks", n_stocks), seed)
+    prices = _some_stocks(prices, check_count("n_stocks", n_stocks), seed)
     close = prices.close
     if len(close) < n_days:
         raise DataError(

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from lodl.datasets._instances import streams
 from lodl.errors import DataError
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 Dates = npt.NDArray[np.datetime64]
 
@@ -63,8 +63,8 @@ def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_symbols: int = 50) 
         n_days: Days to simulate.
         n_symbols: Stocks to simulate.
     """
-    check_positive("n_days", n_days)
-    check_positive("n_symbols", n_symbols)
+    check_count("n_days", n_days)
+    check_count("n_symbols", n_symbols)
     market_rng, sector_rng, own_rng, stock_rng = streams("synthetic prices", seed, 4)
     beta = stock_rng.uniform(0.6, 1.4, size=n_symbols)
     sector = stock_rng.integers(10, size=n_symbols)

@@ -11,7 +11,7 @@ from lodl.datasets._array_archive import UNREADABLE, open_npz
 from lodl.datasets._click_rates import MAX_RATE, ClickRates, Crop
 from lodl.errors import DataError
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def msweb_graph(path: str | Path, *, n_sites: int = 100) -> VisitGraph:
             the first 100 have links at a rate of 0.029, close to the paper's data.
     """
     visited = _read_visits(Path(path))
-    if len(visited) < check_positive("n_sites", n_sites):
+    if len(visited) < check_count("n_sites", n_sites):
         raise DataError(f"{path} must have at least {n_sites} websites, got {len(visited)}.")
     most_visited = np.argsort(-visited.sum(axis=1), kind="stable")[:n_sites]
     return VisitGraph(visited[most_visited])

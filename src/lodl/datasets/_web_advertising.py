@@ -5,7 +5,7 @@ import numpy as np
 from lodl.datasets._click_rates import ClickRates, Crop, GeneratedClickRates
 from lodl.datasets._instances import Instances, Sizes, Splits, check_sizes, streams
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 
 def web_advertising(
@@ -38,8 +38,8 @@ def web_advertising(
         x and y of shape (n, n_sites, n_users), no context.
     """
     source = GeneratedClickRates() if source is None else source
-    check_positive("n_sites", n_sites)
-    check_positive("n_users", n_users)
+    check_count("n_sites", n_sites)
+    check_count("n_users", n_users)
     crop_rng, rate_rng, map_rng = streams("web advertising", seed, 3)
     crops, repeats = [], []
     for size in check_sizes(sizes):

@@ -16,7 +16,7 @@ from lodl.oracle import fingerprint
 from lodl.problems import Problem
 from lodl.samplers import Sampler, check_sampler
 from lodl.typing import Context
-from lodl.validation import check_labels, check_positive, check_predictions
+from lodl.validation import check_labels, check_count, check_predictions
 
 
 def diagnose(
@@ -60,11 +60,11 @@ def diagnose(
         raise InvalidInputError(f"`loss` must be a learned loss, got {type(loss).__name__}.")
     if sampler is not None:
         check_sampler(sampler)
-    seed = check_positive("seed", seed, minimum=0)
+    seed = check_count("seed", seed, minimum=0)
     loss.check_labels(y)
     labels = check_labels(y)
     predictions = check_predictions(y_hat, labels)
-    n_calls = check_positive("n_calls", n_calls, minimum=CALLS_PER_INSTANCE)
+    n_calls = check_count("n_calls", n_calls, minimum=CALLS_PER_INSTANCE)
     n_examined = min(len(labels), n_calls // CALLS_PER_INSTANCE)
     index = np.random.default_rng(seed).permutation(len(labels))[:n_examined]
     oracle = Oracle.of(problem, labels, context, np.sort(index))

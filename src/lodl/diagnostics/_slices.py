@@ -13,7 +13,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
 from lodl.typing import Array, Context
-from lodl.validation import check_labels, check_positive, check_predictions
+from lodl.validation import check_labels, check_count, check_predictions
 
 _N_INSTANCES = 3
 _N_COORDINATES = 2
@@ -171,7 +171,7 @@ def _choose_instances(loss: LearnedLoss, instances: npt.ArrayLike | None) -> npt
 
 
 def _check_odd(n_points: int) -> int:
-    if check_positive("n_points", n_points, minimum=3) % 2 == 0:
+    if check_count("n_points", n_points, minimum=3) % 2 == 0:
         raise InvalidInputError(
             f"`n_points` must be odd, so that the label is one of them, got {n_points}."
         )

@@ -9,7 +9,7 @@ from lodl.errors import InvalidInputError
 from lodl.evaluation._decision_loss import decision_quality
 from lodl.problems import Problem
 from lodl.typing import Array, Context
-from lodl.validation import check_labels, check_positive, check_predictions
+from lodl.validation import check_labels, check_count, check_predictions
 
 
 def random_predictions(shape: tuple[int, ...], seed: int = 0) -> Array:
@@ -61,7 +61,7 @@ def quality_scale(
     """
     y = check_labels(y)
     if y_random is None:
-        y_random = random_predictions((check_positive("n_random", n_random), *y.shape), seed)
+        y_random = random_predictions((check_count("n_random", n_random), *y.shape), seed)
     both = np.concatenate([_check_random(y_random, y), y[np.newaxis]])
     quality = decision_quality(
         problem, both, y, context=context, n_jobs=n_jobs, progress=progress

@@ -8,7 +8,7 @@ import numpy as np
 
 from lodl.errors import InvalidInputError
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 Tensor: TypeAlias = Any
 """A NumPy array or a torch tensor: a formula uses only what both understand."""
@@ -87,7 +87,7 @@ def check_min_weight(min_weight: float) -> None:
 def check_rank(rank: int | None) -> None:
     """Demands a rank of at least 1, or None for full rank."""
     if rank is not None:
-        check_positive("rank", rank)
+        check_count("rank", rank)
 
 
 def resolve_rank(rank: int | None, dim: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 _MAX_LAYERS = 100  # a file that claims more is damaged
 
@@ -37,11 +37,11 @@ class NeuralLoss(Family):
     is_convex = False
 
     def __post_init__(self) -> None:
-        if check_positive("n_layers", self.n_layers, minimum=2) > _MAX_LAYERS:
+        if check_count("n_layers", self.n_layers, minimum=2) > _MAX_LAYERS:
             raise InvalidInputError(
                 f"`n_layers` must be at most {_MAX_LAYERS}, got {self.n_layers}."
             )
-        check_positive("n_units", self.n_units)
+        check_count("n_units", self.n_units)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         widths = [dim, *[self.n_units] * (self.n_layers - 1), 1]

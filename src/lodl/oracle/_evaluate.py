@@ -19,7 +19,7 @@ from lodl.problems import Problem
 from lodl.samplers import Sampler
 from lodl.threads import one_blas_thread
 from lodl.typing import Context
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 _N_PINNED = 5  # candidates by which a store knows that the same ones are drawn again
 _MAX_ROUNDS = 3  # another process that asks for fewer samples may undo some of ours
@@ -75,7 +75,7 @@ def evaluate(
         StoreError: The store is damaged, or belongs to other inputs.
     """
     inputs = check_inputs(problem, y, context=context, sampler=sampler, seed=seed)
-    n_samples = check_positive("n_samples", n_samples)
+    n_samples = check_count("n_samples", n_samples)
     settings = RunSettings(on_failure, max_failure_rate, n_jobs, progress)
     if not isinstance(store, str | PathLike | None):
         raise InvalidInputError(f"`store` must be a directory, a URL or None, got {store!r}.")
@@ -116,7 +116,7 @@ def open_samples(
     if table is None:
         raise StoreError(f"There is no store at {store}. `evaluate` makes it.")
     n_stored = table.regret.shape[1]
-    if n_samples is not None and check_positive("n_samples", n_samples) > n_stored:
+    if n_samples is not None and check_count("n_samples", n_samples) > n_stored:
         raise StoreError(f"{store} holds {n_stored} samples per instance, {n_samples} were asked.")
     samples = _samples_in(table, inputs, n_samples or n_stored, identity)
     if not samples.is_complete:

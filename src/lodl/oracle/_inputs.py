@@ -10,7 +10,7 @@ from lodl.oracle._shared import Shared
 from lodl.problems import Problem, check_problem_type, projected, sign_of
 from lodl.samplers import Sampler, check_sampler
 from lodl.typing import Array, Context, InstanceContext
-from lodl.validation import check_context, check_labels, check_positive, context_of
+from lodl.validation import check_context, check_labels, check_count, context_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +99,6 @@ def check_inputs(
 
 
 def _check_seed(seed: int) -> int:
-    if check_positive("seed", seed, minimum=0) >= 2**64:
+    if check_count("seed", seed, minimum=0) >= 2**64:
         raise InvalidInputError(f"`seed` must be below 2^64, got {seed}.")
     return int(seed)

@@ -13,7 +13,7 @@ from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import MemoryPanel, Outcomes, Panel, SampleStatus
 from lodl.samplers import BLOCK_SIZE, Sampler
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class OracleSamples:
 
     def head(self, n_samples: int) -> "OracleSamples":
         """Returns the first samples of every instance."""
-        if check_positive("n_samples", n_samples) > self.n_samples:
+        if check_count("n_samples", n_samples) > self.n_samples:
             raise InvalidInputError(
                 f"`n_samples` must be at most {self.n_samples}, the samples there are, "
                 f"got {n_samples}."

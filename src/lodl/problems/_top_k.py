@@ -9,7 +9,7 @@ import numpy.typing as npt
 from lodl.errors import InvalidInputError
 from lodl.problems._problem import VectorisedProblem
 from lodl.typing import Array, InstanceContext
-from lodl.validation import check_labels, check_positive
+from lodl.validation import check_labels, check_count
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TopK(VectorisedProblem):
     sense = "max"
 
     def __post_init__(self) -> None:
-        check_positive("budget", self.budget)
+        check_count("budget", self.budget)
 
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = check_labels(y_hats, "y_hats")

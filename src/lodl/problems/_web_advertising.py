@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lodl.errors import InvalidInputError
 from lodl.problems._problem import VectorisedProblem
 from lodl.typing import Array, InstanceContext
-from lodl.validation import check_labels, check_positive
+from lodl.validation import check_labels, check_count
 
 _BLOCK_SIZE = 2**17  # numbers in one temporary array: 1 MB, which stays in the cache
 
@@ -41,8 +41,8 @@ class WebAdvertising(VectorisedProblem):
     sense = "max"
 
     def __post_init__(self) -> None:
-        check_positive("budget", self.budget)
-        check_positive("max_subsets", self.max_subsets, minimum=0)
+        check_count("budget", self.budget)
+        check_count("max_subsets", self.max_subsets, minimum=0)
 
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = self.project(check_labels(y_hats, "y_hats"))

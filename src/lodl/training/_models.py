@@ -10,7 +10,7 @@ from torch import nn
 
 from lodl.domains import Domain
 from lodl.errors import InvalidInputError
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 Output = Literal["identity", "relu", "tanh"]
 _OUTPUTS: dict[str, type[nn.Module]] = {
@@ -43,7 +43,7 @@ def mlp(
     """
     if output not in _OUTPUTS:
         raise InvalidInputError(f"`output` must be one of {', '.join(_OUTPUTS)}, got {output!r}.")
-    n_items = 1 if n_items is None else check_positive("n_items", n_items)
+    n_items = 1 if n_items is None else check_count("n_items", n_items)
     n_outputs, n_left = divmod(torch.Size(label_shape).numel(), n_items)
     if n_left:
         raise InvalidInputError(

@@ -16,7 +16,7 @@ from lodl.training._objectives import Objective, check_losses
 from lodl.training._scores import Score, check_first_scores
 from lodl.training._stack import Stack, check_trainable
 from lodl.typing import Array
-from lodl.validation import check_positive
+from lodl.validation import check_count
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class TrainingSettings:
             raise InvalidInputError(
                 f"`learning_rate` must be finite and above 0, got {self.learning_rate!r}."
             )
-        check_positive("n_steps", self.n_steps, minimum=0)
-        check_positive("validate_every", self.validate_every)
-        check_positive("patience", self.patience)
+        check_count("n_steps", self.n_steps, minimum=0)
+        check_count("validate_every", self.validate_every)
+        check_count("patience", self.patience)
         if self.batch_size is not None:
-            check_positive("batch_size", self.batch_size)
+            check_count("batch_size", self.batch_size)
 
 
 _DEFAULT_SETTINGS = TrainingSettings()
