@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.typing import Array
-from lodl.validation import check_labels, check_count
+from lodl.validation import check_count, check_labels
 
 
 def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:

@@ -16,7 +16,7 @@ from lodl.oracle import fingerprint
 from lodl.problems import Problem
 from lodl.samplers import Sampler, check_sampler
 from lodl.typing import Context
-from lodl.validation import check_labels, check_count, check_predictions
+from lodl.validation import check_count, check_labels, check_predictions
 
 
 def diagnose(

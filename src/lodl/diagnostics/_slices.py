@@ -13,7 +13,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
 from lodl.typing import Array, Context
-from lodl.validation import check_labels, check_count, check_predictions
+from lodl.validation import check_count, check_labels, check_predictions
 
 _N_INSTANCES = 3
 _N_COORDINATES = 2

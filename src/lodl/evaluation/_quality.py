@@ -9,7 +9,7 @@ from lodl.errors import InvalidInputError
 from lodl.evaluation._decision_loss import decision_quality
 from lodl.problems import Problem
 from lodl.typing import Array, Context
-from lodl.validation import check_labels, check_count, check_predictions
+from lodl.validation import check_count, check_labels, check_predictions
 
 
 def random_predictions(shape: tuple[int, ...], seed: int = 0) -> Array:

@@ -10,7 +10,7 @@ from lodl.oracle._shared import Shared
 from lodl.problems import Problem, check_problem_type, projected, sign_of
 from lodl.samplers import Sampler, check_sampler
 from lodl.typing import Array, Context, InstanceContext
-from lodl.validation import check_context, check_labels, check_count, context_of
+from lodl.validation import check_context, check_count, check_labels, context_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from lodl.errors import InvalidInputError
 from lodl.problems._problem import VectorisedProblem
 from lodl.typing import Array, InstanceContext
-from lodl.validation import check_labels, check_count
+from lodl.validation import check_count, check_labels
 
 
 @dataclass(frozen=True)
