@@ -180,8 +180,8 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
 
 def _normalised(domain: Domain, part: Instances, y_hat: Array, seed: int) -> list[float]:
     """Returns the normalised decision quality of each initialisation."""
-    scale = quality_scale(domain.problem, part.y, context=part.context, seed=seed)
-    quality = decision_quality(domain.problem, y_hat, part.y, context=part.context)
+    scale = quality_scale(domain.problem, part.y, context=part.context, seed=seed, progress=False)
+    quality = decision_quality(domain.problem, y_hat, part.y, context=part.context, progress=False)
     values: list[float] = scale.normalise(quality).tolist()
     return values
 
