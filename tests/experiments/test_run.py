@@ -6,8 +6,10 @@ import pytest
 
 from lodl.baselines.dfl import SoftTopK
 from lodl.domains import linear_model
-from lodl.experiments import METHODS, Experiment, ResultsFile, Setup, run
-from lodl.samplers import AllPerturbed
+from lodl.errors import InvalidInputError
+from lodl.experiments import METHODS, Experiment, Learned, ResultsFile, Setup, run
+from lodl.losses import Quadratic, WeightedMSE
+from lodl.samplers import AllPerturbed, AroundPredictions
 from lodl.training.torch import TrainingSettings
 
 SMALL = Setup(
@@ -150,3 +152,46 @@ def test_a_learned_row_tells_how_faithful_its_loss_is(tmp_path):
     assert min(learned["empirical_error"]) > 0
     assert two_stage["gaussian_error"] is None
     assert two_stage["empirical_error"] == []
+
+
+@pytest.mark.parametrize(
+    "samplers",
+    [
+        [AllPerturbed(np.full(5, 0.5)), AllPerturbed(np.linspace(0.1, 1, 5))],
+        [AroundPredictions(np.zeros((10, 5)), 0.5), AroundPredictions(np.ones((10, 5)), 0.5)],
+    ],
+    ids=["scales", "centres"],
+)
+def test_samplers_of_one_kind_make_rows_of_their_own(samplers, tmp_path):
+    plan = [replace(experiment("WeightedMSE"), sampler=sampler) for sampler in samplers]
+    first, second = run_small(plan, tmp_path)
+    assert first["sampler"] != second["sampler"]
+    assert first["gaussian_error"] != second["gaussian_error"]
+    assert run_small(plan, tmp_path) == [first, second]
+
+
+def test_a_method_of_ones_own_gives_a_row_even_if_its_losses_have_no_file(tmp_path):
+    class Mine(WeightedMSE):
+        pass
+
+    methods = {**METHODS, "Rank 2": Learned(Quadratic(rank=2)), "Mine": Learned(Mine())}
+    plan = [experiment(name) for name in ("Rank 2", "Mine", "WeightedMSE")]
+    rank_2, mine, same = run_small(plan, tmp_path, methods=methods)
+    assert "Quadratic(rank=2" in rank_2["settings"]
+    assert mine["test"] == same["test"]
+
+
+def test_a_surrogate_that_prints_no_settings_is_known_by_them_all_the_same(tmp_path):
+    class Silent(SoftTopK):
+        __repr__ = object.__repr__
+
+    plan = [replace(experiment("DFL"), surrogate=Silent(k=1)) for _ in range(2)]
+    assert run_small(plan[:1], tmp_path) == run_small(plan[1:], tmp_path)
+
+
+def test_a_surrogate_of_the_other_sense_is_refused(tmp_path):
+    class Wrong(SoftTopK):
+        sense = "min"
+
+    with pytest.raises(InvalidInputError, match=r'surrogate has sense "min", the problem "max"'):
+        run_small([replace(experiment("DFL"), surrogate=Wrong(k=1))], tmp_path)

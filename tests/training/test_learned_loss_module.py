@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from lodl import learn_loss
 from lodl.errors import InvalidInputError
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -13,6 +14,8 @@ from lodl.losses import (
     Quadratic,
     WeightedMSE,
 )
+from lodl.problems import TopK
+from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule, SquaredError
 
 FAMILIES = [
@@ -208,3 +211,12 @@ def test_shapes_that_do_not_match_are_an_error(criterion, y_hat, index):
 def test_an_unknown_reduction_is_an_error():
     with pytest.raises(InvalidInputError, match='`reduction` must be "mean", "sum" or "none"'):
         LearnedLossModule(learned(WeightedMSE()), reduction="average")
+
+
+def test_in_double_precision_no_digit_of_a_label_is_lost():
+    y = 1e8 + np.random.default_rng(0).random((6, 3))
+    loss = learn_loss(TopK(1), y, family=WeightedMSE(), sampler=AllPerturbed(1.0), n_samples=50)
+    module = LearnedLossModule(loss, reduction="none", dtype=torch.float64)
+    assert not module(torch.from_numpy(y), torch.arange(6)).any()
+    y_hat = torch.from_numpy(y + 0.3)
+    np.testing.assert_allclose(module(y_hat, torch.arange(6)), loss.value(y + 0.3), rtol=1e-6)

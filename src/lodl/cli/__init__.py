@@ -6,6 +6,12 @@ from typing import NoReturn
 from lodl.errors import LodlError
 from lodl.validation import require
 
+_CTRL_C = 130  # how typer ends then
+_STOPPED = (
+    "Stopped. What was finished is kept where there is a folder or a store for it: the same "
+    "command goes on from there."
+)
+
 
 def main() -> None:
     """Runs the command line; an error of ours or of a file is one readable line, exit code 1."""
@@ -15,6 +21,10 @@ def main() -> None:
         from lodl.cli._app import app
 
         app()
+    except SystemExit as end:
+        if end.code == _CTRL_C:
+            sys.stderr.write(f"\n{_STOPPED}\n")
+        raise
     except LodlError as error:
         _end(str(error))
     except OSError as error:

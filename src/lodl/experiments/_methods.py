@@ -15,6 +15,7 @@ from lodl.baselines import constant_predictions
 from lodl.baselines.dfl import DecisionLoss, Surrogate
 from lodl.datasets import Instances
 from lodl.domains import Domain
+from lodl.errors import InvalidInputError
 from lodl.evaluation import random_predictions, regret
 from lodl.fitting import fit
 from lodl.losses import (
@@ -26,6 +27,7 @@ from lodl.losses import (
     NeuralLoss,
     Quadratic,
     WeightedMSE,
+    can_be_saved,
     load_loss,
 )
 from lodl.oracle import OracleSamples
@@ -149,6 +151,11 @@ class DecisionFocused(Method):
 
     def run(self, task: Task) -> Outcome:
         splits = task.domain.splits
+        if task.surrogate.sense != task.domain.problem.sense:
+            raise InvalidInputError(
+                f'The surrogate has sense "{task.surrogate.sense}", the problem '
+                f'"{task.domain.problem.sense}": they must agree.'
+            )
         trained = _train(
             task,
             _through_surrogate(task.surrogate, splits.train),
@@ -197,7 +204,10 @@ class Learned(Method):
             loss = fit(samples, self.family, n_jobs=1, progress=False)
             seconds = time.process_time() - started
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace(loss, provenance={**loss.provenance, "seconds_fitting": seconds}).save(path)
+            loss = replace(loss, provenance={**loss.provenance, "seconds_fitting": seconds})
+            if not can_be_saved(self.family):
+                return loss
+            loss.save(path)
         return load_loss(path, y=samples.y)
 
 
@@ -260,7 +270,12 @@ def _errors_at_predictions(
 def _through_surrogate(surrogate: Surrogate, part: Instances) -> Objective:
     criterion = DecisionLoss(surrogate)
     y = torch.as_tensor(part.y, dtype=torch.get_default_dtype())
-    context = None if part.context is None else torch.as_tensor(part.context, dtype=y.dtype)
+    try:
+        context = None if part.context is None else torch.as_tensor(part.context, dtype=y.dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"Decision-focused learning needs an array of numbers as the context ({error})."
+        ) from error
 
     def objective(y_hat: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         losses: torch.Tensor = criterion(

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 
 from lodl.baselines.dfl import Surrogate
@@ -16,11 +17,12 @@ from lodl.datasets import Instances
 from lodl.domains import Domain
 from lodl.evaluation import decision_quality, quality_scale
 from lodl.experiments._memory import keep_freed_memory
-from lodl.experiments._methods import METHODS, Outcome, Task
+from lodl.experiments._methods import METHODS, Method, Outcome, Task
 from lodl.experiments._results import ResultsFile, Row
 from lodl.experiments._setup import SETUPS, Setup
 from lodl.experiments._versions import versions
 from lodl.oracle import OracleSamples, evaluate, fingerprint
+from lodl.paper import SAMPLERS
 from lodl.progress import progress_bar
 from lodl.samplers import Sampler
 from lodl.threads import one_torch_thread
@@ -33,7 +35,7 @@ class Experiment:
 
     Attributes:
         domain: The name of a setup.
-        method: A name in `METHODS`.
+        method: The name of a method.
         seed: Of the domain, of its candidates, and of the random predictions.
         n_initialisations: Models trained, each from a seed of its own.
         n_samples: Candidates per instance from which losses are learned.
@@ -53,8 +55,19 @@ class Experiment:
 
     @property
     def sampler_name(self) -> str:
-        """The sampler as a row has it."""
-        return f"{type(self.sampler).__name__}({self.sampler.scale})"
+        """The sampler as a row has it: where kind and scale do not say all, a digest does."""
+        name = type(self.sampler).__name__
+        if name in SAMPLERS and np.ndim(self.sampler.scale) == 0:
+            return f"{name}({self.sampler.scale})"
+        return f"{name}-{fingerprint(self.sampler)[:16]}"
+
+    @property
+    def surrogate_name(self) -> str:
+        """The surrogate as a row has it: its settings if it prints them, else a digest."""
+        kind = type(self.surrogate)
+        if kind.__repr__ is not object.__repr__:
+            return repr(self.surrogate)
+        return f"{kind.__name__}-{fingerprint(self.surrogate)[:16]}"
 
 
 def run(
@@ -62,6 +75,7 @@ def run(
     out: Path,
     *,
     setups: Mapping[str, Setup] = SETUPS,
+    methods: Mapping[str, Method] = METHODS,
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> list[Row]:
@@ -71,16 +85,18 @@ def run(
         experiments: What to run.
         out: Folder of `rows.jsonl` and of the samples; what is there is not computed again.
         setups: The domains by name.
+        methods: The methods by name; add your own, such as `Learned(family)`. The fit of a family
+            of your own is registered in the module that defines it: workers import that.
         n_jobs: Workers, as in joblib.
         progress: Whether to show bars on a terminal.
     """
     results = ResultsFile(out / "rows.jsonl")
-    identities = [_identity(e, setups[e.domain]) for e in experiments]
+    identities = [_identity(e, setups[e.domain], methods[e.method]) for e in experiments]
     names = set[str]().union(*identities)
     keys = [_key({**identity, "versions": versions()}, names) for identity in identities]
     done = {_key(row, names) for row in results.rows()}
     pending = [e for e, key in zip(experiments, keys, strict=True) if key not in done]
-    for e in _most_demanding(pending):
+    for e in _most_demanding([e for e in pending if methods[e.method].needs_samples]):
         sample(e, setups[e.domain], out, n_jobs=n_jobs, progress=progress)
     with (
         progress_bar(len(pending), unit="runs", description="experiments", enabled=progress) as bar,
@@ -89,7 +105,8 @@ def run(
         # loky takes the memory of torch for a leak, and starts a fresh worker: nothing is lost.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        for row in workers(delayed(_run_one)(e, setups[e.domain], out) for e in pending):
+        calls = (delayed(_run_one)(e, setups[e.domain], methods[e.method], out) for e in pending)
+        for row in workers(calls):
             results.append(row)
             bar.update()
     rows = {_key(row, names): row for row in results.rows()}
@@ -125,11 +142,16 @@ def _source(experiment: Experiment) -> str:
     return f"{experiment.domain}-{experiment.seed}-{experiment.sampler_name}"
 
 
-def loss_path(out: Path, experiment: Experiment, setup: Setup) -> Path:
-    """Returns where a learned loss is kept: a place of its own for all that went into it."""
+def loss_path(
+    out: Path, experiment: Experiment, setup: Setup, method: Method | None = None
+) -> Path:
+    """Returns where a learned loss is kept: a place of its own for all that went into it.
+
+    The method is that of the experiment's name unless given.
+    """
     learned_from = [
         _fingerprint(setup, experiment.seed),
-        repr(METHODS[experiment.method]),
+        repr(method or METHODS[experiment.method]),
         versions()["lodl"],
     ]
     name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}"
@@ -138,20 +160,15 @@ def loss_path(out: Path, experiment: Experiment, setup: Setup) -> Path:
 
 def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
     """Returns, of the experiments that share samples, the one that needs the most."""
-    most: dict[str, Experiment] = {}
-    for e in experiments:
-        best = most.get(_source(e))
-        if METHODS[e.method].needs_samples and (best is None or best.n_samples < e.n_samples):
-            most[_source(e)] = e
-    return list(most.values())
+    by_size = sorted(experiments, key=lambda e: e.n_samples)
+    return list({_source(e): e for e in by_size}.values())
 
 
 @one_torch_thread()
-def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
+def _run_one(experiment: Experiment, setup: Setup, method: Method, out: Path) -> Row:
     """Runs one experiment in a worker, on one thread."""
     keep_freed_memory()
     started = time.perf_counter()
-    method = METHODS[experiment.method]
     domain = setup.build(experiment.seed)
     samples = None
     if method.needs_samples:
@@ -164,12 +181,12 @@ def _run_one(experiment: Experiment, setup: Setup, out: Path) -> Row:
             settings=training,
             n_initialisations=experiment.n_initialisations,
             samples=samples,
-            loss_path=loss_path(out, experiment, setup),
+            loss_path=loss_path(out, experiment, setup, method),
         )
     )
     validation, test = domain.splits.validation, domain.splits.test
     return {
-        **_identity(experiment, setup),
+        **_identity(experiment, setup, method),
         "validation": _normalised(domain, validation, outcome.y_hat_validation, experiment.seed),
         "test": _normalised(domain, test, outcome.y_hat_test, experiment.seed),
         **_facts(outcome, samples),
@@ -198,12 +215,11 @@ def _facts(outcome: Outcome, samples: OracleSamples | None) -> dict[str, Any]:
     }
 
 
-def _identity(experiment: Experiment, setup: Setup) -> dict[str, Any]:
+def _identity(experiment: Experiment, setup: Setup, method: Method) -> dict[str, Any]:
     """Returns what makes a row this experiment's, as JSON values."""
-    method = METHODS[experiment.method]
     given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
-    surrogate = repr(experiment.surrogate) if method.needs_surrogate else None
+    surrogate = experiment.surrogate_name if method.needs_surrogate else None
     names = {"sampler": experiment.sampler_name, "surrogate": surrogate}
     settings = {"data": _fingerprint(setup, experiment.seed), "settings": repr(method)}
     return {**given, **names, **settings, "training": training}

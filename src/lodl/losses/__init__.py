@@ -6,7 +6,7 @@ from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._fit_errors import FitErrors, FitStatus
 from lodl.losses._learned_loss import LearnedLoss, LossRows
-from lodl.losses._loss_file import FAMILIES, load_loss
+from lodl.losses._loss_file import FAMILIES, can_be_saved, load_loss
 from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
@@ -30,6 +30,7 @@ __all__ = [
     "Spread",
     "Tensor",
     "WeightedMSE",
+    "can_be_saved",
     "compare_losses",
     "load_loss",
     "mean_squared_error",

@@ -41,6 +41,11 @@ _COUNTS = {"n_fitted": np.int64, "n_held_out": np.int64, "status": np.int8}
 _ERRORS = {field.name: np.dtype(_COUNTS.get(field.name, np.float64)) for field in fields(FitErrors)}
 
 
+def can_be_saved(family: Family) -> bool:
+    """Tells whether a learned loss of this family has a file: a reader must know its formula."""
+    return FAMILIES.get(type(family).__name__) is type(family)
+
+
 def save_loss(loss: LearnedLoss, path: str | PathLike[str]) -> None:
     """Writes a learned loss in one step: the file is the old one or the new one, never half.
 
@@ -48,7 +53,7 @@ def save_loss(loss: LearnedLoss, path: str | PathLike[str]) -> None:
         InvalidInputError: The family is not one of the package, or the provenance no plain JSON.
     """
     name = type(loss.family).__name__
-    if FAMILIES.get(name) is not type(loss.family):
+    if not can_be_saved(loss.family):
         raise InvalidInputError(
             f"`family` must be one of {', '.join(FAMILIES)} for a loss to be saved, got {name}."
         )

@@ -15,12 +15,13 @@ def quality_section(results: Results) -> Section:
     has_paper = any(result.paper for domain in results.compared.values() for result in domain)
     text = (
         "Random predictions give 0, the true labels 1. A small dot is one run, the large dot "
-        "the mean, the bar ± one standard deviation"
+        "the mean, the bar ± one standard deviation; methods whose bars meet are within the spread"
     )
+    of_paper = "; the grey diamond is the paper's figure, from 5,000 samples" if has_paper else ""
     return Section(
         name="quality",
         title="Decision quality",
-        text=text + ("; the grey diamond is the paper's figure." if has_paper else "."),
+        text=f"{text}{of_paper}.",
         blocks=tuple(
             _quality_block(domain, results.title_of(domain), compared)
             for domain, compared in results.compared.items()

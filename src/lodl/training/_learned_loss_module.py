@@ -17,18 +17,26 @@ Reduction = Literal["mean", "sum", "none"]
 class LearnedLossModule(nn.Module):
     """The learned losses of many instances: `criterion(y_hat, index)`.
 
-    Labels and parameters are buffers: they move with `.to(device)`, follow `.double()`, and stand
-    in the state dict; there is nothing to train. The family's own formula is computed, so autograd
+    Labels and parameters are buffers: they move with `.to(device)` and stand in the state dict;
+    there is nothing to train. The family's own formula is computed, so autograd
     gives the gradient, and `torch.compile` and `torch.func` see plain tensor operations.
 
     Args:
         loss: The learned loss.
         reduction: "mean" or "sum" over all losses, or "none".
+        dtype: Of labels and parameters, torch's default unless given. Give torch.float64 for a
+            model in double precision: `.double()` later does not bring digits back.
     """
 
     y: Tensor
 
-    def __init__(self, loss: LearnedLoss, reduction: Reduction = "mean") -> None:
+    def __init__(
+        self,
+        loss: LearnedLoss,
+        reduction: Reduction = "mean",
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         if reduction not in ("mean", "sum", "none"):
             raise InvalidInputError(
@@ -37,9 +45,9 @@ class LearnedLossModule(nn.Module):
         self.family = loss.family
         self.label_shape = loss.label_shape
         self.reduction = reduction
-        self.register_buffer("y", _float_tensor(loss.y).flatten(1))
+        self.register_buffer("y", _float_tensor(loss.y, dtype).flatten(1))
         for name, rows in loss.phi.items():
-            self.register_buffer(f"phi_{name}", _float_tensor(rows))
+            self.register_buffer(f"phi_{name}", _float_tensor(rows, dtype))
         self._names = tuple(loss.phi)
 
     def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor) -> Tensor:
@@ -70,5 +78,5 @@ class LearnedLossModule(nn.Module):
         return f"{self.family}, n_instances={len(self.y)}, label_shape={tuple(self.label_shape)}"
 
 
-def _float_tensor(rows: object) -> Tensor:
-    return torch.as_tensor(np.array(rows), dtype=torch.get_default_dtype())
+def _float_tensor(rows: object, dtype: torch.dtype | None) -> Tensor:
+    return torch.as_tensor(np.array(rows), dtype=dtype or torch.get_default_dtype())
