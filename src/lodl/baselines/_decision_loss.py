@@ -19,7 +19,7 @@ class DecisionLoss(torch.nn.Module):
 
     Args:
         surrogate: The differentiable stand-in for the solver.
-        mse_weight: Weight of the two-stage loss; 1 in our tables.
+        mse_weight: Weight of the two-stage loss. The authors use 1.
     """
 
     def __init__(self, surrogate: Surrogate, *, mse_weight: float = 1.0) -> None:
