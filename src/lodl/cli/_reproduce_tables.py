@@ -113,7 +113,8 @@ def table3(
         experiments.table3_markdown(info),
         "Mean absolute error of a learned loss at the predictions of the models trained on it (the "
         "paper's empirical neighbourhood) and on held-out samples around labels (its Gaussian "
-        "neighbourhood), in expected clicks for Web Advertising, else in the objective's unit; "
+        "neighbourhood; instances with nothing to decide have none and are left out there), in "
+        "expected clicks for Web Advertising, else in the objective's unit; "
         f"normalised test decision quality. {size.n_samples:,} samples an instance, {_runs(size)}: "
         "mean ± standard deviation; the paper's in brackets, a star where the two intervals do not "
         "meet.",
