@@ -4,6 +4,7 @@ import pytest
 import lodl
 from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit
+from lodl.losses import FitStatus
 from lodl.oracle import evaluate
 
 Y = np.random.default_rng(0).random((5, 4))
@@ -94,3 +95,43 @@ def test_a_family_that_cannot_be_fitted_is_an_error_before_any_oracle_call():
     with pytest.raises(InvalidInputError, match=r"`rank` must be at most .* \(4\)"):
         lodl.learn_loss(problem, Y, family=lodl.Quadratic(rank=9))
     assert not problem.calls
+
+
+def test_an_instance_whose_label_fails_gets_a_stand_in():
+    class Fails(lodl.Problem):
+        sense = "max"
+
+        def solve(self, y_hat, context):
+            if context:
+                raise ValueError("no solution")
+            return int(np.argmax(y_hat))
+
+        def objective(self, z, y, context):
+            return y[z]
+
+    y = np.random.default_rng(0).random((20, 4))
+    context = np.arange(20) == 3
+    loss = lodl.learn_loss(Fails(), y, context=context, n_samples=40, on_failure="skip")
+    assert loss.errors.status[3] == FitStatus.NO_SAMPLES
+    assert (loss.gradient(y + 1.0)[3] > 0).all()
+
+
+def test_units_of_the_labels_do_not_change_what_is_learned():
+    class Pick(lodl.Problem):
+        sense = "max"
+
+        def __init__(self, units):
+            self.units = units
+
+        def solve(self, y_hat, context):
+            return int(np.argmax(y_hat / self.units))
+
+        def objective(self, z, y, context):
+            return y[z] / self.units[z]
+
+    y, units = np.random.default_rng(0).random((20, 4)), np.array([1.0, 1e3, 1e-2, 7.0])
+    plain, in_units = (
+        lodl.learn_loss(Pick(u), y * u, family=lodl.WeightedMSE(), n_samples=100)
+        for u in (np.ones(4), units)
+    )
+    np.testing.assert_allclose(in_units.phi["w"] * units**2, plain.phi["w"], rtol=1e-6)

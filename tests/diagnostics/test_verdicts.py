@@ -96,5 +96,5 @@ def test_an_unfitted_loss_has_one_verdict():
 
 def test_a_scale_is_proposed_by_the_size_of_the_errors():
     (verdict,) = judge(FIDELITY, dataclasses.replace(REGION, size_ratio=4.0), FIT)
-    assert verdict.advice == "Try a scale of 2, now it is 0.5."
+    assert verdict.advice == "Try a scale 4 times the present one, 0.5."
     assert str(verdict).startswith("larger scale: The errors are 4 times as large")

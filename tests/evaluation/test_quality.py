@@ -214,3 +214,9 @@ def test_normalised_quality_is_of_one_model_and_refuses_more_before_any_call(y):
     problem = lodl.problems.problem(never, lambda z, y: 0.0, sense="min")
     with pytest.raises(InvalidInputError, match=r"`y_hat` must have the labels' shape"):
         normalised_decision_quality(problem, np.stack([y, y]), y)
+
+
+@pytest.mark.parametrize(("offset", "n_told"), [(0.0, 0), (100.0, 1)])
+def test_labels_far_from_random_predictions_are_told(y, offset, n_told, caplog):
+    quality_scale(CHEAPEST, y + offset)
+    assert caplog.text.count("Give `y_random`") == n_told

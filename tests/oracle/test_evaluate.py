@@ -10,7 +10,7 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from lodl.errors import InvalidInputError, ProblemError
+from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.fitting import fit
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
 from lodl.oracle import evaluate, open_samples
@@ -331,3 +331,24 @@ def test_numbers_tell_which_candidates_failed(y):
 def test_the_time_of_a_selection_is_its_share(loop, y):
     samples = evaluate(loop(), y, sampler=AllPerturbed(), n_samples=20)
     assert samples.select([0, 1]).seconds == pytest.approx(samples.seconds / 3)
+
+
+def test_a_wrong_sense_is_named(y, caplog):
+    wrong = problem(np.argmax, lambda z, y: y[z], sense="min")
+    evaluate(wrong, y, sampler=AllPerturbed(3.0), n_samples=50)
+    assert "`sense` is probably wrong" in caplog.text
+
+
+def test_a_projection_of_one_candidate_is_told_that_it_gets_many(y):
+    single = problem(
+        np.argmax, lambda z, y: y[z], sense="max", project=lambda v: v if v[0] > 0 else -v
+    )
+    with pytest.raises(ProblemError, match=r"`project` raised ValueError.*shape \(500, 5\)"):
+        evaluate(single, y, sampler=AllPerturbed(), n_samples=5)
+
+
+def test_a_failure_at_the_label_does_not_advise_to_skip(y):
+    needs_context = problem(lambda y_hat, context: context["a"], lambda z, y: 0.0, sense="max")
+    with pytest.raises(OracleError, match=r"the label itself.*need a `context`") as error:
+        evaluate(needs_context, y, sampler=AllPerturbed(), n_samples=5)
+    assert "skip" not in str(error.value)

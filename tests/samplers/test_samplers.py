@@ -81,8 +81,16 @@ def test_noise_has_the_scale_and_is_centred_on_the_label(name):
         assert moved.std() == pytest.approx(scale[coordinate], rel=0.05)
 
 
-def test_auto_is_the_standard_deviation_of_all_labels_together():
-    y = labels()
+def test_auto_is_the_standard_deviation_of_each_coordinate():
+    sizes = np.array([700.0, 30.0, 1.0, 0.0])
+    y = 5.0 + sizes * np.random.default_rng(0).standard_normal((50, 4))
+    scale = AllPerturbed().resolve_scale(y)
+    np.testing.assert_allclose(scale[:3], np.sqrt(((y - y.mean(axis=0)) ** 2).mean(axis=0))[:3])
+    assert scale[3] == pytest.approx(np.sqrt(((y - y.mean()) ** 2).mean()))
+
+
+def test_auto_of_few_labels_is_the_standard_deviation_of_all_values_together():
+    y = np.random.default_rng(0).standard_normal((9, 4))
     assert AllPerturbed().resolve_scale(y) == np.sqrt(((y - y.mean()) ** 2).mean())
 
 

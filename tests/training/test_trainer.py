@@ -320,7 +320,7 @@ def test_scores_of_another_shape_are_an_error(regression, score, got):
 
 def test_more_features_than_labels_are_an_error(regression):
     x, y, x_validation, y_validation = regression
-    with pytest.raises(InvalidInputError, match=r"30 instances, got 30\. .*more features than"):
+    with pytest.raises(InvalidInputError, match=r"`x` has 40 instances, the losses are of 30"):
         train_mse(models(1), (x, y[:30], x_validation, y_validation))
 
 
@@ -395,3 +395,9 @@ def test_settings_out_of_range_are_an_error(name, value, least):
 def test_a_model_that_cannot_be_is_an_error(argument, message):
     with pytest.raises(InvalidInputError, match=message):
         mlp(3, (5, 2), **argument)
+
+
+def test_losses_of_training_and_validation_together_are_refused():
+    together = SquaredError(np.ones((30, 2)))
+    with pytest.raises(InvalidInputError, match=r"10 instances, the losses are of 30.*subset"):
+        validation_loss(together, 10)

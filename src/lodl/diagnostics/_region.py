@@ -45,8 +45,8 @@ class Region:
 def sampler_of(loss: LearnedLoss) -> Sampler | None:
     """Returns the sampler that a loss was learned with, None where its provenance cannot tell."""
     kind = _BY_NAME.get(str(loss.provenance.get("sampler")))
-    scale = loss.provenance.get("scale")
-    return kind(scale) if kind is not None and isinstance(scale, int | float) else None
+    scale = "auto" if loss.provenance.get("scale_is_auto") else loss.provenance.get("scale")
+    return kind(scale) if kind is not None and isinstance(scale, int | float | str) else None
 
 
 def locate(y_hat: Array, y: Array, *, oracle: Oracle, sampler: Sampler, seed: int) -> Region:

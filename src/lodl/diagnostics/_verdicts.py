@@ -29,6 +29,11 @@ _ONE_SIDED = 10.0
 # to good ones at 2, and in most families at 15 too, so a larger scale is advice, not a must.
 _FAR = 3.0
 
+# Errors this many times larger are advised against, too, where nearly all predictions are outside
+# the samples. (With many coordinates they soon are: sizes of samples hardly differ then.)
+_LARGER = 2.0
+_MOST_OUTSIDE = 0.8
+
 # Share of predictions that err in more coordinates at once than any sample. With noise on one
 # coordinate instead of all, every family but `WeightedMSE` led to worse decisions in Web
 # Advertising (table 2a of results/README.md), `Quadratic` by 0.36.
@@ -142,8 +147,9 @@ def _scale(fidelity: Fidelity, region: Region | None) -> Iterator[Verdict]:
     if region is None:
         return
     reason = f"The errors are {region.size_ratio:.2g} times as large as those sampled"
-    advice = f"Try a scale of {region.scale * region.size_ratio:.2g}, now it is {region.scale:.2g}."
-    if region.size_ratio > _FAR:
+    advice = f"Try a scale {region.size_ratio:.2g} times the present one, {region.scale:.2g}."
+    are_outside = region.size_ratio > _LARGER and region.share_outside > _MOST_OUTSIDE
+    if region.size_ratio > _FAR or (are_outside and region.share_wider <= _MOST_WIDER):
         yield Verdict("larger scale", f"{reason}: the loss has not seen what they cost.", advice)
     elif region.size_ratio < 1 / _FAR and fidelity.loss < _UNSEEN * fidelity.regret:
         seen = f"and of their mean regret, {fidelity.regret:.3g}, the loss sees {fidelity.loss:.3g}"

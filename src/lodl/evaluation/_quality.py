@@ -1,5 +1,6 @@
 """Decision quality on a scale from random predictions to true labels."""
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,10 @@ from lodl.evaluation._decision_loss import decision_quality
 from lodl.problems import Problem
 from lodl.typing import Array, Context
 from lodl.validation import check_count, check_labels, check_predictions
+
+_HARDLY = 0.01  # share of the labels' values
+
+_logger = logging.getLogger(__name__)
 
 
 def random_predictions(shape: tuple[int, ...], seed: int = 0) -> Array:
@@ -61,6 +66,11 @@ def quality_scale(
     """
     y = check_labels(y)
     if y_random is None:
+        if np.mean((y >= 0) & (y <= 1)) < _HARDLY:
+            _logger.warning(
+                "Random predictions are drawn from [0, 1], where hardly a label lies: what they "
+                "are worth says little about a poor model. Give `y_random`."
+            )
         y_random = random_predictions((check_count("n_random", n_random), *y.shape), seed)
     both = np.concatenate([_check_random(y_random, y), y[np.newaxis]])
     quality = decision_quality(

@@ -84,7 +84,7 @@ def _split_each(samples: Samples, holdout: float) -> Iterator[SplitSamples]:
         record = samples.instance(i)
         d = np.asarray(record.y_hat - samples.y[i], dtype=np.float64)
         regret = np.asarray(record.regret, dtype=np.float64)
-        yield SplitSamples.of(d.reshape(len(regret), -1), regret, holdout)
+        yield SplitSamples.of(d.reshape(len(regret), samples.y[i].size), regret, holdout)
 
 
 def _fit_each(

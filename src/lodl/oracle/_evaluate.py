@@ -196,17 +196,21 @@ def _samples_in(
 
 def _report(samples: OracleSamples) -> None:
     """Tells the user, once, what is unusual about the samples."""
+    n_candidates = samples.n_instances * samples.n_samples
     if samples.n_negative:
         _logger.warning(
-            "%d of %d candidates led to a better decision than the label itself: the solver is a "
-            "heuristic, or not exact enough. Their regrets are kept as they are, below zero.",
+            "%d of %d candidates led to a better decision than the label itself: %s. Their regrets "
+            "are kept as they are, below zero.",
             samples.n_negative,
-            samples.n_instances * samples.n_samples,
+            n_candidates,
+            "`sense` is probably wrong, or `objective` does not score what `solve` optimises"
+            if 2 * samples.n_negative > n_candidates
+            else "the solver is a heuristic, or not exact enough",
         )
     if samples.n_failures:
         _logger.warning(
             "%d of %d samples failed and are left out. The first of each kind: %s.",
             samples.n_failures,
-            samples.n_instances * samples.n_samples,
+            n_candidates,
             "; ".join(samples.first_failures.values()),
         )

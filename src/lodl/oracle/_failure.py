@@ -40,12 +40,21 @@ class Failure:
 
     def error(self, note: str) -> OracleError:
         """Returns the error to raise, with its cause and a note on what became of the rest."""
-        error = OracleError(
-            f"The oracle failed at {self}. {note} To go on without failing samples, use "
-            'on_failure="skip".'
-        )
+        error = OracleError(f"The oracle failed at {str(self).rstrip('.?!')}. {note} {self._hint}")
         error.__cause__ = self.cause
         return error
+
+    @property
+    def _hint(self) -> str:
+        if self.sample is None:
+            return (
+                "Does the problem need a `context`? Let `lodl.testing.check_problem` look at it, "
+                "with the same arguments."
+            )
+        return (
+            "Is the candidate outside what the solver accepts? Give the problem a `project`. To go "
+            'on without failing samples, use on_failure="skip".'
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         cause = None if self.cause is None else _portable(self.cause)

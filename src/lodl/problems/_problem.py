@@ -105,7 +105,13 @@ class VectorisedProblem(Problem):
 
 def projected(problem: Problem, y_hats: Array) -> Array:
     """Returns predictions of shape (k, *label_shape) in the problem's valid range."""
-    inside = np.asarray(problem.project(y_hats), dtype=np.float64)
+    try:
+        inside = np.asarray(problem.project(y_hats), dtype=np.float64)
+    except Exception as error:
+        raise ProblemError(
+            f"`project` raised {type(error).__name__}: {error}. It is called with many predictions "
+            f"at once, here of shape {y_hats.shape}."
+        ) from error
     if inside.shape != y_hats.shape:
         raise ShapeError(
             f"`project` must keep the shape {y_hats.shape} it is given, got {inside.shape}."

@@ -12,6 +12,8 @@ from lodl.typing import Array
 BLOCK_SIZE = 500
 """Candidates of one random stream. A constant: another value would be another set of candidates."""
 
+_FEW = 10  # labels, which do not tell the deviation of each coordinate
+
 Scale: TypeAlias = float | npt.ArrayLike | Literal["auto"]
 """A number, an array that broadcasts to the label, or "auto"."""
 
@@ -27,8 +29,8 @@ class Sampler(ABC):
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
-            "auto", one number: the standard deviation of all coordinates of all labels together.
-            Coordinates in different units? Give an array.
+            "auto": the standard deviation of each coordinate over the labels. Where that is 0, or
+            with fewer than 10 labels, it is that of all coordinates together.
     """
 
     scale: Scale
@@ -51,13 +53,7 @@ class Sampler(ABC):
     def resolve_scale(self, y: Array) -> Array:
         """Returns the scale as an array that broadcasts to the label."""
         if isinstance(_check_scale(self.scale), str):  # one of the user's own was not checked yet
-            deviation = float(np.std(y))
-            if deviation == 0:
-                raise InvalidInputError(
-                    '`scale="auto"` is the standard deviation of the labels, which is 0 here. '
-                    "Give a number."
-                )
-            return np.asarray(deviation)
+            return _auto_scale(y)
         scale = np.asarray(self.scale, dtype=np.float64)
         try:
             np.broadcast_to(scale, y.shape[1:])
@@ -97,6 +93,20 @@ def check_sampler(sampler: object) -> None:
         raise InvalidInputError(
             f"`sampler` must be a sampler such as `AllPerturbed()`, got {sampler!r}."
         )
+
+
+def _auto_scale(y: Array) -> Array:
+    """Returns how far labels lie apart, in each coordinate: units and sizes may differ."""
+    together = np.std(y)
+    if together == 0:
+        raise InvalidInputError(
+            '`scale="auto"` is the standard deviation of the labels, which is 0 here. '
+            "Give a number."
+        )
+    if len(y) < _FEW:
+        return np.asarray(together)
+    each = np.std(y, axis=0)
+    return np.where(each > 0, each, together)
 
 
 def _check_scale(scale: Scale) -> float | Array | Literal["auto"]:

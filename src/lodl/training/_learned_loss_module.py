@@ -50,6 +50,11 @@ class LearnedLossModule(nn.Module):
             self.register_buffer(f"phi_{name}", _float_tensor(rows, dtype))
         self._names = tuple(loss.phi)
 
+    @property
+    def n_instances(self) -> int:
+        """Number of instances."""
+        return len(self.y)
+
     def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor) -> Tensor:
         """Returns the losses of predictions.
 

@@ -36,12 +36,30 @@ class SquaredError(nn.Module):
         super().__init__()
         self.register_buffer("y", torch.tensor(check_labels(y), dtype=torch.get_default_dtype()))
 
+    @property
+    def n_instances(self) -> int:
+        """Number of instances."""
+        return len(self.y)
+
     def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor) -> Tensor:
         """Returns losses of shape (..., n)."""
         chosen = check_index(index, self.y.device)
         check_fit(y_hat, chosen, self.y.shape[1:])
         losses: Tensor = mean_squared_error(y_hat, rows_at(self.y, chosen))
         return losses
+
+
+def check_instances(objective: object, n_instances: int, argument: str) -> None:
+    """Demands an objective of as many instances as there are features, where it tells its number.
+
+    The losses of other instances would be taken without a word.
+    """
+    known = getattr(objective, "n_instances", n_instances)
+    if known != n_instances:
+        raise InvalidInputError(
+            f"`{argument}` has {n_instances} instances, the losses are of {known}. Losses learned "
+            "for training and validation together? Take each part: `loss.subset(np.arange(n))`."
+        )
 
 
 def check_losses(losses: object, y_hat: Tensor) -> None:

@@ -9,7 +9,12 @@ from torch import Tensor
 from lodl.errors import InvalidInputError
 from lodl.evaluation import decision_loss
 from lodl.problems import Problem
-from lodl.training._objectives import Objective, check_losses, shape_or_type
+from lodl.training._objectives import (
+    Objective,
+    check_instances,
+    check_losses,
+    shape_or_type,
+)
 from lodl.typing import Context
 
 Score = Callable[[Tensor], Tensor]
@@ -23,6 +28,7 @@ def validation_loss(objective: Objective, n_instances: int) -> Score:
         objective: Losses of the validation instances, such as those learned for them.
         n_instances: How many there are.
     """
+    check_instances(objective, n_instances, "n_instances")
     index = torch.arange(n_instances)
 
     def score(y_hat: Tensor) -> Tensor:

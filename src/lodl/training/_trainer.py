@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lodl.errors import InvalidInputError
 from lodl.progress import progress_bar
-from lodl.training._objectives import Objective, check_losses
+from lodl.training._objectives import Objective, check_instances, check_losses
 from lodl.training._scores import Score, check_first_scores
 from lodl.training._stack import Stack, check_trainable
 from lodl.typing import Array
@@ -108,6 +108,7 @@ def train(
     stack = Stack(models)
     check_trainable(models[0])
     features = _features(x, "x", stack.dtype)
+    check_instances(objective, len(features), "x")
     features_validation = _features(x_validation, "x_validation", stack.dtype)
     best = _Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
