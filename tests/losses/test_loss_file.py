@@ -13,8 +13,9 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodl import losses
+from lodl import learn_loss, losses
 from lodl.errors import InvalidInputError, LossFileError
+from lodl.problems import TopK
 
 FAMILIES = {
     "WeightedMSE": losses.WeightedMSE(min_weight=0.01),
@@ -350,7 +351,7 @@ def test_sealing_anew_without_a_change_keeps_the_file_valid(make_loss, path):
 def test_what_is_no_loss_file_is_refused(path):
     with pytest.raises(FileNotFoundError, match=path.name):
         losses.load_loss(path)
-    with pytest.raises(LossFileError, match="cannot be read"):
+    with pytest.raises(LossFileError, match=r"is a folder, not a loss file\. A store of samples"):
         losses.load_loss(path.parent)
     for content in (b"", b"PK\x03\x04 no loss", bytes(10_000)):
         path.write_bytes(content)
@@ -359,3 +360,10 @@ def test_what_is_no_loss_file_is_refused(path):
     safetensors.numpy.save_file({"y": np.zeros((2, 2))}, path)
     with pytest.raises(LossFileError, match=r"not written by `LearnedLoss\.save`"):
         losses.load_loss(path)
+
+
+@pytest.mark.parametrize("place", [".", "no/such/folder/loss.safetensors"])
+def test_a_loss_is_saved_to_a_file_in_a_folder_that_exists(place, tmp_path):
+    loss = learn_loss(TopK(1), np.eye(4), family=losses.WeightedMSE(), n_samples=50)
+    with pytest.raises(InvalidInputError, match="`path` must be a file in a folder that exists"):
+        loss.save(tmp_path / place)

@@ -76,9 +76,10 @@ def load_problem(name: str) -> Problem:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
+        hint = " Leave out `.py`." if module_name.endswith(".py") else ""
         raise InvalidInputError(
             f"There is no module {error.name!r} to import: it is looked for in the current folder "
-            "and on PYTHONPATH."
+            f"and on PYTHONPATH.{hint}"
         ) from error
     if not hasattr(module, attribute):
         raise InvalidInputError(f"{module_name} has no {attribute!r}.")

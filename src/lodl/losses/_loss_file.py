@@ -52,6 +52,9 @@ def save_loss(loss: LearnedLoss, path: str | PathLike[str]) -> None:
     Raises:
         InvalidInputError: The family is not one of the package, or the provenance no plain JSON.
     """
+    target = Path(path)
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise InvalidInputError(f"`path` must be a file in a folder that exists, got {target}.")
     name = type(loss.family).__name__
     if not can_be_saved(loss.family):
         raise InvalidInputError(
@@ -68,7 +71,7 @@ def save_loss(loss: LearnedLoss, path: str | PathLike[str]) -> None:
         "provenance": _to_json("provenance", dict(loss.provenance)),
         "package_version": version("lodl"),
     }
-    write_rows(Path(path), arrays, metadata)
+    write_rows(target, arrays, metadata)
 
 
 def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> LearnedLoss:
@@ -86,6 +89,10 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
     """
     if y is not None:
         validation.check_labels(y)  # a bad argument is not the file's fault
+    if Path(path).is_dir():
+        raise LossFileError(
+            f"{path} is a folder, not a loss file. A store of samples? `lodl.oracle.open_samples`."
+        )
     metadata, arrays = open_rows(Path(path))
     try:
         loss = _assemble(metadata, arrays)
