@@ -401,3 +401,10 @@ def test_losses_of_training_and_validation_together_are_refused():
     together = SquaredError(np.ones((30, 2)))
     with pytest.raises(InvalidInputError, match=r"10 instances, the losses are of 30.*subset"):
         validation_loss(together, 10)
+
+
+@pytest.mark.parametrize(("rate", "n_told"), [(1e-4, 1), (1e-1, 0)])
+def test_models_that_ran_out_of_steps_are_told(regression, rate, n_told, caplog):
+    trained = train_mse(models(2), regression, learning_rate=rate, n_steps=300, patience=50)
+    assert (trained.best_steps == 300).all() == (n_told == 1)
+    assert caplog.text.count("still getting better at the last of 300 steps") == n_told

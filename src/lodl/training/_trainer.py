@@ -1,5 +1,6 @@
 """A small trainer: Adam, early stopping, many initialisations at once."""
 
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from lodl.training._scores import Score, check_first_scores
 from lodl.training._stack import Stack, check_trainable
 from lodl.typing import Array
 from lodl.validation import check_count
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def train(
         score: Validation scores (models,) of predictions, lower is better: `validation_loss` or
             `validation_decision_loss`.
         settings: How long and how fast.
-        progress: Whether to show a bar on a terminal.
+        progress: Whether to show a bar on a terminal, and to tell if all models ran out of steps.
 
     Raises:
         InvalidInputError: The models are not alike or have buffers or dropout, the features or the
@@ -135,6 +138,12 @@ def train(
             optimiser.step()
             step += 1
             bar.update()
+    if progress and settings.n_steps and (best.steps == settings.n_steps).all():
+        _logger.warning(
+            "Every model was still getting better at the last of %d steps: raise `n_steps` or "
+            "`learning_rate`, or scale the models' outputs like the labels.",
+            settings.n_steps,
+        )
     return Trained(
         models=stack.unstack(best.parameters),
         scores=best.scores.numpy(),
