@@ -63,8 +63,11 @@ def test_the_loss_is_zero_at_the_labels_and_tells_bad_predictions_from_good_ones
         ("WeightedMSE", "`family` must be a loss family such as .*, got 'WeightedMSE'"),
         (None, "`family` must be a loss family such as .*, got None"),
         ([], "`family` must have at least one loss family, got an empty list"),
-        (lodl.WeightedMSE, r"got the class WeightedMSE\. Call it: `WeightedMSE\(\)`"),
-        ([lodl.WeightedMSE(), lodl.Quadratic], r"the class Quadratic\. Call it: `Quadratic\(\)`"),
+        (lodl.WeightedMSE, r"got the class WeightedMSE\. Call it: `WeightedMSE\(\.\.\.\)`"),
+        (
+            [lodl.WeightedMSE(), lodl.Quadratic],
+            r"the class Quadratic\. Call it: `Quadratic\(\.\.\.\)`",
+        ),
     ],
 )
 def test_a_family_that_is_none_is_an_error_before_any_oracle_call(family, message):

@@ -83,6 +83,25 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     return int(value)
 
 
+def check_instance_of(kind: type, name: str, value: object, *, wanted: str, hint: str = "") -> None:
+    """Demands an object of a class, and tells who gave the class itself to call it.
+
+    Args:
+        kind: The class.
+        name: Of the argument.
+        value: What was given.
+        wanted: What the argument must be.
+        hint: What else may help.
+    """
+    if isinstance(value, type) and issubclass(value, kind):
+        raise InvalidInputError(
+            f"`{name}` must be an instance, got the class {value.__name__}. "
+            f"Call it: `{value.__name__}(...)`."
+        )
+    if not isinstance(value, kind):
+        raise InvalidInputError(f"`{name}` must be {wanted}, got {value!r}. {hint}".rstrip())
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Imports an optional package, or says how to install it."""
     try:

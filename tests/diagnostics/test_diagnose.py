@@ -225,7 +225,7 @@ def test_a_single_instance_has_no_predictions_of_others(y, y_hat):
     ("arguments", "message"),
     [
         ({"seed": -1}, "`seed` must be a whole number of at least 0"),
-        ({"sampler": lodl.AllPerturbed}, "`sampler` must be a sampler such as"),
+        ({"sampler": lodl.AllPerturbed}, "`sampler` must be an instance, got the class"),
         ({"loss": lodl.WeightedMSE()}, "`loss` must be a learned loss, got WeightedMSE"),
     ],
 )

@@ -244,7 +244,7 @@ def test_a_fit_registered_for_a_kind_of_network_is_the_one_used(draw):
 @pytest.mark.parametrize(
     ("family", "message"),
     [
-        (WeightedMSE, r"got the class WeightedMSE\. Call it: `WeightedMSE\(\)`"),
+        (WeightedMSE, r"got the class WeightedMSE\. Call it: `WeightedMSE\(\.\.\.\)`"),
         ("quadratic", r"must be a loss family such as .*got 'quadratic'"),
         (Quadratic(rank=9), r"`rank` must be at most"),
     ],

@@ -212,7 +212,7 @@ def test_bad_arguments_are_named(loop, y, change, match):
 
 def test_a_problem_must_be_one(y):
     with pytest.raises(
-        InvalidInputError, match=r"`problem` must be a `lodl.Problem`, got function"
+        InvalidInputError, match=r"`problem` must be a `lodl.Problem`, got <function"
     ):
         evaluate(lambda y_hat: y_hat, y, sampler=AllPerturbed(), n_samples=3)
 

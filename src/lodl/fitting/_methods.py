@@ -20,6 +20,7 @@ from lodl.losses import (
     WeightedMSE,
 )
 from lodl.typing import Array
+from lodl.validation import check_instance_of
 
 FitOne: TypeAlias = Callable[[Any, Array, Array], dict[str, Array]]
 
@@ -46,15 +47,8 @@ def fit_instance(
 
 def check_can_fit(family: Family, dim: int) -> None:
     """Demands a family that can be fitted to labels of `dim` numbers, before anything is spent."""
-    if isinstance(family, type) and issubclass(family, Family):
-        raise InvalidInputError(
-            f"`family` must be an instance, got the class {family.__name__}. "
-            f"Call it: `{family.__name__}()`."
-        )
-    if not isinstance(family, Family):
-        raise InvalidInputError(
-            f"`family` must be a loss family such as `lodl.DirectedWeightedMSE()`, got {family!r}."
-        )
+    wanted = "a loss family such as `lodl.DirectedWeightedMSE()`"
+    check_instance_of(Family, "family", family, wanted=wanted)
     if fit_instance.dispatch(type(family)) is fit_instance.dispatch(object):
         raise _no_fit(family)
     family.parameter_shapes(dim)

@@ -6,8 +6,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from lodl.errors import InvalidInputError, ProblemError, ShapeError
+from lodl.errors import ProblemError, ShapeError
 from lodl.typing import Array, Decision, InstanceContext, Sense
+from lodl.validation import check_instance_of
 
 
 class Problem(ABC):
@@ -121,16 +122,8 @@ def projected(problem: Problem, y_hats: Array) -> Array:
 
 def check_problem_type(problem: object) -> None:
     """Demands an instance of a problem, and says what to do with what is not one."""
-    if isinstance(problem, type) and issubclass(problem, Problem):
-        raise InvalidInputError(
-            f"`problem` must be an instance, got the class {problem.__name__}. "
-            f"Call it: `{problem.__name__}(...)`."
-        )
-    if not isinstance(problem, Problem):
-        raise InvalidInputError(
-            f"`problem` must be a `lodl.Problem`, got {type(problem).__name__}. "
-            "Two functions? Use `lodl.problem(solve, objective, sense=...)`."
-        )
+    hint = "Two functions? Use `lodl.problem(solve, objective, sense=...)`."
+    check_instance_of(Problem, "problem", problem, wanted="a `lodl.Problem`", hint=hint)
 
 
 def sign_of(problem: Problem) -> int:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from lodl.errors import InvalidInputError
 from lodl.typing import Array
+from lodl.validation import check_instance_of
 
 BLOCK_SIZE = 500
 """Candidates of one random stream. A constant: another value would be another set of candidates."""
@@ -89,10 +90,7 @@ class Sampler(ABC):
 
 def check_sampler(sampler: object) -> None:
     """Demands a sampler, not a class of one."""
-    if not isinstance(sampler, Sampler):
-        raise InvalidInputError(
-            f"`sampler` must be a sampler such as `AllPerturbed()`, got {sampler!r}."
-        )
+    check_instance_of(Sampler, "sampler", sampler, wanted="a sampler such as `AllPerturbed()`")
 
 
 def _auto_scale(y: Array) -> Array:
