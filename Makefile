@@ -22,7 +22,7 @@ lint: $(READY)
 	$(BIN)/lint-imports --no-cache --no-logo
 
 bench: $(READY)  ## every speed claim, as ratios in one run
-	@for script in benchmarks/*.py; do echo; echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in speed/*.py; do echo; echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("lodl needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'

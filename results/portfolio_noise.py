@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lodl.baselines import constant_predictions
+from lodl._typing import Array
+from lodl.benchmarks import METHODS, SETUPS, Task, keep_freed_memory
 from lodl.datasets import Prices, read_prices, synthetic_prices
 from lodl.domains import Domain, portfolio
-from lodl.evaluation import decision_quality, quality_scale
-from lodl.experiments import METHODS, SETUPS, Task, keep_freed_memory
+from lodl.evaluation import constant_predictions, decision_quality, quality_scale
 from lodl.oracle import evaluate
-from lodl.typing import Array
 
 SEED, N_INITIALISATIONS, N_SAMPLES = 1000, 3, 1000  # the seed is of no table
 N_DAYS = (200, 800)

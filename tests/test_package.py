@@ -106,7 +106,7 @@ def test_every_public_name_exists_and_is_documented():
 
 
 def test_sub_packages_are_there_after_importing_the_package():
-    code = "import lodl; lodl.testing.check_problem; lodl.evaluation.regret; lodl.diagnostics"
+    code = "import lodl; lodl.testing.check_problem; lodl.evaluation.regret; lodl.evaluation"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert {"testing", "evaluation", "learn_loss"} <= set(dir(lodl))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

@@ -1,7 +1,7 @@
 import pytest
 
+from lodl.benchmarks import ResultsFile
 from lodl.errors import DataError
-from lodl.experiments import ResultsFile
 from lodl.report import read_rows
 from lodl.rows import read_json_rows
 

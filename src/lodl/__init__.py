@@ -1,14 +1,14 @@
 """Learn, from your own solver, a loss that knows what prediction errors cost.
 
 The whole path is one call, `learn_loss`; its parts are the sub-packages `problems`, `samplers`,
-`oracle`, `losses`, `fitting`, `training` and `evaluation`. `testing` checks your problem,
-`diagnostics` tells how faithful a loss is. All are there after `import lodl`, loaded when used.
+`oracle`, `losses`, `fitting`, `training` and `evaluation`. `testing` checks your problem.
+All are there after `import lodl`, loaded when used.
 """
 
 import importlib
 from types import ModuleType
 
-from lodl.learn import learn_loss
+from lodl.learning import learn_loss
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DirectedQuadratic,
@@ -41,14 +41,13 @@ __all__ = [
 ]
 
 _SUB_PACKAGES = (
-    "baselines",
+    "benchmarks",
     "datasets",
-    "diagnostics",
     "domains",
     "errors",
     "evaluation",
-    "experiments",
     "fitting",
+    "learning",
     "losses",
     "oracle",
     "problems",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import lodl
+from lodl.benchmarks import SCALES, SETUPS, TABLE3_SCALES, ResultsFile, ScaleOfRun
 from lodl.cli import _reproduce
 from lodl.domains import linear_model, web_advertising
-from lodl.experiments import SCALES, SETUPS, TABLE3_SCALES, ResultsFile, ScaleOfRun
 
 
 @pytest.fixture

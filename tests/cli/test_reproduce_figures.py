@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
+from lodl.benchmarks import COST_SCALES, SCALES, SETUPS, CostSettings, ScaleOfRun
 from lodl.cli._reproduce_options import write_info
 from lodl.domains import linear_model
-from lodl.experiments import COST_SCALES, SCALES, SETUPS, CostSettings, ScaleOfRun
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_figure_is_written_as_data_and_drawn_and_a_second_call_computes_nothin
         assert f"runs/{name}.{suffix}" in said
     data = tmp_path / "runs" / f"{name}.json"
     first = data.read_bytes()
-    monkeypatch.setattr(f"lodl.experiments.{name.replace('-', '_')}_info", None)
+    monkeypatch.setattr(f"lodl.benchmarks.{name.replace('-', '_')}_info", None)
     assert command(name)[0] == 0
     assert data.read_bytes() == first
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from lodl import domains
+from lodl._validation import context_of
 from lodl.datasets import ClickMatrices, synthetic_prices
 from lodl.problems import Portfolio, TopK, WebAdvertising, decision_losses
 from lodl.testing import check_problem
-from lodl.validation import context_of
 
 DOMAINS = [domains.linear_model, domains.web_advertising, domains.portfolio]
 EVERY = pytest.mark.parametrize("make", DOMAINS, ids=lambda make: make.__name__)

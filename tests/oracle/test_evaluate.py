@@ -10,13 +10,13 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.fitting import fit
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
 from lodl.oracle import evaluate, open_samples
 from lodl.problems import Problem, TopK, problem, regrets
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
-from lodl.threads import one_blas_thread
 
 SAMPLERS = [AllPerturbed(), OnePerturbed(0.5), TwoPerturbed(np.linspace(0.1, 1, 5))]
 

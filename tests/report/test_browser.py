@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lodl.benchmarks import SCALES, SETUPS, ScaleOfRun
 from lodl.cli._demo import demo
 from lodl.domains import web_advertising
-from lodl.experiments import SCALES, SETUPS, ScaleOfRun
 
 CHROMIUM = shutil.which("chromium")
 PHONE = 390

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from lodl.experiments import quality_json, table2b_info, table3_info
+from lodl.benchmarks import quality_json, table2b_info, table3_info
 from lodl.report._ablation_section import ablations_section, without_ablations
 from lodl.report._fidelity_section import fidelity_section
 from lodl.report._result_sections import time_section

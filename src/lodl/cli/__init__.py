@@ -3,8 +3,8 @@
 import sys
 from typing import NoReturn
 
+from lodl._validation import require
 from lodl.errors import LodlError
-from lodl.validation import require
 
 _CTRL_C = 130  # how typer ends then
 _STOPPED = (

@@ -16,7 +16,7 @@ from lodl.cli._reproduce_options import write_info, write_slices
 from lodl.errors import DataError
 
 if TYPE_CHECKING:
-    from lodl.experiments import Cell
+    from lodl.benchmarks import Cell
 
 _BAR_WIDTH = 10
 _SHOWN = (
@@ -35,9 +35,9 @@ def demo(
     n_jobs: Jobs = -1,
 ) -> None:
     """Learn losses for Web Advertising, train on them, and show what was gained."""
-    from lodl import experiments, report  # torch and matplotlib: only where needed
+    from lodl import benchmarks, report  # torch and matplotlib: only where needed
 
-    scale, setup = experiments.SCALES["demo"], experiments.SETUPS["web"]
+    scale, setup = benchmarks.SCALES["demo"], benchmarks.SETUPS["web"]
     console = Console(highlight=False)
     console.print(
         "[bold]Web Advertising[/]: from the features of 5 websites predict the click rates of 10 "
@@ -46,18 +46,18 @@ def demo(
         "learned from its answers, and one network is trained on each loss, from "
         f"{scale.n_initialisations} initialisations. What are the decisions worth on 500 others?\n"
     )
-    plan = [e for e in experiments.table1_experiments(scale, domains=["web"]) if e.method in _SHOWN]
-    rows = experiments.run(plan, out, n_jobs=n_jobs)
-    cells = experiments.table1_info(rows)
+    plan = [e for e in benchmarks.table1_experiments(scale, domains=["web"]) if e.method in _SHOWN]
+    rows = benchmarks.run(plan, out, n_jobs=n_jobs)
+    cells = benchmarks.table1_info(rows)
     console.print(_table({method: cells[method, "web"] for method in _SHOWN}))
     loss_path = out / "web-advertising.safetensors"
-    _keep_loss(experiments.loss_path(out, plan[-1], setup), loss_path)
+    _keep_loss(benchmarks.loss_path(out, plan[-1], setup), loss_path)
     console.print(
         "The quality of decisions is 0 for random predictions and 1 for the true labels; mean ± "
         "standard deviation over initialisations. Seconds of one core to sample, fit and train.\n"
     )
-    write_info(out, "table3", experiments.table3_info(rows))
-    write_slices(out, plan, experiments.SETUPS)
+    write_info(out, "table3", benchmarks.table3_info(rows))
+    write_slices(out, plan, benchmarks.SETUPS)
     console.print(f"report            {report.write_report(out)}", soft_wrap=True)
     console.print(f"learned loss      {loss_path}", soft_wrap=True)
     console.print(f"solver's answers  {out / 'samples'}", soft_wrap=True)

@@ -15,7 +15,7 @@ from rich.console import Console
 from lodl.cli._jobs import Jobs
 from lodl.cli._names import FAMILIES, SAMPLERS, named, parse_scale
 from lodl.errors import DataError, InvalidInputError
-from lodl.learn import learn_loss
+from lodl.learning import learn_loss
 from lodl.problems import Problem
 
 _ON_FAILURE: Mapping[str, Literal["raise", "skip"]] = {"raise": "raise", "skip": "skip"}

@@ -20,7 +20,7 @@ def report(
     where present: seed, sampler, n_samples, learning_rate and other settings, validation,
     oracle_calls, seconds_sampling, seconds_fitting, seconds_training, gaussian_error,
     empirical_error, data, versions; in Python, help(lodl.report.write_report) tells what they mean.
-    A slices.json (what lodl.diagnostics.loss_slices returns) adds slices of losses.
+    A slices.json (what lodl.evaluation.loss_slices returns) adds slices of losses.
     """
     from lodl.report import write_report  # matplotlib: only where needed
 

@@ -30,13 +30,13 @@ def figure_losses(
     n_jobs: Jobs = -1,  # noqa: ARG001 (one instance is one task)
 ) -> None:
     """The example of two agents: true decision loss, handcrafted and learned losses."""
-    from lodl import experiments, report  # torch and matplotlib: only where needed
+    from lodl import benchmarks, report  # torch and matplotlib: only where needed
 
-    n_samples = chosen_size(scale, None, experiments.SCALES).n_samples
-    settings = experiments.LossesSettings(n_samples)
+    n_samples = chosen_size(scale, None, benchmarks.SCALES).n_samples
+    settings = benchmarks.LossesSettings(n_samples)
     info = _kept(out, "figure-losses", asdict(settings))
     if info is None:
-        info = experiments.figure_losses_info(settings)
+        info = benchmarks.figure_losses_info(settings)
     _publish(out, "figure-losses", info, report.draw_losses(info))
 
 
@@ -44,28 +44,28 @@ def figure_linear(
     scale: Scale = "quick", seeds: Seeds = None, out: Out = OUT, n_jobs: Jobs = -1
 ) -> None:
     """True and learned mappings of the Linear Model."""
-    from lodl import experiments, report  # torch and matplotlib: only where needed
+    from lodl import benchmarks, report  # torch and matplotlib: only where needed
 
-    setup = experiments.SETUPS["linear"]
-    size = chosen_size(scale, seeds, experiments.SCALES)
-    plan = experiments.figure_linear_experiments(size, setup)
-    rows = experiments.run(plan, out, n_jobs=n_jobs)
-    info = _kept(out, "figure-linear", experiments.figure_linear_settings(rows))
+    setup = benchmarks.SETUPS["linear"]
+    size = chosen_size(scale, seeds, benchmarks.SCALES)
+    plan = benchmarks.figure_linear_experiments(size, setup)
+    rows = benchmarks.run(plan, out, n_jobs=n_jobs)
+    info = _kept(out, "figure-linear", benchmarks.figure_linear_settings(rows))
     if info is None:
-        info = experiments.figure_linear_info(plan, rows, setup=setup, out=out, n_jobs=n_jobs)
+        info = benchmarks.figure_linear_info(plan, rows, setup=setup, out=out, n_jobs=n_jobs)
     _publish(out, "figure-linear", info, report.draw_linear(info))
 
 
 def figure_cost(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> None:
     """Time to train a model, by cores and by models; leave the machine to it."""
-    from lodl import experiments, report  # torch and matplotlib: only where needed
+    from lodl import benchmarks, report  # torch and matplotlib: only where needed
 
-    size = named("scale", scale, experiments.COST_SCALES)
-    settings = replace(size, cores=experiments.measured_cores(n_jobs))
+    size = named("scale", scale, benchmarks.COST_SCALES)
+    settings = replace(size, cores=benchmarks.measured_cores(n_jobs))
     info = _kept(out, "figure-cost", asdict(settings))
     if info is None:
-        info = experiments.figure_cost_info(settings)
-    table = experiments.figure_cost_markdown(info)
+        info = benchmarks.figure_cost_info(settings)
+    table = benchmarks.figure_cost_markdown(info)
     Console(highlight=False).print(Markdown(table))
     _publish(out, "figure-cost", info, report.draw_cost(info))
     write_text(out / "figure-cost.md", table)

@@ -15,7 +15,7 @@ from lodl.cli._names import named
 from lodl.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from lodl.experiments import Experiment, ScaleOfRun, Setup
+    from lodl.benchmarks import Experiment, ScaleOfRun, Setup
 
 Scale: TypeAlias = Annotated[
     str,
@@ -48,11 +48,11 @@ _OF_FILE = "portfolio-prices"
 
 def chosen_setups(domains: list[str] | None, prices: Path | None) -> Mapping[str, "Setup"]:
     """Returns the setups of the chosen domains, of all if none is chosen."""
-    from lodl import experiments  # torch: only where needed
+    from lodl import benchmarks  # torch: only where needed
 
     if prices is None and _OF_FILE in (domains or ()):
         raise InvalidInputError(f"`domain` {_OF_FILE} needs --prices FILE, the prices to use.")
-    setups = experiments.SETUPS if prices is None else experiments.with_prices(prices)
+    setups = benchmarks.SETUPS if prices is None else benchmarks.with_prices(prices)
     return {name: named("domain", name, setups) for name in domains or setups}
 
 
@@ -85,7 +85,7 @@ def write_slices(
 
     Where only rows were copied to the folder, there are no losses to cut, and what is there stays.
     """
-    from lodl.experiments import slices_info  # torch: only where needed
+    from lodl.benchmarks import slices_info  # torch: only where needed
 
     shown = "web" if "web" in setups else next(iter(setups))
     slices = slices_info([e for e in experiments if e.domain == shown], out, setups)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.errors import InvalidInputError
-from lodl.typing import Array
-from lodl.validation import check_count
 
 MAX_RATE = 0.2
 """The largest click rate: where there is a link at all, the rate is uniform on [0, 0.2]."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._typing import Array, Context
+from lodl._validation import check_count
 from lodl.errors import InvalidInputError
-from lodl.typing import Array, Context
-from lodl.validation import check_count
 
 Sizes = tuple[int, int, int]
 """How many instances train, validation and test have."""

@@ -1,7 +1,7 @@
 """Items whose utility is a cubic of their feature."""
 
+from lodl._validation import check_count
 from lodl.datasets._instances import Instances, Sizes, Splits, check_sizes, streams
-from lodl.validation import check_count
 
 
 def linear_model(

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.datasets._instances import Instances, Sizes, Splits, check_sizes, streams
 from lodl.datasets._prices import Prices, synthetic_prices
 from lodl.datasets._risk import historical_risk
 from lodl.datasets._stock_features import HISTORY, stock_features
 from lodl.errors import DataError
-from lodl.typing import Array
-from lodl.validation import check_count
 
 _MOST_DEVIATIONS = 5.0
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.datasets._instances import streams
 from lodl.errors import DataError
-from lodl.typing import Array
-from lodl.validation import check_count
 
 Dates = npt.NDArray[np.datetime64]
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from lodl._threads import one_blas_thread
+from lodl._typing import Array
 from lodl.datasets._prices import Prices
 from lodl.datasets._stock_features import HISTORY
 from lodl.errors import DataError
-from lodl.threads import one_blas_thread
-from lodl.typing import Array
 
 
 def historical_risk(prices: Prices, days: range, *, ridge: float = 0.1) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from lodl.typing import Array
+from lodl._typing import Array
 
 HISTORY = 365
 """Days of trade that must lie before a day that has features."""

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.datasets._array_archive import UNREADABLE, open_npz
 from lodl.datasets._click_rates import MAX_RATE, ClickRates, Crop
 from lodl.errors import DataError
-from lodl.typing import Array
-from lodl.validation import check_count
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.datasets._click_rates import ClickRates, Crop, GeneratedClickRates
 from lodl.datasets._instances import Instances, Sizes, Splits, check_sizes, streams
-from lodl.typing import Array
-from lodl.validation import check_count
 
 
 def web_advertising(

@@ -1,17 +1,32 @@
-"""Evaluation: decision loss, decision quality, regret."""
+"""What predictions are worth as decisions, and how faithful a learned loss is to that."""
 
+from lodl.evaluation._constant import constant_predictions
 from lodl.evaluation._decision_loss import decision_loss, decision_quality, regret
+from lodl.evaluation._diagnose import diagnose
+from lodl.evaluation._diagnosis import Diagnosis
+from lodl.evaluation._fidelity import Fidelity, InstanceError
 from lodl.evaluation._quality import (
     QualityScale,
     normalised_decision_quality,
     quality_scale,
     random_predictions,
 )
+from lodl.evaluation._region import Region
+from lodl.evaluation._slices import loss_slices
+from lodl.evaluation._verdicts import Verdict
 
 __all__ = [
+    "Diagnosis",
+    "Fidelity",
+    "InstanceError",
     "QualityScale",
+    "Region",
+    "Verdict",
+    "constant_predictions",
     "decision_loss",
     "decision_quality",
+    "diagnose",
+    "loss_slices",
     "normalised_decision_quality",
     "quality_scale",
     "random_predictions",

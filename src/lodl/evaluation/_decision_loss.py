@@ -7,6 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
+from lodl._progress import progress_bar
+from lodl._typing import Array, Context, InstanceContext
+from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.problems import (
     Problem,
@@ -16,9 +19,6 @@ from lodl.problems import (
     regrets,
     sign_of,
 )
-from lodl.progress import progress_bar
-from lodl.typing import Array, Context, InstanceContext
-from lodl.validation import check_context, check_labels, context_of
 
 _PATIENCE = 2.0  # seconds before a bar appears: most evaluations are over by then
 

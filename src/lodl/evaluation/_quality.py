@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array, Context
+from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._decision_loss import decision_quality
 from lodl.problems import Problem
-from lodl.typing import Array, Context
-from lodl.validation import check_count, check_labels, check_predictions
 
 _HARDLY = 0.01  # share of the labels' values
 

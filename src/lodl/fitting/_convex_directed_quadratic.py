@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.fitting._minimise import minimise
 from lodl.fitting._nnls import solve_nnls
 from lodl.fitting._standardised import Standardised
 from lodl.fitting._weighted import directed_squares
 from lodl.losses import ConvexDirectedQuadratic
-from lodl.typing import Array
 
 _TOLERANCE = 1e-7  # single precision has no more
 _MAX_ITERATIONS = 300

@@ -8,15 +8,15 @@ from itertools import tee
 import numpy as np
 from joblib import Parallel, delayed
 
+from lodl._progress import progress_bar
+from lodl._threads import one_blas_thread
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.fitting._instance_fit import InstanceFit, SplitSamples, measure, without_fit
 from lodl.fitting._methods import FitOne, check_can_fit, fit_batch, fit_instance
 from lodl.fitting._samples import Samples
 from lodl.fitting._stand_in import with_stand_ins
 from lodl.losses import Family, FitErrors, FitStatus, LearnedLoss
-from lodl.progress import progress_bar
-from lodl.threads import one_blas_thread
-from lodl.typing import Array
 
 _CHUNK = 8  # instances a task: enough to hide its overhead, the same for any number of workers
 

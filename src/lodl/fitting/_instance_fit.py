@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.fitting._standardised import error_scale
 from lodl.losses import Family, FitStatus
-from lodl.typing import Array
 
 _MIN_SAMPLES = 2  # one says nothing about where the cost grows
 

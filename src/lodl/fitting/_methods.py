@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import singledispatch
 from typing import Any, TypeAlias
 
+from lodl._typing import Array
+from lodl._validation import check_instance_of
 from lodl.errors import InvalidInputError
 from lodl.fitting._convex_directed_quadratic import fit_convex_directed_quadratic
 from lodl.fitting._directed_quadratic import fit_directed_quadratic
@@ -19,8 +21,6 @@ from lodl.losses import (
     Quadratic,
     WeightedMSE,
 )
-from lodl.typing import Array
-from lodl.validation import check_instance_of
 
 FitOne: TypeAlias = Callable[[Any, Array, Array], dict[str, Array]]
 

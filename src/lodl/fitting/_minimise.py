@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lodl.typing import Array
+from lodl._typing import Array
 
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 """Half the mean squared residual of standardised regrets, and its gradient."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lodl._threads import one_torch_thread
+from lodl._typing import Array
+from lodl._validation import require
 from lodl.fitting._standardised import Standardised
 from lodl.losses import NeuralLoss
-from lodl.threads import one_torch_thread
-from lodl.typing import Array
-from lodl.validation import require
 
 if TYPE_CHECKING:
     import torch

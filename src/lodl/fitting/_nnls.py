@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from lodl.typing import Array
+from lodl._typing import Array
 
 _TOLERANCE = 1e-10  # of the optimality conditions, in units where columns and target have length 1
 _MAX_EXCHANGES = 100

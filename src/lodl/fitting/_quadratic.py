@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.fitting._minimise import minimise
 from lodl.fitting._standardised import Standardised
 from lodl.losses import Quadratic
-from lodl.typing import Array
 
 _TOLERANCE = 1e-8  # single precision has no more
 _MAX_ITERATIONS = 500

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from lodl.typing import Array
+from lodl._typing import Array
 
 
 class InstanceSamples(Protocol):

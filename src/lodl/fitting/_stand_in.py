@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.fitting._instance_fit import InstanceFit
 from lodl.losses import Family, FitStatus
-from lodl.typing import Array
 
 _SHARE = 1e-3  # of the typical loss, where the family has no floor
 _NEGLIGIBLE = 1e-12  # of the typical loss: regrets that are rounding errors

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl.typing import Array
+from lodl._typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.fitting._nnls import solve_nnls
 from lodl.fitting._standardised import with_typical
 from lodl.losses import DirectedWeightedMSE, WeightedMSE
-from lodl.typing import Array
 
 
 def fit_weighted_mse(family: WeightedMSE, d: Array, regret: Array) -> dict[str, Array]:

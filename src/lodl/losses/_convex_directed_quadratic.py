@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.losses._directed_weighted_mse import directed_weights
 from lodl.losses._family import (
     Family,
@@ -13,7 +14,6 @@ from lodl.losses._family import (
     check_rank,
     squared_error_weights,
 )
-from lodl.typing import Array
 
 
 @dataclass(frozen=True)

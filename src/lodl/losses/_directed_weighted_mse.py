@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from lodl._typing import Array
 from lodl.losses._family import Family, Parameters, Tensor, check_min_weight, squared_error_weights
-from lodl.typing import Array
 
 
 @dataclass(frozen=True)

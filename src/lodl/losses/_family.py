@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.errors import InvalidInputError
-from lodl.typing import Array
-from lodl.validation import check_count
 
 Tensor: TypeAlias = Any
 """A NumPy array or a torch tensor: a formula uses only what both understand."""

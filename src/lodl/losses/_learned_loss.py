@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl import validation
+from lodl import _validation as validation
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family
 from lodl.losses._fit_errors import FitErrors
 from lodl.losses._rows import Rows, row_blocks
 from lodl.losses._summary import summarise
-from lodl.typing import Array
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _LABELS_AT_ONCE = 65_536

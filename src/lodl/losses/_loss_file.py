@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from lodl import validation
+from lodl import _validation as validation
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl.losses._directed_quadratic import DirectedQuadratic

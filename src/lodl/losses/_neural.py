@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor
-from lodl.typing import Array
-from lodl.validation import check_count
 
 _MAX_LAYERS = 100  # a file that claims more is damaged
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.losses._family import (
     Family,
     Parameters,
@@ -13,7 +14,6 @@ from lodl.losses._family import (
     resolve_rank,
     squared_error_weights,
 )
-from lodl.typing import Array
 
 
 @dataclass(frozen=True)

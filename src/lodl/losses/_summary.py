@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family
 from lodl.losses._fit_errors import FitStatus
-from lodl.typing import Array
 
 if TYPE_CHECKING:
     from lodl.losses._learned_loss import LearnedLoss

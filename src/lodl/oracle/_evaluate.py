@@ -6,6 +6,9 @@ from os import PathLike
 
 import numpy.typing as npt
 
+from lodl._threads import one_blas_thread
+from lodl._typing import Context
+from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._fingerprint import fingerprint
 from lodl.oracle._inputs import OracleInputs, check_inputs
@@ -17,9 +20,6 @@ from lodl.oracle._store_header import StoreIdentity
 from lodl.oracle._table import Table, memory_table
 from lodl.problems import Problem
 from lodl.samplers import Sampler
-from lodl.threads import one_blas_thread
-from lodl.typing import Context
-from lodl.validation import check_count
 
 _N_PINNED = 5  # candidates by which a store knows that the same ones are drawn again
 _MAX_ROUNDS = 3  # another process that asks for fewer samples may undo some of ours

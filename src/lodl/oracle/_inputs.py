@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array, Context, InstanceContext
+from lodl._validation import check_context, check_count, check_labels, context_of
 from lodl.errors import InvalidInputError
 from lodl.oracle._shared import Shared
 from lodl.problems import Problem, check_problem_type, projected, sign_of
 from lodl.samplers import Sampler, check_sampler
-from lodl.typing import Array, Context, InstanceContext
-from lodl.validation import check_context, check_count, check_labels, context_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from lodl.typing import Array
+from lodl._typing import Array
 
 _BAND_SIZE = 2**20  # samples: 9 MB
 

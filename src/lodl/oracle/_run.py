@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from lodl._progress import progress_bar
 from lodl.errors import InvalidInputError, OracleError, StoreError
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import Chunk, Panel
@@ -21,7 +22,6 @@ from lodl.oracle._tasks import (
     evaluate_optimum,
     evaluate_regrets,
 )
-from lodl.progress import progress_bar
 
 OnFailure = Literal["raise", "skip"]
 _LOG_EVERY = 10.0  # seconds

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import MemoryPanel, Outcomes, Panel, SampleStatus
 from lodl.samplers import BLOCK_SIZE, Sampler
-from lodl.typing import Array
-from lodl.validation import check_count
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from lodl._threads import one_blas_thread
+from lodl._typing import Array
 from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import Outcomes, SampleStatus
 from lodl.problems import decision_losses, regret_of
 from lodl.samplers import BLOCK_SIZE
-from lodl.threads import one_blas_thread
-from lodl.typing import Array
 
 BATCH_EDGES = (0, 50, 100, 250, BLOCK_SIZE)
 """Where the batches of a vectorised problem begin and end in the first block of an instance; later

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError
 from lodl.problems._problem import Problem, check_sense
-from lodl.typing import Array, Decision, InstanceContext, Sense
 
 
 def problem(

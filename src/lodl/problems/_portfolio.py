@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from lodl._typing import Array, InstanceContext
+from lodl._validation import check_labels, require
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._problem import VectorisedProblem
-from lodl.typing import Array, InstanceContext
-from lodl.validation import check_labels, require
 
 _EQUALITY = 5  # DAQP's code of a constraint that holds with equality
 _AT_LOWER_BOUND = 3  # and of one that a solve may start from, as if it held at its lower bound

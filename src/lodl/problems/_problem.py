@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from lodl._typing import Array, Decision, InstanceContext, Sense
+from lodl._validation import check_instance_of
 from lodl.errors import ProblemError, ShapeError
-from lodl.typing import Array, Decision, InstanceContext, Sense
-from lodl.validation import check_instance_of
 
 
 class Problem(ABC):

@@ -12,9 +12,9 @@ a loss would learn it like any other, and rank correlations would see an order i
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array, InstanceContext
 from lodl.errors import ShapeError
 from lodl.problems._problem import Problem, sign_of
-from lodl.typing import Array, InstanceContext
 
 _ROUNDING = 1e-9  # of the optimum: in any unit
 

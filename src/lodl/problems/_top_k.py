@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array, InstanceContext
+from lodl._validation import check_count, check_labels
 from lodl.errors import InvalidInputError
 from lodl.problems._problem import VectorisedProblem
-from lodl.typing import Array, InstanceContext
-from lodl.validation import check_count, check_labels
 
 
 @dataclass(frozen=True)

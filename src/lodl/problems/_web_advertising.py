@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array, InstanceContext
+from lodl._validation import check_count, check_labels
 from lodl.errors import InvalidInputError
 from lodl.problems._problem import VectorisedProblem
-from lodl.typing import Array, InstanceContext
-from lodl.validation import check_count, check_labels
 
 _BLOCK_SIZE = 2**17  # numbers in one temporary array: 1 MB, which stays in the cache
 

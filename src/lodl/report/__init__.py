@@ -4,7 +4,7 @@ A figure is made in two steps: an `…_info` function computes plain data, a `dr
 the data into a matplotlib figure.
 """
 
-from lodl.validation import require
+from lodl._validation import require
 
 require("matplotlib", extra="report")
 require("jinja2", extra="report")

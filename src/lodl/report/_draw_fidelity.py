@@ -26,7 +26,7 @@ def draw_fidelity(info: Mapping[str, Any]) -> Figure:
     far above all others, the axis of errors is logarithmic, and the straight line bent.
 
     Args:
-        info: What `lodl.experiments.table3_info` returns, with at least one domain.
+        info: What `lodl.benchmarks.table3_info` returns, with at least one domain.
     """
     domains = list(info["domains"].values())
     colours = method_colours(name for domain in domains for name in domain["methods"])

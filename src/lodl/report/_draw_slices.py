@@ -12,7 +12,7 @@ _ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, lo
 
 @style()
 def draw_slice(info: Mapping[str, Any]) -> Figure:
-    """Draws one of the slices that `lodl.diagnostics.loss_slices` gives."""
+    """Draws one of the slices that `lodl.evaluation.loss_slices` gives."""
     figure = new_figure(3.5, 2.5)
     axes = figure.subplots()
     offsets, regret = info["offsets"], info["regret"]

@@ -26,7 +26,7 @@ def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
     Args:
         folder: Of the run. Its `rows.jsonl` has one row a line, a JSON object as told below. Data
             files of tables and figures beside it are shown, too: a `slices.json` (what
-            `lodl.diagnostics.loss_slices` returns) adds slices.
+            `lodl.evaluation.loss_slices` returns) adds slices.
         path: Of the file to write, `report.html` in the folder if None.
 
     Returns:

@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
+from lodl._validation import check_labels, check_predictions
 from lodl.samplers._sampler import Sampler, Scale
-from lodl.typing import Array
-from lodl.validation import check_labels, check_predictions
 
 
 @dataclass(frozen=True, eq=False)

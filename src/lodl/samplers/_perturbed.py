@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.samplers._sampler import Sampler, Scale
-from lodl.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

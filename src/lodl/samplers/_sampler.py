@@ -6,9 +6,9 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array
+from lodl._validation import check_instance_of
 from lodl.errors import InvalidInputError
-from lodl.typing import Array
-from lodl.validation import check_instance_of
 
 BLOCK_SIZE = 500
 """Candidates of one random stream. A constant: another value would be another set of candidates."""

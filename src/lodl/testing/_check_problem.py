@@ -10,11 +10,11 @@ import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
+from lodl._typing import Array, Context, Decision, InstanceContext
+from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import ProblemError
 from lodl.oracle import fingerprint
 from lodl.problems import Problem, check_problem_type, sign_of
-from lodl.typing import Array, Context, Decision, InstanceContext
-from lodl.validation import check_context, check_labels, context_of
 
 _N_INSTANCES = 3
 _N_CANDIDATES = 4

@@ -8,9 +8,9 @@ from typing import Literal
 import torch
 from torch import nn
 
+from lodl._validation import check_count
 from lodl.domains import Domain
 from lodl.errors import InvalidInputError
-from lodl.validation import check_count
 
 Output = Literal["identity", "relu", "tanh"]
 _OUTPUTS: dict[str, type[nn.Module]] = {

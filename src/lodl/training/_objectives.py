@@ -6,10 +6,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl._validation import check_labels
 from lodl.errors import InvalidInputError
 from lodl.losses import mean_squared_error
 from lodl.training._index import check_fit, check_index, rows_at
-from lodl.validation import check_labels
 
 
 class Objective(Protocol):

@@ -6,6 +6,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from lodl._typing import Context
 from lodl.errors import InvalidInputError
 from lodl.evaluation import decision_loss
 from lodl.problems import Problem
@@ -15,7 +16,6 @@ from lodl.training._objectives import (
     check_losses,
     shape_or_type,
 )
-from lodl.typing import Context
 
 Score = Callable[[Tensor], Tensor]
 """Validation scores (models,), lower is better, of predictions (models, n, *label_shape)."""

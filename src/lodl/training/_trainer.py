@@ -11,13 +11,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl._progress import progress_bar
+from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.errors import InvalidInputError
-from lodl.progress import progress_bar
 from lodl.training._objectives import Objective, check_instances, check_losses
 from lodl.training._scores import Score, check_first_scores
 from lodl.training._stack import Stack, check_trainable
-from lodl.typing import Array
-from lodl.validation import check_count
 
 _logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ With a training loop of your own, `LearnedLossModule` is all you need:
         criterion(model(x), index).backward()
 """
 
-from lodl.validation import require
+from lodl._validation import require
 
 require("torch", extra="torch")
 

@@ -1,0 +1,51 @@
+"""Samples of the Linear Model for the benchmarks of fitting, in a file that workers can import."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from lodl._typing import Array
+
+N_SAMPLES, DIM = 5_000, 50
+
+
+@cache
+def shared_errors() -> Array:
+    """Returns the errors of all instances, the same, so that drawing them is no part of a time."""
+    return np.random.default_rng(0).standard_normal((N_SAMPLES, DIM))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Candidates around one label, and what each misses."""
+
+    y_hat: Array
+    regret: Array
+
+
+@dataclass(frozen=True)
+class TopOneSamples:
+    """Samples of the Linear Model, made when an instance is asked for."""
+
+    numbers: tuple[int, ...]
+
+    @property
+    def n_instances(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def y(self) -> Array:
+        x = np.stack([np.random.default_rng(i).uniform(-1, 1, DIM) for i in self.numbers])
+        return 10 * (x**3 - 0.65 * x)
+
+    def select(self, indices: range, /) -> "TopOneSamples":
+        return replace(self, numbers=tuple(self.numbers[i] for i in indices))
+
+    def instance(self, index: int, /) -> Drawn:
+        y = self.y[index]
+        y_hat = y + shared_errors()
+        return Drawn(y_hat, y.max() - y[y_hat.argmax(axis=1)])
+
+    def provenance(self) -> dict[str, str]:
+        return {}

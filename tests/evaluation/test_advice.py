@@ -1,0 +1,150 @@
+"""The advice is right on the paper's domains, at a small scale: who follows it does better."""
+
+import numpy as np
+import pytest
+import torch
+
+import lodl
+from lodl import domains
+from lodl.evaluation import diagnose
+from lodl.problems import TopK, WebAdvertising
+from lodl.training.torch import (
+    LearnedLossModule,
+    TrainingSettings,
+    initialisations,
+    predict,
+    train,
+    validation_loss,
+)
+
+SETTINGS = {
+    TopK: TrainingSettings(learning_rate=0.1, n_steps=200),
+    WebAdvertising: TrainingSettings(learning_rate=1e-3, n_steps=300),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return domains.linear_model(0, sizes=(30, 10, 1))
+
+
+@pytest.fixture(scope="module")
+def web():
+    return domains.web_advertising(0, sizes=(40, 10, 1))
+
+
+def labels_of(domain):
+    return np.concatenate([domain.splits.train.y, domain.splits.validation.y])
+
+
+def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
+    """Learns a loss, trains the domain's model on it, and looks where that model predicts."""
+    y, splits = labels_of(domain), domain.splits
+    loss = lodl.learn_loss(
+        domain.problem,
+        y,
+        family=family,
+        sampler=perturbed(scale),
+        n_samples=500,
+        progress=False,
+    )
+    parts = np.split(np.arange(len(y)), [len(splits.train.y)])
+    objective, validation = (
+        LearnedLossModule(loss.subset(part), reduction="none") for part in parts
+    )
+    trained = train(
+        initialisations(domain, 1),
+        splits.train.x,
+        objective=objective,
+        x_validation=splits.validation.x,
+        score=validation_loss(validation, len(splits.validation.y)),
+        settings=SETTINGS[type(domain.problem)],
+        progress=False,
+    )
+    x = np.concatenate([splits.train.x, splits.validation.x])
+    return diagnose(loss, domain.problem, y, predict(trained.models, x)[0])
+
+
+def remedies(diagnosis):
+    return [verdict.remedy for verdict in diagnosis.verdicts]
+
+
+def test_a_family_without_direction_is_found_out_in_the_linear_model(linear):
+    found = learn_and_diagnose(linear, lodl.WeightedMSE(), scale=1.0)
+    assert remedies(found)[0] == "directed family"
+    followed = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=1.0)
+    assert followed.fidelity.regret < 0.1 * found.fidelity.regret
+    assert remedies(followed) == ["nothing"]
+
+
+def test_a_scale_far_too_large_is_found_out_in_the_linear_model(linear):
+    found = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=10.0)
+    assert remedies(found)[0] == "smaller scale"
+    proposed = found.region.scale * found.region.size_ratio
+    followed = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=proposed)
+    assert followed.fidelity.regret < 0.1 * found.fidelity.regret
+
+
+def test_too_few_samples_are_found_out_in_the_linear_model(linear):
+    x, y = linear.splits.train.x[..., 0], linear.splits.train.y
+    y_hat = np.polyval(np.polyfit(x.ravel(), y.ravel(), deg=1), x)  # the two-stage model
+
+    def look(n_samples):
+        loss = lodl.learn_loss(
+            linear.problem, y, sampler=lodl.AllPerturbed(1.0), n_samples=n_samples, progress=False
+        )
+        return diagnose(loss, linear.problem, y, y_hat)
+
+    found, followed = look(50), look(2000)
+    assert remedies(found)[0] == "more samples"
+    assert followed.fit.error_held_out.median < 0.9 * found.fit.error_held_out.median
+    assert followed.fidelity.error < 0.9 * found.fidelity.error
+
+
+def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
+    found = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=0.005)
+    assert "larger scale" in remedies(found)
+    proposed = found.region.scale * found.region.size_ratio
+    followed = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=proposed)
+    assert followed.fidelity.regret < found.fidelity.regret
+
+
+def test_noise_on_one_coordinate_at_a_time_is_found_out_in_web_advertising(web):
+    family = lodl.DirectedWeightedMSE()
+    found = learn_and_diagnose(web, family, scale=0.1, perturbed=lodl.OnePerturbed)
+    assert remedies(found)[0] == "more coordinates at once"
+    assert "larger scale" not in remedies(found)
+    followed = learn_and_diagnose(web, family, scale=0.1)
+    assert followed.fidelity.regret < 0.1 * found.fidelity.regret
+    assert remedies(followed) == ["nothing"]
+
+
+def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
+    domain = domains.portfolio(0, sizes=(10, 10, 10), n_stocks=20)
+    y, context = domain.splits.train.y, domain.splits.train.context
+    y_hat = np.zeros_like(y)  # about all that can be known of tomorrow's returns
+
+    def learn(scale):
+        return lodl.learn_loss(
+            domain.problem,
+            y,
+            context=context,
+            family=lodl.WeightedMSE(),
+            sampler=lodl.AllPerturbed(scale),
+            n_samples=200,
+            progress=False,
+        )
+
+    found = diagnose(learn(0.3), domain.problem, y, y_hat, context=context)
+    assert "smaller scale" in remedies(found)
+    proposed = found.region.scale * found.region.size_ratio
+    followed = diagnose(learn(proposed), domain.problem, y, y_hat, context=context)
+    assert followed.fidelity.error < 0.7 * found.fidelity.error
