@@ -1,5 +1,10 @@
 """The paper's experiments: records in, rows out."""
 
+# ruff: noqa: E402
+from lodl._validation import require
+
+require("torch", extra="torch")
+
 from lodl.benchmarks._figure_cost import (
     COST_SCALES,
     CostSettings,

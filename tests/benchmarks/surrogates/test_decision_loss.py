@@ -103,11 +103,11 @@ def test_a_negative_weight_is_refused(weight):
         DecisionLoss(SoftTopK(1), mse_weight=weight)
 
 
-def test_without_torch_the_simple_baselines_work_and_dfl_says_what_to_install():
+def test_without_torch_the_benchmarks_say_what_to_install():
     script = """
 import sys
 sys.modules["torch"] = None  # importing it fails
-import lodl.benchmarks.surrogates
+import lodl
 try:
     import lodl.benchmarks.surrogates
 except lodl.errors.MissingExtraError as error:
