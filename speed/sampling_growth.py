@@ -23,7 +23,8 @@ from lodl.oracle._panel import Chunk, Outcomes
 from lodl.oracle._store import create_store, open_store
 from lodl.oracle._store_header import StoreIdentity
 from lodl.problems import TopK
-from lodl.samplers import BLOCK_SIZE, AllPerturbed
+from lodl.samplers import AllPerturbed
+from lodl.samplers._sampler import BLOCK_SIZE
 
 SIZES = {
     "instances": [(500, 1_000), (2_000, 1_000), (8_000, 1_000)],

@@ -15,7 +15,8 @@ from time import process_time
 import numpy as np
 
 from lodl.oracle import evaluate
-from lodl.problems import WebAdvertising, decision_losses
+from lodl.problems import WebAdvertising
+from lodl.problems._regret import decision_losses
 from lodl.samplers import AllPerturbed
 
 N, K, ROUNDS, TARGET = 100, 5_000, 3, 2.0

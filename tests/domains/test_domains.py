@@ -6,7 +6,8 @@ import pytest
 from lodl import domains
 from lodl._validation import context_of
 from lodl.datasets import ClickMatrices, synthetic_prices
-from lodl.problems import Portfolio, TopK, WebAdvertising, decision_losses
+from lodl.problems import Portfolio, TopK, WebAdvertising
+from lodl.problems._regret import decision_losses
 from lodl.testing import check_problem
 
 DOMAINS = [domains.linear_model, domains.web_advertising, domains.portfolio]

@@ -15,7 +15,8 @@ from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.fitting import fit
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
 from lodl.oracle import evaluate, open_samples
-from lodl.problems import Problem, TopK, problem, regrets
+from lodl.problems import Problem, TopK, problem
+from lodl.problems._regret import regrets
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
 SAMPLERS = [AllPerturbed(), OnePerturbed(0.5), TwoPerturbed(np.linspace(0.1, 1, 5))]

@@ -3,7 +3,8 @@ import pytest
 
 from lodl.errors import InvalidInputError
 from lodl.evaluation import decision_loss
-from lodl.problems import decision_losses, problem
+from lodl.problems import problem
+from lodl.problems._regret import decision_losses
 
 
 def test_plain_functions_with_and_without_context_make_a_problem():

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from lodl.errors import InvalidInputError, MissingExtraError
-from lodl.problems import Portfolio, regrets
+from lodl.problems import Portfolio
+from lodl.problems._regret import regrets
 from lodl.testing import check_problem
 
 BOTH = pytest.mark.parametrize("fully_invested", [True, False])

@@ -2,14 +2,9 @@ import numpy as np
 import pytest
 
 from lodl.errors import ProblemError
-from lodl.problems import (
-    Problem,
-    VectorisedProblem,
-    decision_losses,
-    regret_of,
-    regrets,
-    sign_of,
-)
+from lodl.problems import Problem, VectorisedProblem
+from lodl.problems._problem import sign_of
+from lodl.problems._regret import decision_losses, regret_of, regrets
 from lodl.testing import check_problem
 
 

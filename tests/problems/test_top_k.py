@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lodl.errors import InvalidInputError
-from lodl.problems import TopK, regrets
+from lodl.problems import TopK
+from lodl.problems._regret import regrets
 from lodl.testing import check_problem
 
 # Few distinct values, so that ties are common.

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lodl.errors import InvalidInputError
-from lodl.problems import WebAdvertising, regrets
+from lodl.problems import WebAdvertising
+from lodl.problems._regret import regrets
 from lodl.testing import check_problem
 
 RATES = hnp.arrays(

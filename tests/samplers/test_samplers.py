@@ -4,14 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodl.errors import InvalidInputError
-from lodl.samplers import (
-    BLOCK_SIZE,
-    AllPerturbed,
-    AroundPredictions,
-    OnePerturbed,
-    Sampler,
-    TwoPerturbed,
-)
+from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, Sampler, TwoPerturbed
+from lodl.samplers._sampler import BLOCK_SIZE
 
 PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
 LABEL_BASED = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}

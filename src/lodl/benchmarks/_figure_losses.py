@@ -15,7 +15,8 @@ from lodl.benchmarks.surrogates import DecisionLoss, SoftTopK
 from lodl.fitting import fit
 from lodl.losses import Family, mean_squared_error
 from lodl.oracle import OracleSamples, evaluate
-from lodl.problems import Problem, decision_losses
+from lodl.problems import Problem
+from lodl.problems._regret import decision_losses
 from lodl.samplers import AllPerturbed
 
 _LABEL = np.array([0.0, 1.0])

@@ -10,7 +10,8 @@ from lodl._validation import check_context
 from lodl.errors import LodlError
 from lodl.evaluation._decision_loss import regret
 from lodl.losses import LearnedLoss
-from lodl.problems import Problem, check_problem_type, projected
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type, projected
 
 
 @dataclass(frozen=True, eq=False)

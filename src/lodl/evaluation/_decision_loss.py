@@ -11,14 +11,9 @@ from lodl._progress import progress_bar
 from lodl._typing import Array, Context, InstanceContext
 from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.problems import (
-    Problem,
-    check_problem_type,
-    decision_losses,
-    projected,
-    regrets,
-    sign_of,
-)
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type, projected, sign_of
+from lodl.problems._regret import decision_losses, regrets
 
 _PATIENCE = 2.0  # seconds before a bar appears: most evaluations are over by then
 

@@ -16,7 +16,8 @@ from lodl.evaluation._verdicts import Verdict, another_problem, judge
 from lodl.losses import LearnedLoss, summarise
 from lodl.oracle import fingerprint
 from lodl.problems import Problem
-from lodl.samplers import Sampler, check_sampler
+from lodl.samplers import Sampler
+from lodl.samplers._sampler import check_sampler
 
 
 def diagnose(

@@ -9,8 +9,10 @@ from lodl._typing import Array, Context, InstanceContext
 from lodl._validation import check_context, check_count, check_labels, context_of
 from lodl.errors import InvalidInputError
 from lodl.oracle._shared import Shared
-from lodl.problems import Problem, check_problem_type, projected, sign_of
-from lodl.samplers import Sampler, check_sampler
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type, projected, sign_of
+from lodl.samplers import Sampler
+from lodl.samplers._sampler import check_sampler
 
 
 @dataclass(frozen=True, eq=False)

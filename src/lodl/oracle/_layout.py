@@ -11,7 +11,7 @@ from lodl._typing import Array
 from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._tasks import BATCH_EDGES, RegretTask, decision_loss, evaluate_regrets
-from lodl.samplers import BLOCK_SIZE
+from lodl.samplers._sampler import BLOCK_SIZE
 
 _LONGEST = 1.0  # seconds of work a kill may cost each worker
 _SHORTEST = 0.2  # shorter tasks spend a notable share of their time on being sent and saved

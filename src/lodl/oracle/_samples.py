@@ -13,7 +13,8 @@ from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import MemoryPanel, Outcomes, Panel, SampleStatus
-from lodl.samplers import BLOCK_SIZE, Sampler
+from lodl.samplers import Sampler
+from lodl.samplers._sampler import BLOCK_SIZE
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lodl.errors import StoreError
 from lodl.oracle._layout import Layout
-from lodl.samplers import BLOCK_SIZE
+from lodl.samplers._sampler import BLOCK_SIZE
 
 SCHEMA_VERSION = 1
 

@@ -12,8 +12,8 @@ from lodl._typing import Array
 from lodl.oracle._failure import Failure
 from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import Outcomes, SampleStatus
-from lodl.problems import decision_losses, regret_of
-from lodl.samplers import BLOCK_SIZE
+from lodl.problems._regret import decision_losses, regret_of
+from lodl.samplers._sampler import BLOCK_SIZE
 
 BATCH_EDGES = (0, 50, 100, 250, BLOCK_SIZE)
 """Where the batches of a vectorised problem begin and end in the first block of an instance; later

@@ -14,7 +14,8 @@ from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import ProblemError
 from lodl.oracle import fingerprint
-from lodl.problems import Problem, check_problem_type, sign_of
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type, sign_of
 
 _N_INSTANCES = 3
 _N_CANDIDATES = 4
