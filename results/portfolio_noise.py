@@ -12,8 +12,7 @@ import torch
 
 from lodl._typing import Array
 from lodl.benchmarks import METHODS, SETUPS, Task, keep_freed_memory
-from lodl.datasets import Prices, read_prices, synthetic_prices
-from lodl.domains import Domain, portfolio
+from lodl.domains import Domain, Prices, portfolio, read_prices, synthetic_prices
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
 from lodl.oracle import evaluate
 
@@ -32,7 +31,7 @@ def domain_of(prices: Prices, n_days: int) -> Domain:
 
 def predictions_by_method(domain: Domain) -> dict[str, Array]:
     """Returns, for each method, what its models predict for the test days."""
-    setup, part = SETUPS["portfolio"], domain.splits.with_losses
+    setup, part = SETUPS["portfolio"], domain.splits.train_and_validation
     samples = evaluate(
         domain.problem,
         part.y,

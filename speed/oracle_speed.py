@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from lodl import domains
 from lodl._typing import Array, InstanceContext
-from lodl.problems import Portfolio, Problem
+from lodl.domains import Portfolio
+from lodl.problems import Problem
 
 N_PREDICTIONS = 5_000
 N_RUNS = 7

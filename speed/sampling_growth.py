@@ -16,13 +16,13 @@ from time import perf_counter, process_time
 import numpy as np
 from joblib import Parallel, delayed
 
+from lodl.domains import TopK
 from lodl.oracle import evaluate
 from lodl.oracle._inputs import check_inputs
 from lodl.oracle._layout import Layout
 from lodl.oracle._panel import Chunk, Outcomes
 from lodl.oracle._store import create_store, open_store
 from lodl.oracle._store_header import StoreIdentity
-from lodl.problems import TopK
 from lodl.samplers import AllPerturbed
 from lodl.samplers._sampler import BLOCK_SIZE
 

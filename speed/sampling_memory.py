@@ -20,8 +20,8 @@ N, K, DIM = 10_000, 1_000, 50
 
 
 def sample(folder: str) -> None:
+    from lodl.domains import TopK
     from lodl.oracle import evaluate
-    from lodl.problems import TopK
     from lodl.samplers import AllPerturbed
 
     y = np.random.default_rng(0).normal(size=(N, DIM))

@@ -14,8 +14,8 @@ from time import process_time
 
 import numpy as np
 
+from lodl.domains import WebAdvertising
 from lodl.oracle import evaluate
-from lodl.problems import WebAdvertising
 from lodl.problems._regret import decision_losses
 from lodl.samplers import AllPerturbed
 

@@ -27,7 +27,7 @@ from lodl.benchmarks.surrogates import (
     SoftTopK,
     Surrogate,
 )
-from lodl.problems import Portfolio
+from lodl.domains import Portfolio
 
 N_PASSES = 5
 N_RUNS, N_STEPS = 100, 500

@@ -41,7 +41,7 @@ assert normalised_decision_quality(pick, y, y) == 1
 for extra, call in [
     ("torch", "import lodl.training.torch"),
     ("torch", "lodl.learn_loss(pick, y, family=lodl.NeuralLoss(), n_samples=60)"),
-    ("portfolio", "from lodl.problems import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
+    ("portfolio", "from lodl.domains import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
     ("report", "import lodl.report"),
     ("cli", "from lodl.cli import main; main()"),
 ]:

@@ -42,7 +42,6 @@ __all__ = [
 
 _SUB_PACKAGES = (
     "benchmarks",
-    "datasets",
     "domains",
     "errors",
     "evaluation",

@@ -83,7 +83,7 @@ def test_fewer_samples_are_the_first_of_the_one_store_of_a_seed(small, tmp_path)
     (store,) = (tmp_path / "both" / "samples").iterdir()
     domain = small["web"].build(0)
     samples = open_samples(
-        store, domain.problem, domain.splits.with_losses.y, sampler=plan[0].sampler
+        store, domain.problem, domain.splits.train_and_validation.y, sampler=plan[0].sampler
     )
     assert samples.n_samples == 60
     assert [row["oracle_calls"] for row in rows] == [6 * 51, 6 * 51, 6 * 61, 6 * 61]

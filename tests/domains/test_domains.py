@@ -5,8 +5,7 @@ import pytest
 
 from lodl import domains
 from lodl._validation import context_of
-from lodl.datasets import ClickMatrices, synthetic_prices
-from lodl.problems import Portfolio, TopK, WebAdvertising
+from lodl.domains import ClickMatrices, Portfolio, TopK, WebAdvertising, synthetic_prices
 from lodl.problems._regret import decision_losses
 from lodl.testing import check_problem
 
@@ -20,18 +19,21 @@ def parts(domain):
 
 
 @pytest.mark.parametrize(
-    ("make", "problem", "sizes", "x_shape", "y_shape"),
+    ("make", "problem", "sizes", "x_shape", "y_shape", "context_shape"),
     [
-        (domains.linear_model, TopK(1), (200, 200, 400), (50, 1), (50,)),
-        (domains.web_advertising, WebAdvertising(2), (80, 20, 500), (5, 10), (5, 10)),
-        (domains.portfolio, Portfolio(0.1, True), (200, 200, 400), (50, 28), (50,)),
+        (domains.linear_model, TopK(1), (200, 200, 400), (50, 1), (50,), None),
+        (domains.web_advertising, WebAdvertising(2), (80, 20, 500), (5, 10), (5, 10), None),
+        (domains.portfolio, Portfolio(0.1, True), (200, 200, 400), (50, 28), (50,), (50, 50)),
     ],
 )
-def test_defaults_are_the_papers(make, problem, sizes, x_shape, y_shape):
+def test_defaults_are_the_papers(make, problem, sizes, x_shape, y_shape, context_shape):
     domain = make()
     assert domain.problem == problem
-    assert [part.x.shape for part in parts(domain)] == [(size, *x_shape) for size in sizes]
-    assert [part.y.shape for part in parts(domain)] == [(size, *y_shape) for size in sizes]
+    for part, size in zip(parts(domain), sizes, strict=True):
+        assert part.x.shape == (size, *x_shape)
+        assert part.y.shape == (size, *y_shape)
+        shape = None if part.context is None else part.context.shape[1:]
+        assert shape == context_shape
 
 
 @pytest.mark.parametrize(

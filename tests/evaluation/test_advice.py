@@ -6,8 +6,8 @@ import torch
 
 import lodl
 from lodl import domains
+from lodl.domains import TopK, WebAdvertising
 from lodl.evaluation import diagnose
-from lodl.problems import TopK, WebAdvertising
 from lodl.training.torch import (
     LearnedLossModule,
     TrainingSettings,

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import spearmanr
 
 import lodl
+from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.evaluation import diagnose
-from lodl.problems import TopK
 
 N, DIM = 12, 4
 

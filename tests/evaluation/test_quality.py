@@ -155,7 +155,7 @@ def test_a_decision_loss_that_is_not_finite_is_an_error_that_names_the_instance(
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (lodl.problems.TopK, r"an instance, got the class TopK\. Call it: `TopK\(\.\.\.\)`"),
+        (lodl.domains.TopK, r"an instance, got the class TopK\. Call it: `TopK\(\.\.\.\)`"),
         (3, r"`problem` must be a `lodl\.Problem`, got 3\. Two functions\?"),
     ],
 )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import lodl
+from lodl.domains import TopK
 from lodl.evaluation import diagnose
-from lodl.problems import TopK
 
 SCALE = 0.3
 

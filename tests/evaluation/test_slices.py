@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import lodl
+from lodl.domains import TopK, WebAdvertising
 from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import loss_slices
-from lodl.problems import TopK, WebAdvertising
 
 
 @pytest.fixture(scope="module")

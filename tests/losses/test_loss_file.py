@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodl import learn_loss, losses
+from lodl.domains import TopK
 from lodl.errors import InvalidInputError, LossFileError
-from lodl.problems import TopK
 
 FAMILIES = {
     "WeightedMSE": losses.WeightedMSE(min_weight=0.01),

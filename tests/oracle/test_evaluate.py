@@ -11,11 +11,12 @@ from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from lodl._threads import one_blas_thread
+from lodl.domains import TopK
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.fitting import fit
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
 from lodl.oracle import evaluate, open_samples
-from lodl.problems import Problem, TopK, problem
+from lodl.problems import Problem, problem
 from lodl.problems._regret import regrets
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 

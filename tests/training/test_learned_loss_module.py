@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from lodl import learn_loss
+from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -14,7 +15,6 @@ from lodl.losses import (
     Quadratic,
     WeightedMSE,
 )
-from lodl.problems import TopK
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule, SquaredError
 

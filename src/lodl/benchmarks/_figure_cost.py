@@ -69,7 +69,7 @@ def figure_cost_info(
             cores=settings.cores,
         )
         counts = {
-            "N": len(domain.splits.with_losses.y),
+            "N": len(domain.splits.train_and_validation.y),
             "B": trained_at_once(domain, setup),
             "K": settings.n_samples,
             "T": settings.n_steps,

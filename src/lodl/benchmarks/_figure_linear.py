@@ -16,7 +16,7 @@ from lodl.benchmarks._rounded import rounded
 from lodl.benchmarks._run import Experiment, loss_path, sample
 from lodl.benchmarks._setup import Setup
 from lodl.benchmarks._table1 import ScaleOfRun, table1_experiments
-from lodl.datasets import Instances
+from lodl.domains import Instances
 
 _METHODS = ("2-stage", "DFL", "DirectedQuadratic", "ConvexDirectedQuadratic")
 _SETTINGS = ("method", "seed", "n_initialisations", "n_samples", "sampler", "surrogate", "training")

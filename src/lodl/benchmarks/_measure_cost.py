@@ -110,7 +110,7 @@ def trained_at_once(domain: Domain, setup: Setup) -> int:
 
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> OracleSamples:
-    part = domain.splits.with_losses
+    part = domain.splits.train_and_validation
     return evaluate(
         domain.problem,
         part.y,

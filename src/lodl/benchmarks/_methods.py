@@ -13,8 +13,7 @@ from torch import nn
 
 from lodl._typing import Array
 from lodl.benchmarks.surrogates import DecisionLoss, Surrogate
-from lodl.datasets import Instances
-from lodl.domains import Domain
+from lodl.domains import Domain, Instances
 from lodl.errors import InvalidInputError
 from lodl.evaluation import constant_predictions, random_predictions, regret
 from lodl.fitting import fit
@@ -259,7 +258,7 @@ def _errors_at_predictions(
     loss: LearnedLoss, domain: Domain, models: Sequence[nn.Module]
 ) -> tuple[float, ...]:
     """Returns how far the loss is from the regret at each model's own predictions, on average."""
-    part = domain.splits.with_losses
+    part = domain.splits.train_and_validation
     y_hats = predict(models, part.x)
     learned = np.stack([loss.value(y_hat) for y_hat in y_hats])
     true = regret(domain.problem, y_hats, part.y, context=part.context, progress=False)

@@ -21,8 +21,7 @@ from lodl.benchmarks._results import ResultsFile, Row
 from lodl.benchmarks._setup import SETUPS, Setup
 from lodl.benchmarks._versions import versions
 from lodl.benchmarks.surrogates import Surrogate
-from lodl.datasets import Instances
-from lodl.domains import Domain
+from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_quality, quality_scale
 from lodl.oracle import OracleSamples, evaluate, fingerprint
 from lodl.paper import SAMPLERS
@@ -123,7 +122,7 @@ def sample(
 ) -> OracleSamples:
     """Samples around the labels of training and validation, or takes what the store has."""
     domain = setup.build(experiment.seed)
-    part = domain.splits.with_losses
+    part = domain.splits.train_and_validation
     return evaluate(
         domain.problem,
         part.y,

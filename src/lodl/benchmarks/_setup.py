@@ -11,8 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from lodl.benchmarks.surrogates import MultilinearRelaxation, QuadraticProgram, SoftTopK, Surrogate
-from lodl.datasets import Prices, read_prices
-from lodl.domains import Domain, linear_model, portfolio, web_advertising
+from lodl.domains import Domain, Prices, linear_model, portfolio, read_prices, web_advertising
 from lodl.paper import DOMAINS
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.training.torch import TrainingSettings

@@ -33,7 +33,7 @@ def slices_info(
         if (e.domain, e.seed) == (first.domain, first.seed) and METHODS[e.method].needs_samples
     }
     domain = setup.build(first.seed)
-    part = domain.splits.with_losses
+    part = domain.splits.train_and_validation
     losses = {method: load_loss(path, y=part.y) for method, path in paths.items() if path.exists()}
     if not losses:
         return None

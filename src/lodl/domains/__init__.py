@@ -1,8 +1,43 @@
-"""The paper's domains: each joins data, a problem, and the shape of a model."""
+"""Ready problems with data: each domain is a function that returns a `Domain`.
+
+A domain's own names (its problem, its sources of data) stand beside it.
+"""
 
 from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._linear_model import linear_model
-from lodl.domains._portfolio import portfolio
-from lodl.domains._web_advertising import web_advertising
+from lodl.domains._instances import Instances, Splits
+from lodl.domains._linear_model import TopK, linear_model
+from lodl.domains._portfolio import Portfolio, Prices, portfolio, read_prices, synthetic_prices
+from lodl.domains._web_advertising import (
+    ClickMatrices,
+    ClickRates,
+    Crop,
+    GeneratedClickRates,
+    VisitGraph,
+    WebAdvertising,
+    msweb_graph,
+    read_click_matrices,
+    web_advertising,
+)
 
-__all__ = ["Domain", "ModelShape", "linear_model", "portfolio", "web_advertising"]
+__all__ = [
+    "ClickMatrices",
+    "ClickRates",
+    "Crop",
+    "Domain",
+    "GeneratedClickRates",
+    "Instances",
+    "ModelShape",
+    "Portfolio",
+    "Prices",
+    "Splits",
+    "TopK",
+    "VisitGraph",
+    "WebAdvertising",
+    "linear_model",
+    "msweb_graph",
+    "portfolio",
+    "read_click_matrices",
+    "read_prices",
+    "synthetic_prices",
+    "web_advertising",
+]

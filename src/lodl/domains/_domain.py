@@ -1,9 +1,9 @@
-"""A domain: a decision, data for it, and the shape of a model that predicts."""
+"""A domain: a problem, data for it, and the shape of a model."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from lodl.datasets import Splits
+from lodl.domains._instances import Splits
 from lodl.problems import Problem
 
 
@@ -11,14 +11,15 @@ from lodl.problems import Problem
 class ModelShape:
     """The default model of a domain, described without a framework.
 
-    The model works item by item: it maps the last axis of `x`, of shape (n, items, n_features), to
-    `n_outputs` numbers, and the result is brought into the shape of the labels.
+    The model maps the last axis of `x` to `n_outputs` numbers, and the result is reshaped to the
+    labels. Features of shape (n, n_items, n_features) make it work item by item; joint features of
+    shape (n, n_features) predict the whole label at once.
 
     Attributes:
-        n_features: Numbers known of an item.
-        n_outputs: Numbers predicted for an item.
+        n_features: Size of the last axis of the features.
+        n_outputs: Numbers predicted for an item or, from joint features, the size of a label.
         hidden: Widths of the hidden layers, each followed by a ReLU; empty for a linear model.
-        output: What is applied to the last layer.
+        output: Activation of the last layer.
     """
 
     n_features: int
@@ -29,12 +30,12 @@ class ModelShape:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Everything an experiment needs to know.
+    """A problem with data and a model: everything an experiment needs.
 
     Attributes:
         problem: Solver, objective and sense.
-        splits: Instances of train, validation and test.
-        model: The shape of the model that the paper trains.
+        splits: Training, validation and test instances.
+        model: Shape of the model that the literature trains.
     """
 
     problem: Problem

@@ -5,8 +5,8 @@ torch = pytest.importorskip("torch")
 
 from lodl.benchmarks.surrogates import MultilinearRelaxation  # noqa: E402
 from lodl.benchmarks.surrogates._multilinear import _project  # noqa: E402
+from lodl.domains import WebAdvertising  # noqa: E402
 from lodl.errors import InvalidInputError  # noqa: E402
-from lodl.problems import WebAdvertising  # noqa: E402
 
 CONVERGED = MultilinearRelaxation(budget=2, gamma=0.02, n_steps=400)
 

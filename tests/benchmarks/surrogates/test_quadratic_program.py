@@ -5,8 +5,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("daqp")
 
 from lodl.benchmarks.surrogates import QuadraticProgram  # noqa: E402
+from lodl.domains import Portfolio  # noqa: E402
 from lodl.errors import InvalidInputError  # noqa: E402
-from lodl.problems import Portfolio  # noqa: E402
 
 N_INSTANCES, N_STOCKS = 3, 8
 BOTH = pytest.mark.parametrize("fully_invested", [True, False])

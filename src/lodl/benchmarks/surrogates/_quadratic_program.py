@@ -8,8 +8,8 @@ import torch
 
 from lodl.benchmarks.surrogates._kkt import through_maximum
 from lodl.benchmarks.surrogates._surrogate import Surrogate
+from lodl.domains import Portfolio
 from lodl.errors import InvalidInputError
-from lodl.problems import Portfolio
 
 _ZERO = 1e-8  # wider than the 1e-9 to which the oracle meets its constraints
 

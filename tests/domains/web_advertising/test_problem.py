@@ -1,0 +1,158 @@
+from itertools import combinations
+from math import e
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from lodl.domains import WebAdvertising
+from lodl.errors import InvalidInputError
+from lodl.problems._regret import regrets
+from lodl.testing import check_problem
+
+RATES = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 4), st.integers(3, 6), st.integers(1, 5)),
+    elements=st.sampled_from([0.0, 0.0, 0.05, 0.1, 0.3, 0.5, 0.9, 1.0]),
+)
+PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+def share_that_clicks(websites, y):
+    """The objective, user by user and website by website."""
+    share = 0.0
+    for user in range(y.shape[1]):
+        no_click = 1.0
+        for website in websites:
+            no_click *= 1.0 - y[website, user]
+        share += (1.0 - no_click) / y.shape[1]
+    return share
+
+
+def optimum(y, budget):
+    return max(share_that_clicks(subset, y) for subset in combinations(range(len(y)), budget))
+
+
+def greedy(y, budget):
+    """Plain greedy: every gain anew in every round."""
+    chosen, no_click = [], np.ones(y.shape[1])
+    for _ in range(budget):
+        gains = (y * no_click).sum(axis=1)
+        gains[chosen] = -1.0
+        chosen.append(int(gains.argmax()))
+        no_click = no_click * (1 - y[chosen[-1]])
+    return sorted(chosen)
+
+
+def sparse_rates(rng, shape):
+    return (rng.random(shape) < 0.1) * rng.uniform(0, 0.2, size=shape)
+
+
+@PROPERTY
+@given(y_hats=RATES, budget=st.integers(1, 3))
+def test_enumeration_reaches_the_optimum(y_hats, budget):
+    problem = WebAdvertising(budget)
+    for z, y_hat in zip(problem.solve_many(y_hats, None), y_hats, strict=True):
+        assert sorted(set(z.tolist())) in ([0.0, 1.0], [1.0])
+        assert z.sum() == budget
+        assert problem.objective(z, y_hat, None) == pytest.approx(optimum(y_hat, budget), abs=1e-12)
+
+
+@PROPERTY
+@given(y_hats=RATES, budget=st.integers(1, 3))
+def test_greedy_reaches_its_guaranteed_share_of_the_optimum(y_hats, budget):
+    problem = WebAdvertising(budget, max_subsets=0)
+    for z, y_hat in zip(problem.solve_many(y_hats, None), y_hats, strict=True):
+        assert z.sum() == budget
+        bound = (1 - 1 / e) * optimum(y_hat, budget)
+        assert problem.objective(z, y_hat, None) >= bound - 1e-12
+
+
+@PROPERTY
+@given(y_hats=RATES, max_subsets=st.sampled_from([0, 10_000]))
+def test_a_decision_does_not_depend_on_the_predictions_beside_it(y_hats, max_subsets):
+    problem = WebAdvertising(2, max_subsets=max_subsets)
+    singles = [problem.solve(y_hat, None) for y_hat in y_hats]
+    np.testing.assert_array_equal(problem.solve_many(y_hats, None), singles)
+
+
+def test_greedy_is_optimal_where_no_user_is_reached_twice():
+    rng = np.random.default_rng(0)
+    y = np.zeros((8, 24))
+    for website in range(8):
+        y[website, 3 * website : 3 * website + 3] = rng.random(3)
+    np.testing.assert_array_equal(
+        WebAdvertising(3, max_subsets=0).solve(y, None), WebAdvertising(3).solve(y, None)
+    )
+
+
+def test_greedy_can_miss_the_optimum_which_enumeration_finds():
+    y = np.array([[0.8, 0.8, 0.8, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.99]])
+    exact, fast = WebAdvertising(2), WebAdvertising(2, max_subsets=2)
+    np.testing.assert_array_equal(exact.solve(y, None), [0, 1, 1])
+    assert fast.objective(fast.solve(y, None), y, None) < exact.objective([0, 1, 1], y, None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lazy_greedy_decides_as_plain_greedy_on_a_large_instance(seed):
+    y = sparse_rates(np.random.default_rng(seed), (100, 500))
+    y[7] = y[3]  # equal websites, of which the second brings less
+    z = WebAdvertising(20).solve(y, None)
+    assert np.flatnonzero(z).tolist() == greedy(y, 20)
+
+
+def test_many_predictions_are_solved_in_blocks_without_a_trace():
+    y_hats = sparse_rates(np.random.default_rng(0), (3000, 5, 10))
+    problem = WebAdvertising()
+    together = problem.solve_many(y_hats, None)
+    np.testing.assert_array_equal(together, [problem.solve(y_hat, None) for y_hat in y_hats])
+
+
+@PROPERTY
+@given(y_hats=RATES)
+def test_the_objective_is_the_share_of_users_that_click(y_hats):
+    y, problem = y_hats[0], WebAdvertising(2)
+    subsets = list(combinations(range(len(y)), 2))
+    zs = np.array([[float(site in subset) for site in range(len(y))] for subset in subsets])
+    values = problem.objective_many(zs, y, None)
+    np.testing.assert_allclose(values, [share_that_clicks(s, y) for s in subsets], atol=1e-12)
+    assert [problem.objective(z, y, None) for z in zs] == values.tolist()
+
+
+def test_candidates_are_clipped_into_the_range_of_rates():
+    y_hats = np.array([[[-0.5, 0.3], [1.7, 1.0]]])
+    np.testing.assert_array_equal(WebAdvertising().project(y_hats), [[[0, 0.3], [1, 1]]])
+
+
+def test_a_rate_beyond_one_counts_as_one():
+    y_hat = np.array([[5.0, 0.0], [1.0, 0.4], [0.0, 0.0]])
+    assert WebAdvertising(1).solve(y_hat, None).tolist() == [0, 1, 0]
+
+
+def test_no_prediction_beats_the_label():
+    rng = np.random.default_rng(0)
+    y = sparse_rates(rng, (5, 10))
+    assert regrets(WebAdvertising(), rng.random((200, 5, 10)), y).min() >= -1e-15
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 10), (3, 20, 30)])
+def test_the_contract_of_a_problem_is_kept(shape):
+    check_problem(WebAdvertising(), sparse_rates(np.random.default_rng(0), shape))
+
+
+def test_fewer_websites_than_the_budget_are_refused():
+    with pytest.raises(InvalidInputError, match=r"at least `budget` = 2 websites.*\(1, 4\)"):
+        WebAdvertising(2).solve(np.zeros((1, 4)), None)
+
+
+def test_a_prediction_that_is_not_a_number_is_refused():
+    with pytest.raises(InvalidInputError, match="`y_hats` must be finite"):
+        WebAdvertising(1).solve(np.full((2, 2), np.nan), None)
+
+
+@pytest.mark.parametrize("arguments", [{"budget": 0}, {"max_subsets": -1}])
+def test_counts_must_be_whole_numbers(arguments):
+    with pytest.raises(InvalidInputError, match=f"`{next(iter(arguments))}` must be a whole"):
+        WebAdvertising(**arguments)
