@@ -5,11 +5,11 @@ import time
 import numpy as np
 import torch
 
+from lodl.benchmarks._initialisations import initialisations
 from lodl.domains import Domain, linear_model, web_advertising
 from lodl.training.torch import (
     SquaredError,
     TrainingSettings,
-    initialisations,
     train,
     validation_loss,
 )
@@ -24,7 +24,7 @@ def seconds(domain: Domain, n_at_once: int, n_steps: int) -> float:
         train(
             models[start : start + n_at_once],
             splits.train.x,
-            objective=SquaredError(splits.train.y),
+            criterion=SquaredError(splits.train.y),
             x_validation=splits.validation.x,
             score=validation_loss(SquaredError(splits.validation.y), len(splits.validation.y)),
             settings=TrainingSettings(n_steps=n_steps, patience=n_steps),

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 
 from lodl.benchmarks import keep_freed_memory
+from lodl.benchmarks._initialisations import initialisations
 from lodl.domains import portfolio
 from lodl.training.torch import (
     SquaredError,
     TrainingSettings,
-    initialisations,
     train,
     validation_loss,
 )
@@ -25,7 +25,7 @@ def seconds() -> float:
     train(
         initialisations(domain, N_MODELS),
         splits.train.x,
-        objective=SquaredError(splits.train.y),
+        criterion=SquaredError(splits.train.y),
         x_validation=splits.validation.x,
         score=validation_loss(SquaredError(splits.validation.y), len(splits.validation.y)),
         settings=TrainingSettings(n_steps=N_STEPS, validate_every=N_STEPS, batch_size=20),

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-import torch
 
 import lodl
 from lodl import domains
+from lodl.benchmarks._initialisations import initialisations
 from lodl.domains import TopK, WebAdvertising
 from lodl.evaluation import diagnose
 from lodl.training.torch import (
     LearnedLossModule,
     TrainingSettings,
-    initialisations,
     predict,
     train,
     validation_loss,
@@ -21,14 +20,6 @@ SETTINGS = {
     TopK: TrainingSettings(learning_rate=0.1, n_steps=200),
     WebAdvertising: TrainingSettings(learning_rate=1e-3, n_steps=300),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +48,13 @@ def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
         progress=False,
     )
     parts = np.split(np.arange(len(y)), [len(splits.train.y)])
-    objective, validation = (
+    criterion, validation = (
         LearnedLossModule(loss.subset(part), reduction="none") for part in parts
     )
     trained = train(
         initialisations(domain, 1),
         splits.train.x,
-        objective=objective,
+        criterion=criterion,
         x_validation=splits.validation.x,
         score=validation_loss(validation, len(splits.validation.y)),
         settings=SETTINGS[type(domain.problem)],

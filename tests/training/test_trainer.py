@@ -1,20 +1,20 @@
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from lodl import domains
 from lodl.errors import InvalidInputError
+from lodl.evaluation import decision_loss
 from lodl.problems import problem
 from lodl.training.torch import (
     SquaredError,
     TrainingSettings,
-    initialisations,
     mlp,
     predict,
     train,
-    validation_decision_loss,
+    validation_cost,
     validation_loss,
 )
 
@@ -27,34 +27,24 @@ def regression():
     return x[:40], y[:40], x[40:], y[40:]
 
 
-@pytest.mark.parametrize("make", [domains.linear_model, domains.web_advertising, domains.portfolio])
-def test_a_domains_own_model_maps_its_features_to_its_labels(make):
-    domain = make(sizes=(4, 2, 2))
-    models = initialisations(domain, 2)
-    layers = [layer for layer in models[0] if isinstance(layer, torch.nn.Linear)]
-    assert layers[0].in_features == domain.model.n_features
-    assert layers[-1].out_features == domain.model.n_outputs
-    assert predict(models, domain.splits.train.x).shape == (2, *domain.splits.train.y.shape)
-
-
 def train_mse(models, data, **settings):
     x, y, x_validation, y_validation = data
     return train(
         models,
         x,
-        objective=SquaredError(y),
+        criterion=SquaredError(y),
         x_validation=x_validation,
         score=validation_loss(SquaredError(y_validation), len(y_validation)),
         settings=TrainingSettings(**{"learning_rate": 1e-2} | settings),
     )
 
 
-def train_scored(data, score, objective=None, **settings):
+def train_scored(data, score, criterion=None, **settings):
     x, y, x_validation, _ = data
     return train(
         models(2),
         x,
-        objective=objective or SquaredError(y),
+        criterion=criterion or SquaredError(y),
         x_validation=x_validation,
         score=score,
         settings=TrainingSettings(**{"learning_rate": 1e-2} | settings),
@@ -63,7 +53,7 @@ def train_scored(data, score, objective=None, **settings):
 
 def cheapest_score(data):
     cheapest = problem(np.argmin, lambda z, y: y.flat[z], sense="min")
-    return validation_decision_loss(cheapest, data[3])
+    return validation_cost(partial(decision_loss, cheapest, y=data[3]))
 
 
 def models(n, hidden=(16,)):
@@ -115,7 +105,7 @@ def test_the_best_state_is_restored(regression):
     trained = train(
         models(1),
         x,
-        objective=SquaredError(y),
+        criterion=SquaredError(y),
         x_validation=x_validation,
         score=score,
         settings=TrainingSettings(n_steps=1000, validate_every=5, patience=20),
@@ -297,7 +287,7 @@ def test_losses_of_another_shape_are_an_error(regression, reduce):
         return reduce(SquaredError(y)(y_hat, index).detach())
 
     message = (
-        r'`objective` must return .* \(2, .*, got .*`LearnedLossModule\(loss, reduction="none"'
+        r'`criterion` must return .* \(2, .*, got .*`LearnedLossModule\(loss, reduction="none"'
     )
     with pytest.raises(InvalidInputError, match=message):
         train_scored(regression, cheapest_score(regression), reduced)
@@ -320,7 +310,7 @@ def test_scores_of_another_shape_are_an_error(regression, score, got):
 
 def test_more_features_than_labels_are_an_error(regression):
     x, y, x_validation, y_validation = regression
-    with pytest.raises(InvalidInputError, match=r"`x` has 40 instances, the losses are of 30"):
+    with pytest.raises(InvalidInputError, match=r"`x` has 40 instances, but the losses are for 30"):
         train_mse(models(1), (x, y[:30], x_validation, y_validation))
 
 
@@ -399,7 +389,7 @@ def test_a_model_that_cannot_be_is_an_error(argument, message):
 
 def test_losses_of_training_and_validation_together_are_refused():
     together = SquaredError(np.ones((30, 2)))
-    with pytest.raises(InvalidInputError, match=r"10 instances, the losses are of 30.*subset"):
+    with pytest.raises(InvalidInputError, match=r"10 instances, but the losses are for 30.*subset"):
         validation_loss(together, 10)
 
 
@@ -407,4 +397,4 @@ def test_losses_of_training_and_validation_together_are_refused():
 def test_models_that_ran_out_of_steps_are_told(regression, rate, n_told, caplog):
     trained = train_mse(models(2), regression, learning_rate=rate, n_steps=300, patience=50)
     assert (trained.best_steps == 300).all() == (n_told == 1)
-    assert caplog.text.count("still getting better at the last of 300 steps") == n_told
+    assert caplog.text.count("still improving at the last of 300 steps") == n_told

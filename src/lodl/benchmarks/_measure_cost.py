@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from lodl._threads import one_torch_thread
+from lodl.benchmarks._initialisations import initialisations
 from lodl.benchmarks._memory import keep_freed_memory
 from lodl.benchmarks._methods import METHODS, Method, Task
 from lodl.benchmarks._setup import Setup
@@ -19,7 +20,7 @@ from lodl.domains import Domain
 from lodl.fitting import fit
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss
 from lodl.oracle import OracleSamples, evaluate
-from lodl.training.torch import initialisations, predict
+from lodl.training.torch import predict
 
 LODL = "ConvexDirectedQuadratic"
 """The method that stands for learned losses."""

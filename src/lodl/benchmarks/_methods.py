@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from lodl._typing import Array
+from lodl.benchmarks._initialisations import initialisations
 from lodl.benchmarks.surrogates import DecisionLoss, Surrogate
 from lodl.domains import Domain, Instances
 from lodl.errors import InvalidInputError
@@ -31,12 +32,11 @@ from lodl.losses import (
 )
 from lodl.oracle import OracleSamples
 from lodl.training.torch import (
+    Criterion,
     LearnedLossModule,
-    Objective,
     SquaredError,
     Trained,
     TrainingSettings,
-    initialisations,
     predict,
     train,
     validation_loss,
@@ -224,14 +224,14 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def _train(task: Task, objective: Objective, validation: Objective) -> Trained:
+def _train(task: Task, criterion: Criterion, validation: Criterion) -> Trained:
     """Trains the domain's model from every initialisation, stopping on the validation loss."""
     splits = task.domain.splits
     started = time.process_time()
     trained = train(
         initialisations(task.domain, task.n_initialisations),
         splits.train.x,
-        objective=objective,
+        criterion=criterion,
         x_validation=splits.validation.x,
         score=validation_loss(validation, len(splits.validation.y)),
         settings=task.settings,
@@ -265,8 +265,8 @@ def _errors_at_predictions(
     return tuple(np.abs(learned - true).mean(axis=1).tolist())
 
 
-def _through_surrogate(surrogate: Surrogate, part: Instances) -> Objective:
-    criterion = DecisionLoss(surrogate)
+def _through_surrogate(surrogate: Surrogate, part: Instances) -> Criterion:
+    decision_loss = DecisionLoss(surrogate)
     y = torch.as_tensor(part.y, dtype=torch.get_default_dtype())
     try:
         context = None if part.context is None else torch.as_tensor(part.context, dtype=y.dtype)
@@ -275,10 +275,10 @@ def _through_surrogate(surrogate: Surrogate, part: Instances) -> Objective:
             f"Decision-focused learning needs an array of numbers as the context ({error})."
         ) from error
 
-    def objective(y_hat: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        losses: torch.Tensor = criterion(
+    def criterion(y_hat: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        losses: torch.Tensor = decision_loss(
             y_hat, y[index], None if context is None else context[index]
         )
         return losses
 
-    return objective
+    return criterion

@@ -1,1 +1,1 @@
-"""Training on learned losses; each framework in a file of its own."""
+"""Training on learned losses: one module per framework."""

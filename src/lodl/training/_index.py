@@ -1,6 +1,6 @@
 """Checks of predictions and of the instances they are for, by shape and dtype only.
 
-A look at values would make a GPU wait, and break graphs and `vmap`.
+Looking at values would make a GPU wait, and break graphs and `vmap`.
 """
 
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from lodl.errors import InvalidInputError
 
 
 def check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
-    """Returns an index as a tensor of int64."""
+    """Return an index as a tensor of int64."""
     try:
         chosen = torch.as_tensor(index, device=device)
     except (RuntimeError, TypeError, ValueError) as error:
@@ -20,7 +20,7 @@ def check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
         ) from error
     if chosen.shape == (0,):
         raise InvalidInputError(
-            "`index` must name at least one instance, got none: leave out empty batches."
+            "`index` must name at least one instance, got none. Skip empty batches."
         )
     if chosen.ndim != 1 or chosen.dtype.is_floating_point or chosen.dtype == torch.bool:
         raise InvalidInputError(
@@ -30,8 +30,10 @@ def check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
     return chosen.long()
 
 
-def check_fit(y_hat: Tensor, index: Tensor, label_shape: torch.Size | tuple[int, ...]) -> None:
-    """Demands predictions (..., n, *label_shape) for an index (n,)."""
+def check_prediction_shape(
+    y_hat: Tensor, index: Tensor, label_shape: torch.Size | tuple[int, ...]
+) -> None:
+    """Check that predictions have shape (..., n, *label_shape) for an index of shape (n,)."""
     expected = (len(index), *label_shape)
     if y_hat.shape[max(0, y_hat.ndim - len(expected)) :] != expected:
         raise InvalidInputError(
@@ -41,7 +43,7 @@ def check_fit(y_hat: Tensor, index: Tensor, label_shape: torch.Size | tuple[int,
 
 
 def rows_at(rows: Tensor, index: Tensor) -> Tensor:
-    """Returns rows; `index_select` refuses negative numbers itself, unlike brackets."""
+    """Return the rows at `index`; unlike brackets, `index_select` refuses negative numbers."""
     try:
         return rows.index_select(0, index)
     except IndexError as error:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._index import check_fit, check_index, rows_at
+from lodl.training._index import check_index, check_prediction_shape, rows_at
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -68,7 +68,7 @@ class LearnedLossModule(nn.Module):
             A scalar, or losses of shape (n,) or (..., n) where reduction is "none".
         """
         chosen = check_index(index, self.y.device)
-        check_fit(y_hat, chosen, self.label_shape)
+        check_prediction_shape(y_hat, chosen, self.label_shape)
         in_front = y_hat.shape[: y_hat.ndim - len(self.label_shape)]
         d = y_hat.reshape(-1, len(chosen), self.y.shape[1]) - rows_at(self.y, chosen)
         phi = {name: self._parameter(name, chosen).to(d.dtype) for name in self._names}

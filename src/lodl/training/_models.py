@@ -1,6 +1,5 @@
-"""The paper's models."""
+"""Multilayer perceptrons, as the paper trains them."""
 
-import math
 from collections import OrderedDict
 from itertools import pairwise
 from typing import Literal
@@ -9,7 +8,6 @@ import torch
 from torch import nn
 
 from lodl._validation import check_count
-from lodl.domains import Domain
 from lodl.errors import InvalidInputError
 
 Output = Literal["identity", "relu", "tanh"]
@@ -29,17 +27,17 @@ def mlp(
     n_items: int | None = None,
     seed: int = 0,
 ) -> nn.Sequential:
-    """Builds a network of ReLU layers from features to a label; linear where `hidden` is empty.
+    """Build a network of ReLU layers from features to a label; linear where `hidden` is empty.
 
     Args:
-        n_features: Size of the features' last axis, of one item or of the whole instance.
+        n_features: Size of the last axis of the features.
         label_shape: Shape of a label.
         hidden: Width of each hidden layer.
         output: Activation of the last layer.
-        n_items: Makes the model component-wise: features have shape (n, n_items, n_features), and
-            the same network predicts each item's share of the label. None predicts the label
-            jointly from features of shape (n, n_features).
-        seed: Of the initialisation.
+        n_items: Number of items for a component-wise model: features have shape
+            (n, n_items, n_features), and the same network predicts each item's part of the label.
+            None predicts the whole label from features of shape (n, n_features).
+        seed: Random seed for the initial weights.
     """
     if output not in _OUTPUTS:
         raise InvalidInputError(f"`output` must be one of {', '.join(_OUTPUTS)}, got {output!r}.")
@@ -62,24 +60,8 @@ def mlp(
     return nn.Sequential(layers)
 
 
-def initialisations(domain: Domain, n_models: int) -> list[nn.Sequential]:
-    """Returns the domain's own model, from as many seeds as asked for."""
-    label_shape = domain.splits.train.y.shape[1:]
-    return [
-        mlp(
-            domain.model.n_features,
-            label_shape,
-            hidden=domain.model.hidden,
-            output=domain.model.output,
-            n_items=math.prod(label_shape) // domain.model.n_outputs,
-            seed=seed,
-        )
-        for seed in range(n_models)
-    ]
-
-
 class _Reshape(nn.Module):
-    """Gives each instance's outputs the shape of the label."""
+    """Reshape the outputs of each instance to the shape of the label."""
 
     def __init__(self, label_shape: tuple[int, ...]) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ class Stack:
 
     Attributes:
         members: Which of the models are still in the stack.
-        dtype: Of their parameters.
+        dtype: Data type of their parameters.
     """
 
     def __init__(self, models: Sequence[nn.Module]) -> None:
@@ -40,7 +40,7 @@ class Stack:
         return y_hats
 
     def keep(self, kept: Tensor, optimiser: torch.optim.Optimizer) -> None:
-        """Drops the other models, which have stopped: their steps would be for nothing."""
+        """Drop the other models: they have stopped and need no further steps."""
         if kept.all():
             return
         self.members = self.members[kept]
@@ -53,7 +53,7 @@ class Stack:
         optimiser.param_groups[0]["params"] = list(self.parameters.values())
 
     def unstack(self, parameters: dict[str, Tensor]) -> list[nn.Module]:
-        """Returns copies of the models with the given parameters."""
+        """Return copies of the models with the given parameters."""
         copies = [deepcopy(model) for model in self.models]
         for i, copy in enumerate(copies):
             copy.load_state_dict({name: rows[i] for name, rows in parameters.items()}, strict=False)
@@ -61,7 +61,7 @@ class Stack:
 
 
 def check_trainable(model: nn.Module) -> None:
-    """Refuses a model that cannot be trained together with others, or not at all."""
+    """Raise if a model cannot be trained together with others, or not at all."""
     unfit = [f"the buffer {name!r}" for name, _ in model.named_buffers()]
     unfit += [
         f"the dropout layer {name!r}"
@@ -70,18 +70,18 @@ def check_trainable(model: nn.Module) -> None:
     ]
     if unfit:
         raise InvalidInputError(
-            "`models` must have neither buffers (as of batch normalisation) nor dropout, which "
-            f"several models trained at once cannot have, got {unfit[0]}. Train such a model in a "
-            "loop of your own with `LearnedLossModule`."
+            "`models` are trained at once, so they must have neither buffers (as batch "
+            f"normalisation has) nor dropout, got {unfit[0]}. Train such a model in a loop of your "
+            "own with `LearnedLossModule`."
         )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise InvalidInputError(
-            "`models` must have a parameter to train, got none that has `requires_grad`."
+            "`models` must have a parameter to train, got none with `requires_grad`."
         )
 
 
 def _check_alike(models: Sequence[nn.Module]) -> None:
-    """Demands a list of models of one architecture, which share the first one's code."""
+    """Check that models are a list of one architecture: all run the code of the first."""
     if isinstance(models, nn.Module):
         raise InvalidInputError(
             f"`models` must be a list of models, got a {type(models).__name__}: use `[model]`."
@@ -94,12 +94,12 @@ def _check_alike(models: Sequence[nn.Module]) -> None:
             if got != expected:
                 raise InvalidInputError(
                     "`models` must be of one architecture, with the same layers and parameters, "
-                    f"got `{expected}` in model 0 and `{got}` in model {i}. Train them apart."
+                    f"got `{expected}` in model 0 and `{got}` in model {i}. Train them separately."
                 )
 
 
 def _anatomy(model: nn.Module) -> list[str]:
-    """Returns what models must have in common, part by part."""
+    """Return the layers and parameters that models must have in common."""
     layers = [f"{name or 'model'}: {type(layer).__name__}" for name, layer in model.named_modules()]
     return layers + [
         f"{name}: {rows.dtype} {tuple(rows.shape)}{'' if rows.requires_grad else ' frozen'}"

@@ -15,7 +15,7 @@ from lodl._progress import progress_bar
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
-from lodl.training._objectives import Objective, check_instances, check_losses
+from lodl.training._criteria import Criterion, check_instances, check_losses
 from lodl.training._scores import Score, check_first_scores
 from lodl.training._stack import Stack, check_trainable
 
@@ -27,12 +27,12 @@ class TrainingSettings:
     """How long and how fast to train.
 
     Attributes:
-        learning_rate: Of Adam.
-        n_steps: The most steps taken.
-        validate_every: Steps between two looks at the validation score.
+        learning_rate: Learning rate of Adam.
+        n_steps: Maximum number of steps.
+        validate_every: Steps between two validation scores.
         patience: Steps without a better validation score after which a model stops.
-        batch_size: Instances per step; None takes all of them.
-        seed: Of the order of batches.
+        batch_size: Instances per step; None means all of them.
+        seed: Random seed for the order of the batches.
     """
 
     learning_rate: float = 1e-3
@@ -59,10 +59,10 @@ _DEFAULT_SETTINGS = TrainingSettings()
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Trained models and what it took.
+    """Trained models, their scores, and how long they took.
 
     Attributes:
-        models: Each with its best state restored.
+        models: The models, each with its best state restored.
         scores: The best validation score of each model, shape (models,).
         best_steps: The step of that score, shape (models,).
         last_steps: The step at which each model stopped, shape (models,).
@@ -80,38 +80,38 @@ def train(
     models: Sequence[nn.Module],
     x: npt.ArrayLike,
     *,
-    objective: Objective,
+    criterion: Criterion,
     x_validation: npt.ArrayLike,
     score: Score,
     settings: TrainingSettings = _DEFAULT_SETTINGS,
     progress: bool = True,
 ) -> Trained:
-    """Trains several initialisations of one model at once, with Adam and early stopping.
+    """Train several initialisations of one model at once, with Adam and early stopping.
 
-    Each model sees the same batches and stops on its own; the result is that of training them one
-    after another, up to rounding.
+    All models see the same batches, and each stops on its own. The result is the same as training
+    them one after another, up to rounding.
 
     Args:
-        models: Models of one architecture, each with its own initial state; left as they are.
-            Frozen parameters stay frozen. Layers that draw at random or count batches (dropout,
-            batch normalisation) need a loop of one's own with `LearnedLossModule`.
+        models: Models of one architecture, each with its own initial state; they are not
+            changed. Frozen parameters stay frozen. Layers with random draws or running statistics
+            (dropout, batch normalisation) need a loop of your own with `LearnedLossModule`.
         x: Features of the training instances, instance first.
-        objective: Losses (models, n) of predictions for the instances of an index.
+        criterion: Losses (models, n) of predictions for the instances of an index.
         x_validation: Features of the validation instances.
         score: Validation scores (models,) of predictions, lower is better: `validation_loss` or
-            `validation_decision_loss`.
-        settings: How long and how fast.
-        progress: Whether to show a bar on a terminal, and to tell if all models ran out of steps.
+            `validation_cost`.
+        settings: How long and how fast to train.
+        progress: Whether to show a bar on a terminal, and to warn if all models ran out of steps.
 
     Raises:
         InvalidInputError: The models are not alike or have buffers or dropout, the features or the
-            first validation scores are not finite, or losses or scores have another shape.
+            first validation scores are not finite, or losses or scores have the wrong shape.
     """
     started = time.perf_counter()
     stack = Stack(models)
     check_trainable(models[0])
     features = _features(x, "x", stack.dtype)
-    check_instances(objective, len(features), "x")
+    check_instances(criterion, len(features), "x")
     features_validation = _features(x_validation, "x_validation", stack.dtype)
     best = _Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
@@ -123,7 +123,7 @@ def train(
         while True:
             if step % settings.validate_every == 0 or step == settings.n_steps:
                 with torch.no_grad():
-                    best.look(stack, score(stack.predict(features_validation)), step)
+                    best.update(stack, score(stack.predict(features_validation)), step)
                     going_on = step - best.steps[stack.members] <= settings.patience
                     stack.keep(going_on, optimiser)
                 if step == settings.n_steps or not going_on.any():
@@ -131,7 +131,7 @@ def train(
             index = batches.next()
             optimiser.zero_grad()
             y_hat = stack.predict(features[index], training=True)
-            losses = objective(y_hat, index)
+            losses = criterion(y_hat, index)
             if step == 0:
                 check_losses(losses, y_hat)
             losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
@@ -140,8 +140,8 @@ def train(
             bar.update()
     if progress and settings.n_steps and (best.steps == settings.n_steps).all():
         _logger.warning(
-            "Every model was still getting better at the last of %d steps: raise `n_steps` or "
-            "`learning_rate`, or scale the models' outputs like the labels.",
+            "Every model was still improving at the last of %d steps: raise `n_steps` or "
+            "`learning_rate`, or scale the models' outputs to the labels.",
             settings.n_steps,
         )
     return Trained(
@@ -154,7 +154,7 @@ def train(
 
 
 def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
-    """Returns the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
+    """Return the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
     with torch.no_grad():
         stack = Stack(models)
         return stack.predict(_features(x, "x", stack.dtype)).double().numpy()
@@ -170,7 +170,7 @@ class _Best:
         self.steps = torch.zeros(n_models, dtype=torch.int64)
         self.last_steps = torch.zeros(n_models, dtype=torch.int64)
 
-    def look(self, stack: Stack, scores: Tensor, step: int) -> None:
+    def update(self, stack: Stack, scores: Tensor, step: int) -> None:
         if step == 0:
             check_first_scores(scores, len(stack.models))
         self.last_steps[stack.members] = step
