@@ -19,7 +19,7 @@ from lodl.losses import (
     WeightedMSE,
     load_loss,
 )
-from lodl.problems import Problem, problem
+from lodl.problems import LinearProblem, Problem, problem
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "DirectedQuadratic",
     "DirectedWeightedMSE",
     "LearnedLoss",
+    "LinearProblem",
     "NeuralLoss",
     "OnePerturbed",
     "Problem",

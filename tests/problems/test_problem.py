@@ -93,10 +93,10 @@ def test_wrong_number_of_decisions_is_an_error():
 
 def test_objective_that_is_not_a_number_per_decision_is_an_error():
     class Vector(PickCheapest):
-        def objective_many(self, zs, y, context):
-            return np.zeros((len(zs), 2))
+        def objective(self, z, y, context):
+            return np.zeros(2)
 
-    with pytest.raises(ProblemError, match=r"expected shape \(3,\), got \(3, 2\)"):
+    with pytest.raises(ProblemError, match=r"one number per decision, got shape \(2,\)"):
         decision_losses(Vector(), np.ones((3, 2)), np.ones(2))
 
 

@@ -70,6 +70,14 @@ class Problem(ABC):
         """
         return y_hats
 
+    def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
+        """Return the derivative of the objective of `z` by the label, at the label `y`.
+
+        It has the label's shape. None, the default, lets `lodl` take central differences of
+        `objective`, which is exact where the objective is affine in the label.
+        """
+        return None
+
     @property
     def is_vectorised(self) -> bool:
         """Whether `solve_many` is the problem's own, not the loop over `solve`."""
