@@ -64,21 +64,21 @@ def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
     return diagnose(loss, domain.problem, y, predict(trained.models, x)[0])
 
 
-def remedies(diagnosis):
-    return [verdict.remedy for verdict in diagnosis.verdicts]
+def names(diagnosis):
+    return [finding.verdict.name for finding in diagnosis.findings]
 
 
 def test_a_family_without_direction_is_found_out_in_the_linear_model(linear):
     found = learn_and_diagnose(linear, lodl.WeightedMSE(), scale=1.0)
-    assert remedies(found)[0] == "directed family"
+    assert names(found)[0] == "directed family"
     followed = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=1.0)
     assert followed.fidelity.regret < 0.1 * found.fidelity.regret
-    assert remedies(followed) == ["nothing"]
+    assert names(followed) == ["good decisions"]
 
 
 def test_a_scale_far_too_large_is_found_out_in_the_linear_model(linear):
     found = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=10.0)
-    assert remedies(found)[0] == "smaller scale"
+    assert names(found)[0] == "smaller scale"
     proposed = found.region.scale * found.region.size_ratio
     followed = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=proposed)
     assert followed.fidelity.regret < 0.1 * found.fidelity.regret
@@ -95,14 +95,14 @@ def test_too_few_samples_are_found_out_in_the_linear_model(linear):
         return diagnose(loss, linear.problem, y, y_hat)
 
     found, followed = look(50), look(2000)
-    assert remedies(found)[0] == "more samples"
+    assert names(found)[0] == "more samples"
     assert followed.fit.error_held_out.median < 0.9 * found.fit.error_held_out.median
     assert followed.fidelity.error < 0.9 * found.fidelity.error
 
 
 def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
     found = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=0.005)
-    assert "larger scale" in remedies(found)
+    assert "larger scale" in names(found)
     proposed = found.region.scale * found.region.size_ratio
     followed = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=proposed)
     assert followed.fidelity.regret < found.fidelity.regret
@@ -111,11 +111,11 @@ def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
 def test_noise_on_one_coordinate_at_a_time_is_found_out_in_web_advertising(web):
     family = lodl.DirectedWeightedMSE()
     found = learn_and_diagnose(web, family, scale=0.1, perturbed=lodl.OnePerturbed)
-    assert remedies(found)[0] == "more coordinates at once"
-    assert "larger scale" not in remedies(found)
+    assert names(found)[0] == "more coordinates at once"
+    assert "larger scale" not in names(found)
     followed = learn_and_diagnose(web, family, scale=0.1)
     assert followed.fidelity.regret < 0.1 * found.fidelity.regret
-    assert remedies(followed) == ["nothing"]
+    assert names(followed) == ["good decisions"]
 
 
 def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
@@ -135,7 +135,7 @@ def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
         )
 
     found = diagnose(learn(0.3), domain.problem, y, y_hat, context=context)
-    assert "smaller scale" in remedies(found)
+    assert "smaller scale" in names(found)
     proposed = found.region.scale * found.region.size_ratio
     followed = diagnose(learn(proposed), domain.problem, y, y_hat, context=context)
     assert followed.fidelity.error < 0.7 * found.fidelity.error

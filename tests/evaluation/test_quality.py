@@ -123,7 +123,7 @@ def test_a_masked_array_without_masked_entries_is_accepted():
 
 
 def test_labels_that_decide_nothing_cannot_be_normalised():
-    with pytest.raises(InvalidInputError, match=r"cannot be normalised.*do the labels decide"):
+    with pytest.raises(InvalidInputError, match=r"normalised.*labels change the decision"):
         quality_scale(CHEAPEST, np.ones((3, 2)))
 
 

@@ -144,4 +144,4 @@ def test_a_failed_call_says_among_which_instances_it_counts(losses, y):
     broken = lodl.problem(solve, lambda z, y: 0.0, sense="max")
     with pytest.raises(OracleError, match="no licence") as caught:
         loss_slices(losses, broken, y, instances=[4, 2])
-    assert "counted within [4, 2]" in caught.value.__notes__[0]
+    assert "numbered within [4, 2]" in caught.value.__notes__[0]

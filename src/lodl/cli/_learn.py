@@ -63,7 +63,7 @@ def learn(
     )
     loss.save(out)
     console = Console()
-    console.print(loss.summary(), highlight=False, markup=False)
+    console.print(str(loss.summary()), highlight=False, markup=False)
     console.print(f"\nSaved to {out}. In Python: lodl.load_loss({str(out)!r})", markup=False)
 
 

@@ -1,19 +1,16 @@
-"""What predictions are worth as decisions, and how faithful a learned loss is to that."""
+"""What predictions are worth as decisions, and how faithful a learned loss is to their cost."""
 
-from lodl.evaluation._constant import constant_predictions
+from lodl.evaluation._baselines import constant_predictions, random_predictions
 from lodl.evaluation._decision_loss import decision_loss, decision_quality, regret
-from lodl.evaluation._diagnose import diagnose
-from lodl.evaluation._diagnosis import Diagnosis
+from lodl.evaluation._diagnosis import Diagnosis, diagnose
 from lodl.evaluation._fidelity import Fidelity, InstanceError
 from lodl.evaluation._quality import (
     QualityScale,
     normalised_decision_quality,
     quality_scale,
-    random_predictions,
 )
 from lodl.evaluation._region import Region
 from lodl.evaluation._slices import loss_slices
-from lodl.evaluation._verdicts import Verdict
 
 __all__ = [
     "Diagnosis",
@@ -21,7 +18,6 @@ __all__ = [
     "InstanceError",
     "QualityScale",
     "Region",
-    "Verdict",
     "constant_predictions",
     "decision_loss",
     "decision_quality",

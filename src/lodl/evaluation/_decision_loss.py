@@ -1,11 +1,10 @@
-"""What predictions cost, once decisions are taken from them."""
+"""What predictions cost once decisions are made from them."""
 
 from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 
 from lodl._progress import progress_bar
 from lodl._typing import Array, Context, InstanceContext
@@ -15,7 +14,7 @@ from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, projected, sign_of
 from lodl.problems._regret import decision_losses, regrets
 
-_PATIENCE = 2.0  # seconds before a bar appears: most evaluations are over by then
+_PATIENCE = 2.0  # seconds before a bar appears: most evaluations are done by then
 
 _Measure: TypeAlias = Callable[[Problem, Array, Array, InstanceContext], Array]
 
@@ -29,26 +28,27 @@ def decision_loss(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Array:
-    """Returns DL(y_hat, y) of each instance: the decision's objective under the true label.
+    """Return DL(y_hat, y) of each instance: the decision's objective under the true label.
 
-    Predictions outside the problem's valid range are projected into it, as candidates are when a
-    loss is learned.
+    Predictions outside the problem's valid range are projected into it, just as candidates are
+    when a loss is learned.
 
     Args:
         problem: The problem whose solver decides.
-        y_hat: Predictions, shape (n, *label_shape). Further axes in front, as in
+        y_hat: Predictions, shape (n, *label_shape). Leading axes, as in
             (models, n, *label_shape), are kept in the result.
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show a bar on a terminal, if it takes more than a moment.
+        n_jobs: Number of workers, as in joblib.
+        progress: Whether to show a bar on a terminal if this takes more than two seconds.
 
     Returns:
         Decision losses, shape (n,) or (..., n); lower is better.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
-        OracleError: A call raised, or its decision loss is not finite; the instance is named.
+        OracleError: An oracle call raised, or its decision loss is not finite; the message names
+            the instance.
     """
     return _per_instance(decision_losses, problem, y_hat, y, context, n_jobs, progress)
 
@@ -62,7 +62,7 @@ def decision_quality(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Array:
-    """Returns the negative of `decision_loss`: higher is better, whatever the sense."""
+    """Return the negative of `decision_loss`: higher is better, whatever the sense."""
     return -decision_loss(problem, y_hat, y, context=context, n_jobs=n_jobs, progress=progress)
 
 
@@ -75,9 +75,9 @@ def regret(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Array:
-    """Returns DL(y_hat, y) - DL(y, y) of each instance, shaped like `decision_loss`.
+    """Return DL(y_hat, y) - DL(y, y) of each instance, in the shape of `decision_loss`.
 
-    It takes one call more per instance, at the label. Rounding counts as 0.
+    This takes one more call per instance, at the label. Differences by rounding count as 0.
     """
     return _per_instance(regrets, problem, y_hat, y, context, n_jobs, progress)
 
@@ -91,13 +91,15 @@ def _per_instance(
     n_jobs: int | None,
     progress: bool,
 ) -> Array:
-    """Returns what is measured of each prediction, all those of an instance in one task."""
+    """Return the measure of each prediction, with one task per instance."""
+    from joblib import Parallel, delayed  # slow to import
+
     check_problem_type(problem)
     sign_of(problem)
     y = check_labels(y)
     y_hat = _check_repeated_predictions(y_hat, y)
     check_context(context, len(y))
-    in_front = y_hat.shape[: y_hat.ndim - y.ndim]
+    leading = y_hat.shape[: y_hat.ndim - y.ndim]
     per_instance = np.moveaxis(y_hat.reshape(-1, *y.shape), 0, 1)
     results = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_of_instance)(measure, problem, per_instance[i], y[i], context_of(context, i), i)
@@ -111,14 +113,14 @@ def _per_instance(
         for found in results:
             values.append(found)
             bar.update()
-    return np.stack(values, axis=1).reshape(*in_front, len(y))
+    return np.stack(values, axis=1).reshape(*leading, len(y))
 
 
 def _check_repeated_predictions(y_hat: npt.ArrayLike, y: Array) -> Array:
     array = check_labels(y_hat, "y_hat")
     if array.shape[max(0, array.ndim - y.ndim) :] != y.shape:
         raise InvalidInputError(
-            f"`y_hat` must have the labels' shape {y.shape}, with or without axes in front, "
+            f"`y_hat` must have the labels' shape {y.shape}, with or without leading axes, "
             f"got {array.shape}."
         )
     return array
@@ -132,10 +134,10 @@ def _of_instance(
     context: InstanceContext,
     instance: int,
 ) -> Array:
-    """Measures the predictions of one instance, or names it in the error."""
+    """Measure the predictions of one instance; an error names the instance."""
     try:
         losses = measure(problem, projected(problem, y_hats), y, context)
-    except LodlError as error:  # says by itself what is wrong and what to do
+    except LodlError as error:  # it says what is wrong and what to do
         error.add_note(f"This was at instance {instance}.")
         raise
     except Exception as error:

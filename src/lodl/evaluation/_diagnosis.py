@@ -1,16 +1,26 @@
-"""The record of a diagnosis, for programs and for people."""
+"""How faithful a learned loss is where a model predicts, and what would help."""
 
 import math
-import textwrap
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lodl.evaluation._fidelity import Fidelity
-from lodl.evaluation._region import Region
-from lodl.evaluation._verdicts import Verdict, in_words
-from lodl.losses import FitSummary
+import numpy as np
+import numpy.typing as npt
 
-_WIDTH = 88
+from lodl._typing import Context
+from lodl._validation import check_count, check_labels, check_predictions
+from lodl.errors import InvalidInputError
+from lodl.evaluation._fidelity import CALLS_PER_INSTANCE, Fidelity, measure_fidelity
+from lodl.evaluation._judge import judge, number_text
+from lodl.evaluation._probe import Probe
+from lodl.evaluation._region import Region, locate_predictions, sampler_of
+from lodl.losses import FitSummary, LearnedLoss
+from lodl.losses._verdicts import ANOTHER_PROBLEM, Finding, finding_text
+from lodl.oracle import fingerprint
+from lodl.problems import Problem
+from lodl.samplers import Sampler
+from lodl.samplers._sampler import check_sampler
 
 
 @dataclass(frozen=True)
@@ -18,13 +28,13 @@ class Diagnosis:
     """How faithful a learned loss is where a model predicts. `str(diagnosis)` is the text.
 
     Attributes:
-        n_instances: Instances of the loss.
-        n_examined: Instances at which the oracle was asked.
-        oracle_calls: How often it was.
-        fidelity: Learned loss against true regret at the predictions.
-        region: The predictions against what was sampled; None where the sampler is not known.
-        fit: How well the loss repeats the samples that it was learned from.
-        verdicts: What to do, the most telling first.
+        n_instances: Number of instances of the loss.
+        n_examined: Number of instances at which the oracle was asked.
+        oracle_calls: Number of oracle calls.
+        fidelity: Learned loss compared with true regret at the predictions.
+        region: The predictions compared with the samples; None if the sampler is not known.
+        fit: How well the loss repeats the samples it was learned from.
+        findings: What to do, the most important first.
     """
 
     n_instances: int
@@ -33,13 +43,13 @@ class Diagnosis:
     fidelity: Fidelity
     region: Region | None
     fit: FitSummary
-    verdicts: tuple[Verdict, ...]
+    findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the diagnosis as JSON values; what is not defined is None."""
+        """Return the diagnosis as JSON values; None stands for a number that is not defined."""
         fidelity = asdict(self.fidelity)
         fidelity |= {"error_share": self.fidelity.error_share, "quality": self.fidelity.quality}
-        figures = {
+        values = {
             "family": str(self.fit.family),
             "n_instances": self.n_instances,
             "n_examined": self.n_examined,
@@ -51,9 +61,12 @@ class Diagnosis:
                 "error_fitted": self.fit.error_fitted.median,
                 "error_held_out": self.fit.error_held_out.median,
             },
-            "verdicts": [asdict(verdict) for verdict in self.verdicts],
+            "findings": [
+                {**asdict(finding.verdict), "evidence": finding.evidence}
+                for finding in self.findings
+            ],
         }
-        jsonable: dict[str, Any] = _json(figures)
+        jsonable: dict[str, Any] = _json(values)
         return jsonable
 
     def __str__(self) -> str:
@@ -62,23 +75,21 @@ class Diagnosis:
             f"{one.instance} (loss {one.loss:.3g}, regret {one.regret:.3g})" for one in found.worst
         ]
         share = f", {found.error_share:.2f} of the mean regret" if found.regret > 0 else ""
-        figures = {
-            "mean regret": f"{found.regret:.3g}; with predictions of other instances "
-            f"{in_words(found.foreign_regret)}, with reversed errors {found.reversed_regret:.3g}",
-            "learned loss": f"{found.loss:.3g} on average",
-            "absolute error": f"{found.error:.3g}{share}",
-            "rank correlation": f"{in_words(found.rank_correlation, '.2f')} across instances, "
-            f"{in_words(found.rank_correlation_within, '.2f')} within",
-            "size of errors": self._region_text(),
-            "worst instances": ", ".join(worst),
-        }
-        return "\n".join(
-            [
-                f"{self.fit.family} at the predictions for {self.n_examined} of "
-                f"{self.n_instances} instances, {self.oracle_calls} oracle calls",
-                *(_wrap(f"  {name:<18}{text}", indent=20) for name, text in figures.items()),
-                *(_wrap(f"- {verdict}", indent=2) for verdict in self.verdicts),
-            ]
+        return finding_text(
+            f"{self.fit.family} at the predictions for {self.n_examined} of {self.n_instances} "
+            f"instances, {self.oracle_calls} oracle calls",
+            self.findings,
+            {
+                "mean regret": f"{found.regret:.3g}; with predictions of other instances "
+                f"{number_text(found.foreign_regret)}, with reversed errors "
+                f"{found.reversed_regret:.3g}",
+                "rank correlation": f"{number_text(found.rank_correlation, '.2f')} across "
+                f"instances, {number_text(found.rank_correlation_within, '.2f')} within",
+                "learned loss": f"{found.loss:.3g} on average",
+                "absolute error": f"{found.error:.3g}{share}",
+                "size of errors": self._region_text(),
+                "worst instances": ", ".join(worst),
+            },
         )
 
     def _region_text(self) -> str:
@@ -94,12 +105,90 @@ class Diagnosis:
         return text
 
 
-def _wrap(text: str, *, indent: int) -> str:
-    return textwrap.fill(text, _WIDTH, subsequent_indent=" " * indent)
+def diagnose(
+    loss: LearnedLoss,
+    problem: Problem,
+    y: npt.ArrayLike,
+    y_hat: npt.ArrayLike,
+    *,
+    context: Context = None,
+    sampler: Sampler | None = None,
+    n_calls: int = 900,
+    seed: int = 0,
+) -> Diagnosis:
+    """Return how faithful a learned loss is where a model predicts, and what would help.
+
+    A loss is learned around labels but used where the model errs. Nine oracle calls per instance
+    compare it with the true regret there. The findings say whether more samples, another scale or
+    another family would help.
+
+    Give the predictions of a model that was trained on the loss, if you can. Those of another model
+    also show how faithful the loss is around them, but then the model itself may be the cause of
+    poor decisions. For some of the instances, use `loss.subset(index)`; for parallel calls,
+    `with joblib.parallel_config(n_jobs=2)`.
+
+    Args:
+        loss: The learned loss.
+        problem: The problem it was learned from.
+        y: The labels it was learned for, shape (n, *label_shape).
+        y_hat: The model's predictions for the same instances.
+        context: One entry per instance, or None.
+        sampler: The sampler the loss was learned with. Needed only if the loss does not record it:
+            a scale that is an array, `AroundPredictions`, or a sampler of your own.
+        n_calls: Maximum number of oracle calls. If they are too few for all instances, a random
+            part of the instances is examined.
+        seed: Random seed for the choice of instances and points.
+
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        OracleError: An oracle call failed.
+    """
+    if not isinstance(loss, LearnedLoss):
+        raise InvalidInputError(f"`loss` must be a learned loss, got {type(loss).__name__}.")
+    if sampler is not None:
+        check_sampler(sampler)
+    seed = check_count("seed", seed, minimum=0)
+    loss.check_labels(y)
+    labels = check_labels(y)
+    predictions = check_predictions(y_hat, labels)
+    n_calls = check_count("n_calls", n_calls, minimum=CALLS_PER_INSTANCE)
+    n_examined = min(len(labels), n_calls // CALLS_PER_INSTANCE)
+    index = np.random.default_rng(seed).permutation(len(labels))[:n_examined]
+    probe = Probe.at(np.sort(index), problem, labels, context)
+    fidelity = measure_fidelity(loss, predictions, probe=probe, seed=seed)
+    sampler = sampler or sampler_of(loss)
+    region = None
+    if sampler is not None:
+        region = locate_predictions(predictions, labels, probe=probe, sampler=sampler, seed=seed)
+    fit = loss.summary()
+    return Diagnosis(
+        n_instances=len(labels),
+        n_examined=n_examined,
+        oracle_calls=n_examined * CALLS_PER_INSTANCE,
+        fidelity=fidelity,
+        region=region,
+        fit=fit,
+        findings=(*_judge_problem(problem, loss), *judge(fidelity, region, fit)),
+    )
+
+
+def _judge_problem(problem: Problem, loss: LearnedLoss) -> Iterator[Finding]:
+    """Yield a finding if the loss records its problem, and it is another one."""
+    learned_from = loss.provenance.get("fingerprints", {}).get("problem", "unknown")
+    try:
+        is_another = learned_from not in ("unknown", fingerprint(problem))
+    except InvalidInputError:  # it has no fingerprint
+        return
+    if is_another:
+        yield Finding(
+            ANOTHER_PROBLEM,
+            "The code or the parameters of the problem have changed since the loss was learned, or "
+            "the version of Python.",
+        )
 
 
 def _json(value: Any) -> Any:
-    """Returns a value with lists for tuples and None for what is not finite."""
+    """Return a value with lists for tuples, and None for numbers that are not finite."""
     if isinstance(value, dict):
         return {key: _json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Learned loss against true regret, at predictions and around them."""
+"""Learned loss compared with true regret, at predictions and around them."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,19 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from lodl._typing import Array
-from lodl.evaluation._answers import Oracle
+from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss
 
 _N_AROUND = 4
-_AROUND = 0.5  # noise around a prediction, in units of the size of its own error
+_AROUND = 0.5  # noise around a prediction, in units of its error
 _N_WORST = 5
 CALLS_PER_INSTANCE = 5 + _N_AROUND
-"""The label, the prediction, halfway, reversed, another instance's, and those around."""
+"""The label, the prediction, halfway, reversed, another instance's prediction, and those around."""
 
 
 @dataclass(frozen=True)
 class InstanceError:
-    """One instance's learned loss and true regret at its prediction."""
+    """The learned loss and the true regret of one instance at its prediction."""
 
     instance: int
     loss: float
@@ -28,20 +28,20 @@ class InstanceError:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How the learned loss compares with the true regret at predictions; NaN where not defined.
+    """How a learned loss compares with the true regret at predictions; NaN if not defined.
 
     Attributes:
         regret: Mean true regret of the predictions.
         loss: Mean learned loss of the predictions.
-        error: Mean absolute difference of the two.
-        rank_correlation: Whether instances of higher loss have higher regret (Spearman).
-        rank_correlation_within: The same for points of one instance: its prediction, halfway to the
-            label, and around; the mean over instances.
-        reversed_regret: Mean regret of `2 y - y_hat`, the same errors with the other sign.
-        foreign_regret: Mean regret of taking the prediction of another instance, drawn at random:
-            what predictions cost that know nothing of their own. Not defined for a single instance.
-        sees_direction: Whether the learned loss tells errors from reversed errors.
-        worst: The instances with the largest difference.
+        error: Mean absolute difference between the two.
+        rank_correlation: Spearman's correlation of loss and regret across instances.
+        rank_correlation_within: The same across points of one instance (its prediction, halfway to
+            the label, and around the prediction), averaged over instances.
+        reversed_regret: Mean regret of `2 y - y_hat`, the same errors with the opposite sign.
+        foreign_regret: Mean regret of using the prediction of another instance, drawn at random:
+            the cost of predictions without information. Not defined for a single instance.
+        sees_direction: Whether the learned loss differs between errors and reversed errors.
+        worst: The instances with the largest differences, largest first.
     """
 
     regret: float
@@ -61,29 +61,29 @@ class Fidelity:
 
     @property
     def quality(self) -> float:
-        """Decision quality: 1 for the best decisions, 0 for those of foreign predictions."""
+        """Decision quality: 1 for the best decisions, 0 for those from foreign predictions."""
         return 1 - self.regret / self.foreign_regret if self.foreign_regret > 0 else np.nan
 
 
-def measure(loss: LearnedLoss, y_hat: Array, *, oracle: Oracle, seed: int) -> Fidelity:
-    """Asks the oracle at and around the predictions of its instances.
+def measure_fidelity(loss: LearnedLoss, y_hat: Array, *, probe: Probe, seed: int) -> Fidelity:
+    """Compare a learned loss with the true regret at and around predictions.
 
     Args:
         loss: The learned loss.
         y_hat: Predictions of all instances.
-        oracle: At which instances; called `CALLS_PER_INSTANCE` times for each.
-        seed: Of the choice of other instances, and of the points around.
+        probe: The instances to look at, with `CALLS_PER_INSTANCE` oracle calls for each.
+        seed: Random seed for the other instances and for the points around predictions.
     """
     rng = np.random.default_rng(seed)
-    own = y_hat[oracle.index]
-    foreign = y_hat[_others(oracle.index, len(y_hat), rng)]
-    reversed_ = 2 * oracle.y - own
-    near = [(oracle.y + own) / 2, *_around(own, oracle.y, rng)]
-    made = oracle.project(np.stack([reversed_, *near]))  # the others are a model's own
+    own = y_hat[probe.index]
+    foreign = y_hat[_others(probe.index, len(y_hat), rng)]
+    reversed_ = 2 * probe.y - own
+    near = [(probe.y + own) / 2, *_around(own, probe.y, rng)]
+    made = probe.project(np.stack([reversed_, *near]))  # the others are a model's own
     points = np.concatenate([own[np.newaxis], foreign[np.newaxis], made])
-    regret, value = oracle.regret(points), oracle.loss(loss, points)
+    regret, value = probe.regret(points), probe.loss(loss, points)
     of_own, of_foreign, of_reversed = regret[:3]
-    at_reversed = oracle.loss(loss, reversed_[np.newaxis])[0]
+    at_reversed = probe.loss(loss, reversed_[np.newaxis])[0]
     within = [_rank_correlation(v, r) for v, r in zip(value[_NEAR].T, regret[_NEAR].T, strict=True)]
     return Fidelity(
         regret=float(of_own.mean()),
@@ -94,7 +94,7 @@ def measure(loss: LearnedLoss, y_hat: Array, *, oracle: Oracle, seed: int) -> Fi
         reversed_regret=float(of_reversed.mean()),
         foreign_regret=float(of_foreign.mean()) if len(y_hat) > 1 else np.nan,
         sees_direction=not np.allclose(at_reversed, value[0], atol=0),
-        worst=_worst(oracle, value[0], of_own),
+        worst=_worst(probe, value[0], of_own),
     )
 
 
@@ -102,26 +102,26 @@ _NEAR = [0, *range(3, 4 + _N_AROUND)]  # rows of the points: the prediction, hal
 
 
 def _others(index: npt.NDArray[np.intp], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Draws for each instance another: any, as in time order the next one is nearly the same."""
+    """Draw another instance for each, not its neighbour: in time order that is nearly the same."""
     return (index + rng.integers(1, max(n, 2), size=len(index))) % n
 
 
 def _around(y_hat: Array, y: Array, rng: np.random.Generator) -> Array:
-    """Returns points around predictions, shape (_N_AROUND, n, *label_shape)."""
+    """Return points around predictions, shape (_N_AROUND, n, *label_shape)."""
     size = np.sqrt(np.square(y_hat - y).mean(axis=tuple(range(1, y.ndim)), keepdims=True))
     noise = rng.standard_normal((_N_AROUND, *y.shape))
     return np.asarray(y_hat + _AROUND * size * noise)
 
 
-def _worst(oracle: Oracle, value: Array, regret: Array) -> tuple[InstanceError, ...]:
+def _worst(probe: Probe, value: Array, regret: Array) -> tuple[InstanceError, ...]:
     order = np.argsort(-np.abs(value - regret), kind="stable")[:_N_WORST]
     return tuple(
-        InstanceError(int(oracle.index[i]), float(value[i]), float(regret[i])) for i in order
+        InstanceError(int(probe.index[i]), float(value[i]), float(regret[i])) for i in order
     )
 
 
 def _rank_correlation(value: Array, target: Array) -> float:
-    """Returns Spearman's correlation; NaN where one side is constant."""
+    """Return Spearman's correlation; NaN if one side is constant."""
     if np.ptp(value) == 0 or np.ptp(target) == 0:
         return np.nan
     return float(np.corrcoef(rankdata(value), rankdata(target))[0, 1])

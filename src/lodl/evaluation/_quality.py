@@ -9,17 +9,13 @@ import numpy.typing as npt
 from lodl._typing import Array, Context
 from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
+from lodl.evaluation._baselines import random_predictions
 from lodl.evaluation._decision_loss import decision_quality
 from lodl.problems import Problem
 
-_HARDLY = 0.01  # share of the labels' values
+_FEW = 0.01  # share of the labels' values
 
 _logger = logging.getLogger(__name__)
-
-
-def random_predictions(shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Returns predictions uniform on [0, 1], the paper's zero point of decision quality."""
-    return np.random.default_rng(seed).random(shape)
 
 
 @dataclass(frozen=True)
@@ -30,10 +26,10 @@ class QualityScale:
     optimal: float
 
     def normalise(self, quality: npt.ArrayLike) -> Array:
-        """Returns mean decision quality on a scale where random is 0 and optimal is 1.
+        """Return mean decision quality on a scale where random is 0 and optimal is 1.
 
         Args:
-            quality: Decision quality with the instance on the last axis; that axis is averaged.
+            quality: Decision quality with the instance on the last axis, which is averaged.
         """
         mean = np.mean(np.asarray(quality, dtype=np.float64), axis=-1)
         return np.asarray((mean - self.random) / (self.optimal - self.random))
@@ -50,26 +46,26 @@ def quality_scale(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> QualityScale:
-    """Measures the two ends of normalised decision quality on given labels.
+    """Measure the decision quality of random predictions and of the true labels.
 
     Args:
         problem: The problem whose solver decides.
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
-        y_random: Predictions that are worth 0, shape (m, n, *label_shape). None draws them
-            uniform on [0, 1] as in the paper. If your labels lie elsewhere, give labels of other
+        y_random: Predictions that score 0, shape (m, n, *label_shape). None draws them uniformly
+            from [0, 1] as in the paper. If your labels are not in [0, 1], give the labels of other
             instances: `np.random.default_rng(0).permutation(y)[np.newaxis]`.
-        seed: Of the random predictions, where they are drawn.
-        n_random: How many are drawn per instance; more make the zero point steadier.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show a bar on a terminal, if it takes more than a moment.
+        seed: Random seed for the random predictions.
+        n_random: Number of random predictions per instance; more give a steadier zero.
+        n_jobs: Number of workers, as in joblib.
+        progress: Whether to show a bar on a terminal if this takes more than two seconds.
     """
     y = check_labels(y)
     if y_random is None:
-        if np.mean((y >= 0) & (y <= 1)) < _HARDLY:
+        if np.mean((y >= 0) & (y <= 1)) < _FEW:
             _logger.warning(
-                "Random predictions are drawn from [0, 1], where hardly a label lies: what they "
-                "are worth says little about a poor model. Give `y_random`."
+                "Random predictions are drawn from [0, 1], but hardly any label is in that range, "
+                "so they are not comparable to a poor model. Give `y_random`."
             )
         y_random = random_predictions((check_count("n_random", n_random), *y.shape), seed)
     both = np.concatenate([_check_random(y_random, y), y[np.newaxis]])
@@ -80,7 +76,7 @@ def quality_scale(
     if not optimal > random:
         raise InvalidInputError(
             f"Decision quality cannot be normalised: random predictions give {random:.6g}, the "
-            f"true labels {optimal:.6g}. Is `sense` right, and do the labels decide anything?"
+            f"true labels {optimal:.6g}. Check `sense`, and that labels change the decision."
         )
     return QualityScale(random=random, optimal=optimal)
 
@@ -96,22 +92,22 @@ def normalised_decision_quality(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> float:
-    """Returns mean decision quality scaled so that random predictions give 0 and labels give 1.
+    """Return mean decision quality, scaled so that random predictions give 0 and labels give 1.
 
-    Random predictions are uniform on [0, 1], as in the paper: if your labels lie elsewhere, they
-    are no measure of what a poor model is worth, and `y_random` should say what is. Ten are drawn
-    per instance, so this takes twelve oracle calls for each. To score several models on the same
-    labels, take `quality_scale` once and use its `normalise`.
+    Random predictions are uniform on [0, 1], as in the paper. If your labels are not in [0, 1],
+    they say little about a poor model: give `y_random`. Ten are drawn per instance, so this takes
+    twelve oracle calls per instance. To score several models on the same labels, call
+    `quality_scale` once and use its `normalise`.
 
     Args:
         problem: The problem whose solver decides.
         y_hat: Predictions of one model, shape (n, *label_shape).
         y: Labels, of the same shape.
         context: One entry per instance, or None.
-        y_random: Predictions that are worth 0, see `quality_scale`.
-        seed: Of the random predictions, where they are drawn.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show a bar on a terminal, if it takes more than a moment.
+        y_random: Predictions that score 0, see `quality_scale`.
+        seed: Random seed for the random predictions.
+        n_jobs: Number of workers, as in joblib.
+        progress: Whether to show a bar on a terminal if this takes more than two seconds.
     """
     y = check_labels(y)
     y_hat = check_predictions(y_hat, y)

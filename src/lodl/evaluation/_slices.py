@@ -11,14 +11,14 @@ import numpy.typing as npt
 from lodl._typing import Array, Context
 from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
-from lodl.evaluation._answers import Oracle
+from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
 
 _N_INSTANCES = 3
 _N_COORDINATES = 2
-_SPAN = 3.0  # a coordinate's slice goes as many scales of the sampled noise to either side
-_PREDICTION_SPAN = 1.5  # the slice towards a prediction passes it by half
+_SPAN = 3.0  # scales of the sampled noise on either side of the label along a coordinate
+_PREDICTION_SPAN = 1.5  # the slice towards a prediction goes half as far beyond it
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +26,9 @@ class _Lines:
     """A line through the label of each chosen instance: y + offset * step.
 
     Attributes:
-        directions: In words, one for each instance.
-        offsets: Shape (n_points,).
-        steps: Shape (n, *label_shape).
+        directions: The direction of each line, in words.
+        offsets: Positions along the lines, shape (n_points,).
+        steps: Direction vectors, shape (n, *label_shape).
     """
 
     directions: list[str]
@@ -46,36 +46,37 @@ def loss_slices(
     instances: npt.ArrayLike | None = None,
     n_points: int = 41,
 ) -> dict[str, Any]:
-    """Returns 1-D slices of true regret and learned losses through labels, for a figure.
+    """Return one-dimensional slices of true regret and learned losses through labels.
 
-    An instance is cut along the two coordinates in which the learned losses, added up, rise most
-    within three scales of the sampled noise, and towards its prediction if given. Points are
-    brought into the problem's valid range, as sampled candidates are.
+    Each instance is cut along the two coordinates in which the sum of the learned losses rises most
+    within three scales of the sampled noise, and towards its prediction if there is one. Points are
+    projected into the problem's valid range, as sampled candidates are.
 
     Args:
-        loss: A learned loss, or several of the same instances by name.
-        problem: The problem whose solver is asked, at most `3 * n_points + 1` times an instance.
+        loss: A learned loss, or several for the same instances, by name.
+        problem: The problem whose solver is asked, at most `3 * n_points + 1` times per instance.
         y: The labels that the losses were learned for.
         context: One entry per instance, or None.
         y_hat: Predictions for all instances, shape (n, *label_shape), or None.
-        instances: Which to cut; None takes the three whose samples had the largest mean regret.
-        n_points: Points on a slice: an odd number, so that the label is one of them.
+        instances: The instances to cut; None takes the three with the largest mean regret of
+            their samples.
+        n_points: Number of points on a slice: odd, so that the label is one of them.
 
     Returns:
         JSON values: "kind", "title", "oracle_calls" and "slices", each slice with "instance",
-        "direction" in words, "offsets" (in units of the label along a coordinate; 1 is the
-        prediction on the way to it), "regret", and under "loss" a list for each name.
+        "direction" in words, "offsets" (along a coordinate in units of the label; towards a
+        prediction, 1 is the prediction), "regret", and under "loss" a list for each name.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
-        OracleError: A call failed.
+        OracleError: An oracle call failed.
     """
     losses = _check_losses(loss, y)
     labels = check_labels(y)
     n_points = _check_odd(n_points)
     index = _choose_instances(next(iter(losses.values())), instances)
-    oracle = Oracle.of(problem, labels, context, index)
-    lines = list(_coordinate_lines(losses, oracle, n_points))
+    probe = Probe.at(index, problem, labels, context)
+    lines = list(_coordinate_lines(losses, probe, n_points))
     if y_hat is not None:
         steps = (check_predictions(y_hat, labels) - labels)[index]
         offsets = np.linspace(-_PREDICTION_SPAN, _PREDICTION_SPAN, n_points)
@@ -84,19 +85,19 @@ def loss_slices(
         "kind": "slices",
         "title": "True regret and learned loss through the label",
         "oracle_calls": len(index) * (len(lines) * n_points + 1),
-        "slices": _cut(lines, losses, oracle),
+        "slices": _cut(lines, losses, probe),
     }
 
 
 def _cut(
-    lines: list[_Lines], losses: Mapping[str, LearnedLoss], oracle: Oracle
+    lines: list[_Lines], losses: Mapping[str, LearnedLoss], probe: Probe
 ) -> list[dict[str, Any]]:
-    """Returns regrets and losses on the lines, instance by instance."""
-    points = [oracle.y + np.multiply.outer(line.offsets, line.steps) for line in lines]
-    inside = oracle.project(np.concatenate(points))
-    shape = (len(lines), -1, len(oracle.y))
-    regret = oracle.regret(inside).reshape(shape)
-    values = {name: oracle.loss(loss, inside).reshape(shape) for name, loss in losses.items()}
+    """Return regrets and losses along the lines, instance by instance."""
+    points = [probe.y + np.multiply.outer(line.offsets, line.steps) for line in lines]
+    inside = probe.project(np.concatenate(points))
+    shape = (len(lines), -1, len(probe.y))
+    regret = probe.regret(inside).reshape(shape)
+    values = {name: probe.loss(loss, inside).reshape(shape) for name, loss in losses.items()}
     return [
         {
             "instance": int(instance),
@@ -105,19 +106,19 @@ def _cut(
             "regret": regret[j, :, i].tolist(),
             "loss": {name: value[j, :, i].tolist() for name, value in values.items()},
         }
-        for i, instance in enumerate(oracle.index)
+        for i, instance in enumerate(probe.index)
         for j, line in enumerate(lines)
     ]
 
 
 def _coordinate_lines(
-    losses: Mapping[str, LearnedLoss], oracle: Oracle, n_points: int
+    losses: Mapping[str, LearnedLoss], probe: Probe, n_points: int
 ) -> Iterator[_Lines]:
-    """Yields a line along each of the coordinates in which the losses rise most."""
-    span = _SPAN * max(_scale(loss, oracle.y) for loss in losses.values())
-    label_shape = oracle.y.shape[1:]
+    """Yield a line along each of the coordinates in which the losses rise most."""
+    span = _SPAN * max(_scale(loss, probe.y) for loss in losses.values())
+    label_shape = probe.y.shape[1:]
     rise = np.array(
-        [_rise(losses, oracle, span * _unit(i, label_shape)) for i in range(math.prod(label_shape))]
+        [_rise(losses, probe, span * _unit(i, label_shape)) for i in range(math.prod(label_shape))]
     )
     ranked = np.argsort(-rise, axis=0, kind="stable")[:_N_COORDINATES]
     for coordinates in ranked:
@@ -126,10 +127,10 @@ def _coordinate_lines(
         yield _Lines(names, np.linspace(-span, span, n_points), steps)
 
 
-def _rise(losses: Mapping[str, LearnedLoss], oracle: Oracle, step: Array) -> Array:
-    """Returns what the losses add up to a step to either side of each label, shape (n,)."""
-    points = oracle.project(np.stack([oracle.y - step, oracle.y + step]))
-    return np.asarray(np.sum([oracle.loss(loss, points) for loss in losses.values()], axis=(0, 1)))
+def _rise(losses: Mapping[str, LearnedLoss], probe: Probe, step: Array) -> Array:
+    """Return the sum of the losses one step to either side of each label, shape (n,)."""
+    points = probe.project(np.stack([probe.y - step, probe.y + step]))
+    return np.asarray(np.sum([probe.loss(loss, points) for loss in losses.values()], axis=(0, 1)))
 
 
 def _unit(coordinate: int, label_shape: tuple[int, ...]) -> Array:
@@ -144,7 +145,7 @@ def _coordinate_name(coordinate: int, label_shape: tuple[int, ...]) -> str:
 
 
 def _scale(loss: LearnedLoss, y: Array) -> float:
-    """Returns the scale of the sampled noise, or that of the labels where it is not known."""
+    """Return the scale of the sampled noise, or of the labels if it is not known."""
     scale = loss.provenance.get("scale")
     if isinstance(scale, Mapping):
         scale = scale["max"]
@@ -173,6 +174,6 @@ def _choose_instances(loss: LearnedLoss, instances: npt.ArrayLike | None) -> npt
 def _check_odd(n_points: int) -> int:
     if check_count("n_points", n_points, minimum=3) % 2 == 0:
         raise InvalidInputError(
-            f"`n_points` must be odd, so that the label is one of them, got {n_points}."
+            f"`n_points` must be odd, so that the label is one of the points, got {n_points}."
         )
     return n_points

@@ -10,7 +10,8 @@ from lodl.losses._loss_file import FAMILIES, can_be_saved, load_loss
 from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
-from lodl.losses._summary import FitSummary, Spread, compare_losses, summarise
+from lodl.losses._summary import FitSummary, Spread, compare_losses
+from lodl.losses._verdicts import Finding, Verdict
 from lodl.losses._weighted_mse import WeightedMSE
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "DirectedQuadratic",
     "DirectedWeightedMSE",
     "Family",
+    "Finding",
     "FitErrors",
     "FitStatus",
     "FitSummary",
@@ -29,10 +31,10 @@ __all__ = [
     "Quadratic",
     "Spread",
     "Tensor",
+    "Verdict",
     "WeightedMSE",
     "can_be_saved",
     "compare_losses",
     "load_loss",
     "mean_squared_error",
-    "summarise",
 ]

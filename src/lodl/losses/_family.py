@@ -34,11 +34,13 @@ class Family(ABC):
 
     Attributes:
         is_convex: Whether the loss is convex in the prediction whatever its parameters.
+        is_bound: Whether the loss bounds the regret instead of repeating it.
         min_weight: The least weight of a coordinate as a share of the mean fitted one, 0 for none.
             A loss that stands in where nothing was fitted is weaker by this share.
     """
 
     is_convex: bool
+    is_bound: bool = False
     min_weight: float = 0.0
 
     @abstractmethod

@@ -15,7 +15,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses._family import Family
 from lodl.losses._fit_errors import FitErrors
 from lodl.losses._rows import Rows, row_blocks
-from lodl.losses._summary import summarise
+from lodl.losses._summary import FitSummary, summarise
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _LABELS_AT_ONCE = 65_536
@@ -181,9 +181,9 @@ class LearnedLoss:
 
         save_loss(self, path)
 
-    def summary(self) -> str:
-        """Returns, for a person to read, how well the loss fits and what would help."""
-        return str(summarise(self))
+    def summary(self) -> FitSummary:
+        """Return how well the loss fits and what would help; print it to read it."""
+        return summarise(self)
 
     def _rows_and_errors(
         self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None

@@ -1,6 +1,6 @@
 """How well learned losses fit, for a person to read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -11,39 +11,30 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family
 from lodl.losses._fit_errors import FitStatus
+from lodl.losses._verdicts import (
+    ANOTHER_FAMILY,
+    HELD_OUT_SAMPLES,
+    MORE_SAMPLES,
+    NOTHING,
+    PROBLEM_OR_SCALE,
+    SENSE_OR_SOLVER,
+    Finding,
+    finding_text,
+)
 
 if TYPE_CHECKING:
     from lodl.losses._learned_loss import LearnedLoss
 
 _POOR = 0.5  # an error of half the mean regret
-_SMALL = 0.05  # an error that more samples need not lower
-_GAP = 1.25  # a held-out error this many times the fitted one
-
-_ADVICE = {
-    "problem or scale": "No instance could be fitted: look at the problem and the sampler's scale.",
-    "sense or solver": (
-        "Most mean regrets are below 0, as if other predictions led to better decisions than the "
-        "labels: is `sense` right, or is the solver a heuristic?"
-    ),
-    "not known": "No samples were held out, so whether more would help is not known.",
-    "another family": (
-        "Large on fitted and held-out samples alike: try another family, or a sampler that stays "
-        "closer to the label. If none is better the cost is a step, which no smooth loss repeats, "
-        "and a model may do well all the same."
-    ),
-    "more samples": (
-        f"Held-out error over {_GAP} times the fitted error: more samples would help, or a family "
-        "of fewer parameters."
-    ),
-    "nothing": "Fitted and held-out errors agree: more samples would change little.",
-}
+_SMALL = 0.05  # an error too small to need more samples
+_GAP = 1.25  # ratio of held-out to fitted error above which more samples help
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure over instances: the median, and the one that the worst tenth begins with.
+    """The median of a number over instances, and its value at the worst tenth of them.
 
-    NaN where no instance has the figure.
+    NaN if the number is not defined for any instance.
     """
 
     median: float
@@ -55,26 +46,25 @@ class Spread:
 
 @dataclass(frozen=True)
 class FitSummary:
-    """How well a learned loss repeats the regrets it was fitted to.
+    """How well a learned loss repeats the regrets it was fitted to. `str(summary)` is the text.
 
-    Errors are mean absolute errors divided by the instance's mean regret, so 1 is an error as large
-    as the regret itself. Unless said otherwise figures are of fitted instances only.
-    `str(summary)` is the text.
+    Errors are mean absolute errors divided by the instance's mean regret: 1 is an error as large as
+    the regret itself. Numbers are of fitted instances unless they say otherwise. For a family that
+    bounds the regret instead of repeating it (`family.is_bound`) only the rank correlation counts.
 
     Attributes:
         family: The parametric loss.
-        n_instances: Number of instances.
-        n_parameters: Number of parameters of each.
-        n_by_status: How many were fitted, and how many fell back for which reason.
-        n_samples: Median number of samples of a fitted instance, held-out ones included.
-        error_fitted: Relative error on the samples fitted to.
-        error_held_out: Relative error on the samples kept aside.
-        r2: R2 on the samples kept aside.
-        rank_correlation: Rank correlation on the samples kept aside.
-        n_judged: How many fitted instances have a relative error on samples kept aside.
-        n_poor: How many of these have one above half the mean regret.
-        n_negative: How many instances, fitted or not, have a mean regret below 0. With an exact
-            solver and the right sense there are none.
+        n_instances: Number of instances, fitted or not.
+        n_parameters: Number of parameters per instance.
+        n_by_status: Number of instances that were fitted, and that were not for which reason.
+        n_samples: Median number of samples per instance, held-out ones included.
+        rank_correlation: Rank correlation with the regret on held-out samples.
+        error_held_out: Relative error on held-out samples.
+        error_fitted: Relative error on fitted samples.
+        r2: R2 on held-out samples.
+        n_judged: Number of instances with a relative error on held-out samples.
+        n_negative: Number of instances, fitted or not, with a mean regret below 0. There are none
+            if the solver is exact and the sense is right.
     """
 
     family: Family
@@ -82,68 +72,69 @@ class FitSummary:
     n_parameters: int
     n_by_status: dict[FitStatus, int]
     n_samples: float
-    error_fitted: Spread
-    error_held_out: Spread
-    r2: Spread
     rank_correlation: Spread
+    error_held_out: Spread
+    error_fitted: Spread
+    r2: Spread
     n_judged: int
-    n_poor: int
     n_negative: int
 
     @property
-    def more_samples_would_help(self) -> bool:
-        """Whether the held-out error is much larger than the fitted error."""
-        held_out, fitted = self.error_held_out.median, self.error_fitted.median
-        return held_out > max(_GAP * fitted, _SMALL)
-
-    @property
-    def another_family_would_help(self) -> bool:
-        """Whether the error is large on fitted and held-out samples alike."""
-        return min(self.error_held_out.median, self.error_fitted.median) > _POOR
-
-    @property
-    def remedy(self) -> str:
-        """What would make the fit better, in a word or two: a key of the advice."""
+    def findings(self) -> tuple[Finding, ...]:
+        """What would make the fit better, the most important first; at least one finding."""
         n_sampled = self.n_instances - self.n_by_status[FitStatus.NO_SAMPLES]
         if 2 * self.n_negative > n_sampled:
-            return "sense or solver"
+            negative = f"The mean regret is below 0 for {self.n_negative} of {n_sampled} instances."
+            return (Finding(SENSE_OR_SOLVER, negative),)
         if not self.n_by_status[FitStatus.FITTED]:
-            return "problem or scale"
+            unfitted = f"None of the {self.n_instances} instances could be fitted."
+            return (Finding(PROBLEM_OR_SCALE, unfitted),)
+        if self.family.is_bound:
+            return (
+                Finding(NOTHING, "The family bounds the regret, there are no errors to judge."),
+            )
         if not self.n_judged:
-            return "not known"
-        if self.another_family_would_help:
-            return "another family"
-        return "more samples" if self.more_samples_would_help else "nothing"
+            return (Finding(HELD_OUT_SAMPLES, "No samples were held out to judge the fit by."),)
+        errors = (
+            f"{self.error_held_out.median:.2f} of the mean regret on held-out samples and "
+            f"{self.error_fitted.median:.2f} on fitted ones."
+        )
+        return tuple(self._judge_errors(errors)) or (
+            Finding(NOTHING, f"The errors agree: {errors}"),
+        )
 
-    @property
-    def advice(self) -> str:
-        """What would make the fit better."""
-        return _ADVICE[self.remedy]
+    def _judge_errors(self, errors: str) -> Iterator[Finding]:
+        held_out, fitted = self.error_held_out.median, self.error_fitted.median
+        if min(held_out, fitted) > _POOR:
+            yield Finding(ANOTHER_FAMILY, f"The error is {errors}")
+        if held_out > max(_GAP * fitted, _SMALL):
+            yield Finding(MORE_SAMPLES, f"The error is {errors}")
 
     def __str__(self) -> str:
-        reasons = ", ".join(
+        by_status = ", ".join(
             f"{count} {status.name.lower().replace('_', ' ')}"
             for status, count in self.n_by_status.items()
             if count or status is FitStatus.FITTED
         )
-        return "\n".join(
-            [
-                f"{self.family}, {self.n_parameters} parameters an instance",
-                f"  instances         {self.n_instances}: {reasons}",
-                f"  samples           {self.n_samples:.0f} an instance (median)",
-                f"  error, fitted     {self.error_fitted} of the mean regret",
-                f"  error, held out   {self.error_held_out} of the mean regret",
-                f"  R2                {self.r2}",
-                f"  rank correlation  {self.rank_correlation}",
-                f"  poor fits         {self.n_poor} of {self.n_judged} "
-                f"(held-out error above {_POOR} of the mean regret)",
-                f"  {self.advice}",
-            ]
+        errors = {
+            "error, held out": f"{self.error_held_out} of the mean regret",
+            "error, fitted": f"{self.error_fitted} of the mean regret",
+            "R2": f"{self.r2}",
+        }
+        return finding_text(
+            f"{self.family}, {self.n_parameters} parameters per instance",
+            self.findings,
+            {
+                "rank correlation": f"{self.rank_correlation}",
+                **({} if self.family.is_bound else errors),
+                "samples": f"{self.n_samples:.0f} per instance (median)",
+                "instances": f"{self.n_instances}: {by_status}",
+            },
         )
 
 
 def summarise(loss: "LearnedLoss") -> FitSummary:
-    """Returns how well a learned loss repeats the regrets it was fitted to."""
+    """Return how well a learned loss repeats the regrets it was fitted to."""
     errors = {name: np.asarray(rows) for name, rows in loss.errors.arrays().items()}
     status = errors["status"]
     fitted = {name: rows[status == FitStatus.FITTED] for name, rows in errors.items()}
@@ -156,21 +147,27 @@ def summarise(loss: "LearnedLoss") -> FitSummary:
         n_parameters=sum(prod(shape) for shape in shapes),
         n_by_status={member: int(np.sum(status == member)) for member in FitStatus},
         n_samples=_quantile(fitted["n_fitted"] + fitted["n_held_out"], 0.5),
-        error_fitted=_spread(fitted["mae_fitted"] / regret, worst=0.9),
-        error_held_out=_spread(held_out, worst=0.9),
-        r2=_spread(fitted["r2_held_out"], worst=0.1),
         rank_correlation=_spread(fitted["rank_correlation_held_out"], worst=0.1),
+        error_held_out=_spread(held_out, worst=0.9),
+        error_fitted=_spread(fitted["mae_fitted"] / regret, worst=0.9),
+        r2=_spread(fitted["r2_held_out"], worst=0.1),
         n_judged=int(np.isfinite(held_out).sum()),
-        n_poor=int(np.sum(held_out > _POOR)),
         n_negative=int(np.sum(errors["mean_regret"] < 0)),
     )
 
 
+_COLUMNS = ["family", "parameters", "rank corr.", "held-out error", "fitted error", "R2", "advice"]
+_NOTE = (
+    "Medians over fitted instances; errors as shares of the mean regret; rank correlation and R2 "
+    "on held-out samples."
+)
+
+
 def compare_losses(losses: Sequence["LearnedLoss"]) -> str:
-    """Returns a table of learned losses of the same instances, a row for each.
+    """Return a table of learned losses for the same instances, with one row for each.
 
     Raises:
-        InvalidInputError: They are of other instances.
+        InvalidInputError: The losses are not for the same instances.
     """
     if not losses:
         raise InvalidInputError("`losses` must hold at least one learned loss, got none.")
@@ -181,30 +178,17 @@ def compare_losses(losses: Sequence["LearnedLoss"]) -> str:
     lines = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
-    note = "Medians over fitted instances; errors as shares of the mean regret; held-out samples "
-    return "\n".join([*lines, note + f"but for the first; poor is a held-out error above {_POOR}."])
-
-
-_COLUMNS = [
-    "family",
-    "parameters",
-    "fitted error",
-    "held-out error",
-    "R2",
-    "rank corr.",
-    "poor",
-    "would help",
-]
+    return "\n".join([*lines, _NOTE])
 
 
 def _cells(summary: FitSummary) -> list[str]:
-    spreads = (summary.error_fitted, summary.error_held_out, summary.r2, summary.rank_correlation)
+    errors = (summary.error_held_out, summary.error_fitted, summary.r2)
     return [
         str(summary.family),
         str(summary.n_parameters),
-        *(f"{spread.median:.2f}" for spread in spreads),
-        f"{summary.n_poor}/{summary.n_judged}",
-        summary.remedy,
+        f"{summary.rank_correlation.median:.2f}",
+        *("-" if summary.family.is_bound else f"{spread.median:.2f}" for spread in errors),
+        summary.findings[0].verdict.name,
     ]
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lodl.evaluation import Fidelity, Region
-from lodl.evaluation._verdicts import judge
+from lodl.evaluation._judge import judge
 from lodl.losses import FitStatus, FitSummary, Spread, WeightedMSE
+from lodl.losses._verdicts import NOTHING, PROBLEM_OR_SCALE
 
 NAN = Spread(np.nan, np.nan)
 
@@ -35,7 +36,6 @@ FIT = FitSummary(
     r2=NAN,
     rank_correlation=NAN,
     n_judged=10,
-    n_poor=0,
     n_negative=0,
 )
 BAD_FIT = {"error_fitted": Spread(0.7, 0.8), "error_held_out": Spread(0.75, 0.8)}
@@ -43,7 +43,7 @@ GAP = {"error_held_out": Spread(0.4, 0.5)}
 
 
 @pytest.mark.parametrize(
-    ("fidelity", "region", "fit", "remedies"),
+    ("fidelity", "region", "fit", "names"),
     [
         ({}, {}, {}, ["nothing"]),
         ({"reversed_regret": 0.05, "sees_direction": False}, {}, {}, ["directed family"]),
@@ -58,43 +58,44 @@ GAP = {"error_held_out": Spread(0.4, 0.5)}
         ({}, {"size_ratio": np.nan}, {}, ["nothing"]),
         ({}, WIDER, {}, ["more coordinates at once"]),
         ({}, WIDER | {"share_wider": 0.4}, {}, ["nothing"]),
-        ({"regret": 0.1}, WIDER, {}, ["nothing"]),
+        ({"regret": 0.1}, WIDER, {}, ["good decisions"]),
         ({}, WIDER | {"size_ratio": 4.0}, {}, ["more coordinates at once", "larger scale"]),
         ({}, {}, GAP, ["more samples"]),
         ({}, {}, BAD_FIT, ["another family"]),
         ({"reversed_regret": 0, "sees_direction": False}, {}, BAD_FIT, ["directed family"]),
         ({}, {"size_ratio": 9.0}, GAP, ["larger scale", "more samples"]),
-        ({}, {}, {"n_judged": 0, "error_held_out": NAN}, ["not known"]),
-        ({"regret": 0.1}, {"size_ratio": 9.0}, BAD_FIT, ["nothing"]),
-        ({"regret": 0.0, "foreign_regret": 0.0}, {}, BAD_FIT, ["nothing"]),
+        ({}, {}, {"n_judged": 0, "error_held_out": NAN}, ["held-out samples"]),
+        ({"regret": 0.1}, {"size_ratio": 9.0}, BAD_FIT, ["good decisions"]),
+        ({"regret": 0.0, "foreign_regret": 0.0}, {}, BAD_FIT, ["good decisions"]),
         ({"foreign_regret": 0.0}, {}, GAP, ["more samples"]),
         ({"regret": -0.1}, {}, GAP, ["sense or solver"]),
         ({"regret": 0.0, "foreign_regret": -0.1}, {}, {}, ["sense or solver"]),
         ({}, {}, {"n_negative": 9}, ["sense or solver"]),
     ],
 )
-def test_verdicts_follow_from_figures(fidelity, region, fit, remedies):
+def test_verdicts_follow_from_numbers(fidelity, region, fit, names):
     found = judge(
         dataclasses.replace(FIDELITY, **fidelity),
         dataclasses.replace(REGION, **region),
         dataclasses.replace(FIT, **fit),
     )
-    assert [verdict.remedy for verdict in found] == remedies
-    assert all(verdict.reason.endswith((".", "?")) for verdict in found)
-    assert all(verdict.advice.endswith((".", "?")) for verdict in found)
+    assert [finding.verdict.name for finding in found] == names
+    assert all(finding.evidence.endswith(".") for finding in found)
 
 
 def test_where_the_region_is_not_known_nothing_is_said_of_the_scale():
-    assert [verdict.remedy for verdict in judge(FIDELITY, None, FIT)] == ["nothing"]
+    (finding,) = judge(FIDELITY, None, FIT)
+    assert finding.verdict is NOTHING
 
 
 def test_an_unfitted_loss_has_one_verdict():
     n_by_status = {status: 10 * (status is FitStatus.NO_SAMPLES) for status in FitStatus}
     unfitted = dataclasses.replace(FIT, n_by_status=n_by_status, n_judged=0)
-    assert [one.remedy for one in judge(FIDELITY, REGION, unfitted)] == ["problem or scale"]
+    (finding,) = judge(FIDELITY, REGION, unfitted)
+    assert finding.verdict is PROBLEM_OR_SCALE
 
 
 def test_a_scale_is_proposed_by_the_size_of_the_errors():
-    (verdict,) = judge(FIDELITY, dataclasses.replace(REGION, size_ratio=4.0), FIT)
-    assert verdict.advice == "Try a scale 4 times the present one, 0.5."
-    assert str(verdict).startswith("larger scale: The errors are 4 times as large")
+    (finding,) = judge(FIDELITY, dataclasses.replace(REGION, size_ratio=4.0), FIT)
+    assert str(finding).startswith("larger scale: The errors are 4 times as large")
+    assert "a scale of 2 would match them" in finding.evidence

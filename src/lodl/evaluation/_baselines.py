@@ -1,4 +1,4 @@
-"""The constant prediction: a baseline that knows no decision."""
+"""Predictions without skill: what any model should beat."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,12 +7,17 @@ from lodl._typing import Array
 from lodl._validation import check_count, check_labels
 
 
+def random_predictions(shape: tuple[int, ...], seed: int = 0) -> Array:
+    """Return predictions uniform on [0, 1], which have a decision quality of 0 in the paper."""
+    return np.random.default_rng(seed).random(shape)
+
+
 def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:
-    """Returns the mean training label for every instance.
+    """Return the mean training label for every instance.
 
     Args:
         y_train: Training labels, shape (n, *label_shape).
-        n_instances: How many predictions to make.
+        n_instances: Number of predictions to make.
 
     Returns:
         Predictions, shape (n_instances, *label_shape).

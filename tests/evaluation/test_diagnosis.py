@@ -33,7 +33,11 @@ def regret_of_the_best(y_hat, y):
     return y.max(axis=1) - y[np.arange(len(y)), y_hat.argmax(axis=1)]
 
 
-def test_figures_are_those_of_the_true_regret(loss, y, y_hat):
+def names(diagnosis):
+    return [finding.verdict.name for finding in diagnosis.findings]
+
+
+def test_numbers_are_those_of_the_true_regret(loss, y, y_hat):
     found = diagnose(loss, TopK(1), y, y_hat).fidelity
     regret, value = regret_of_the_best(y_hat, y), loss.value(y_hat)
     assert found.regret == pytest.approx(regret.mean())
@@ -160,16 +164,15 @@ def test_the_record_is_json_and_the_text_is_for_a_terminal(loss, y, y_hat):
     record = found.to_dict()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["fidelity"]["error_share"] == found.fidelity.error_share
-    assert record["verdicts"][0]["remedy"] == found.verdicts[0].remedy
+    assert record["findings"][0]["name"] == found.findings[0].verdict.name
     text = str(found)
     assert max(map(len, text.splitlines())) <= 100
-    assert text.splitlines()[-1].startswith(("- ", "  "))
-    assert f"- {found.verdicts[0].remedy}:" in text
+    assert text.splitlines()[1].startswith(f"- {found.findings[0].verdict.name}:")
 
 
 def test_perfect_predictions_need_nothing_and_have_no_share(loss, y):
     found = diagnose(loss, TopK(1), y, y)
-    assert [verdict.remedy for verdict in found.verdicts] == ["nothing"]
+    assert names(found) == ["good decisions"]
     assert found.to_dict()["fidelity"]["error_share"] is None
     assert "nan of the mean regret" not in str(found)
 
@@ -191,18 +194,15 @@ def test_what_does_not_fit_is_refused(loss, y, y_hat, changes, message):
         diagnose(loss, **given)
 
 
-def test_another_problem_than_the_loss_was_learned_from_is_told_first(loss, y, y_hat):
-    first = diagnose(loss, TopK(2), y, y_hat).verdicts[0]
-    assert first.remedy == "another problem"
-    same = diagnose(loss, TopK(1), y, y_hat).verdicts
-    assert "another problem" not in [verdict.remedy for verdict in same]
+def test_another_problem_than_the_loss_was_learned_from_is_the_first_finding(loss, y, y_hat):
+    assert names(diagnose(loss, TopK(2), y, y_hat))[0] == "another problem"
+    assert "another problem" not in names(diagnose(loss, TopK(1), y, y_hat))
 
 
 def test_a_problem_without_a_fingerprint_is_taken_as_it_is(loss, y, y_hat):
     problem = TopK(1)
     object.__setattr__(problem, "handle", (number for number in range(3)))
-    verdicts = diagnose(loss, problem, y, y_hat).verdicts
-    assert "another problem" not in [verdict.remedy for verdict in verdicts]
+    assert "another problem" not in names(diagnose(loss, problem, y, y_hat))
 
 
 def test_rounding_errors_are_no_sign_of_a_wrong_sense():
@@ -211,7 +211,7 @@ def test_rounding_errors_are_no_sign_of_a_wrong_sense():
     same_items = y[:, [2, 0, 1, 3, 4, 5]]
     found = diagnose(loss, TopK(3), y, same_items)
     assert found.fidelity.regret == 0
-    assert [verdict.remedy for verdict in found.verdicts] == ["nothing"]
+    assert names(found) == ["good decisions"]
 
 
 def test_a_single_instance_has_no_predictions_of_others(y, y_hat):
