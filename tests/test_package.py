@@ -1,5 +1,6 @@
 """The package as a whole: what it needs, what it shows."""
 
+import pkgutil
 import subprocess
 import sys
 from importlib.metadata import packages_distributions, requires
@@ -11,6 +12,7 @@ from packaging.utils import canonicalize_name
 import lodl
 
 FRAMEWORKS = ["torch", "sklearn", "xgboost", "lightgbm", "cvxpy", "matplotlib", "pandas"]
+SLOW = ["tqdm", "zarr", "fsspec", "threadpoolctl"]
 EXTRAS = ["daqp", "distributed", "dask", "typer", "rich"]
 
 WITHOUT_EXTRAS = """
@@ -94,10 +96,24 @@ def test_no_framework_and_no_extra_is_a_declared_dependency_of_the_core():
     assert {"numpy", "zarr", "numcodecs"} <= core_modules()  # zarr brings numcodecs
 
 
-def test_importing_the_package_imports_no_framework():
-    script = f"import sys, lodl; print([m for m in {FRAMEWORKS + EXTRAS} if m in sys.modules])"
+def loaded_by(statement, modules):
+    """Return which of the modules a fresh process has loaded after a statement."""
+    script = f"import sys; {statement}; print(*[m for m in {modules} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_importing_the_package_imports_no_framework_and_nothing_slow():
+    assert loaded_by("import lodl", [*FRAMEWORKS, *EXTRAS, *SLOW]) == []
+
+
+def test_only_benchmarks_and_torch_training_import_torch():
+    names = [module.name for module in pkgutil.walk_packages(lodl.__path__, "lodl.")]
+    needs_torch = ("lodl.benchmarks", "lodl.training.")
+    others = [name for name in names if not name.startswith(needs_torch) and "__main__" not in name]
+    assert {"lodl.cli", "lodl.losses._neural", "lodl.report", "lodl.training"} <= set(others)
+    assert loaded_by(f"import {', '.join(others)}", ["torch", "lodl.benchmarks"]) == []
 
 
 def test_every_public_name_exists_and_is_documented():

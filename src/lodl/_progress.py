@@ -1,17 +1,20 @@
 """A progress bar on a terminal, silence elsewhere."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def progress_bar(
     total: int, *, unit: str, description: str, enabled: bool, delay: float = 0.0
 ) -> "tqdm[Any]":
-    """Returns a bar with amount done, rate and time left; off when not on a terminal.
+    """Return a bar with the amount done, the rate and the time left; off without a terminal.
 
-    It appears after `delay` seconds, if there is still something to wait for.
+    It appears after `delay` seconds if the work is not done by then.
     """
+    from tqdm import tqdm  # slow to import
+
     return tqdm(
         total=total,
         unit=f" {unit}",
