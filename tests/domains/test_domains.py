@@ -9,7 +9,14 @@ from lodl.domains import ClickMatrices, Portfolio, TopK, WebAdvertising, synthet
 from lodl.problems._regret import decision_losses
 from lodl.testing import check_problem
 
-DOMAINS = [domains.linear_model, domains.web_advertising, domains.portfolio]
+DOMAINS = [
+    domains.linear_model,
+    domains.web_advertising,
+    domains.portfolio,
+    domains.shortest_path,
+    domains.knapsack,
+    domains.item_knapsack,
+]
 EVERY = pytest.mark.parametrize("make", DOMAINS, ids=lambda make: make.__name__)
 SMALL = (8, 6, 10)
 
@@ -50,11 +57,11 @@ def test_model_shapes_are_the_papers(make, hidden, output):
 
 
 @EVERY
-def test_a_model_applied_item_by_item_fills_the_label(make):
+def test_a_model_applied_to_the_last_axis_fills_the_label(make):
     domain = make(sizes=SMALL)
-    n, n_items, n_features = domain.splits.train.x.shape
-    assert n_features == domain.model.n_features
-    assert n * n_items * domain.model.n_outputs == domain.splits.train.y.size
+    x, y, model = domain.splits.train.x, domain.splits.train.y, domain.model
+    assert x.shape[-1] == model.n_features
+    assert x.size // model.n_features * model.n_outputs == y.size
 
 
 @EVERY

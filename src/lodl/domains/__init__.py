@@ -5,8 +5,10 @@ A domain's own names (its problem, its sources of data) stand beside it.
 
 from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Splits
+from lodl.domains._knapsack import Knapsack, item_knapsack, knapsack
 from lodl.domains._linear_model import TopK, linear_model
 from lodl.domains._portfolio import Portfolio, Prices, portfolio, read_prices, synthetic_prices
+from lodl.domains._shortest_path import ShortestPath, shortest_path
 from lodl.domains._web_advertising import (
     ClickMatrices,
     ClickRates,
@@ -26,18 +28,23 @@ __all__ = [
     "Domain",
     "GeneratedClickRates",
     "Instances",
+    "Knapsack",
     "ModelShape",
     "Portfolio",
     "Prices",
+    "ShortestPath",
     "Splits",
     "TopK",
     "VisitGraph",
     "WebAdvertising",
+    "item_knapsack",
+    "knapsack",
     "linear_model",
     "msweb_graph",
     "portfolio",
     "read_click_matrices",
     "read_prices",
+    "shortest_path",
     "synthetic_prices",
     "web_advertising",
 ]

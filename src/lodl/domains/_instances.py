@@ -60,6 +60,16 @@ def check_sizes(sizes: Sequence[int]) -> Sizes:
     return train, validation, test
 
 
+def split_in_order(instances: Instances, sizes: Sizes) -> Splits:
+    """Return the first instances for training, the next for validation, the next for test."""
+    x, y, context = instances.x, instances.y, instances.context
+    ends = np.cumsum(sizes).tolist()
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    return Splits(
+        *(Instances(x[at], y[at], None if context is None else context[at]) for at in parts)
+    )
+
+
 def streams(purpose: str, seed: int, n_streams: int) -> list[np.random.Generator]:
     """Return independent random streams: what is drawn from one does not change another."""
     seed = check_count("seed", seed, minimum=0)

@@ -5,7 +5,7 @@ import numpy as np
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, Splits, check_sizes, streams
+from lodl.domains._instances import Instances, Sizes, Splits, check_sizes, split_in_order, streams
 from lodl.domains._portfolio._prices import Prices, synthetic_prices
 from lodl.domains._portfolio._problem import Portfolio
 from lodl.domains._portfolio._risk import historical_risk
@@ -88,8 +88,7 @@ def _splits(prices: Prices, sizes: Sizes) -> Splits:
     x = _standardised(stock_features(close, days), n_train=sizes[0])
     y = close[days.start + 1 : days.stop + 1] / close[days.start : days.stop] - 1
     risk = historical_risk(prices, days)
-    train, validation, test = np.split(np.arange(len(days)), np.cumsum(sizes)[:-1])
-    return Splits(*(Instances(x[at], y[at], risk[at]) for at in (train, validation, test)))
+    return split_in_order(Instances(x, y, risk), sizes)
 
 
 def _some_stocks(prices: Prices, n_stocks: int, seed: int) -> Prices:
