@@ -144,3 +144,16 @@ def test_other_sources_of_data_can_be_handed_in():
     stocks = domains.portfolio(prices=prices, sizes=SMALL, n_stocks=5, fully_invested=False)
     assert stocks.splits.test.context.shape == (10, 5, 5)
     assert stocks.problem == Portfolio(0.1, False)
+
+
+@EVERY
+def test_the_slope_is_the_derivative_of_the_objective_by_the_label(make):
+    domain = make(sizes=SMALL)
+    problem, train = domain.problem, domain.splits.train
+    y, context = train.y[1], context_of(train.context, 1)
+    z = problem.solve(train.y[0], context)
+    slope, step = problem.slope(z, y, context), 1e-4
+    for at in np.random.default_rng(0).choice(y.size, 10):
+        change = step * (np.arange(y.size) == at).reshape(y.shape)
+        up, down = (problem.objective(z, y + sign * change, context) for sign in (1, -1))
+        assert (up - down) / (2 * step) == pytest.approx(slope.ravel()[at], abs=1e-8)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import lodl
+from lodl.errors import ShapeError
 from lodl.problems._regret import decision_losses, gradients, read_only, regret_of
 from lodl.testing import check_problem
 
@@ -30,6 +31,18 @@ def test_one_method_is_enough_for_labels_of_any_shape(problem, label_shape):
     check_problem(problem, y[np.newaxis])
     losses = decision_losses(problem, y_hats, y)
     np.testing.assert_allclose(losses, y.ravel()[y_hats.reshape(5, -1).argmin(axis=1)])
+
+
+def test_the_objective_has_the_same_bits_alone_and_among_others():
+    zs, y = RNG.random((101, 5, 10)), RNG.standard_normal((5, 10))
+    together = Cheapest().objective_many(zs, y)
+    assert together.tolist() == [Cheapest().objective(z, y) for z in zs]
+    assert together.tolist() == Cheapest().objective_many(np.asfortranarray(zs), y).tolist()
+
+
+def test_a_decision_of_another_shape_than_the_label_is_refused():
+    with pytest.raises(ShapeError, match=r"must have the label's shape \(3,\), got \(1,\)"):
+        Cheapest().objective(np.ones(1), np.ones(3))
 
 
 def test_a_problem_without_a_solver_says_what_to_write():

@@ -1,7 +1,6 @@
 """Linear Model: choose the best of many items. The paper's first domain."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ from lodl._validation import check_count, check_labels
 from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Sizes, Splits, check_sizes, streams
 from lodl.errors import InvalidInputError
-from lodl.problems import VectorisedProblem
+from lodl.problems import LinearProblem
 
 
 def linear_model(
@@ -63,7 +62,7 @@ def linear_model(
 
 
 @dataclass(frozen=True)
-class TopK(VectorisedProblem):
+class TopK(LinearProblem):
     """Choose `budget` of N items to gain the most utility (the paper's Linear Model domain).
 
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i z_i = budget
@@ -91,11 +90,6 @@ class TopK(VectorisedProblem):
         zs = np.zeros(y_hats.shape)
         zs[np.arange(len(zs))[:, np.newaxis], _best(y_hats, self.budget)] = 1.0
         return zs
-
-    def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
-        # Not `zs @ y`: BLAS may add in another order when the number of rows changes.
-        gains: Array = np.ascontiguousarray(zs * y).sum(axis=1)
-        return gains
 
 
 def _best(y_hats: Array, budget: int) -> npt.NDArray[np.intp]:

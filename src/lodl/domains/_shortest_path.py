@@ -1,7 +1,6 @@
 """Shortest path: cross a grid at the least cost."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
 from lodl.domains._polynomial import legacy_rng, polynomial_labels
 from lodl.errors import InvalidInputError
-from lodl.problems import VectorisedProblem
+from lodl.problems import LinearProblem
 
 _Arcs = npt.NDArray[np.intp]
 
@@ -72,7 +71,7 @@ def shortest_path(
 
 
 @dataclass(frozen=True)
-class ShortestPath(VectorisedProblem):
+class ShortestPath(LinearProblem):
     """Cross a grid from its first to its last node, along arcs that lead right or down.
 
         min_z  sum_a z_a y_a,   z the 0/1 vector of the arcs on a path
@@ -116,11 +115,6 @@ class ShortestPath(VectorisedProblem):
             zs[each, np.where(from_above, down[row, column], right[row, column])] = 1.0
             row -= from_above
         return zs
-
-    def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
-        # Not `zs @ y`: BLAS may add in another order when the number of rows changes.
-        costs: Array = np.ascontiguousarray(zs * y).sum(axis=1)
-        return costs
 
 
 def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[_Arcs, _Arcs]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lodl._typing import Array, Decision, InstanceContext
+from lodl.errors import ShapeError
 from lodl.problems._problem import Problem
 
 
@@ -33,13 +34,21 @@ class LinearProblem(Problem):
         return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
 
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
-        return float(np.vdot(z, y))
+        return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
 
     def objective_many(
         self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext = None
     ) -> Array:
         decisions = np.asarray(zs, dtype=np.float64)
-        return np.asarray(decisions.reshape(len(decisions), -1) @ y.ravel())
+        if decisions.shape[1:] != y.shape:
+            raise ShapeError(
+                f"A decision of a linear problem must have the label's shape {y.shape}, got "
+                f"{decisions.shape[1:]}."
+            )
+        # Not `@`: BLAS rounds a row differently when the number of rows changes.
+        products = np.ascontiguousarray(decisions * y).reshape(len(decisions), -1)
+        values: Array = products.sum(axis=1)
+        return values
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         return np.asarray(z, dtype=np.float64)

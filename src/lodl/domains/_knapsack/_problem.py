@@ -1,7 +1,6 @@
 """The problem: pack the items of most value."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -11,11 +10,11 @@ from lodl._validation import check_count, check_labels
 from lodl.domains._knapsack._dynamic_program import best_packing
 from lodl.domains._knapsack._subsets import best_subset, subsets_that_fit
 from lodl.errors import InvalidInputError, ProblemError
-from lodl.problems import VectorisedProblem
+from lodl.problems import LinearProblem
 
 
 @dataclass(frozen=True)
-class Knapsack(VectorisedProblem):
+class Knapsack(LinearProblem):
     """Choose items of the most value whose weights fit, in one dimension or in several.
 
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i w_di z_i <= capacity_d for every d
@@ -54,11 +53,6 @@ class Knapsack(VectorisedProblem):
         if subsets is not None:
             return best_subset(y_hats, subsets)
         return np.array([_through_highs(y_hat, weights, self.capacity) for y_hat in y_hats])
-
-    def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
-        # Not `zs @ y`: BLAS may add in another order when the number of rows changes.
-        values: Array = np.ascontiguousarray(zs * y).sum(axis=1)
-        return values
 
     def _weights_of(self, context: InstanceContext, label_shape: tuple[int, ...]) -> Array:
         """Return the weights of an instance, shape (dimensions, N)."""

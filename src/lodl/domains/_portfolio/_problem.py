@@ -69,6 +69,9 @@ class Portfolio(VectorisedProblem):
         values: Array = (zs * y).sum(axis=1) - self.risk_aversion * risk
         return values
 
+    def slope(self, z: Any, y: Array, context: InstanceContext) -> Array:
+        return np.asarray(z, dtype=np.float64)  # the risk does not depend on the label
+
     def _solver(self, risk: Array) -> tuple[Any, Any]:
         """Return DAQP set up for one instance, and the types of its constraints."""
         n_stocks = len(risk)

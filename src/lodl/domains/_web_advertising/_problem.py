@@ -63,6 +63,13 @@ class WebAdvertising(VectorisedProblem):
         shares: Array = 1 - no_click.mean(axis=1)
         return shares
 
+    def slope(self, z: Any, y: Array, context: InstanceContext = None) -> Array:
+        """Return d/dy_ij = 1/N z_i prod_{m != i} (1 - z_m y_mj)."""
+        no_click = 1 - np.asarray(z, dtype=np.float64)[:, np.newaxis] * y
+        others = [np.delete(no_click, website, axis=0).prod(axis=0) for website in range(len(y))]
+        slope: Array = np.asarray(z)[:, np.newaxis] * np.array(others) / y.shape[1]
+        return slope
+
     def project(self, y_hats: Array) -> Array:
         return np.clip(y_hats, 0.0, 1.0)
 
