@@ -14,8 +14,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fitting_samples import DIM, N_SAMPLES, TopOneSamples
-from lodl.fitting import fit, fit_instance
+from lodl.fitting import fit
 from lodl.losses import (
+    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
@@ -34,10 +35,10 @@ def measure(family: Family, n_samples: int, dim: int) -> tuple[float, float]:
     y, d = rng.standard_normal(dim), rng.standard_normal((n_samples, dim))
     regret = y.max() - y[(y + d).argmax(axis=1)]
     start = perf_counter()
-    fit_instance(family, d, regret)
+    family.fit(Answers(y, y + d, regret))
     seconds = perf_counter() - start
     tracemalloc.start()
-    fit_instance(family, d, regret)
+    family.fit(Answers(y, y + d, regret))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return seconds, peak / 1e6
@@ -76,7 +77,9 @@ def _name(family: Family) -> str:
 
 def main() -> None:
     with threadpool_limits(1):
-        fit_instance(WEIGHTED[0], np.ones((2, 1)), np.ones(2))  # the first fit imports scipy
+        WEIGHTED[0].fit(
+            Answers(np.zeros(1), np.ones((2, 1)), np.ones(2))
+        )  # the first fit imports scipy
         by_samples = [(500, 50), (2_000, 50), (5_000, 50), (20_000, 50)]
         print_growth("Samples, one core", WEIGHTED + QUADRATIC, by_samples)
         print_growth("Label", QUADRATIC, [(5_000, 10), (5_000, 50), (5_000, 200)])

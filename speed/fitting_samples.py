@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 
 from lodl._typing import Array
+from lodl.losses import Answers
 
 N_SAMPLES, DIM = 5_000, 50
 
@@ -14,14 +15,6 @@ N_SAMPLES, DIM = 5_000, 50
 def shared_errors() -> Array:
     """Returns the errors of all instances, the same, so that drawing them is no part of a time."""
     return np.random.default_rng(0).standard_normal((N_SAMPLES, DIM))
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Candidates around one label, and what each misses."""
-
-    y_hat: Array
-    regret: Array
 
 
 @dataclass(frozen=True)
@@ -42,10 +35,10 @@ class TopOneSamples:
     def select(self, indices: range, /) -> "TopOneSamples":
         return replace(self, numbers=tuple(self.numbers[i] for i in indices))
 
-    def instance(self, index: int, /) -> Drawn:
+    def instance(self, index: int, /) -> Answers:
         y = self.y[index]
         y_hat = y + shared_errors()
-        return Drawn(y_hat, y.max() - y[y_hat.argmax(axis=1)])
+        return Answers(y, y_hat, y.max() - y[y_hat.argmax(axis=1)])
 
     def provenance(self) -> dict[str, str]:
         return {}

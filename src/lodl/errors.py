@@ -25,6 +25,10 @@ class ShapeError(ProblemError):
     """A problem returned something of another shape than it was asked for."""
 
 
+class FamilyError(LodlError):
+    """A loss family does not keep its contract; the message has a line per finding."""
+
+
 class OracleError(LodlError, RuntimeError):
     """An oracle call failed; the message names instance and sample, the cause is chained."""
 

@@ -170,7 +170,7 @@ def test_samplers_of_one_kind_make_rows_of_their_own(samplers, tmp_path):
     assert run_small(plan, tmp_path) == [first, second]
 
 
-def test_a_method_of_ones_own_gives_a_row_even_if_its_losses_have_no_file(tmp_path):
+def test_a_method_of_ones_own_gives_a_row(tmp_path):
     class Mine(WeightedMSE):
         pass
 

@@ -16,11 +16,12 @@ def y():
 
 @pytest.fixture(scope="module")
 def losses(y):
-    families = [lodl.WeightedMSE(), lodl.DirectedWeightedMSE()]
-    both = lodl.learn_loss(
-        TopK(1), y, family=families, sampler=lodl.AllPerturbed(scale=0.2), n_samples=100
-    )
-    return {"weighted": both[0], "directed": both[1]}
+    families = {"weighted": lodl.WeightedMSE(), "directed": lodl.DirectedWeightedMSE()}
+    sampler = lodl.AllPerturbed(scale=0.2)
+    return {
+        name: lodl.learn_loss(TopK(1), y, family=family, sampler=sampler, n_samples=100)
+        for name, family in families.items()
+    }
 
 
 def test_a_slice_has_the_regret_and_every_loss_at_the_same_points(losses, y):

@@ -5,30 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-
-@pytest.fixture
-def top_one():
-    """Returns errors (n, dim) and regrets (n,) of choosing the best of `dim` items."""
-
-    def draw(n_samples, dim, seed=0):
-        rng = np.random.default_rng(seed)
-        y, d = rng.standard_normal(dim), rng.standard_normal((n_samples, dim))
-        return d, y.max() - y[(y + d).argmax(axis=1)]
-
-    return draw
+from lodl.losses import Answers
 
 
 @pytest.fixture
 def make_samples():
     """Returns a maker of samples from errors (n, k, *label_shape) and regrets (n, k)."""
 
-    # The classes are local, so that workers receive them by value.
-    @dataclass(frozen=True)
-    class Instance:
-        y_hat: np.ndarray
-        regret: np.ndarray
-
-    @dataclass(frozen=True)
+    @dataclass(frozen=True)  # a local class, so that workers receive it by value
     class ArraySamples:
         y: np.ndarray
         d: np.ndarray
@@ -43,7 +27,7 @@ def make_samples():
             return ArraySamples(self.y[chosen], self.d[chosen], self.regret[chosen])
 
         def instance(self, index):
-            return Instance(self.y[index] + self.d[index], self.regret[index])
+            return Answers(self.y[index], self.y[index] + self.d[index], self.regret[index])
 
         def provenance(self):
             return {"sampler": "by hand"}

@@ -1,6 +1,8 @@
 """The whole step: samples of many instances in, a learned loss out."""
 
 import logging
+import subprocess
+import sys
 from importlib.metadata import version
 
 import numpy as np
@@ -8,8 +10,9 @@ import pytest
 import scipy.stats
 
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit, fit_instance
+from lodl.fitting import fit
 from lodl.losses import (
+    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
@@ -82,7 +85,7 @@ def test_each_instance_has_the_parameters_of_its_own_fitted_samples(family, draw
     loss = fit(samples, family)
     fitted = np.arange(50) % 5 != 4
     y_hat = samples.y[1] + samples.d[1, fitted]
-    expected = fit_instance(family, y_hat - samples.y[1], samples.regret[1, fitted])
+    expected = family.fit(Answers(samples.y[1], y_hat, samples.regret[1, fitted]))
     for name, value in expected.items():
         np.testing.assert_allclose(loss.phi[name][1], value, rtol=1e-4, atol=1e-6)
 
@@ -145,9 +148,7 @@ def test_failed_samples_are_left_out(draw, make_samples):
     failed = np.arange(60) % 3 == 0
     with_failures = changed(make_samples, samples, 1, np.where(failed, np.nan, samples.regret[1]))
     loss = fit(with_failures, WeightedMSE(min_weight=0), holdout=0)
-    expected = fit_instance(
-        WeightedMSE(min_weight=0), samples.d[1, ~failed], samples.regret[1, ~failed]
-    )
+    expected = WeightedMSE(min_weight=0).fit(samples.instance(1).take(~failed))
     np.testing.assert_allclose(loss.phi["w"][1], expected["w"], atol=1e-12)
     assert loss.errors.n_fitted[1] == 40
     assert loss.errors.mean_regret[1] == pytest.approx(samples.regret[1, ~failed].mean())
@@ -224,21 +225,56 @@ def test_provenance_is_that_of_the_samples_and_of_the_fit(draw):
 
 def test_a_family_of_ones_own_is_fitted_in_workers_too(draw):
     class Constant(WeightedMSE):
-        pass
+        def fit(self, answers):
+            return {"w": np.full(answers.y.size, 7.0)}
 
-    fit_instance.register(Constant)(lambda family, d, regret: {"w": np.full(d.shape[1], 7.0)})
     loss = fit(draw(n_instances=9), Constant(), n_jobs=2)
     assert (loss.phi["w"] == 7.0).all()
 
 
-def test_a_fit_registered_for_a_kind_of_network_is_the_one_used(draw):
-    class Mine(NeuralLoss):
-        pass
+def test_a_family_of_a_script_is_fitted_in_workers_saved_and_loaded(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path)
+    assert run.stdout == "Sevens() 7.0\n", run.stderr
 
-    ones = {name: np.ones(shape) for name, shape in Mine().parameter_shapes(4).items()}
-    fit_instance.register(Mine)(lambda family, d, regret: ones)
-    loss = fit(draw(), Mine())
-    assert (loss.phi["W1"] == 1.0).all()
+
+SCRIPT = """
+from dataclasses import dataclass
+import numpy as np
+import lodl
+from lodl.domains import TopK
+
+@dataclass(frozen=True)
+class Sevens(lodl.losses.Family):
+    is_convex = True
+    non_negative = ("w",)
+
+    def parameter_shapes(self, dim):
+        return {"w": (dim,)}
+
+    def value(self, phi, d):
+        return (phi["w"][:, None] * d * d).sum(-1)
+
+    def gradient(self, phi, d):
+        return 2 * phi["w"][:, None] * d
+
+    def curvature(self, phi, d):
+        return 2 * phi["w"][:, None] + 0 * d
+
+    def fit(self, answers):
+        return {"w": np.full(answers.y.size, 7.0)}
+
+    def stand_in(self, *, cost, scale):
+        return {"w": cost / (len(scale) * scale**2)}
+
+if __name__ == "__main__":
+    lodl.testing.check_family(Sevens())
+    y = np.random.default_rng(0).random((20, 3))
+    lodl.learn_loss(TopK(1), y, family=Sevens(), n_samples=40, n_jobs=2).save("loss")
+    loss = lodl.load_loss("loss", y)
+    print(loss.family, loss.phi["w"][7, 0])
+"""
 
 
 @pytest.mark.parametrize(
@@ -259,9 +295,9 @@ def test_what_cannot_be_fitted_is_refused_at_once(family, message, draw):
 )
 def test_parameters_of_ones_own_fit_are_checked(phi, draw):
     class Wrong(WeightedMSE):
-        pass
+        def fit(self, answers):
+            return phi
 
-    fit_instance.register(Wrong)(lambda family, d, regret: phi)
     with pytest.raises(InvalidInputError, match=r"The fit of .*Wrong.* must return parameters"):
         fit(draw(), Wrong())
 

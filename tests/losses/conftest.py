@@ -1,9 +1,21 @@
-"""Learned losses made of random numbers, so that these tests need no fit."""
+"""Samples to fit, and learned losses made of random numbers, which need no fit."""
 
 import numpy as np
 import pytest
 
 from lodl import losses
+
+
+@pytest.fixture
+def top_one():
+    """Returns errors (n, dim) and regrets (n,) of choosing the best of `dim` items."""
+
+    def draw(n_samples, dim, seed=0):
+        rng = np.random.default_rng(seed)
+        y, d = rng.standard_normal(dim), rng.standard_normal((n_samples, dim))
+        return d, y.max() - y[(y + d).argmax(axis=1)]
+
+    return draw
 
 
 @pytest.fixture(scope="session")

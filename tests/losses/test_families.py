@@ -45,7 +45,7 @@ def draw_phi(family, n, dim, rng, dtype=np.float64):
         name: rng.standard_normal((n, *shape))
         for name, shape in family.parameter_shapes(dim).items()
     }
-    for name in phi.keys() & {"w", "w_plus", "w_minus", "floor"}:
+    for name in family.non_negative:
         phi[name] = np.abs(phi[name])
     if isinstance(family, NeuralLoss):  # weights of a network as a fit would start from
         phi = {name: value / np.sqrt(max(1, value.shape[1])) for name, value in phi.items()}
@@ -178,7 +178,7 @@ def test_one_error_can_be_shared_by_all_instances(family):
 def test_a_squared_error_can_stand_in(family):
     d = np.random.default_rng(0).standard_normal((1, 7, 5))
     scale = np.array([0.1, 0.2, 1.0, 10.0, 1e3])
-    phi = family.squared_error(cost=3.0, scale=scale)
+    phi = family.stand_in(cost=3.0, scale=scale)
     value = family.value({name: array[np.newaxis] for name, array in phi.items()}, d)
     np.testing.assert_allclose(value, 3.0 * np.square(d / scale).mean(axis=-1))
     assert {name: array.shape for name, array in phi.items()} == family.parameter_shapes(5)
@@ -187,14 +187,14 @@ def test_a_squared_error_can_stand_in(family):
 def test_the_network_has_an_absolute_error_to_stand_in():
     d = np.random.default_rng(0).standard_normal((1, 7, 5))
     scale = np.array([0.1, 0.2, 1.0, 10.0, 1e3])
-    phi = NeuralLoss().squared_error(cost=3.0, scale=scale)
+    phi = NeuralLoss().stand_in(cost=3.0, scale=scale)
     value = NeuralLoss().value({name: array[np.newaxis] for name, array in phi.items()}, d)
     np.testing.assert_allclose(value, 3.0 * np.abs(d / scale).mean(axis=-1))
 
 
 def test_the_stand_in_of_a_narrow_network_grows_with_every_error():
     d = np.random.default_rng(0).standard_normal((1, 200, 80))
-    phi = NeuralLoss().squared_error(cost=3.0, scale=np.full(80, 0.1))
+    phi = NeuralLoss().stand_in(cost=3.0, scale=np.full(80, 0.1))
     value = NeuralLoss().value({name: array[np.newaxis] for name, array in phi.items()}, d)
     assert value.mean() == pytest.approx(3.0 * np.abs(d / 0.1).mean(), rel=0.1)
 

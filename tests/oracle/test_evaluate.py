@@ -326,8 +326,7 @@ def test_numbers_tell_which_candidates_failed(y):
     everything = evaluate(problem(np.argmax, lambda z, y: y[z], sense="max"), labels, **arguments)
     for one, whole in zip(samples, everything, strict=True):
         infeasible = np.flatnonzero(whole.y_hat[:, 0] > whole.y_hat[:, 1])
-        assert np.setdiff1d(np.arange(40), one.numbers).tolist() == infeasible.tolist()
-        np.testing.assert_array_equal(one.y_hat, whole.y_hat[one.numbers])
+        np.testing.assert_array_equal(one.y_hat, np.delete(whole.y_hat, infeasible, axis=0))
 
 
 def test_the_time_of_a_selection_is_its_share(loop, y):

@@ -27,7 +27,6 @@ from lodl.losses import (
     NeuralLoss,
     Quadratic,
     WeightedMSE,
-    can_be_saved,
     load_loss,
 )
 from lodl.oracle import OracleSamples
@@ -203,8 +202,6 @@ class Learned(Method):
             seconds = time.process_time() - started
             path.parent.mkdir(parents=True, exist_ok=True)
             loss = replace(loss, provenance={**loss.provenance, "seconds_fitting": seconds})
-            if not can_be_saved(self.family):
-                return loss
             loss.save(path)
         return load_loss(path, y=samples.y)
 

@@ -4,11 +4,28 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from lodl.errors import InvalidInputError
-from lodl.losses import FAMILIES
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    Family,
+    NeuralLoss,
+    Quadratic,
+    WeightedMSE,
+)
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 
-__all__ = ["FAMILIES", "SAMPLERS", "named", "parse_scale"]
-
+FAMILIES: Mapping[str, Callable[[], Family]] = {
+    member.__name__: member
+    for member in (
+        WeightedMSE,
+        DirectedWeightedMSE,
+        Quadratic,
+        DirectedQuadratic,
+        ConvexDirectedQuadratic,
+        NeuralLoss,
+    )
+}
 SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
     member.__name__: member for member in (AllPerturbed, OnePerturbed, TwoPerturbed)
 }

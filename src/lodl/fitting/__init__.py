@@ -1,7 +1,6 @@
-"""Fits that are solved: from samples of errors and regrets to the parameters of a loss."""
+"""From what the oracle answered to the parameters of a loss for every instance."""
 
 from lodl.fitting._fit import fit
-from lodl.fitting._methods import check_can_fit, fit_instance
-from lodl.fitting._samples import InstanceSamples, Samples
+from lodl.fitting._samples import Samples
 
-__all__ = ["InstanceSamples", "Samples", "check_can_fit", "fit", "fit_instance"]
+__all__ = ["Samples", "fit"]

@@ -1,26 +1,19 @@
 """From samples to a learned loss."""
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import version
-from itertools import tee
+from importlib import metadata
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
-from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.fitting._instance_fit import InstanceFit, SplitSamples, measure, without_fit
-from lodl.fitting._methods import FitOne, check_can_fit, fit_batch, fit_instance
+from lodl.fitting._all_fits import AllFits
+from lodl.fitting._instance_fit import InstanceFit, SplitAnswers, measure, without_fit
 from lodl.fitting._samples import Samples
-from lodl.fitting._stand_in import with_stand_ins
-from lodl.losses import Family, FitErrors, FitStatus, LearnedLoss
+from lodl.losses import Family, FitStatus, LearnedLoss
+from lodl.losses._family import check_can_fit
 
 _CHUNK = 8  # instances a task: enough to hide its overhead, the same for any number of workers
-
-_logger = logging.getLogger(__name__)
 
 
 def fit(
@@ -31,7 +24,7 @@ def fit(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> LearnedLoss:
-    """Fits a loss to every instance's samples.
+    """Fit a loss to every instance's samples.
 
     Parameters come from the fitted samples only, also after the held-out error is known: it is then
     the error of the very loss that is returned, and nothing is fitted twice. Samples whose oracle
@@ -50,91 +43,39 @@ def fit(
         n_jobs: Number of workers, as in joblib. The result does not depend on it.
         progress: Whether to show a progress bar on a terminal.
     """
+    from joblib import Parallel, delayed  # slow to import: only where a fit is made
+
     if not 0 <= holdout < 1:
         raise InvalidInputError(f"`holdout` must be at least 0 and below 1, got {holdout!r}.")
-    check_can_fit(family, samples.y[0].size)
-    fit_one = fit_instance.dispatch(type(family))  # here: a worker may not know the user's own
+    n_instances, dim = samples.n_instances, samples.y[0].size
+    check_can_fit(family, dim)
     chunks = [
-        range(start, min(start + _CHUNK, samples.n_instances))
-        for start in range(0, samples.n_instances, _CHUNK)
+        range(start, min(start + _CHUNK, n_instances)) for start in range(0, n_instances, _CHUNK)
     ]
-    calls = (
-        delayed(_fit_chunk)(samples.select(chunk), family, fit_one, holdout) for chunk in chunks
-    )
-    fits: list[InstanceFit] = []
+    calls = (delayed(_fit_chunk)(samples.select(chunk), family, holdout) for chunk in chunks)
+    fits = AllFits(family, n_instances, dim)
     with progress_bar(
-        samples.n_instances, unit="instances", description="fitting", enabled=progress
+        n_instances, unit="instances", description="fitting", enabled=progress
     ) as bar:
-        for chunk_fits in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
-            fits.extend(chunk_fits)
-            bar.update(len(chunk_fits))
-    return _learned_loss(samples, family, fits, holdout)
-
-
-def _fit_chunk(
-    samples: Samples, family: Family, fit_one: FitOne, holdout: float
-) -> list[InstanceFit]:
-    """Fits a few instances in a worker, on one BLAS thread: sums have one order."""
-    with one_blas_thread():
-        return list(_fit_each(_split_each(samples, holdout), family, fit_one))
-
-
-def _split_each(samples: Samples, holdout: float) -> Iterator[SplitSamples]:
-    for i in range(samples.n_instances):
-        record = samples.instance(i)
-        d = np.asarray(record.y_hat - samples.y[i], dtype=np.float64)
-        regret = np.asarray(record.regret, dtype=np.float64)
-        yield SplitSamples.of(d.reshape(len(regret), samples.y[i].size), regret, holdout)
-
-
-def _fit_each(
-    instances: Iterable[SplitSamples], family: Family, fit_one: FitOne
-) -> Iterator[InstanceFit]:
-    # A method that fits one by one has one instance in memory at a time, a batched one has all.
-    ahead, instances = tee(instances)
-    parameters = fit_batch(
-        family,
-        ((part.d, part.regret) for part in ahead if part.status == FitStatus.FITTED),
-        fit_one,
-    )
-    for part in instances:
-        if part.status == FitStatus.FITTED:
-            yield measure(family, next(parameters), part)
-        else:
-            yield without_fit(part, part.status)
-
-
-def _learned_loss(
-    samples: Samples, family: Family, fits: Sequence[InstanceFit], holdout: float
-) -> LearnedLoss:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+        for chunk, chunk_fits in zip(chunks, results, strict=True):
+            fits.put(chunk, chunk_fits)
+            bar.update(len(chunk))
+    fits.stand_in()
+    provenance = {**samples.provenance(), "holdout": holdout, "lodl": metadata.version("lodl")}
     y = np.asarray(samples.y, dtype=np.float64)
-    complete = with_stand_ins(fits, family)
-    n_standing_in = sum(one.status != FitStatus.FITTED for one in complete)
-    if n_standing_in:
-        is_most = 2 * n_standing_in > len(complete)
-        _logger.log(
-            logging.WARNING if is_most else logging.INFO,
-            "%d of %d instances have nothing to fit: a plain squared error stands in.%s",
-            n_standing_in,
-            len(complete),
-            " Is the sampler's scale too small to change a decision?" if is_most else "",
-        )
-    phi = {name: np.stack([one.phi[name] for one in complete]) for name in complete[0].phi}
-    provenance = {**samples.provenance(), "holdout": holdout, "lodl": version("lodl")}
-    return LearnedLoss(family, y, phi, _fit_errors(complete), provenance)
+    return LearnedLoss(family, y, fits.phi, fits.errors, provenance)
 
 
-def _fit_errors(fits: Sequence[InstanceFit]) -> FitErrors:
-    def column(name: str, dtype: type = np.float64) -> Array:
-        return np.array([getattr(one, name) for one in fits], dtype=dtype)
-
-    return FitErrors(
-        mae_fitted=column("mae_fitted"),
-        mae_held_out=column("mae_held_out"),
-        r2_held_out=column("r2_held_out"),
-        rank_correlation_held_out=column("rank_correlation_held_out"),
-        mean_regret=column("mean_regret"),
-        n_fitted=column("n_fitted", np.int64),
-        n_held_out=column("n_held_out", np.int64),
-        status=column("status", np.int8),
-    )
+def _fit_chunk(samples: Samples, family: Family, holdout: float) -> list[InstanceFit]:
+    """Fit a few instances in a worker, on one BLAS thread: sums have one order."""
+    with one_blas_thread():
+        parts = [SplitAnswers.of(samples.instance(i), holdout) for i in range(samples.n_instances)]
+        fittable = [part for part in parts if part.status == FitStatus.FITTED]
+        phis = iter(family.fit_many([part.fitted for part in fittable]))
+        return [
+            measure(family, next(phis), part)
+            if part.status == FitStatus.FITTED
+            else without_fit(part, part.status)
+            for part in parts
+        ]

@@ -1,12 +1,12 @@
 """Loss families, and losses learned from them."""
 
+from lodl._answers import Answers
 from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl.losses._directed_quadratic import DirectedQuadratic
 from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._fit_errors import FitErrors, FitStatus
-from lodl.losses._learned_loss import LearnedLoss, LossRows
-from lodl.losses._loss_file import FAMILIES, can_be_saved, load_loss
+from lodl.losses._learned_loss import LearnedLoss, load_loss
 from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
@@ -15,7 +15,7 @@ from lodl.losses._verdicts import Finding, Verdict
 from lodl.losses._weighted_mse import WeightedMSE
 
 __all__ = [
-    "FAMILIES",
+    "Answers",
     "ConvexDirectedQuadratic",
     "DirectedQuadratic",
     "DirectedWeightedMSE",
@@ -25,7 +25,6 @@ __all__ = [
     "FitStatus",
     "FitSummary",
     "LearnedLoss",
-    "LossRows",
     "NeuralLoss",
     "Parameters",
     "Quadratic",
@@ -33,7 +32,6 @@ __all__ = [
     "Tensor",
     "Verdict",
     "WeightedMSE",
-    "can_be_saved",
     "compare_losses",
     "load_loss",
     "mean_squared_error",

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._answers import Answers
 from lodl._typing import Array
-from lodl.losses._directed_weighted_mse import directed_weights
+from lodl.losses._directed_weighted_mse import directed_squares, directed_weights
 from lodl.losses._family import (
     Family,
     Parameters,
@@ -14,6 +15,13 @@ from lodl.losses._family import (
     check_rank,
     squared_error_weights,
 )
+from lodl.losses._minimise import minimise
+from lodl.losses._nnls import solve_nnls
+from lodl.losses._standardised import Standardised
+
+_TOLERANCE = 1e-7  # single precision has no more
+_MAX_ITERATIONS = 300
+_HINGE_SHARE = 0.8  # of the cost, at the start; the rest is the weights'
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class ConvexDirectedQuadratic(Family):
     rank: int | None = 4
     min_weight: float = 1e-3
     is_convex = True
+    non_negative = ("w_plus", "w_minus")
 
     def __post_init__(self) -> None:
         check_rank(self.rank)
@@ -61,7 +70,50 @@ class ConvexDirectedQuadratic(Family):
         is_on = (u >= 0) + 0 * u  # a mask in the dtype of u
         return 2 * (is_on @ (phi["a"] * phi["a"]) + directed_weights(phi, d))
 
-    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fit(self, answers: Answers) -> dict[str, Array]:
+        r"""Minimise over hinges and weights together, then lift the weights to the floor.
+
+        The loss is convex in the prediction, the fit is not convex in the hinges: the result is a
+        local optimum. It starts from the best directed weights, made smaller, and hinges in random
+        directions, the same for every instance.
+        """
+        data = Standardised.of(answers.d, answers.regret)
+        shape = self.parameter_shapes(data.d.shape[1])["a"]
+        n_hinge_parameters = shape[0] * shape[1]
+        squares = directed_squares(data.d)
+        d32, squares32, regret32 = (
+            values.astype(np.float32) for values in (data.d, squares, data.regret)
+        )
+
+        def objective(parameters: Array) -> tuple[float, Array]:
+            a, w = np.split(parameters.astype(np.float32), [n_hinge_parameters])
+            hinge = np.maximum(d32 @ a.reshape(shape).T, 0.0)
+            residual = np.einsum("kr,kr->k", hinge, hinge) + squares32 @ w - regret32
+            hinge *= residual[:, np.newaxis]
+            gradient = np.concatenate([2 * (hinge.T @ d32).ravel(), residual @ squares32])
+            value = residual @ residual / (2 * len(residual))
+            return float(value), gradient.astype(np.float64) / len(residual)
+
+        hinges = np.random.default_rng(0).standard_normal(shape) * data.is_perturbed
+        hinges *= np.sqrt(2 * _HINGE_SHARE * data.typical_cost / hinges.size)  # half are on
+        weights = (1 - _HINGE_SHARE) * solve_nnls(squares, data.regret)
+        solution = minimise(
+            objective,
+            np.concatenate([hinges.ravel(), weights]),
+            lower=np.concatenate([np.full(n_hinge_parameters, -np.inf), np.zeros(len(weights))]),
+            tolerance=_TOLERANCE,
+            max_iterations=_MAX_ITERATIONS,
+        )
+        a, w = solution[:n_hinge_parameters].reshape(shape), solution[n_hinge_parameters:]
+        mean_weight = w.mean() + np.square(a).sum(axis=0).mean() / 2
+        w_plus, w_minus = np.split(np.maximum(w, self.min_weight * mean_weight), 2)
+        return {
+            "a": data.factor(a.T).T,
+            "w_plus": data.weights(w_plus),
+            "w_minus": data.weights(w_minus),
+        }
+
+    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
         w = squared_error_weights(cost, scale)
         hinges = np.zeros(self.parameter_shapes(len(scale))["a"])
         return {"a": hinges, "w_plus": w, "w_minus": w}

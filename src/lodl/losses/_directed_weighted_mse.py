@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from lodl._answers import Answers
 from lodl._typing import Array
 from lodl.losses._family import Family, Parameters, Tensor, check_min_weight, squared_error_weights
+from lodl.losses._nnls import solve_nnls
+from lodl.losses._standardised import mean_weight
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,7 @@ class DirectedWeightedMSE(Family):
 
     min_weight: float = 1e-3
     is_convex = True
+    non_negative = ("w_plus", "w_minus")
 
     def __post_init__(self) -> None:
         check_min_weight(self.min_weight)
@@ -40,12 +46,29 @@ class DirectedWeightedMSE(Family):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         return 2 * directed_weights(phi, d)
 
-    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fit(self, answers: Answers) -> dict[str, Array]:
+        """Solve the non-negative least squares problem, then lift the weights to the floor."""
+        squares = directed_squares(answers.d)
+        w = solve_nnls(squares, answers.regret).reshape(2, -1)
+        mean_square = squares.mean(axis=0).reshape(2, -1).sum(axis=0)
+        w = np.maximum(w, self.min_weight * mean_weight(w, mean_square))
+        return {"w_plus": w[0], "w_minus": w[1]}
+
+    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
         w = squared_error_weights(cost, scale)
         return {"w_plus": w, "w_minus": w}
 
 
 def directed_weights(phi: Parameters, d: Tensor) -> Tensor:
-    """Returns the weight in force at each error, `w_plus` where it is not negative: (n, m, D)."""
+    """Return the weight in force at each error, `w_plus` where it is not negative: (n, m, D)."""
     is_over = d >= 0
     return is_over * phi["w_plus"][:, None] + ~is_over * phi["w_minus"][:, None]
+
+
+def directed_squares(d: Array) -> Array:
+    """Return the squares of over- and under-predictions side by side, shape (K, 2 D)."""
+    n_columns = d.shape[1]
+    squares = np.empty((len(d), 2 * n_columns))
+    np.square(np.maximum(d, 0.0), out=squares[:, :n_columns])
+    np.square(np.minimum(d, 0.0), out=squares[:, n_columns:])
+    return squares

@@ -1,13 +1,14 @@
 """The interface of a parametric loss."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from lodl._answers import Answers
 from lodl._typing import Array
-from lodl._validation import check_count
+from lodl._validation import check_count, check_instance_of
 from lodl.errors import InvalidInputError
 
 Tensor: TypeAlias = Any
@@ -16,11 +17,13 @@ Tensor: TypeAlias = Any
 Parameters: TypeAlias = Mapping[str, Tensor]
 """Named arrays `phi`, each of shape (n, *shape of the parameter): one row per instance."""
 
+_REGISTERED: dict[str, type["Family"]] = {}
+
 
 class Family(ABC):
     """A parametric loss of the error `d = y_hat - y` of a flattened prediction.
 
-    A member is a small immutable record of settings. The parameters `phi` are handed in, one row
+    A member is a small frozen dataclass of settings. The parameters `phi` are handed in, one row
     per instance, so the same formula serves one instance with many candidates (fitting, n = 1) and
     many instances with one prediction each (training, m = 1):
 
@@ -29,42 +32,72 @@ class Family(ABC):
     Formulas are written once and run on NumPy arrays and torch tensors alike, so they use
     operators, `clip`, `sum`, `@` and indexing only. They keep the dtype they are given.
 
-    A family of your own is fitted by a function that you register (`lodl.fitting.fit_instance`)
-    and trained on like any other; only those of this package can be saved to a file.
+    A family of your own is one class like those of this package, and gets all that they have: fits
+    in worker processes, held-out errors, training, files. Its class name must be new, because a
+    loss file names its family; whoever loads the file imports your module first.
+    `lodl.testing.check_family` checks it.
 
     Attributes:
         is_convex: Whether the loss is convex in the prediction whatever its parameters.
         is_bound: Whether the loss bounds the regret instead of repeating it.
         min_weight: The least weight of a coordinate as a share of the mean fitted one, 0 for none.
             A loss that stands in where nothing was fitted is weaker by this share.
+        non_negative: Names of the parameters that are never negative. A loss that breaks this
+            promise is refused, whether it comes from a fit or from a file.
     """
 
     is_convex: bool
     is_bound: bool = False
     min_weight: float = 0.0
+    non_negative: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        known = _REGISTERED.get(cls.__name__, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InvalidInputError(
+                f"There is a family named {cls.__name__} already, in {known.__module__!r}, and a "
+                "loss file could not tell the two apart: give yours another name."
+            )
+        _REGISTERED[cls.__name__] = cls
 
     @abstractmethod
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        """Returns the shape of each parameter of one instance with a label of `dim` numbers."""
+        """Return the shape of each parameter of one instance with a label of `dim` numbers."""
 
     @abstractmethod
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Returns the loss of errors `d`, shape (n, m)."""
+        """Return the loss of errors `d`, shape (n, m)."""
 
     @abstractmethod
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Returns the derivative of the loss by the prediction, shape (n, m, D)."""
+        """Return the derivative of the loss by the prediction, shape (n, m, D)."""
 
     @abstractmethod
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Returns the diagonal of the second derivative by the prediction, shape (n, m, D).
+        """Return the diagonal of the second derivative by the prediction, shape (n, m, D).
 
-        Where it jumps, because a sign changes, the sign of 0 counts as positive.
+        Where it jumps because a sign changes, the sign of 0 counts as positive.
         """
 
     @abstractmethod
-    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        """Returns parameters of one instance for which the loss is a plain squared error.
+    def fit(self, answers: Answers) -> dict[str, Array]:
+        """Return the parameters of one instance that repeat its regrets best.
+
+        Args:
+            answers: Candidates and regrets, all finite, not all regrets zero, in any unit.
+
+        Returns:
+            Finite arrays of the shapes `parameter_shapes(D)`.
+        """
+
+    def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
+        """Return the parameters of several instances; override it where a batch is faster."""
+        return [self.fit(answers) for answers in instances]
+
+    @abstractmethod
+    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        """Return parameters of one instance for which the loss is a plain squared error.
 
             f(d) = cost * mean_i (d_i / scale_i)^2
 
@@ -73,13 +106,25 @@ class Family(ABC):
         """
 
 
+def family_named(name: str) -> type[Family] | None:
+    """Return the family class of that name, None if no imported module defines one."""
+    return _REGISTERED.get(name)
+
+
+def check_can_fit(family: Family, dim: int) -> None:
+    """Check, before anything is spent, that a family can be fitted to labels of `dim` numbers."""
+    wanted = "a loss family such as `lodl.DirectedWeightedMSE()`"
+    check_instance_of(Family, "family", family, wanted=wanted)
+    family.parameter_shapes(dim)
+
+
 def squared_error_weights(cost: float, scale: Array) -> Array:
-    """Returns the weights of `cost * mean_i (d_i / scale_i)^2`, shape (D,)."""
+    """Return the weights of `cost * mean_i (d_i / scale_i)^2`, shape (D,)."""
     return cost / (len(scale) * np.square(scale))
 
 
 def check_min_weight(min_weight: float) -> None:
-    """Demands a floor between nothing and the mean weight."""
+    """Check that the floor lies between nothing and the mean weight."""
     if not 0 <= min_weight <= 1:
         raise InvalidInputError(
             f"`min_weight` must be a share of the mean weight, between 0 and 1, got {min_weight!r}."
@@ -87,13 +132,13 @@ def check_min_weight(min_weight: float) -> None:
 
 
 def check_rank(rank: int | None) -> None:
-    """Demands a rank of at least 1, or None for full rank."""
+    """Check that a rank is at least 1, or None for full rank."""
     if rank is not None:
         check_count("rank", rank)
 
 
 def resolve_rank(rank: int | None, dim: int) -> int:
-    """Returns the number of columns of a factor for labels of `dim` numbers."""
+    """Return the number of columns of a factor for labels of `dim` numbers."""
     if rank is not None and rank > dim:
         raise InvalidInputError(
             f"`rank` must be at most the number of values in a label ({dim}), got {rank}. "

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from lodl.losses._rows import Rows
+from lodl._typing import Array
 
 
 class FitStatus(IntEnum):
@@ -22,31 +23,60 @@ class FitStatus(IntEnum):
 class FitErrors:
     """How well each instance's loss repeats the regrets, on fitted and on held-out samples.
 
-    Every field has shape (n_instances,): counts are int64, the status is int8, the others are
-    float64. A figure that is not defined (no held-out samples, constant regrets) is NaN.
+    Every field has shape (n_instances,). A number that is not defined (no held-out samples,
+    constant regrets) is NaN.
+
+    Attributes:
+        of_fits: Names of the fields that only a fitted instance has.
+        dtypes: The type of each field.
     """
 
-    mae_fitted: Rows
-    mae_held_out: Rows
-    r2_held_out: Rows
-    rank_correlation_held_out: Rows
-    mean_regret: Rows
-    n_fitted: Rows
-    n_held_out: Rows
-    status: Rows
+    mae_fitted: Array
+    mae_held_out: Array
+    r2_held_out: Array
+    rank_correlation_held_out: Array
+    mean_regret: Array
+    n_fitted: npt.NDArray[np.int64]
+    n_held_out: npt.NDArray[np.int64]
+    status: npt.NDArray[np.int8]
 
-    def arrays(self) -> Mapping[str, Rows]:
-        """Returns the fields by name."""
+    of_fits: ClassVar[tuple[str, ...]] = (
+        "mae_fitted",
+        "mae_held_out",
+        "r2_held_out",
+        "rank_correlation_held_out",
+    )
+    dtypes: ClassVar[Mapping[str, np.dtype[Any]]] = {
+        **{name: np.dtype(np.float64) for name in (*of_fits, "mean_regret")},
+        "n_fitted": np.dtype(np.int64),
+        "n_held_out": np.dtype(np.int64),
+        "status": np.dtype(np.int8),
+    }
+
+    @classmethod
+    def empty(cls, n_instances: int) -> "FitErrors":
+        """Return arrays to fill: NaN, and 0 for whole numbers."""
+        return cls(
+            **{
+                name: np.full(n_instances, np.nan if dtype.kind == "f" else 0, dtype)
+                for name, dtype in cls.dtypes.items()
+            }
+        )
+
+    def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def take(self, index: Any) -> "FitErrors":
-        """Returns the figures of some instances."""
+        """Return the numbers of some instances."""
         return FitErrors(**{name: rows[index] for name, rows in self.arrays().items()})
 
     @staticmethod
     def concatenate(parts: Sequence["FitErrors"]) -> "FitErrors":
-        """Returns the figures of several sets of instances, one behind the other."""
-        names = parts[0].arrays()
+        """Return the numbers of several sets of instances, one behind the other."""
         return FitErrors(
-            **{name: np.concatenate([part.arrays()[name] for part in parts]) for name in names}
+            **{
+                name: np.concatenate([part.arrays()[name] for part in parts])
+                for name in FitErrors.dtypes
+            }
         )

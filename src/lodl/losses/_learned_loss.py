@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,10 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family
 from lodl.losses._fit_errors import FitErrors
-from lodl.losses._rows import Rows, row_blocks
+from lodl.losses._loss_file import read_loss, unusable, write_loss
 from lodl.losses._summary import FitSummary, summarise
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-_LABELS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +33,6 @@ class LossRows:
 class LearnedLoss:
     """A locally optimized decision loss for every instance.
 
-    In memory its arrays are NumPy arrays; after `load_loss` they are mapped from the file, and a
-    row is read when it is asked for. Both give rows by `loss.y[index]`, everything by
-    `np.asarray(loss.y)`.
-
     Attributes:
         family: The parametric loss.
         y: Labels, shape (n_instances, *label_shape); where each loss is zero.
@@ -47,8 +43,8 @@ class LearnedLoss:
     """
 
     family: Family
-    y: Rows
-    phi: Mapping[str, Rows]
+    y: Array
+    phi: Mapping[str, Array]
     errors: FitErrors
     provenance: Mapping[str, Any]
 
@@ -66,6 +62,12 @@ class LearnedLoss:
         _check_numbers("y", self.y, self.y.shape)
         for name, shape in shapes.items():
             _check_numbers(f"phi[{name!r}]", self.phi[name], (self.n_instances, *shape))
+        for name in self.family.non_negative:
+            if (self.phi[name] < 0).any():
+                raise InvalidInputError(
+                    f"`phi[{name!r}]` of {self.family} must not be negative, "
+                    f"got {self.phi[name].min()}."
+                )
         for name, rows in self.errors.arrays().items():
             _check_shape(f"errors.{name}", rows, (self.n_instances,))
 
@@ -78,7 +80,7 @@ class LearnedLoss:
     @property
     def n_instances(self) -> int:
         """Number of instances."""
-        return self.y.shape[0]
+        return len(self.y)
 
     @property
     def label_shape(self) -> tuple[int, ...]:
@@ -91,7 +93,7 @@ class LearnedLoss:
         return prod(self.label_shape)
 
     def value(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
-        """Returns the loss of one prediction per instance, shape (n,).
+        """Return the loss of one prediction per instance, shape (n,).
 
         Args:
             y_hat: Predictions, shape (n, *label_shape).
@@ -101,24 +103,24 @@ class LearnedLoss:
         return np.asarray(self.family.value(rows.phi, d)[:, 0])
 
     def gradient(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
-        """Returns the derivative of the loss by the prediction, shape (n, *label_shape)."""
+        """Return the derivative of the loss by the prediction, shape (n, *label_shape)."""
         rows, d = self._rows_and_errors(y_hat, index)
         return np.asarray(self.family.gradient(rows.phi, d).reshape(rows.y.shape))
 
     def curvature(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
-        """Returns the diagonal of the second derivative, shape (n, *label_shape)."""
+        """Return the diagonal of the second derivative, shape (n, *label_shape)."""
         rows, d = self._rows_and_errors(y_hat, index)
         return np.asarray(self.family.curvature(rows.phi, d).reshape(rows.y.shape))
 
     def rows(self, index: npt.ArrayLike | None = None) -> LossRows:
-        """Returns labels and parameters of the instances `index`; of all in order if None."""
+        """Return labels and parameters of the instances `index`; of all in order if None."""
         if index is None:
-            return LossRows(np.asarray(self.y), {k: np.asarray(v) for k, v in self.phi.items()})
+            return LossRows(self.y, self.phi)
         chosen = self._check_index(index)
         return LossRows(self.y[chosen], {name: rows[chosen] for name, rows in self.phi.items()})
 
     def subset(self, index: npt.ArrayLike) -> "LearnedLoss":
-        """Returns the loss of some instances, read into memory, in the order of `index`.
+        """Return the loss of some instances, in the order of `index`.
 
         Its provenance is that of the whole, and says of how many instances that was.
         """
@@ -129,7 +131,7 @@ class LearnedLoss:
 
     @staticmethod
     def concatenate(losses: Sequence["LearnedLoss"]) -> "LearnedLoss":
-        """Returns one loss for the instances of several, read into memory, in their order.
+        """Return one loss for the instances of several, in their order.
 
         Its provenance keeps what they share, and lists what they do not under "parts".
         """
@@ -151,7 +153,7 @@ class LearnedLoss:
         )
 
     def check_labels(self, y: npt.ArrayLike) -> None:
-        """Demands that `y` are the labels this loss was learned for, in the same order.
+        """Check that `y` are the labels this loss was learned for, in the same order.
 
         Labels held in single precision on either side are compared in single precision.
 
@@ -166,20 +168,23 @@ class LearnedLoss:
             )
         single = np.dtype(np.float32) in (self.y.dtype, np.asarray(y).dtype)
         dtype = np.float32 if single else np.float64
-        for block in row_blocks(self.n_instances, _LABELS_AT_ONCE):
-            differs = labels[block].astype(dtype) != self.y[block].astype(dtype)
-            if differs.any():
-                instance = block.start + int(np.argwhere(differs)[0, 0])
-                raise InvalidInputError(
-                    "`y` must be the labels the loss was learned for, in the same order: instance "
-                    f"{instance} differs."
-                )
+        differs = labels.astype(dtype, copy=False) != self.y.astype(dtype, copy=False)
+        if differs.any():
+            raise InvalidInputError(
+                "`y` must be the labels the loss was learned for, in the same order: instance "
+                f"{np.argwhere(differs)[0, 0]} differs."
+            )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the loss to a file that `load_loss` reads (safetensors)."""
-        from lodl.losses._loss_file import save_loss  # it knows this class
+        """Write the loss to a file that `load_loss` reads (safetensors).
 
-        save_loss(self, path)
+        A family of your own can be saved too; whoever loads the file imports its module first.
+        """
+        arrays = {"y": self.y}
+        arrays |= {f"phi.{name}": rows for name, rows in self.phi.items()}
+        for name, rows in self.errors.arrays().items():
+            arrays[f"errors.{name}"] = rows.astype(FitErrors.dtypes[name], copy=False)
+        write_loss(Path(path), self.family, arrays, dict(self.provenance))
 
     def summary(self) -> FitSummary:
         """Return how well the loss fits and what would help; print it to read it."""
@@ -207,17 +212,55 @@ class LearnedLoss:
         return chosen
 
 
-def _check_shape(name: str, rows: Rows, shape: tuple[int, ...]) -> None:
+def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> LearnedLoss:
+    """Read a learned loss from a file written by `LearnedLoss.save`.
+
+    Args:
+        path: The file.
+        y: Labels the loss must have been learned for; not checked if None.
+
+    Raises:
+        LossFileError: The file is damaged, of another version, of other labels, or of a family
+            whose module has not been imported.
+    """
+    if y is not None:
+        validation.check_labels(y)  # a bad argument is not the file's fault
+    family, arrays, provenance = read_loss(Path(path))
+    try:
+        loss = LearnedLoss(family, *_split_arrays(arrays), provenance)
+        if y is not None:
+            loss.check_labels(y)
+    except InvalidInputError as error:
+        raise unusable(path, str(error)) from error
+    return loss
+
+
+def _split_arrays(
+    arrays: Mapping[str, npt.NDArray[Any]],
+) -> tuple[Array, dict[str, Array], FitErrors]:
+    """Return labels, parameters and errors from the arrays of a file."""
+    phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
+    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{n}" for n in FitErrors.dtypes)}
+    if set(arrays) != expected:
+        raise InvalidInputError(f"its arrays are {sorted(arrays)}, not {sorted(expected)}.")
+    errors = {name: arrays[f"errors.{name}"] for name in FitErrors.dtypes}
+    for name, dtype in FitErrors.dtypes.items():
+        if errors[name].dtype != dtype:
+            raise InvalidInputError(f"`errors.{name}` is {errors[name].dtype}, not {dtype}.")
+    return arrays["y"], phi, FitErrors(**errors)
+
+
+def _check_shape(name: str, rows: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
     if tuple(rows.shape) != shape:
         raise InvalidInputError(f"`{name}` must have shape {shape}, got {tuple(rows.shape)}.")
 
 
-def _check_numbers(name: str, rows: Rows, shape: tuple[int, ...]) -> None:
-    """Demands finite float rows; those of a file are looked at when they are read."""
+def _check_numbers(name: str, rows: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Check that rows are finite numbers of the right shape."""
     _check_shape(name, rows, shape)
     if rows.dtype not in _FLOATS:
         raise InvalidInputError(f"`{name}` must be float32 or float64, got {rows.dtype}.")
-    if isinstance(rows, np.ndarray) and not np.isfinite(rows).all():
+    if not np.isfinite(rows).all():
         raise InvalidInputError(f"`{name}` must be finite.")
 
 

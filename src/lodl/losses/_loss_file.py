@@ -1,148 +1,178 @@
-"""Learned losses on disk: saved by `LearnedLoss.save`, opened by `load_loss`."""
+"""Learned losses on disk: never half a file, never wrong numbers, never code.
 
+The file is safetensors: a header of JSON, then the arrays. Its metadata hold a SHA-256 of all the
+rest, so that a damaged byte is an error when the file is read. A file names its family; the class
+must have been imported by the reader.
+"""
+
+import hashlib
 import json
+import os
+import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, fields
-from importlib.metadata import version
-from os import PathLike
+from dataclasses import asdict
+from importlib import metadata as packages
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
 
-from lodl import _validation as validation
 from lodl.errors import InvalidInputError, LossFileError
-from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
-from lodl.losses._directed_quadratic import DirectedQuadratic
-from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
-from lodl.losses._family import Family
-from lodl.losses._fit_errors import FitErrors
-from lodl.losses._learned_loss import LearnedLoss
-from lodl.losses._neural import NeuralLoss
-from lodl.losses._quadratic import Quadratic
-from lodl.losses._row_file import open_rows, write_rows
-from lodl.losses._rows import Rows
-from lodl.losses._weighted_mse import WeightedMSE
+from lodl.losses._family import Family, family_named
 
-# A file names its family; only these are ever made of it.
-FAMILIES: dict[str, type[Family]] = {
-    family.__name__: family
-    for family in (
-        WeightedMSE,
-        DirectedWeightedMSE,
-        Quadratic,
-        DirectedQuadratic,
-        ConvexDirectedQuadratic,
-        NeuralLoss,
-    )
-}
-_COUNTS = {"n_fitted": np.int64, "n_held_out": np.int64, "status": np.int8}
-_ERRORS = {field.name: np.dtype(_COUNTS.get(field.name, np.float64)) for field in fields(FitErrors)}
+_FORMAT, _VERSION = "lodl loss", "2"
+_CODES = {"f8": "F64", "i8": "I64", "f4": "F32", "i1": "I8"}
+_DIGEST = "sha256"
+
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 
 
-def can_be_saved(family: Family) -> bool:
-    """Tells whether a learned loss of this family has a file: a reader must know its formula."""
-    return FAMILIES.get(type(family).__name__) is type(family)
-
-
-def save_loss(loss: LearnedLoss, path: str | PathLike[str]) -> None:
-    """Writes a learned loss in one step: the file is the old one or the new one, never half.
+def write_loss(
+    path: Path, family: Family, arrays: Mapping[str, npt.NDArray[Any]], provenance: object
+) -> None:
+    """Write a loss in one step: a reader sees the old file or the new one, never half.
 
     Raises:
-        InvalidInputError: The family is not one of the package, or the provenance no plain JSON.
+        InvalidInputError: The settings of the family or the provenance are not plain JSON.
     """
-    target = Path(path)
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        raise InvalidInputError(f"`path` must be a file in a folder that exists, got {target}.")
-    name = type(loss.family).__name__
-    if not can_be_saved(loss.family):
-        raise InvalidInputError(
-            f"`family` must be one of {', '.join(FAMILIES)} for a loss to be saved, got {name}."
-        )
-    arrays: dict[str, Rows] = {"y": loss.y}
-    arrays |= {f"phi.{key}": rows for key, rows in loss.phi.items()}
-    for key, rows in loss.errors.arrays().items():
-        arrays[f"errors.{key}"] = np.asarray(rows, dtype=_ERRORS[key])
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InvalidInputError(f"`path` must be a file in a folder that exists, got {path}.")
     metadata = {
-        "family": name,
-        "settings": _to_json("family", asdict(cast("Any", loss.family))),
-        "label_shape": _to_json("label_shape", loss.label_shape),
-        "provenance": _to_json("provenance", dict(loss.provenance)),
-        "package_version": version("lodl"),
+        "format": _FORMAT,
+        "version": _VERSION,
+        "family": type(family).__name__,
+        "module": type(family).__module__,
+        "settings": _settings(family),
+        "provenance": _to_json("provenance", provenance),
+        "package_version": packages.version("lodl"),
     }
-    write_rows(target, arrays, metadata)
+    # The widest numbers come first, so that all of them are aligned.
+    rows = {
+        name: np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
+    }
+    temporary = path.with_name(f".{path.name[:200]}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            _write(file, rows, metadata)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> LearnedLoss:
-    """Opens a learned loss; its rows are read and checked when they are asked for.
+def _write(file: BinaryIO, arrays: Arrays, metadata: dict[str, str]) -> None:
+    header: dict[str, Any] = {"__metadata__": metadata | {_DIGEST: _digest(arrays, metadata)}}
+    end = 0
+    for name, array in arrays.items():
+        start, end = end, end + array.nbytes
+        header[name] = {
+            "dtype": _CODES[array.dtype.str[1:]],
+            "shape": array.shape,
+            "data_offsets": (start, end),
+        }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for array in arrays.values():
+        file.write(array.data)
 
-    The file stays mapped: replace it as you like, but do not write into it.
 
-    Args:
-        path: A file written by `LearnedLoss.save`.
-        y: Labels the loss must have been learned for; not checked if None.
+def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
+    """Return the family, the arrays and the provenance in a file.
 
     Raises:
-        LossFileError: The file is damaged, of another version, or of other labels; also later,
-            when damaged rows are read.
+        LossFileError: It is not a loss file, of another version, damaged, or of a family that no
+            imported module defines.
+        FileNotFoundError: There is no such file.
     """
-    if y is not None:
-        validation.check_labels(y)  # a bad argument is not the file's fault
-    if Path(path).is_dir():
+    if path.is_dir():
         raise LossFileError(
             f"{path} is a folder, not a loss file. A store of samples? `lodl.oracle.open_samples`."
         )
-    metadata, arrays = open_rows(Path(path))
     try:
-        loss = _assemble(metadata, arrays)
-        if y is not None:
-            loss.check_labels(y)
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError, TypeError, ValueError, KeyError) as error:
+        raise unusable(path, f"it is not an intact safetensors file ({error})") from error
+    if metadata.get("format") != _FORMAT:
+        raise unusable(path, "it was not written by `LearnedLoss.save`")
+    if metadata.get("version") != _VERSION:
+        raise unusable(
+            path,
+            f"it is of format version {metadata.get('version')!r}, this package reads "
+            f"{_VERSION!r}; use the version of the package that wrote it",
+        )
+    if metadata.pop(_DIGEST, None) != _digest(arrays, metadata):
+        raise unusable(path, "it is damaged: its content does not match its checksum")
+    try:
+        return _family(metadata), arrays, _from_json(metadata, "provenance")
     except InvalidInputError as error:
-        raise LossFileError(f"The loss file {str(path)!r} cannot be used: {error}") from error
-    return loss
+        raise unusable(path, str(error)) from error
 
 
-def _to_json(name: str, value: Any) -> str:
+def unusable(path: object, reason: str) -> LossFileError:
+    """Return an error that names the file and says why it cannot be used."""
+    return LossFileError(f"The loss file {str(path)!r} cannot be used: {reason.rstrip('.')}.")
+
+
+def _digest(arrays: Arrays, metadata: dict[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(json.dumps([name, array.dtype.str[1:], array.shape]).encode())
+        digest.update(array.data)
+    return digest.hexdigest()
+
+
+def _settings(family: Family) -> str:
+    """Return a family's settings as JSON from which the same family can be made."""
+    try:
+        settings = _to_json("family", asdict(cast("Any", family)))
+        is_same = type(family)(**json.loads(settings)) == family
+    except TypeError:
+        is_same = False
+    if not is_same or family_named(type(family).__name__) is not type(family):
+        raise InvalidInputError(
+            f"`family` must be a dataclass whose settings are plain JSON for a loss to be saved, "
+            f"got {family!r}."
+        )
+    return settings
+
+
+def _family(metadata: Mapping[str, str]) -> Family:
+    name, module = metadata.get("family", ""), metadata.get("module", "")
+    family = family_named(name)
+    if family is None:
+        raise InvalidInputError(
+            f"its family {name!r} is not known here. It was defined in {module!r}: import that "
+            "module before you load the file."
+        )
+    settings = _from_json(metadata, "settings")
+    try:
+        return family(**settings)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"its settings of {name} are not valid: {error}") from error
+
+
+def _to_json(name: str, value: object) -> str:
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"`{name}` must be plain JSON to be saved: {error}.") from error
 
 
-def _from_json(metadata: Mapping[str, str], key: str, kind: type[Any]) -> Any:
+def _from_json(metadata: Mapping[str, str], key: str) -> dict[str, Any]:
     try:
         value = json.loads(metadata[key])
     except (KeyError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"its metadata {key!r} is missing or no JSON.") from error
-    if not isinstance(value, kind):
-        raise InvalidInputError(f"its metadata {key!r} must be a JSON {kind.__name__}.")
+        raise InvalidInputError(f"its metadata {key!r} is missing or not JSON.") from error
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"its metadata {key!r} must be a JSON dict.")
     return value
-
-
-def _assemble(metadata: Mapping[str, str], arrays: Mapping[str, Rows]) -> LearnedLoss:
-    phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
-    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{name}" for name in _ERRORS)}
-    if set(arrays) != expected:
-        raise InvalidInputError(f"its arrays are {sorted(arrays)}, not {sorted(expected)}.")
-    errors = {name: arrays[f"errors.{name}"] for name in _ERRORS}
-    for name, rows in errors.items():
-        if rows.dtype != _ERRORS[name]:
-            raise InvalidInputError(f"`errors.{name}` is {rows.dtype}, not {_ERRORS[name]}.")
-    provenance = _from_json(metadata, "provenance", dict)
-    loss = LearnedLoss(_family(metadata), arrays["y"], phi, FitErrors(**errors), provenance)
-    label_shape = _from_json(metadata, "label_shape", list)
-    if label_shape != list(loss.label_shape):
-        raise InvalidInputError(f"`y` has labels of shape {loss.label_shape}, not {label_shape}.")
-    return loss
-
-
-def _family(metadata: Mapping[str, str]) -> Family:
-    name = metadata.get("family", "")
-    if name not in FAMILIES:
-        raise InvalidInputError(f"its family is {name!r}, known are {', '.join(FAMILIES)}.")
-    settings = _from_json(metadata, "settings", dict)
-    try:
-        return FAMILIES[name](**settings)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"its settings of {name} are not valid: {error}") from error

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def mean_squared_error(y_hat: Any, y: Any) -> Any:
-    """Returns the two-stage loss of each instance, on NumPy arrays and torch tensors alike.
+    """Return the two-stage loss of each instance, on NumPy arrays and torch tensors alike.
 
         MSE(y_hat, y) = 1/D sum_i (y_hat_i - y_i)^2
 

@@ -1,16 +1,29 @@
-"""A small network of the error."""
+"""A small network of the error, fitted by Adam in torch."""
+
+from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lodl._answers import Answers
+from lodl._threads import one_torch_thread
 from lodl._typing import Array
-from lodl._validation import check_count
+from lodl._validation import check_count, require
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor
+from lodl.losses._standardised import Standardised
 
+if TYPE_CHECKING:
+    import torch
+
+_STEPS = 100
+_BATCH = 256
+_LEARNING_RATE = 5e-3
 _MAX_LAYERS = 100  # a file that claims more is damaged
 
 
@@ -63,8 +76,28 @@ class NeuralLoss(Family):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         return 0 * d * phi["W1"][:, None, :, 0]  # zeros, a row per instance
 
-    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        """Returns an absolute error, `cost * mean_i |d_i / scale_i|`, as ReLU units can have it.
+    def fit(self, answers: Answers) -> dict[str, Array]:
+        """Fit one instance; `fit_many` fits several for little more."""
+        return self.fit_many([answers])[0]
+
+    def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
+        """Take Adam steps on the mean squared error, for all instances together.
+
+        Every instance starts from the same weights and sees its samples in the same order, drawn
+        from a fixed seed, so a result depends neither on chance nor on the other instances.
+        """
+        if not instances:
+            return []
+        data = [Standardised.of(answers.d, answers.regret) for answers in instances]
+        torch = require("torch", "torch")
+        with one_torch_thread():
+            phi = _initial(torch, self, data)
+            _train(torch, self, phi, data)
+        arrays = {name: value.detach().numpy().astype(np.float64) for name, value in phi.items()}
+        return [_parameters(self, part, arrays, i) for i, part in enumerate(data)]
+
+    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        """Return an absolute error, `cost * mean_i |d_i / scale_i|`, as ReLU units can have it.
 
         With fewer than 2 D units it is about that, along as many random directions.
         """
@@ -80,7 +113,7 @@ class NeuralLoss(Family):
         return phi
 
     def _pre_activations(self, phi: Parameters, d: Tensor) -> list[Tensor]:
-        """Returns h_{l-1} W_l + b_l of each layer, the last of shape (n, m, 1)."""
+        """Return h_{l-1} W_l + b_l of each layer, the last of shape (n, m, 1)."""
         layers = [d @ phi["W1"] + phi["b1"][:, None]]
         for layer in range(2, self.n_layers + 1):
             hidden = layers[-1].clip(min=0)
@@ -89,8 +122,54 @@ class NeuralLoss(Family):
 
 
 def _directions(dim: int, count: int) -> Array:
-    """Returns `count` columns whose absolute projections of d add up to about |d|_1."""
+    """Return `count` columns whose absolute projections of d add up to about |d|_1."""
     if count >= dim:
         return np.eye(dim, count)
     gaussian = np.random.default_rng(0).standard_normal((dim, count))
     return gaussian * (math.sqrt(dim) / count)
+
+
+def _initial(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, torch.Tensor]:
+    """Return He's weights, and an output that starts at the mean regret: a ReLU that is on."""
+    generator = torch.Generator().manual_seed(0)
+    phi = {}
+    for name, shape in family.parameter_shapes(data[0].d.shape[1]).items():
+        start = torch.zeros(shape)
+        if name.startswith("W"):
+            start = torch.randn(shape, generator=generator) * (2 / shape[0]) ** 0.5
+        phi[name] = start.repeat(len(data), *[1] * len(shape))
+    phi[f"W{family.n_layers}"] *= 0.1
+    phi[f"b{family.n_layers}"] += torch.tensor([[part.typical_cost] for part in data])
+    return {name: value.requires_grad_() for name, value in phi.items()}
+
+
+def _train(
+    torch: Any, family: NeuralLoss, phi: dict[str, torch.Tensor], data: list[Standardised]
+) -> None:
+    d = [torch.tensor(part.d, dtype=torch.float32) for part in data]
+    regret = [torch.tensor(part.regret, dtype=torch.float32) for part in data]
+    generator = torch.Generator().manual_seed(1)
+    adam = torch.optim.Adam(phi.values(), lr=_LEARNING_RATE)
+    decay = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, total_iters=_STEPS)
+    for _ in range(_STEPS):
+        place = torch.rand(_BATCH, generator=generator, dtype=torch.float64)
+        rows = [(place * len(part)).long() for part in d]
+        errors = torch.stack([part[row] for part, row in zip(d, rows, strict=True)])
+        target = torch.stack([part[row] for part, row in zip(regret, rows, strict=True)])
+        adam.zero_grad()
+        torch.square(family.value(phi, errors) - target).mean(dim=1).sum().backward()
+        adam.step()
+        decay.step()
+
+
+def _parameters(
+    family: NeuralLoss, data: Standardised, arrays: dict[str, Array], row: int
+) -> dict[str, Array]:
+    phi = {name: value[row] for name, value in arrays.items()}
+    last = family.n_layers
+    return {
+        **phi,
+        "W1": phi["W1"] / data.d_scale[:, np.newaxis],
+        f"W{last}": phi[f"W{last}"] * data.regret_scale,
+        f"b{last}": phi[f"b{last}"] * data.regret_scale,
+    }

@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from lodl._answers import Answers
 from lodl._typing import Array
 from lodl.losses._family import Family, Parameters, Tensor, check_min_weight, squared_error_weights
+from lodl.losses._nnls import solve_nnls
+from lodl.losses._standardised import mean_weight
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,7 @@ class WeightedMSE(Family):
 
     min_weight: float = 1e-3
     is_convex = True
+    non_negative = ("w",)
 
     def __post_init__(self) -> None:
         check_min_weight(self.min_weight)
@@ -40,5 +46,11 @@ class WeightedMSE(Family):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         return 2 * phi["w"][:, None] + 0 * d
 
-    def squared_error(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fit(self, answers: Answers) -> dict[str, Array]:
+        """Solve the non-negative least squares problem, then lift the weights to the floor."""
+        squares = np.square(answers.d)
+        w = solve_nnls(squares, answers.regret)
+        return {"w": np.maximum(w, self.min_weight * mean_weight(w, squares.mean(axis=0)))}
+
+    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
         return {"w": squared_error_weights(cost, scale)}

@@ -2,10 +2,9 @@
 
 from lodl.oracle._evaluate import evaluate, open_samples
 from lodl.oracle._fingerprint import fingerprint
-from lodl.oracle._samples import InstanceSamples, OracleSamples
+from lodl.oracle._samples import OracleSamples
 
 __all__ = [
-    "InstanceSamples",
     "OracleSamples",
     "evaluate",
     "fingerprint",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._answers import Answers
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
@@ -15,21 +16,6 @@ from lodl.oracle._inputs import OracleInputs
 from lodl.oracle._panel import MemoryPanel, Outcomes, Panel, SampleStatus
 from lodl.samplers import Sampler
 from lodl.samplers._sampler import BLOCK_SIZE
-
-
-@dataclass(frozen=True, eq=False)
-class InstanceSamples:
-    """The samples of one instance that succeeded, in their order.
-
-    Attributes:
-        numbers: Which of the instance's candidates these are, shape (k,); the others failed.
-        y_hat: Candidate predictions, shape (k, *label_shape).
-        regret: DL(y_hat, y) - DL(y, y) of each, shape (k,).
-    """
-
-    numbers: npt.NDArray[np.intp]
-    y_hat: Array
-    regret: Array
 
 
 @dataclass(frozen=True)
@@ -119,14 +105,14 @@ class OracleSamples:
     def __len__(self) -> int:
         return self.n_instances
 
-    def __iter__(self) -> Iterator[InstanceSamples]:
+    def __iter__(self) -> Iterator[Answers]:
         return (self.instance(i) for i in range(self.n_instances))
 
-    def __getitem__(self, i: int) -> InstanceSamples:
+    def __getitem__(self, i: int) -> Answers:
         return self.instance(i)
 
-    def instance(self, i: int) -> InstanceSamples:
-        """Returns the samples of instance `i` that succeeded."""
+    def instance(self, i: int) -> Answers:
+        """Return the answers about instance `i`, without the calls that failed."""
         if not isinstance(i, int | np.integer):
             raise InvalidInputError(
                 f"`i` must be the number of one instance, got {i!r}. "
@@ -140,7 +126,7 @@ class OracleSamples:
         blocks = range(-(-self.n_samples // BLOCK_SIZE))
         y_hat = np.concatenate([self._inputs.candidates(row, block) for block in blocks])
         numbers = np.flatnonzero(ok)
-        return InstanceSamples(numbers, y_hat[numbers], outcomes.values[0, numbers])
+        return Answers(self.y[row], y_hat[numbers], outcomes.values[0, numbers])
 
     def select(self, instances: npt.ArrayLike) -> "OracleSamples":
         """Returns the samples of some instances, in memory and light enough to send to a worker.

@@ -2,11 +2,11 @@
 
 from typing import Literal
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.training._index import check_index, check_prediction_shape, rows_at
@@ -24,7 +24,7 @@ class LearnedLossModule(nn.Module):
     Args:
         loss: The learned loss.
         reduction: "mean" or "sum" over all losses, or "none".
-        dtype: Of labels and parameters, torch's default unless given. Give torch.float64 for a
+        dtype: The type of labels and parameters; torch's default if None. Give torch.float64 for a
             model in double precision: `.double()` later does not bring digits back.
     """
 
@@ -56,7 +56,7 @@ class LearnedLossModule(nn.Module):
         return len(self.y)
 
     def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor) -> Tensor:
-        """Returns the losses of predictions.
+        """Return the losses of predictions.
 
         Args:
             y_hat: Predictions, shape (n, *label_shape); axes in front, as in
@@ -79,9 +79,9 @@ class LearnedLossModule(nn.Module):
         return rows_at(getattr(self, f"phi_{name}"), index)
 
     def extra_repr(self) -> str:
-        """Says what the buffers are of."""
+        """Say what the buffers hold."""
         return f"{self.family}, n_instances={len(self.y)}, label_shape={tuple(self.label_shape)}"
 
 
-def _float_tensor(rows: object, dtype: torch.dtype | None) -> Tensor:
-    return torch.as_tensor(np.array(rows), dtype=dtype or torch.get_default_dtype())
+def _float_tensor(rows: Array, dtype: torch.dtype | None) -> Tensor:
+    return torch.tensor(rows, dtype=dtype or torch.get_default_dtype())

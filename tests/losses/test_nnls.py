@@ -4,8 +4,8 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodl.fitting import _nnls
-from lodl.fitting._nnls import solve_nnls
+from lodl.losses import _nnls
+from lodl.losses._nnls import solve_nnls
 
 few_examples = settings(deadline=None, max_examples=60, derandomize=True)
 

@@ -19,7 +19,7 @@ def minimise(
     max_iterations: int,
     lower: Array | None = None,
 ) -> Array:
-    """Returns where L-BFGS stops.
+    """Return where L-BFGS stops.
 
     Args:
         objective: Value and gradient at parameters of shape (n,); about 1/2 where nothing is

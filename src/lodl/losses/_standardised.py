@@ -28,13 +28,13 @@ class Standardised:
 
     @classmethod
     def of(cls, d: Array, regret: Array) -> "Standardised":
-        """Standardises errors of shape (K, D) and regrets of shape (K,)."""
+        """Standardise errors of shape (K, D) and regrets of shape (K,)."""
         d_scale, regret_scale = error_scale(d), float(_size(regret)) or 1.0
         return cls(d / d_scale, regret / regret_scale, d_scale, regret_scale)
 
     @property
     def is_perturbed(self) -> npt.NDArray[np.bool_]:
-        """Tells which coordinates any sample moved, shape (D,)."""
+        """Whether any sample moved a coordinate, shape (D,)."""
         return np.asarray(self.d.any(axis=0))
 
     @property
@@ -43,25 +43,31 @@ class Standardised:
         return max(float(self.regret.mean()), 1e-2)
 
     def weights(self, w: Array) -> Array:
-        """Turns weights of squared errors, shape (D,), back into the units of the samples."""
+        """Turn weights of squared errors, shape (D,), back into the units of the samples."""
         return w * self.regret_scale / self.d_scale**2
 
     def factor(self, factor: Array) -> Array:
-        """Turns linear maps of the error, shape (..., D, k), back into the units of the samples."""
+        """Turn linear maps of the error, shape (..., D, k), back into the units of the samples."""
         return factor * math.sqrt(self.regret_scale) / self.d_scale[:, np.newaxis]
 
 
 def error_scale(d: Array) -> Array:
-    """Returns the size of each coordinate's error; a coordinate never moved has the median size."""
+    """Return the size of each coordinate's error; a coordinate never moved has the median size."""
     return with_typical(_size(d))
 
 
+def mean_weight(w: Array, mean_square: Array) -> Array:
+    """Return the mean weight of errors of size one, in each coordinate's own units, shape (D,)."""
+    unit = np.square(with_typical(np.sqrt(mean_square)))
+    return np.asarray((w * unit).mean() / unit)
+
+
 def with_typical(size: Array) -> Array:
-    """Returns sizes in which the median of the others stands for a zero, 1 if all are."""
+    """Return sizes in which the median of the others stands for a zero, 1 if all are."""
     moved = size > 0
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
 
 
 def _size(values: Array) -> Array:
-    """Returns the root mean square over the first axis."""
+    """Return the root mean square over the first axis."""
     return np.asarray(np.sqrt(np.einsum("k...,k...->...", values, values) / len(values)))

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from lodl.errors import InvalidInputError
-from lodl.fitting import fit_instance
 from lodl.losses import (
+    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
-    Family,
     NeuralLoss,
     Quadratic,
     WeightedMSE,
@@ -39,6 +37,10 @@ def _torch_for_the_network(request):
         pytest.importorskip("torch")
 
 
+def fit_one(family, d, regret):
+    return family.fit(Answers(np.zeros(d.shape[1]), d, regret))
+
+
 def value(family, phi, d):
     return family.value({name: array[np.newaxis] for name, array in phi.items()}, d[np.newaxis])[0]
 
@@ -50,7 +52,7 @@ def error(family, phi, d, regret):
 def draw_phi(family, dim, seed=0):
     rng = np.random.default_rng(seed)
     phi = {name: rng.standard_normal(s) for name, s in family.parameter_shapes(dim).items()}
-    for name in phi.keys() & {"w", "w_plus", "w_minus"}:
+    for name in family.non_negative:
         phi[name] = np.abs(phi[name])
     return {**phi, "floor": np.zeros(dim)} if "floor" in phi else phi
 
@@ -58,7 +60,7 @@ def draw_phi(family, dim, seed=0):
 def test_weighted_mse_is_scipys_non_negative_least_squares(top_one):
     d, regret = top_one(300, 6)
     expected, _ = scipy.optimize.nnls(d**2, regret)
-    phi = fit_instance(WeightedMSE(min_weight=0), d, regret)
+    phi = fit_one(WeightedMSE(min_weight=0), d, regret)
     np.testing.assert_allclose(phi["w"], expected, atol=1e-9)
 
 
@@ -66,7 +68,7 @@ def test_directed_weighted_mse_is_scipys_non_negative_least_squares(top_one):
     d, regret = top_one(300, 6)
     sides = np.hstack([np.maximum(d, 0) ** 2, np.maximum(-d, 0) ** 2])
     expected, _ = scipy.optimize.nnls(sides, regret)
-    phi = fit_instance(DirectedWeightedMSE(min_weight=0), d, regret)
+    phi = fit_one(DirectedWeightedMSE(min_weight=0), d, regret)
     np.testing.assert_allclose(np.concatenate([phi["w_plus"], phi["w_minus"]]), expected, atol=1e-9)
 
 
@@ -80,7 +82,7 @@ def test_full_rank_quadratic_is_the_optimum_over_semidefinite_matrices(top_one, 
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(residual) / n_samples))
     problem.solve(solver="CLARABEL")
     family = Quadratic(min_weight=0)
-    phi = fit_instance(family, d, regret)
+    phi = fit_one(family, d, regret)
     assert error(family, phi, d, regret) == pytest.approx(problem.value, rel=1e-5)
 
 
@@ -91,7 +93,7 @@ def test_full_rank_quadratic_has_a_certificate_of_optimality(top_one, two_coordi
         rng = np.random.default_rng(1)
         d *= rng.permuted(np.arange(20) < np.full((1500, 1), 2), axis=1)
     family = Quadratic(min_weight=0)
-    phi = fit_instance(family, d, regret)
+    phi = fit_one(family, d, regret)
     residual = value(family, phi, d) - regret
     slack = d.T @ (d * residual[:, np.newaxis]) / len(d)
     size = np.linalg.norm(d.T @ (d * regret[:, np.newaxis]) / len(d), 2)
@@ -104,7 +106,7 @@ def test_a_loss_of_the_family_is_found_again(family):
     rng = np.random.default_rng(1)
     d = rng.standard_normal((3000, 5))
     regret = value(family, draw_phi(family, 5), d)
-    phi = fit_instance(family, d, regret)
+    phi = fit_one(family, d, regret)
     assert error(family, phi, d, regret) < 0.02 * regret.var()
 
 
@@ -114,7 +116,7 @@ def test_a_loss_of_the_family_is_found_again(family):
 def test_descent_ends_where_the_slope_is_zero(family, top_one):
     torch = pytest.importorskip("torch")
     d, regret = top_one(500, 6)
-    fitted = fit_instance(family, d, regret)
+    fitted = fit_one(family, d, regret)
     phi = {k: torch.tensor(v[np.newaxis], requires_grad=True) for k, v in fitted.items()}
     residual = family.value(phi, torch.tensor(d[np.newaxis]))[0] - torch.tensor(regret)
     residual.square().mean().backward()
@@ -134,8 +136,7 @@ def test_a_richer_family_repeats_the_regrets_better(top_one):
         ConvexDirectedQuadratic(),
     ]
     errors = {
-        type(family): error(family, fit_instance(family, d, regret), d, regret)
-        for family in families
+        type(family): error(family, fit_one(family, d, regret), d, regret) for family in families
     }
     assert errors[DirectedWeightedMSE] < errors[WeightedMSE]
     assert errors[Quadratic] < errors[WeightedMSE]
@@ -146,7 +147,7 @@ def test_a_richer_family_repeats_the_regrets_better(top_one):
 def test_the_network_repeats_more_than_the_mean_regret(top_one):
     pytest.importorskip("torch")
     d, regret = top_one(2000, 5)
-    phi = fit_instance(NeuralLoss(), d, regret)
+    phi = fit_one(NeuralLoss(), d, regret)
     assert error(NeuralLoss(), phi, d, regret) < 0.5 * regret.var()
 
 
@@ -156,8 +157,8 @@ def test_the_network_repeats_more_than_the_mean_regret(top_one):
 )
 def test_the_fit_does_not_depend_on_units(family, d_unit, regret_unit, top_one):
     d, regret = top_one(200, 5)
-    plain = error(family, fit_instance(family, d, regret), d, regret)
-    phi = fit_instance(family, d * d_unit, regret * regret_unit)
+    plain = error(family, fit_one(family, d, regret), d, regret)
+    phi = fit_one(family, d * d_unit, regret * regret_unit)
     rescaled = value(family, phi, d * d_unit) / regret_unit
     assert np.square(rescaled - regret).mean() == pytest.approx(plain, rel=0.02)
 
@@ -166,16 +167,16 @@ def test_the_fit_does_not_depend_on_units(family, d_unit, regret_unit, top_one):
 def test_coordinates_may_have_units_of_their_own(family, top_one):
     d, regret = top_one(200, 5)
     units = np.array([2.0**-10, 1.0, 2.0**10, 2.0**5, 1.0])
-    plain = value(family, fit_instance(family, d, regret), d)
-    phi = fit_instance(family, d * units, regret)
+    plain = value(family, fit_one(family, d, regret), d)
+    phi = fit_one(family, d * units, regret)
     np.testing.assert_allclose(value(family, phi, d * units), plain, rtol=1e-6)
 
 
 @every_family
 def test_units_are_undone_exactly(family, top_one):
     d, regret = top_one(60, 3)
-    plain = value(family, fit_instance(family, d, regret), d)
-    phi = fit_instance(family, d * 2.0**20, regret * 2.0**-30)
+    plain = value(family, fit_one(family, d, regret), d)
+    phi = fit_one(family, d * 2.0**20, regret * 2.0**-30)
     np.testing.assert_allclose(value(family, phi, d * 2.0**20) * 2.0**30, plain, rtol=1e-9)
 
 
@@ -197,7 +198,7 @@ def test_units_are_undone_exactly(family, top_one):
 @pytest.mark.parametrize("n_samples", [12, 200])
 def test_poor_data_give_finite_parameters(family, spoil, n_samples, top_one):
     d, regret = spoil(*top_one(n_samples, 6))
-    phi = fit_instance(family, d, regret)
+    phi = fit_one(family, d, regret)
     assert {name: array.shape for name, array in phi.items()} == family.parameter_shapes(6)
     assert all(np.isfinite(array).all() for array in phi.values())
 
@@ -206,11 +207,11 @@ def test_poor_data_give_finite_parameters(family, spoil, n_samples, top_one):
 def test_no_weight_lies_below_the_floor(family, top_one):
     d, regret = top_one(300, 6)
     d[:, 2] = 0.0
-    unbounded = fit_instance(type(family)(min_weight=0), d, regret)
+    unbounded = fit_one(type(family)(min_weight=0), d, regret)
     size = np.sqrt(np.square(d).mean(axis=0))
     size[2] = np.median(np.delete(size, 2))
     floor = 1e-3 * np.mean([w * size**2 for w in unbounded.values()]) / size**2
-    for name, w in fit_instance(family, d, regret).items():
+    for name, w in fit_one(family, d, regret).items():
         np.testing.assert_allclose(w, np.maximum(unbounded[name], floor), atol=1e-15)
         assert unbounded[name][2] == 0
 
@@ -221,7 +222,7 @@ def test_no_weight_lies_below_the_floor(family, top_one):
 def test_the_floor_bounds_the_curvature_from_below(make, top_one):
     d, regret = top_one(300, 6)
     d[:, 2] = 0.0  # never moved, so nothing but the floor bends the loss there
-    phi = fit_instance(make(min_weight=0.1), d, regret)
+    phi = fit_one(make(min_weight=0.1), d, regret)
     rows = {name: array[np.newaxis] for name, array in phi.items()}
     moved = make().curvature(rows, np.random.default_rng(0).standard_normal((1, 500, 6)))
     mean = moved.mean()
@@ -234,23 +235,5 @@ def test_a_coordinate_never_moved_costs_no_more_than_the_floor(family, top_one):
     d, regret = top_one(300, 6)
     d[:, 2] = 0.0
     axis = np.eye(6)
-    cost = value(family, fit_instance(family, d, regret), axis)
+    cost = value(family, fit_one(family, d, regret), axis)
     assert cost[2] < 0.01 * cost.mean()
-
-
-def test_a_family_of_ones_own_is_fitted_by_the_function_registered_for_it():
-    class Constant(WeightedMSE):
-        pass
-
-    fit_instance.register(Constant)(lambda family, d, regret: {"w": np.full(d.shape[1], 7.0)})
-    phi = fit_instance(Constant(), np.ones((3, 2)), np.ones(3))
-    np.testing.assert_array_equal(phi["w"], [7.0, 7.0])
-
-
-def test_a_family_without_a_fit_is_refused_with_the_way_to_give_it_one():
-    class Unknown(Family):
-        is_convex = True
-        parameter_shapes = value = gradient = curvature = squared_error = None
-
-    with pytest.raises(InvalidInputError, match=r"fit_instance\.register\(Unknown\)"):
-        fit_instance(Unknown(), np.ones((3, 2)), np.ones(3))

@@ -12,7 +12,7 @@ _PATIENCE = 3  # exchanges without progress before variables move one by one
 
 
 def solve_nnls(columns: Array, target: Array) -> Array:
-    r"""Returns the optimum of a least-squares problem over weights that are not negative.
+    r"""Return the optimum of a least-squares problem over weights that are not negative.
 
         min_w |P w - t|^2,   w >= 0
 
@@ -59,7 +59,7 @@ def _pivot(gram: Array, moments: Array) -> Array:
 
 
 def _lawson_hanson(gram: Array, moments: Array) -> Array:
-    """Solves by the slow method that cannot fail, should exchanges not come to an end."""
+    """Solve by the slow method that cannot fail, should exchanges not come to an end."""
     from scipy.linalg import cholesky, solve_triangular
     from scipy.optimize import nnls
 
@@ -70,7 +70,7 @@ def _lawson_hanson(gram: Array, moments: Array) -> Array:
 def _solve_for(
     is_positive: npt.NDArray[np.bool_], gram: Array, moments: Array
 ) -> tuple[Array, Array]:
-    """Solves for the positive weights; returns all weights, and the gradient by the others."""
+    """Solve for the positive weights; return all weights, and the gradient by the others."""
     from scipy.linalg import cho_factor, cho_solve  # slow to import: only where a fit is made
 
     w = np.zeros_like(moments)

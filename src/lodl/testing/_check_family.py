@@ -1,0 +1,208 @@
+"""Say in plain words where a loss family breaks its contract."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._answers import Answers
+from lodl._typing import Array
+from lodl._validation import check_count, require
+from lodl.errors import FamilyError, InvalidInputError, LossFileError, MissingExtraError
+from lodl.losses import Family, FitErrors, LearnedLoss, load_loss
+from lodl.losses._family import check_can_fit
+
+_N_INSTANCES, _N_ERRORS, _N_SAMPLES = 3, 20, 60
+_STEP = 1e-6
+_TOLERANCE = 1e-4  # of finite differences; of two orders of summation a tenth
+
+
+def check_family(
+    family: Family, *, dim: int = 5, zero_at_label: bool = True, seed: int = 0
+) -> None:
+    """Check that a loss family keeps the contract `lodl` relies on.
+
+    Checked, on parameters drawn at random and on parameters fitted to the choice of the best of
+    `dim` items: shapes; that the loss is never negative, zero at the label, and convex along
+    segments where it claims `is_convex`; the gradient against finite differences; the shape and
+    the sign of the curvature; that a fit and a stand-in have finite parameters of the right shapes
+    that keep `non_negative`; that NumPy and torch agree (if torch is installed); and that a saved
+    loss can be loaded.
+
+    Args:
+        family: The family to check.
+        dim: Number of values in a label.
+        zero_at_label: Whether the loss is zero at the label whatever its parameters.
+        seed: Random seed for parameters and errors.
+
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        FamilyError: With one line per finding.
+    """
+    check_can_fit(family, check_count("dim", dim, minimum=2))
+    case = _Case(family, dim, np.random.default_rng(seed))
+    findings = list(_fit_findings(case))
+    if not findings:
+        findings += _formula_findings("random parameters", case, case.random, zero_at_label)
+        findings += _formula_findings("fitted parameters", case, case.fitted, zero_at_label)
+        findings += _file_findings(case)
+    if findings:
+        lines = "".join(f"\n- {finding}" for finding in findings)
+        raise FamilyError(f"{family} does not keep the contract:{lines}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A family with errors to try it on."""
+
+    family: Family
+    dim: int
+    rng: np.random.Generator
+
+    @cached_property
+    def answers(self) -> list[Answers]:
+        """Answers about the choice of the best item, slopes included."""
+        return [self._choose_the_best() for _ in range(_N_INSTANCES)]
+
+    @cached_property
+    def d(self) -> Array:
+        return self.rng.standard_normal((_N_INSTANCES, _N_ERRORS, self.dim))
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return self.family.parameter_shapes(self.dim)
+
+    @cached_property
+    def random(self) -> dict[str, Array]:
+        phi = {}
+        for name, shape in self.shapes.items():
+            values = self.rng.standard_normal((_N_INSTANCES, *shape))
+            phi[name] = np.abs(values) if name in self.family.non_negative else values
+        return phi
+
+    @cached_property
+    def fits(self) -> list[dict[str, Any]]:
+        return [dict(self.family.fit(answers)) for answers in self.answers]
+
+    @cached_property
+    def fitted(self) -> dict[str, Array]:
+        return {name: np.stack([phi[name] for phi in self.fits]) for name in self.shapes}
+
+    def _choose_the_best(self) -> Answers:
+        y, d = self.rng.standard_normal(self.dim), self.rng.standard_normal((_N_SAMPLES, self.dim))
+        chosen = (y + d).argmax(axis=1)
+        items = np.eye(self.dim)
+        return Answers(y, y + d, y.max() - y[chosen], chosen, items[y.argmax()] - items)
+
+
+def _fit_findings(case: _Case) -> Iterator[str]:
+    """Look at what `fit`, `fit_many` and `stand_in` return."""
+    many = case.family.fit_many(case.answers)
+    if len(many) != len(case.answers):
+        yield f"`fit_many` returns {len(many)} results for {len(case.answers)} instances."
+    stand_in = case.family.stand_in(cost=1.0, scale=np.ones(case.dim))
+    for where, phi in (
+        ("fit", case.fits[0]),
+        ("stand_in", stand_in),
+        *(("fit_many", p) for p in many),
+    ):
+        yield from _parameter_findings(case, where, phi)
+
+
+def _parameter_findings(case: _Case, where: str, phi: dict[str, Any]) -> Iterator[str]:
+    shapes = {name: np.shape(value) for name, value in phi.items()}
+    if shapes != case.shapes:
+        yield f"`{where}` must return parameters of the shapes {case.shapes}, got {shapes}."
+        return
+    for name, value in phi.items():
+        if not np.isfinite(value).all():
+            yield f"`{where}` returns {name!r} with values that are not finite."
+        if name in case.family.non_negative and np.min(value, initial=0) < 0:
+            yield f"`{where}` returns a negative {name!r}, which is in `non_negative`."
+
+
+def _formula_findings(
+    what: str, case: _Case, phi: dict[str, Array], zero_at_label: bool
+) -> Iterator[str]:
+    family, d = case.family, case.d
+    results = {"value": family.value(phi, d), "gradient": family.gradient(phi, d)}
+    results["curvature"] = family.curvature(phi, d)
+    for method, result in results.items():
+        expected = d.shape[:2] if method == "value" else d.shape
+        if np.shape(result) != expected:
+            yield f"{what}: `{method}` must return shape {expected}, got {np.shape(result)}."
+            return
+    value = results["value"]
+    if (value < 0).any():
+        yield (
+            f"{what}: the loss is negative, {value.min():.3g} at least. Must a parameter not be "
+            "negative? Name it in `non_negative`."
+        )
+    if zero_at_label and np.abs(family.value(phi, 0 * d)).max() > 0:
+        yield f"{what}: the loss is not zero at the label."
+    if family.is_convex and not _is_convex(case, phi):
+        yield f"{what}: the loss lies above a chord, so it is not convex as `is_convex` says."
+    slope = _differences(lambda at: family.value(phi, at), d)
+    if not _agree(results["gradient"], slope, _TOLERANCE):
+        yield f"{what}: `gradient` is not the derivative of `value`."
+    if (results["curvature"] < 0).any():
+        yield f"{what}: `curvature` is negative, {results['curvature'].min():.3g} at least."
+    yield from (f"{what}: {finding}" for finding in _torch_findings(family, phi, d, results))
+
+
+def _is_convex(case: _Case, phi: dict[str, Array]) -> bool:
+    a, b = case.d, case.d[:, ::-1]
+    share = case.rng.random((*a.shape[:2], 1))
+    between = case.family.value(phi, share * a + (1 - share) * b)
+    ends = case.family.value(phi, a), case.family.value(phi, b)
+    chord = share[..., 0] * ends[0] + (1 - share[..., 0]) * ends[1]
+    return bool((between <= chord + _TOLERANCE * (1 + chord)).all())
+
+
+def _torch_findings(
+    family: Family, phi: dict[str, Array], d: Array, results: dict[str, Array]
+) -> Iterator[str]:
+    try:
+        torch = require("torch", "torch")
+    except MissingExtraError:
+        return
+    tensors = {name: torch.tensor(value) for name, value in phi.items()}
+    for method, expected in results.items():
+        result = getattr(family, method)(tensors, torch.tensor(d))
+        if not isinstance(result, torch.Tensor):
+            yield f"`{method}` of torch tensors must be a tensor, got {type(result).__name__}."
+        elif not _agree(result.numpy(), expected, _TOLERANCE / 10):
+            yield f"`{method}` of torch tensors is not that of NumPy arrays."
+
+
+def _file_findings(case: _Case) -> Iterator[str]:
+    y = np.stack([answers.y for answers in case.answers])
+    loss = LearnedLoss(case.family, y, case.fitted, FitErrors.empty(_N_INSTANCES), {})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "loss.safetensors"
+        try:
+            loss.save(path)
+            loaded = load_loss(path)
+        except (InvalidInputError, LossFileError) as error:
+            yield f"a loss cannot be saved and loaded: {error}"
+            return
+    if not np.array_equal(loaded.value(y + 1.0), loss.value(y + 1.0)):
+        yield "a loaded loss has other values than the saved one."
+
+
+def _differences(function: Callable[[Array], Array], d: Array) -> Array:
+    """Return central differences of `function(d)` by each coordinate, on a last axis."""
+    steps = np.eye(d.shape[-1]) * _STEP
+    return np.stack(
+        [(function(d + step) - function(d - step)) / (2 * _STEP) for step in steps], axis=-1
+    )
+
+
+def _agree(found: npt.NDArray[Any], expected: Array, tolerance: float) -> bool:
+    size = max(1.0, float(np.abs(expected).max()))
+    return bool((np.abs(found - expected) <= tolerance * size).all())
