@@ -1,6 +1,7 @@
 """Loss families, and losses learned from them."""
 
 from lodl._answers import Answers
+from lodl.losses._comparison import compare_losses
 from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl.losses._directed_quadratic import DirectedQuadratic
 from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
@@ -10,7 +11,7 @@ from lodl.losses._learned_loss import LearnedLoss, load_loss
 from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
-from lodl.losses._summary import FitSummary, Spread, compare_losses
+from lodl.losses._summary import FitSummary, Spread
 from lodl.losses._verdicts import Finding, Verdict
 from lodl.losses._weighted_mse import WeightedMSE
 

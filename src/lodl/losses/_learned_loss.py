@@ -188,7 +188,8 @@ class LearnedLoss:
 
     def summary(self) -> FitSummary:
         """Return how well the loss fits and what would help; print it to read it."""
-        return summarise(self)
+        n_parameters = sum(prod(rows.shape[1:]) for rows in self.phi.values())
+        return summarise(self.family, self.errors, n_parameters=n_parameters)
 
     def _rows_and_errors(
         self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None

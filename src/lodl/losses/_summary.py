@@ -1,16 +1,15 @@
 """How well learned losses fit, for a person to read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
 from lodl.losses._family import Family
-from lodl.losses._fit_errors import FitStatus
+from lodl.losses._fit_errors import FitErrors, FitStatus
 from lodl.losses._verdicts import (
     ANOTHER_FAMILY,
     HELD_OUT_SAMPLES,
@@ -21,9 +20,6 @@ from lodl.losses._verdicts import (
     Finding,
     finding_text,
 )
-
-if TYPE_CHECKING:
-    from lodl.losses._learned_loss import LearnedLoss
 
 _POOR = 0.5  # an error of half the mean regret
 _SMALL = 0.05  # an error too small to need more samples
@@ -133,69 +129,30 @@ class FitSummary:
         )
 
 
-def summarise(loss: "LearnedLoss") -> FitSummary:
+def summarise(family: Family, errors: FitErrors, *, n_parameters: int) -> FitSummary:
     """Return how well a learned loss repeats the regrets it was fitted to."""
-    errors = {name: np.asarray(rows) for name, rows in loss.errors.arrays().items()}
-    status = errors["status"]
-    fitted = {name: rows[status == FitStatus.FITTED] for name, rows in errors.items()}
-    regret = np.where(fitted["mean_regret"] > 0, fitted["mean_regret"], np.nan)
-    held_out = fitted["mae_held_out"] / regret
-    shapes = loss.family.parameter_shapes(loss.dim).values()
+    fitted = errors.take(errors.status == FitStatus.FITTED)
+    regret = np.where(fitted.mean_regret > 0, fitted.mean_regret, np.nan)
+    held_out = fitted.mae_held_out / regret
     return FitSummary(
-        family=loss.family,
-        n_instances=loss.n_instances,
-        n_parameters=sum(prod(shape) for shape in shapes),
-        n_by_status={member: int(np.sum(status == member)) for member in FitStatus},
-        n_samples=_quantile(fitted["n_fitted"] + fitted["n_held_out"], 0.5),
-        rank_correlation=_spread(fitted["rank_correlation_held_out"], worst=0.1),
+        family=family,
+        n_instances=len(errors.status),
+        n_parameters=n_parameters,
+        n_by_status={member: int(np.sum(errors.status == member)) for member in FitStatus},
+        n_samples=_quantile(fitted.n_fitted + fitted.n_held_out, 0.5),
+        rank_correlation=_spread(fitted.rank_correlation_held_out, worst=0.1),
         error_held_out=_spread(held_out, worst=0.9),
-        error_fitted=_spread(fitted["mae_fitted"] / regret, worst=0.9),
-        r2=_spread(fitted["r2_held_out"], worst=0.1),
+        error_fitted=_spread(fitted.mae_fitted / regret, worst=0.9),
+        r2=_spread(fitted.r2_held_out, worst=0.1),
         n_judged=int(np.isfinite(held_out).sum()),
-        n_negative=int(np.sum(errors["mean_regret"] < 0)),
+        n_negative=int(np.sum(errors.mean_regret < 0)),
     )
-
-
-_COLUMNS = ["family", "parameters", "rank corr.", "held-out error", "fitted error", "R2", "advice"]
-_NOTE = (
-    "Medians over fitted instances; errors as shares of the mean regret; rank correlation and R2 "
-    "on held-out samples."
-)
-
-
-def compare_losses(losses: Sequence["LearnedLoss"]) -> str:
-    """Return a table of learned losses for the same instances, with one row for each.
-
-    Raises:
-        InvalidInputError: The losses are not for the same instances.
-    """
-    if not losses:
-        raise InvalidInputError("`losses` must hold at least one learned loss, got none.")
-    for loss in losses[1:]:
-        loss.check_labels(np.asarray(losses[0].y))
-    rows = [_COLUMNS, *(_cells(summarise(loss)) for loss in losses)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    ]
-    return "\n".join([*lines, _NOTE])
-
-
-def _cells(summary: FitSummary) -> list[str]:
-    errors = (summary.error_held_out, summary.error_fitted, summary.r2)
-    return [
-        str(summary.family),
-        str(summary.n_parameters),
-        f"{summary.rank_correlation.median:.2f}",
-        *("-" if summary.family.is_bound else f"{spread.median:.2f}" for spread in errors),
-        summary.findings[0].verdict.name,
-    ]
 
 
 def _spread(values: Array, *, worst: float) -> Spread:
     return Spread(_quantile(values, 0.5), _quantile(values, worst))
 
 
-def _quantile(values: Array, share: float) -> float:
+def _quantile(values: npt.NDArray[Any], share: float) -> float:
     known = values[np.isfinite(values)]
     return float(np.quantile(known, share)) if len(known) else float("nan")

@@ -1,0 +1,42 @@
+"""Learned losses side by side."""
+
+from collections.abc import Sequence
+
+from lodl.errors import InvalidInputError
+from lodl.losses._learned_loss import LearnedLoss
+from lodl.losses._summary import FitSummary
+
+_COLUMNS = ["family", "parameters", "rank corr.", "held-out error", "fitted error", "R2", "advice"]
+_NOTE = (
+    "Medians over fitted instances; errors as shares of the mean regret; rank correlation and R2 "
+    "on held-out samples."
+)
+
+
+def compare_losses(losses: Sequence[LearnedLoss]) -> str:
+    """Return a table of learned losses for the same instances, with one row for each.
+
+    Raises:
+        InvalidInputError: The losses are not for the same instances.
+    """
+    if not losses:
+        raise InvalidInputError("`losses` must hold at least one learned loss, got none.")
+    for loss in losses[1:]:
+        loss.check_labels(losses[0].y)
+    rows = [_COLUMNS, *(_cells(loss.summary()) for loss in losses)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    return "\n".join([*lines, _NOTE])
+
+
+def _cells(summary: FitSummary) -> list[str]:
+    errors = (summary.error_held_out, summary.error_fitted, summary.r2)
+    return [
+        str(summary.family),
+        str(summary.n_parameters),
+        f"{summary.rank_correlation.median:.2f}",
+        *("-" if summary.family.is_bound else f"{spread.median:.2f}" for spread in errors),
+        summary.findings[0].verdict.name,
+    ]
