@@ -1,9 +1,9 @@
-"""How time and memory of a fit grow with samples, label and instances.
+"""How time and memory of a fit grow with samples, label size and instances.
 
     python speed/fitting_growth.py
 
-One instance on one core, the memory that the fit allocates beside its samples; then many instances
-on two workers. The best item is chosen; errors are standard normal.
+First one instance on one core, with the memory that the fit allocates beside its samples; then many
+instances on two workers. The problem chooses the best item; errors are standard normal.
 """
 
 import tracemalloc
@@ -30,7 +30,7 @@ QUADRATIC = [Quadratic(), Quadratic(rank=5), DirectedQuadratic(), ConvexDirected
 
 
 def measure(family: Family, n_samples: int, dim: int) -> tuple[float, float]:
-    """Returns seconds of a fit, and the megabytes it needs at most."""
+    """Return the seconds of a fit and its peak memory in megabytes."""
     rng = np.random.default_rng(0)
     y, d = rng.standard_normal(dim), rng.standard_normal((n_samples, dim))
     regret = y.max() - y[(y + d).argmax(axis=1)]

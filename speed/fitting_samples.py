@@ -1,4 +1,4 @@
-"""Samples of the Linear Model for the benchmarks of fitting, in a file that workers can import."""
+"""Samples of the Linear Model for the fitting scripts, in a file that workers can import."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +13,7 @@ N_SAMPLES, DIM = 5_000, 50
 
 @cache
 def shared_errors() -> Array:
-    """Returns the errors of all instances, the same, so that drawing them is no part of a time."""
+    """Return the errors that all instances share, so that drawing them is not timed."""
     return np.random.default_rng(0).standard_normal((N_SAMPLES, DIM))
 
 

@@ -1,12 +1,13 @@
-"""Time and error of our fits, against the paper's recipe.
+"""Time and error of our fits, compared with the paper's recipe.
 
     python speed/fitting_speed.py
 
 The recipe: one instance after another, 100 Adam steps in torch on the family's own formula, with
-torch's default threads and the learning rate that did best of 0.003, 0.01, 0.03, 0.1, 0.3. Ours:
-all instances on two workers. Both use all samples, and have no floor. Shape of the Linear Model:
-400 instances, 5,000 samples, labels of 50; the best item is chosen. Slow fits are timed on fewer
-instances and scaled to 400. Run it on an idle machine: torch's threads suffer most from neighbours.
+torch's default threads and the best learning rate of 0.003, 0.01, 0.03, 0.1 and 0.3. Ours: all
+instances on two workers. Both use all samples and have no floor. The sizes are those of the Linear
+Model: 400 instances, 5,000 samples, labels of 50 numbers; the problem chooses the best item. Slow
+fits are timed on fewer instances and scaled to 400. Run it on an idle machine: other work slows
+torch's threads most.
 """
 
 from dataclasses import dataclass

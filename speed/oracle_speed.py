@@ -1,9 +1,9 @@
-"""Time of one decision in each domain, against the usual way to take it.
+"""Time of one decision in each domain, compared with the usual way to make it.
 
     python speed/oracle_speed.py
 
-One core; 5,000 predictions for one instance. The slow ways are timed on fewer predictions. Each
-figure is the median of several runs, ours and the yardstick's in turn.
+One core; 5,000 predictions for one instance. Slow methods are timed on fewer predictions.
+Each number is the median of several runs, ours and the yardstick's in turn.
 """
 
 from collections.abc import Callable
@@ -127,7 +127,7 @@ def through_cvxpy(problem: Portfolio, risk: Array) -> Callable[[Array], list[Arr
 
 
 def microseconds(comparison: Comparison) -> tuple[float, float]:
-    """Returns the median time of a decision, ours and the yardstick's, taken in turns."""
+    """Return the median time of a decision, ours and the yardstick's, timed in turn."""
     few = comparison.y_hats[: comparison.n_yardstick]
     ours = Timer(lambda: comparison.problem.solve_many(comparison.y_hats, comparison.context))
     theirs = Timer(lambda: comparison.yardstick(few))

@@ -1,12 +1,12 @@
-"""Time of decision-focused learning through each surrogate, and against a conic layer.
+"""Time of decision-focused learning through each surrogate, compared with a conic layer.
 
     python speed/surrogates.py
 
 A pass is the loss of every instance and its gradient by the predictions, at the paper's sizes, for
 one initialisation and for ten at once, on one thread (the tensors are small). The last column is
-what a domain of the paper's table would cost on one core: 100 runs of 500 steps, without model and
-validation. With cvxpylayers installed, the portfolio is solved by it as well, to its default
-precision. Target for the portfolio: at most twice the bare oracle, the forward pass alone.
+the cost of a domain of the paper's table on one core: 100 runs of 500 steps, without model and
+validation. If cvxpylayers is installed, it solves the portfolio, too, to its default precision.
+Target for the portfolio: at most twice the time of the oracle alone, which is the forward pass.
 """
 
 import importlib.util
@@ -45,7 +45,7 @@ class Case:
     context: Any = None
 
     def predictions(self, n_initialisations: int) -> torch.Tensor:
-        """Returns labels with noise, one set per initialisation."""
+        """Return labels with noise, one set per initialisation."""
         generator = torch.Generator().manual_seed(0)
         noise = torch.randn(n_initialisations, *self.y.shape, generator=generator)
         return (self.y + self.noise * noise).clone()
@@ -99,7 +99,7 @@ def seconds_of_oracle(case: Case, n_initialisations: int) -> float:
 
 
 def seconds_of_conic_layer(case: Case) -> float:
-    """Returns the time of one pass of one initialisation through cvxpylayers."""
+    """Return the time of one pass of one initialisation through cvxpylayers."""
     import cvxpy as cp
     from cvxpylayers.torch import CvxpyLayer
 

@@ -1,4 +1,4 @@
-"""Ten initialisations trained at once against one after another, on one core."""
+"""Time to train ten initialisations at once and one after another, on one core."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Steps of the portfolio's networks with memory given back after each, and with memory kept."""
+"""Time of training steps of the portfolio's networks, with freed memory returned and kept."""
 
 import time
 

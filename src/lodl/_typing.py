@@ -1,4 +1,4 @@
-"""Names for the types that cross borders."""
+"""Types that several packages share."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
@@ -16,7 +16,7 @@ InstanceContext: TypeAlias = Any
 """What the solver knows about one instance besides the prediction, or None."""
 
 Context: TypeAlias = Sequence[Any] | npt.NDArray[Any] | None
-"""One entry per instance, or None where the problem has no context."""
+"""One entry per instance, or None if the problem has no context."""
 
 Sense: TypeAlias = Literal["min", "max"]
 """Whether the objective is a cost ("min") or a gain ("max")."""

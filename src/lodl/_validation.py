@@ -1,4 +1,4 @@
-"""Checks at the public border: each raises an error that names the argument."""
+"""Checks of arguments: each raises an error that names the argument."""
 
 import importlib
 from types import ModuleType
@@ -12,9 +12,9 @@ from lodl.errors import InvalidInputError, MissingExtraError
 
 
 def check_labels(y: npt.ArrayLike, name: str = "y") -> Array:
-    """Returns labels as a finite float64 array of shape (n_instances, *label_shape)."""
+    """Return labels as a finite float64 array of shape (n_instances, *label_shape)."""
     if np.ma.is_masked(y):
-        raise InvalidInputError(f"`{name}` must not have masked entries: fill or drop them.")
+        raise InvalidInputError(f"`{name}` must not have masked entries; fill or drop them.")
     try:
         raw = np.asarray(y)
         if np.iscomplexobj(raw):
@@ -26,8 +26,8 @@ def check_labels(y: npt.ArrayLike, name: str = "y") -> Array:
         ) from error
     if array.ndim < 2:
         raise InvalidInputError(
-            f"`{name}` must have the instance on the first axis and a label behind it, "
-            f"got shape {array.shape}. One number per instance? Use `{name}.reshape(-1, 1)`."
+            f"`{name}` must have the instance on the first axis and the label on the others, "
+            f"got shape {array.shape}. For one number per instance, use `{name}.reshape(-1, 1)`."
         )
     if array.size == 0:
         raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
@@ -38,7 +38,7 @@ def check_labels(y: npt.ArrayLike, name: str = "y") -> Array:
 
 
 def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Array:
-    """Returns predictions as a finite array of the labels' shape."""
+    """Return predictions as a finite array of the labels' shape."""
     array = check_labels(y_hat, name)
     if array.shape != y.shape:
         raise InvalidInputError(
@@ -48,12 +48,12 @@ def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Ar
 
 
 def check_context(context: Context, n_instances: int) -> None:
-    """Demands one context entry per instance, or none at all."""
+    """Check that there is one context entry per instance, or no context."""
     if context is None:
         return
-    if hasattr(context, "iloc"):  # pandas: context[i] is the row labelled i, not the i-th
+    if hasattr(context, "iloc"):  # pandas: context[i] is the row labelled i, not the i-th row
         raise InvalidInputError(
-            "`context` must be a sequence or an array, which is read by position, got a "
+            "`context` must be a sequence or an array, because it is read by position, got a "
             f"{type(context).__name__}, which is read by its index. Use `.to_numpy()`, or "
             '`.to_dict("records")` for a table.'
         )
@@ -61,7 +61,7 @@ def check_context(context: Context, n_instances: int) -> None:
     if isinstance(context, dict) or not is_sequence:
         raise InvalidInputError(
             "`context` must be a sequence or an array with one entry per instance, "
-            f"got {type(context).__name__}. Several things per instance? Use a list of dicts."
+            f"got {type(context).__name__}. For several values per instance, use a list of dicts."
         )
     if len(context) != n_instances:
         raise InvalidInputError(
@@ -70,12 +70,12 @@ def check_context(context: Context, n_instances: int) -> None:
 
 
 def context_of(context: Context, instance: int) -> InstanceContext:
-    """Returns the context of one instance, None where there is none."""
+    """Return the context of one instance, None if there is no context."""
     return None if context is None else context[instance]
 
 
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
-    """Returns `value` as an int of at least `minimum`."""
+    """Return `value` as an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
         raise InvalidInputError(
             f"`{name}` must be a whole number of at least {minimum}, got {value!r}."
@@ -84,14 +84,14 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
 
 
 def check_instance_of(kind: type, name: str, value: object, *, wanted: str, hint: str = "") -> None:
-    """Demands an object of a class, and tells who gave the class itself to call it.
+    """Check that an argument is an instance of a class; if it is the class itself, say to call it.
 
     Args:
         kind: The class.
-        name: Of the argument.
-        value: What was given.
-        wanted: What the argument must be.
-        hint: What else may help.
+        name: The name of the argument.
+        value: The argument.
+        wanted: What the argument must be, in words.
+        hint: What else may help, in a sentence.
     """
     if isinstance(value, type) and issubclass(value, kind):
         raise InvalidInputError(
@@ -103,7 +103,7 @@ def check_instance_of(kind: type, name: str, value: object, *, wanted: str, hint
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Imports an optional package, or says how to install it."""
+    """Import an optional package, or raise an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""What can go wrong, by name."""
+"""The errors that `lodl` raises."""
 
 
 class LodlError(Exception):
-    """Base of every error that `lodl` raises on purpose."""
+    """Base class of every error that `lodl` raises deliberately."""
 
 
 class InvalidInputError(LodlError, ValueError):
@@ -18,24 +18,24 @@ class DataError(LodlError, ValueError):
 
 
 class ProblemError(LodlError):
-    """A problem does not keep its contract: its sense, its shapes, its values."""
+    """A problem breaks its contract: its sense, its shapes or its values."""
 
 
 class ShapeError(ProblemError):
-    """A problem returned something of another shape than it was asked for."""
+    """A problem returned something of the wrong shape."""
 
 
 class FamilyError(LodlError):
-    """A loss family does not keep its contract; the message has a line per finding."""
+    """A loss family breaks its contract; the message has a line per finding."""
 
 
 class OracleError(LodlError, RuntimeError):
-    """An oracle call failed; the message names instance and sample, the cause is chained."""
+    """An oracle call failed; the message names the instance, and the cause is chained."""
 
 
 class StoreError(LodlError):
-    """A store of oracle samples cannot be used: damaged, of another version, of other inputs."""
+    """A store of oracle answers cannot be used: it is damaged, or of another version or input."""
 
 
 class LossFileError(LodlError):
-    """A loss file cannot be used: damaged, of another version, of other labels."""
+    """A loss file cannot be used: it is damaged, or of another version."""

@@ -156,7 +156,7 @@ def test_a_decision_loss_that_is_not_finite_is_an_error_that_names_the_instance(
     ("problem", "message"),
     [
         (lodl.domains.TopK, r"an instance, got the class TopK\. Call it: `TopK\(\.\.\.\)`"),
-        (3, r"`problem` must be a `lodl\.Problem`, got 3\. Two functions\?"),
+        (3, r"`problem` must be a `lodl\.Problem`, got 3\. To make one"),
     ],
 )
 def test_a_problem_that_is_none_is_an_error(y, problem, message):

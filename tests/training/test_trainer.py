@@ -315,7 +315,7 @@ def test_more_features_than_labels_are_an_error(regression):
 
 
 def test_labels_without_a_label_axis_are_an_error():
-    with pytest.raises(InvalidInputError, match=r"`y` must have .*Use `y.reshape\(-1, 1\)`"):
+    with pytest.raises(InvalidInputError, match=r"`y` must have .*use `y.reshape\(-1, 1\)`"):
         SquaredError(np.zeros(3))
 
 

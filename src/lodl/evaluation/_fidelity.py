@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
+from lodl._rank_correlation import rank_correlation
 from lodl._typing import Array
 from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss
@@ -84,12 +84,12 @@ def measure_fidelity(loss: LearnedLoss, y_hat: Array, *, probe: Probe, seed: int
     regret, value = probe.regret(points), probe.loss(loss, points)
     of_own, of_foreign, of_reversed = regret[:3]
     at_reversed = probe.loss(loss, reversed_[np.newaxis])[0]
-    within = [_rank_correlation(v, r) for v, r in zip(value[_NEAR].T, regret[_NEAR].T, strict=True)]
+    within = [rank_correlation(v, r) for v, r in zip(value[_NEAR].T, regret[_NEAR].T, strict=True)]
     return Fidelity(
         regret=float(of_own.mean()),
         loss=float(value[0].mean()),
         error=float(np.abs(value[0] - of_own).mean()),
-        rank_correlation=_rank_correlation(value[0], of_own),
+        rank_correlation=rank_correlation(value[0], of_own),
         rank_correlation_within=_mean(np.array(within)),
         reversed_regret=float(of_reversed.mean()),
         foreign_regret=float(of_foreign.mean()) if len(y_hat) > 1 else np.nan,
@@ -118,13 +118,6 @@ def _worst(probe: Probe, value: Array, regret: Array) -> tuple[InstanceError, ..
     return tuple(
         InstanceError(int(probe.index[i]), float(value[i]), float(regret[i])) for i in order
     )
-
-
-def _rank_correlation(value: Array, target: Array) -> float:
-    """Return Spearman's correlation; NaN if one side is constant."""
-    if np.ptp(value) == 0 or np.ptp(target) == 0:
-        return np.nan
-    return float(np.corrcoef(rankdata(value), rankdata(target))[0, 1])
 
 
 def _mean(values: Array) -> float:

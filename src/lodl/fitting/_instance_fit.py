@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._answers import Answers
+from lodl._rank_correlation import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import Family, FitStatus
@@ -80,7 +81,7 @@ def measure(family: Family, phi: dict[str, Array], answers: SplitAnswers) -> Ins
         "mae_fitted": _mean(np.abs(value - fitted.regret)),
         "mae_held_out": _mean(np.abs(value_held_out - held_out.regret)),
         "r2_held_out": _r2(value_held_out, held_out.regret),
-        "rank_correlation_held_out": _rank_correlation(value_held_out, held_out.regret),
+        "rank_correlation_held_out": rank_correlation(value_held_out, held_out.regret),
     }
     return InstanceFit(_error_scale(fitted.d), errors, phi, _mean(value))
 
@@ -125,17 +126,3 @@ def _r2(value: Array, target: Array) -> float:
     if not len(target) or np.ptp(target) == 0:
         return np.nan
     return float(1 - np.square(value - target).mean() / target.var())
-
-
-def _rank_correlation(value: Array, target: Array) -> float:
-    """Return Spearman's correlation; NaN where one side is constant."""
-    if not len(target) or np.ptp(value) == 0 or np.ptp(target) == 0:
-        return np.nan
-    return float(np.corrcoef(_ranks(value), _ranks(target))[0, 1])
-
-
-def _ranks(values: Array) -> Array:
-    """Return ranks, the mean of them for ties."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2)[place])

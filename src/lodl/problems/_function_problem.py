@@ -1,4 +1,4 @@
-"""Problems of plain functions."""
+"""Problems made from plain functions."""
 
 import inspect
 from collections.abc import Callable
@@ -17,16 +17,16 @@ def problem(
     sense: Sense,
     project: Callable[[Array], Array] | None = None,
 ) -> Problem:
-    """Makes a problem of plain functions.
+    """Make a problem from plain functions.
 
-    The context goes to a parameter named `context`, or else to the first one behind those below if
-    it has no default. Parameters with defaults keep them. A context that neither function takes is
-    an error.
+    The context is passed to a parameter named `context`, or else to the parameter that follows
+    those below, unless that has a default. It is an error to give a context that neither function
+    takes.
 
     Args:
-        solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` where it needs no context.
+        solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.
         objective: `objective(z, y, context) -> float`, or without `context`.
-        sense: "min" where the objective is a cost, "max" where it is a gain.
+        sense: "min" if the objective is a cost, "max" if it is a gain.
         project: Maps candidates (k, *label_shape) into the valid range; the identity if None.
     """
     return _FunctionProblem(solve, objective, sense, project)
@@ -83,12 +83,12 @@ class _Function:
 
 
 def _place_of_context(name: str, function: Callable[..., Any], n_without: int) -> _Place:
-    """Tells where a function takes the context besides its first arguments."""
+    """Return where a function takes the context, after its first `n_without` arguments."""
     if not callable(function):
         raise InvalidInputError(f"`{name}` must be a function, got {function!r}.")
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some built-ins have no signature; none of them wants a context
+    except ValueError:  # some built-ins have no signature; none of them takes a context
         return "none"
     arguments = [None] * n_without
     if _binds(signature, *arguments, context=None) and "context" in signature.parameters:
@@ -112,7 +112,7 @@ def _binds(signature: inspect.Signature, *arguments: None, **named: None) -> boo
 
 
 def _is_option(signature: inspect.Signature, place: int) -> bool:
-    """Tells whether the argument at a place would set a parameter that has a default."""
+    """Return whether the argument at a position would set a parameter that has a default."""
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [p for p in signature.parameters.values() if p.kind in by_place]
     return len(parameters) > place and parameters[place].default is not inspect.Parameter.empty

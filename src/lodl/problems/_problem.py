@@ -12,14 +12,14 @@ from lodl.errors import ProblemError, ShapeError
 
 
 class Problem(ABC):
-    """A decision to be taken from a prediction.
+    """A decision to be made from a prediction.
 
-    A subclass states its `sense` and answers two questions: which decision the solver takes when it
-    believes `y_hat`, and what that decision is worth under `y`. A solver that can answer many
-    predictions at once derives from `VectorisedProblem` instead.
+    A subclass states its `sense` and answers two questions: which decision the solver makes when it
+    believes `y_hat`, and what that decision is worth under `y`. A problem whose solver can answer
+    many predictions at once derives from `VectorisedProblem` instead.
 
     Attributes:
-        sense: "min" where the objective is a cost, "max" where it is a gain. It has no default.
+        sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
 
     Example:
         >>> class Knapsack(Problem):
@@ -39,33 +39,33 @@ class Problem(ABC):
 
     @abstractmethod
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
-        """Returns the decision `z` that is best if `y_hat` were the truth: one oracle call.
+        """Return the decision `z` that would be best if `y_hat` were true: one oracle call.
 
-        A decision may be anything: an array, positions of any number, a tuple, a route. Only
+        A decision may be anything: an array, a list of positions, a tuple, a route. Only
         `objective` looks at it.
         """
 
     @abstractmethod
     def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
-        """Returns what the decision `z` is worth under the label `y`, which is read-only."""
+        """Return what the decision `z` is worth under the label `y`, which is read-only."""
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
-        """Returns one decision per prediction; `y_hats` has shape (k, *label_shape)."""
+        """Return one decision per prediction; `y_hats` has shape (k, *label_shape)."""
         return [self.solve(y_hat, context) for y_hat in y_hats]
 
     def objective_many(
         self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
     ) -> Array:
-        """Returns the objective of each decision under one label, shape (k,)."""
+        """Return the objective of each decision under one label, shape (k,)."""
         values = [self.objective(z, y, context) for z in zs]
         if any(value is None for value in values):
             raise ProblemError("`objective` returned None: is a `return` missing?")
         return np.array(values, dtype=np.float64)
 
     def project(self, y_hats: Array) -> Array:
-        """Maps predictions of shape (k, *label_shape) into the range that `solve` understands.
+        """Map predictions of shape (k, *label_shape) into the range that `solve` accepts.
 
-        Candidates and a model's predictions go through it before they are solved; labels must be
+        Candidates and a model's predictions are projected before they are solved; labels must be
         in the range already. The identity unless overridden.
         """
         return y_hats
@@ -74,7 +74,7 @@ class Problem(ABC):
         """Return the derivative of the objective of `z` by the label, at the label `y`.
 
         It has the label's shape. None, the default, lets `lodl` take central differences of
-        `objective`, which is exact where the objective is affine in the label.
+        `objective`, which are exact if the objective is affine in the label.
         """
         return None
 
@@ -88,21 +88,21 @@ class VectorisedProblem(Problem):
     """A problem whose solver answers many predictions at once.
 
     A subclass writes `solve_many` and `objective_many`; the single forms follow from them, so there
-    is one solver. The decision for a prediction must not depend on which others are beside it.
+    is one solver. The decision for a prediction must not depend on the other predictions.
 
-    Where some predictions have no decision, `objective_many` may return NaN for them. A call that
-    raises is followed by one call for each prediction of the batch, to find out which one it was.
+    For predictions without a decision, `objective_many` may return NaN. A call that raises is
+    followed by one call for each prediction of the batch, to find out which one failed.
     """
 
     @abstractmethod
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
-        """Returns one decision per prediction; `y_hats` has shape (k, *label_shape)."""
+        """Return one decision per prediction; `y_hats` has shape (k, *label_shape)."""
 
     @abstractmethod
     def objective_many(
         self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
     ) -> Array:
-        """Returns the objective of each decision under one label, shape (k,)."""
+        """Return the objective of each decision under one label, shape (k,)."""
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
@@ -113,7 +113,7 @@ class VectorisedProblem(Problem):
 
 
 def projected(problem: Problem, y_hats: Array) -> Array:
-    """Returns predictions of shape (k, *label_shape) in the problem's valid range."""
+    """Return predictions of shape (k, *label_shape) in the problem's valid range."""
     try:
         inside = np.asarray(problem.project(y_hats), dtype=np.float64)
     except Exception as error:
@@ -123,26 +123,26 @@ def projected(problem: Problem, y_hats: Array) -> Array:
         ) from error
     if inside.shape != y_hats.shape:
         raise ShapeError(
-            f"`project` must keep the shape {y_hats.shape} it is given, got {inside.shape}."
+            f"`project` must keep the shape {y_hats.shape} of its argument, got {inside.shape}."
         )
     return inside
 
 
 def check_problem_type(problem: object) -> None:
-    """Demands an instance of a problem, and says what to do with what is not one."""
-    hint = "Two functions? Use `lodl.problem(solve, objective, sense=...)`."
+    """Check that an argument is a problem; if not, say how to make one."""
+    hint = "To make one from two functions, use `lodl.problem(solve, objective, sense=...)`."
     check_instance_of(Problem, "problem", problem, wanted="a `lodl.Problem`", hint=hint)
 
 
 def sign_of(problem: Problem) -> int:
-    """Returns the factor that turns the objective into a loss: 1 for "min", -1 for "max"."""
+    """Return the factor that turns the objective into a loss: 1 for "min", -1 for "max"."""
     sense = getattr(problem, "sense", None)
     check_sense(sense, type(problem).__name__)
     return 1 if sense == "min" else -1
 
 
 def check_sense(sense: object, owner: str) -> None:
-    """Demands "min" or "max"; `owner` is who states it."""
+    """Check that a sense is "min" or "max"; `owner` is who states it."""
     if sense is None:
         raise ProblemError(
             f'{owner} does not state its sense. Set `sense = "min"` if the objective is a cost, '

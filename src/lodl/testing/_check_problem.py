@@ -1,4 +1,4 @@
-"""Tells in plain words what is wrong with a problem."""
+"""Say in plain words where a problem breaks its contract."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,26 +19,32 @@ from lodl.problems._problem import check_problem_type, sign_of
 
 _N_INSTANCES = 3
 _N_CANDIDATES = 4
-_PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to watch; others may hold a cache
+_PLAIN = (
+    np.ndarray,
+    list,
+    tuple,
+    set,
+    Mapping,
+)  # contexts to compare; others may cache
 _RELATIVE = 1e-6  # solvers stop at tolerances of about this size
 
 
 def check_problem(
     problem: Problem, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
 ) -> None:
-    """Checks that a problem keeps the contract `lodl` relies on, in about fifty oracle calls.
+    """Check that a problem keeps the contract `lodl` relies on, in about fifty oracle calls.
 
-    Looked at: the sense; the shape of decisions that are arrays (of positions there may be any
-    number); the objective (one finite number); `solve_many` and `objective_many` against their
-    single forms; `project`; whether the decision taken under the true label is at least as good as
-    under noise; whether a decision depends on earlier calls; whether `solve` or `objective` changes
-    what it is given; whether the problem can be sent to another process.
+    Checked: the sense; that decisions which are arrays have one shape (lists of positions may have
+    any length); that the objective is one finite number; that `solve_many` and `objective_many`
+    agree with their single forms; `project`; that the decision under the true label is at least as
+    good as under noise; that a decision does not depend on earlier calls; that `solve` and
+    `objective` do not change their arguments; and that the problem can be sent to another process.
 
     Args:
         problem: The problem to check.
         y: Labels, shape (n, *label_shape); the first few instances are used.
         context: One entry per instance, or None.
-        seed: Of the noise.
+        seed: Random seed for the noise.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
@@ -61,7 +67,7 @@ def check_problem(
 
 
 class _FaultError(Exception):
-    """A method of the problem raised, or gave what is of no use; the message says which."""
+    """A method of the problem raised, or returned something unusable; the message says which."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +93,7 @@ class _Case:
 
     @property
     def believed(self) -> list[float]:
-        """What each decision is worth if its prediction were true: equal where two tie."""
+        """What each decision would be worth if its prediction were true; equal if two tie."""
         return self.values_under_predictions(self.decisions)
 
     def values_under_predictions(self, zs: Sequence[Decision]) -> list[float]:
@@ -117,14 +123,14 @@ class _Case:
 
 
 def _findings(case: _Case) -> Iterator[str]:
-    """Runs the checks in order; one that fails ends the list, as later ones build on it."""
+    """Run the checks in order and stop at the first that fails, as later ones build on it."""
     for check in _CHECKS:
         try:
             found = list(dict.fromkeys(check(case)))  # each finding once
         except _FaultError as error:
             found = [str(error)]
-        except Exception as error:  # noqa: BLE001 - answers may be of any type
-            found = [f"its answers cannot be compared ({type(error).__name__}: {error})."]
+        except Exception as error:  # noqa: BLE001 - results may be of any type
+            found = [f"its results cannot be compared ({type(error).__name__}: {error})."]
         yield from found
         if found:
             return
@@ -141,13 +147,13 @@ def _check_project(case: _Case) -> Iterator[str]:
         return
     singles = np.concatenate([case.project(row[np.newaxis]) for row in raw])
     if not np.array_equal(block, singles):
-        yield "`project` maps a candidate differently when others are beside it."
+        yield "`project` maps a candidate differently when there are others."
     if not np.allclose(case.project(case.y[np.newaxis])[0], case.y):
         yield "`project` changes the true label: the label lies outside the valid range."
 
 
 def _check_decision(case: _Case) -> Iterator[str]:
-    """Compares shapes where they can be wrong: not of tuples and the like, nor of positions."""
+    """Compare the shapes of arrays, but not of lists of positions, which may have any length."""
     arrays = [z for z in [case.best, *case.decisions] if isinstance(z, np.ndarray)]
     fixed = {z.shape for z in arrays if z.dtype.kind in "bf"}
     if len(fixed) > 1 or len({z.ndim for z in arrays}) > 1:
@@ -220,15 +226,15 @@ def _check_true_label_is_best(case: _Case) -> Iterator[str]:
         yield (
             f"the decision under the true label (objective {sign * optimum:.6g}) is worse than "
             f"under noise in {n_better} of {len(losses)} tries (best {sign * losses.min():.6g}). "
-            f'Is `sense = "{case.problem.sense}"` right, and does `objective` score what `solve` '
-            "optimises? A heuristic solver may do this now and then; its regrets keep their sign."
+            f'Check `sense = "{case.problem.sense}"`, and that `objective` scores what `solve` '
+            "optimises. A heuristic solver may do this now and then; its regrets keep their sign."
         )
 
 
 def _check_can_travel(case: _Case) -> Iterator[str]:
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(case.problem))
-    except Exception as error:  # noqa: BLE001 - anything may go wrong in a user's members
+    except Exception as error:  # noqa: BLE001 - a user's attributes may raise anything
         yield (
             f"it cannot be sent to another process ({type(error).__name__}: {error}). Create the "
             "solver inside `solve`, or leave it out in `__getstate__`."
@@ -259,7 +265,7 @@ _CHECKS = (
 
 
 def _close(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
-    """Compares objectives; under a noisy prediction, unlike the label, one may be NaN."""
+    """Compare objectives; under a noisy prediction one may be NaN."""
     b = np.asarray(b, dtype=np.float64)
     size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
     return np.allclose(a, b, rtol=_RELATIVE, atol=_RELATIVE * size, equal_nan=True)
