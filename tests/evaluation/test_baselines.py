@@ -27,7 +27,10 @@ def test_constant_predictions_of_no_instances_are_refused():
         constant_predictions(Y_TRAIN, 0)
 
 
-def test_random_predictions_are_a_function_of_the_seed():
-    first, again, other = (random_predictions((3, 4), seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
+def test_random_predictions_are_uniform_and_depend_on_the_seed_alone():
+    draws = random_predictions((10_000, 2), seed=1)
+    assert draws.min() >= 0
+    assert draws.max() <= 1
+    assert draws.mean() == pytest.approx(0.5, abs=0.02)
+    assert np.array_equal(draws, random_predictions((10_000, 2), seed=1))
+    assert not np.array_equal(draws, random_predictions((10_000, 2), seed=2))

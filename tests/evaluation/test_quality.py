@@ -1,34 +1,19 @@
 import numpy as np
 import pytest
 
-import lodl.problems
-from lodl.errors import InvalidInputError, OracleError, ProblemError
+import lodl
+from lodl.errors import InvalidInputError
 from lodl.evaluation import (
     QualityScale,
-    decision_loss,
     decision_quality,
     normalised_decision_quality,
     quality_scale,
     random_predictions,
-    regret,
 )
 
-CHEAPEST = lodl.problems.problem(np.argmin, lambda z, y: y.flat[z], sense="min")
-DEAREST = lodl.problems.problem(np.argmax, lambda z, y: y.flat[z], sense="max")
+CHEAPEST = lodl.problem(np.argmin, lambda z, y: y.flat[z], sense="min")
+DEAREST = lodl.problem(np.argmax, lambda z, y: y.flat[z], sense="max")
 PROBLEMS = {"min": CHEAPEST, "max": DEAREST}
-
-
-class ReadByLabel(list):
-    """Like a pandas Series: `context[i]` is the entry labelled i."""
-
-    iloc = None
-
-
-def failing_at_third_instance(failure):
-    """A problem whose solver calls `failure` for the instance with context 2."""
-    return lodl.problems.problem(
-        lambda y_hat, context: failure() if context == 2 else 0.0, lambda z, y: z, sense="min"
-    )
 
 
 @pytest.fixture
@@ -45,49 +30,8 @@ def test_random_predictions_give_zero_and_labels_give_one(sense, y):
     assert scale.normalise(decision_quality(problem, y_random, y)).mean() == pytest.approx(0)
 
 
-@pytest.mark.parametrize("sense", PROBLEMS)
-def test_quality_is_the_negative_of_loss_and_regret_is_loss_above_the_optimum(sense, y):
-    problem = PROBLEMS[sense]
-    y_hat = y[::-1]
-    loss = decision_loss(problem, y_hat, y)
-    assert np.array_equal(decision_quality(problem, y_hat, y), -loss)
-    best = y.min(axis=(1, 2)) if sense == "min" else -y.max(axis=(1, 2))
-    assert regret(problem, y_hat, y) == pytest.approx(loss - best)
-
-
 def test_the_worst_predictions_score_below_random(y):
     assert normalised_decision_quality(CHEAPEST, -y, y) < -0.5
-
-
-def test_axes_in_front_are_kept_and_score_as_one_by_one(y):
-    y_hats = random_predictions((4, *y.shape))
-    together = decision_loss(CHEAPEST, y_hats, y)
-    assert together.shape == (4, 30)
-    for row, y_hat in zip(together, y_hats, strict=True):
-        assert np.array_equal(row, decision_loss(CHEAPEST, y_hat, y))
-
-
-def test_each_instance_gets_its_own_context():
-    problem = lodl.problems.problem(
-        lambda y_hat, context: context, lambda z, y, context: z * y[0], sense="min"
-    )
-    y = np.ones((3, 1))
-    assert decision_loss(problem, y, y, context=[1, 2, 3]).tolist() == [1, 2, 3]
-
-
-def test_two_workers_give_the_same_bits_as_one(y):
-    y_hat = random_predictions(y.shape)
-    one = decision_loss(CHEAPEST, y_hat, y, n_jobs=1)
-    assert np.array_equal(one, decision_loss(CHEAPEST, y_hat, y, n_jobs=2))
-
-
-def test_random_predictions_are_uniform_and_depend_on_the_seed_alone():
-    draws = random_predictions((10_000, 2), seed=1)
-    assert draws.min() >= 0
-    assert draws.max() <= 1
-    assert draws.mean() == pytest.approx(0.5, abs=0.02)
-    assert np.array_equal(draws, random_predictions((10_000, 2), seed=1))
-    assert not np.array_equal(draws, random_predictions((10_000, 2), seed=2))
 
 
 def test_normalise_is_affine():
@@ -95,102 +39,9 @@ def test_normalise_is_affine():
     assert scale.normalise([[2.0, 2.0], [4.0, 4.0], [3.0, 5.0]]).tolist() == [0.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"y_hat": np.ones((3, 3))}, r"`y_hat` must have the labels' shape \(3, 2\)"),
-        ({"y_hat": np.full((3, 2), np.nan)}, r"`y_hat` must be finite, got nan at \(0, 0\)"),
-        ({"y": np.ones(3)}, r"`y` must have the instance on the first axis"),
-        ({"y": np.ones((0, 2))}, r"`y` must not be empty"),
-        ({"y": [["a", "b"]]}, r"`y` must be an array of numbers"),
-        ({"y": np.ones((3, 2), dtype=complex)}, r"`y` must be .*numbers.*complex"),
-        ({"y": np.ma.masked_equal([[1, 2], [3, 4]], 3)}, r"`y` must not have masked entries"),
-        ({"context": np.array(3)}, r"`context` must be a sequence or an array .* got ndarray"),
-        ({"context": ReadByLabel()}, r"got a ReadByLabel, .*by its index.*`\.to_numpy\(\)`"),
-        ({"context": [1, 2]}, r"`context` must have one entry per instance \(3\), got 2"),
-        ({"context": {"a": 1}}, r"`context` must be a sequence or an array .* got dict"),
-    ],
-)
-def test_bad_input_names_the_argument(arguments, message):
-    good = {"y_hat": np.ones((3, 2)), "y": np.ones((3, 2)), "context": None}
-    with pytest.raises(InvalidInputError, match=message):
-        decision_loss(CHEAPEST, **(good | arguments))
-
-
-def test_a_masked_array_without_masked_entries_is_accepted():
-    y = np.ma.masked_array([[1.0, 2.0]])
-    assert decision_loss(CHEAPEST, y, y).tolist() == [1.0]
-
-
 def test_labels_that_decide_nothing_cannot_be_normalised():
     with pytest.raises(InvalidInputError, match=r"normalised.*labels change the decision"):
         quality_scale(CHEAPEST, np.ones((3, 2)))
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_error_of_the_solver_names_the_instance(y, n_jobs):
-    problem = failing_at_third_instance(lambda: 1 / 0)
-    message = "failed at instance 2: ZeroDivisionError: division by zero"
-    with pytest.raises(OracleError, match=message) as caught:
-        decision_loss(problem, y, y, context=range(30), n_jobs=n_jobs)
-    assert caught.value.__cause__ is not None
-
-
-def test_an_error_of_our_own_keeps_its_type_and_names_the_instance(y):
-    def refuse():
-        raise ProblemError("no optimum")
-
-    with pytest.raises(ProblemError, match="no optimum") as caught:
-        decision_loss(failing_at_third_instance(refuse), y, y, context=range(30))
-    assert caught.value.__notes__ == ["This was at instance 2."]
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_decision_loss_that_is_not_finite_is_an_error_that_names_the_instance(y, value):
-    problem = failing_at_third_instance(lambda: value)
-    with pytest.raises(OracleError, match=f"instance 2: the decision loss is {value}"):
-        normalised_decision_quality(problem, y, y, context=range(30))
-
-
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        (lodl.domains.TopK, r"an instance, got the class TopK\. Call it: `TopK\(\.\.\.\)`"),
-        (3, r"`problem` must be a `lodl\.Problem`, got 3\. To make one"),
-    ],
-)
-def test_a_problem_that_is_none_is_an_error(y, problem, message):
-    with pytest.raises(InvalidInputError, match=message):
-        regret(problem, y, y)
-
-
-def test_predictions_are_projected_into_the_valid_range():
-    def solve(y_hat):
-        if y_hat.min() < 0:
-            raise ValueError("negative cost")
-        return np.argmin(y_hat)
-
-    projecting = lodl.problems.problem(
-        solve, lambda z, y: y[z], sense="min", project=lambda y_hats: y_hats.clip(0, None)
-    )
-    y = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.0]])
-    y_hat = np.array([[-1.0, -2.0, 3.0], [1.0, 1.0, -0.1]])
-    assert decision_loss(projecting, y_hat, y).tolist() == [3.0, 0.0]
-    assert regret(projecting, y_hat, y).tolist() == [2.0, 0.0]
-    scale = quality_scale(projecting, y, y_random=-np.ones((2, 2, 3)))
-    assert scale.random == pytest.approx(-(3.0 + 0.5) / 2)
-
-
-def test_a_regret_that_is_rounding_is_zero():
-    def total(z, y):
-        return float(sum(y[z]))  # in the order of the decision
-
-    pick = lodl.problems.problem(lambda y_hat: np.argsort(y_hat)[-4:], total, sense="max")
-    y = np.random.default_rng(0).random((50, 8))
-    order = np.argsort(y, axis=1)
-    y_hat = np.take_along_axis(np.tile([0.0, 0, 0, 0, 4, 3, 2, 1], (50, 1)), order.argsort(1), 1)
-    assert (decision_loss(pick, y_hat, y) != decision_loss(pick, y, y)).any()
-    assert not regret(pick, y_hat, y).any()
 
 
 def test_zero_may_be_what_the_labels_of_others_are_worth():
@@ -211,7 +62,7 @@ def test_normalised_quality_is_of_one_model_and_refuses_more_before_any_call(y):
     def never(y_hat):
         raise AssertionError("called")
 
-    problem = lodl.problems.problem(never, lambda z, y: 0.0, sense="min")
+    problem = lodl.problem(never, lambda z, y: 0.0, sense="min")
     with pytest.raises(InvalidInputError, match=r"`y_hat` must have the labels' shape"):
         normalised_decision_quality(problem, np.stack([y, y]), y)
 

@@ -3,7 +3,7 @@
 from lodl.evaluation._baselines import constant_predictions, random_predictions
 from lodl.evaluation._decision_loss import decision_loss, decision_quality, regret
 from lodl.evaluation._diagnosis import Diagnosis, diagnose
-from lodl.evaluation._fidelity import Fidelity, InstanceError
+from lodl.evaluation._fidelity import Fidelity, WorstInstance
 from lodl.evaluation._quality import (
     QualityScale,
     normalised_decision_quality,
@@ -15,9 +15,9 @@ from lodl.evaluation._slices import loss_slices
 __all__ = [
     "Diagnosis",
     "Fidelity",
-    "InstanceError",
     "QualityScale",
     "Region",
+    "WorstInstance",
     "constant_predictions",
     "decision_loss",
     "decision_quality",

@@ -18,7 +18,7 @@ CALLS_PER_INSTANCE = 5 + _N_AROUND
 
 
 @dataclass(frozen=True)
-class InstanceError:
+class WorstInstance:
     """The learned loss and the true regret of one instance at its prediction."""
 
     instance: int
@@ -52,7 +52,7 @@ class Fidelity:
     reversed_regret: float
     foreign_regret: float
     sees_direction: bool
-    worst: tuple[InstanceError, ...]
+    worst: tuple[WorstInstance, ...]
 
     @property
     def error_share(self) -> float:
@@ -113,10 +113,10 @@ def _around(y_hat: Array, y: Array, rng: np.random.Generator) -> Array:
     return np.asarray(y_hat + _AROUND * size * noise)
 
 
-def _worst(probe: Probe, value: Array, regret: Array) -> tuple[InstanceError, ...]:
+def _worst(probe: Probe, value: Array, regret: Array) -> tuple[WorstInstance, ...]:
     order = np.argsort(-np.abs(value - regret), kind="stable")[:_N_WORST]
     return tuple(
-        InstanceError(int(probe.index[i]), float(value[i]), float(regret[i])) for i in order
+        WorstInstance(int(probe.index[i]), float(value[i]), float(regret[i])) for i in order
     )
 
 
