@@ -16,7 +16,9 @@ DOMAINS = [
     domains.shortest_path,
     domains.knapsack,
     domains.item_knapsack,
+    domains.newsvendor,
 ]
+WITHOUT_SLOPE = [domains.newsvendor]
 EVERY = pytest.mark.parametrize("make", DOMAINS, ids=lambda make: make.__name__)
 SMALL = (8, 6, 10)
 
@@ -146,7 +148,7 @@ def test_other_sources_of_data_can_be_handed_in():
     assert stocks.problem == Portfolio(0.1, False)
 
 
-@EVERY
+@pytest.mark.parametrize("make", [make for make in DOMAINS if make not in WITHOUT_SLOPE])
 def test_the_slope_is_the_derivative_of_the_objective_by_the_label(make):
     domain = make(sizes=SMALL)
     problem, train = domain.problem, domain.splits.train

@@ -66,6 +66,20 @@ def test_items_have_values_of_their_own_features(degree, noise):
 
 
 @SETTINGS
+def test_demands_and_prices_are_those_of_the_formula(degree, noise):
+    domain = domains.newsvendor(7, sizes=SIZES, n_products=6, degree=degree, noise=noise)
+    rng, problem = np.random.RandomState(7), domain.problem
+    price, missing, left_over = (rng.uniform(*ends, 6) for ends in [(1, 5), (1.2, 4), (0.2, 0.9)])
+    x, y = by_formula(rng, 7, 6, degree, noise, scale=10)
+    np.testing.assert_array_equal(problem.price, price)
+    np.testing.assert_allclose(problem.missing, price * missing)
+    np.testing.assert_allclose(problem.left_over, price * left_over)
+    np.testing.assert_array_equal(instances(domain, "x"), x)
+    np.testing.assert_allclose(instances(domain, "y"), y, rtol=1e-12)
+    assert problem.budget == pytest.approx(price @ y[:3].mean(axis=0))
+
+
+@SETTINGS
 def test_the_data_is_that_of_pyepo(degree, noise):
     data = pytest.importorskip("pyepo.data")
     domain = domains.shortest_path(7, sizes=SIZES, degree=degree, noise=noise)

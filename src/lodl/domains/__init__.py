@@ -7,6 +7,7 @@ from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Splits
 from lodl.domains._knapsack import Knapsack, item_knapsack, knapsack
 from lodl.domains._linear_model import TopK, linear_model
+from lodl.domains._newsvendor import Newsvendor, newsvendor
 from lodl.domains._portfolio import Portfolio, Prices, portfolio, read_prices, synthetic_prices
 from lodl.domains._shortest_path import ShortestPath, shortest_path
 from lodl.domains._web_advertising import (
@@ -30,6 +31,7 @@ __all__ = [
     "Instances",
     "Knapsack",
     "ModelShape",
+    "Newsvendor",
     "Portfolio",
     "Prices",
     "ShortestPath",
@@ -41,6 +43,7 @@ __all__ = [
     "knapsack",
     "linear_model",
     "msweb_graph",
+    "newsvendor",
     "portfolio",
     "read_click_matrices",
     "read_prices",

@@ -1,0 +1,141 @@
+"""Newsvendor: order before demand is known, within a budget, with recourse afterwards."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lodl._typing import Array, InstanceContext
+from lodl._validation import check_count, check_labels
+from lodl.domains._domain import Domain, ModelShape
+from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
+from lodl.domains._polynomial import legacy_rng, polynomial_labels
+from lodl.errors import InvalidInputError
+from lodl.problems import VectorisedProblem
+
+_MEAN_DEMAND = 10.0
+
+
+def newsvendor(
+    seed: int = 135,
+    *,
+    sizes: Sizes = (300, 100, 1000),
+    n_products: int = 20,
+    budget_share: float = 1.0,
+    n_features: int = 5,
+    degree: int = 4,
+    noise: float = 0.5,
+) -> Domain:
+    """Newsvendor with budget and recourse: order products, by their predicted demand.
+
+    Data. Each of 20 products has a fixed price c ~ U[1, 5] today, a higher one tomorrow for what is
+    missing, b = c U[1.2, 4], and a lower one for what is left over, s = c U[0.2, 0.9]. An instance
+    has 5 features in all, x ~ N(0, I), and the demand for a product is a polynomial of a random
+    half of them, with noise,
+
+        y_i = 10 ((B_i x / sqrt(5) + 3)^degree + 1) / 3.5^degree * e_i,
+
+    and e_i ~ U[1 - noise, 1 + noise]. Today's budget pays for the mean demand of the training
+    instances, times `budget_share`. x has shape (n, 5), y has shape (n, 20), and there is no
+    context.
+
+    Model. Linear, from the 5 features to all 20 demands at once.
+
+    Solver. `Newsvendor`: the demand that is predicted, in order of saving per money, until the
+    budget is spent. Exact. In batches of 500 a call takes 0.2 µs: `python speed/oracle_speed.py`.
+
+    Objective. The cost of today's order, of what is missing tomorrow, less what is left over, to be
+    minimised. It is piecewise linear in the label, with a kink where the order meets the demand.
+    Too large an order costs c - s a unit, too small a one b - c, so the mean is not the best
+    prediction, and which error is the dearer one differs from product to product.
+
+    What is known. The task is ours: a predicted right-hand side with recourse, where SPO+ does not
+    apply. The least-squares line has a relative test regret of 0.17, the mean demand one of 0.36.
+    As the slope of the objective jumps at the label, prefer losses that see regrets only.
+
+    Args:
+        seed: Random seed for the data.
+        sizes: Number of training, validation and test instances.
+        n_products: Products in an instance.
+        budget_share: Budget, as a share of what the mean demand costs today.
+        n_features: Features of an instance.
+        degree: Degree of the polynomial.
+        noise: Half width of the multiplicative noise.
+    """
+    sizes, rng = check_sizes(sizes), legacy_rng(seed)
+    check_count("n_products", n_products)
+    price = rng.uniform(1, 5, size=n_products)
+    missing = price * rng.uniform(1.2, 4, size=n_products)
+    left_over = price * rng.uniform(0.2, 0.9, size=n_products)
+    shape = (sum(sizes), n_features, n_products)
+    x, y = polynomial_labels(rng, shape, degree=degree, noise=noise, scale=_MEAN_DEMAND)
+    budget = budget_share * float(price @ y[: sizes[0]].mean(axis=0))
+    return Domain(
+        problem=Newsvendor(budget, *(tuple(p.tolist()) for p in (price, missing, left_over))),
+        splits=split_in_order(Instances(x, y), sizes),
+        model=ModelShape(n_features, n_outputs=n_products, hidden=(), output="identity"),
+    )
+
+
+@dataclass(frozen=True)
+class Newsvendor(VectorisedProblem):
+    """Order N products before their demand is known, within a budget.
+
+        min_z  sum_i c_i z_i + b_i max(y_i - z_i, 0) - s_i max(z_i - y_i, 0)
+        z >= 0,   sum_i c_i z_i <= budget
+
+    What is missing must be bought later at the price b, what is left over is sold at the price s,
+    with s < c < b. A label is a vector (N,) of demands, a decision a vector (N,) of orders. There
+    is no context. Predictions are clipped at 0.
+
+    Attributes:
+        budget: What today's order may cost.
+        price: Today's price c of each product.
+        missing: Later price b of each product.
+        left_over: Price s at which each product is sold.
+    """
+
+    budget: float
+    price: tuple[float, ...]
+    missing: tuple[float, ...]
+    left_over: tuple[float, ...]
+    sense = "min"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.budget < np.inf:
+            raise InvalidInputError(f"`budget` must be a positive number, got {self.budget!r}.")
+        prices = zip(self.left_over, self.price, self.missing, strict=True)
+        for product, (left_over, price, missing) in enumerate(prices):
+            if not 0 <= left_over < price < missing < np.inf:
+                raise InvalidInputError(
+                    "Prices must rise from `left_over` to `price` to `missing`; those of product "
+                    f"{product} are {left_over}, {price} and {missing}."
+                )
+
+    def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
+        y_hats = self.project(check_labels(y_hats, "y_hats"))
+        price = np.array(self.price)
+        if y_hats.shape[1:] != price.shape:
+            raise InvalidInputError(
+                f"A prediction must be a vector of {len(price)} demands, got shape "
+                f"{y_hats.shape[1:]}."
+            )
+        # A unit that is in demand saves b - c for c of today's money; beyond the demand it loses.
+        order = np.argsort(-np.array(self.missing) / price, kind="stable")
+        wanted = (price * y_hats)[:, order]
+        spent_before = np.cumsum(wanted, axis=1) - wanted
+        zs = np.empty(y_hats.shape)
+        zs[:, order] = np.clip(self.budget - spent_before, 0.0, wanted) / price[order]
+        return zs
+
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
+        zs = np.ascontiguousarray(zs, dtype=np.float64)
+        price, missing, left_over = map(np.array, (self.price, self.missing, self.left_over))
+        short = y - zs
+        costs: Array = (
+            price * zs + np.maximum(missing * short, 0.0) + np.minimum(left_over * short, 0.0)
+        ).sum(axis=1)
+        return costs
+
+    def project(self, y_hats: Array) -> Array:
+        return np.maximum(y_hats, 0.0)
