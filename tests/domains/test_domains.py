@@ -17,8 +17,12 @@ DOMAINS = [
     domains.knapsack,
     domains.item_knapsack,
     domains.newsvendor,
+    domains.assignment,
+    domains.travelling_salesman,
+    domains.energy_scheduling,
+    domains.dispatch,
 ]
-WITHOUT_SLOPE = [domains.newsvendor]
+WITHOUT_SLOPE = [domains.newsvendor, domains.dispatch]
 EVERY = pytest.mark.parametrize("make", DOMAINS, ids=lambda make: make.__name__)
 SMALL = (8, 6, 10)
 

@@ -3,13 +3,17 @@
 A domain's own names (its problem, its sources of data) stand beside it.
 """
 
+from lodl.domains._assignment import Assignment, assignment
+from lodl.domains._dispatch import Dispatch, dispatch
 from lodl.domains._domain import Domain, ModelShape
+from lodl.domains._energy_scheduling import EnergyScheduling, energy_scheduling
 from lodl.domains._instances import Instances, Splits
 from lodl.domains._knapsack import Knapsack, item_knapsack, knapsack
 from lodl.domains._linear_model import TopK, linear_model
 from lodl.domains._newsvendor import Newsvendor, newsvendor
 from lodl.domains._portfolio import Portfolio, Prices, portfolio, read_prices, synthetic_prices
 from lodl.domains._shortest_path import ShortestPath, shortest_path
+from lodl.domains._travelling_salesman import TravellingSalesman, travelling_salesman
 from lodl.domains._web_advertising import (
     ClickMatrices,
     ClickRates,
@@ -23,10 +27,13 @@ from lodl.domains._web_advertising import (
 )
 
 __all__ = [
+    "Assignment",
     "ClickMatrices",
     "ClickRates",
     "Crop",
+    "Dispatch",
     "Domain",
+    "EnergyScheduling",
     "GeneratedClickRates",
     "Instances",
     "Knapsack",
@@ -37,8 +44,12 @@ __all__ = [
     "ShortestPath",
     "Splits",
     "TopK",
+    "TravellingSalesman",
     "VisitGraph",
     "WebAdvertising",
+    "assignment",
+    "dispatch",
+    "energy_scheduling",
     "item_knapsack",
     "knapsack",
     "linear_model",
@@ -49,5 +60,6 @@ __all__ = [
     "read_prices",
     "shortest_path",
     "synthetic_prices",
+    "travelling_salesman",
     "web_advertising",
 ]

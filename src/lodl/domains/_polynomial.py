@@ -39,8 +39,7 @@ def polynomial_labels(
     n, n_features, n_outputs = shape
     check_count("n_features", n_features)
     check_count("degree", degree)
-    if not 0 <= noise <= 1:
-        raise InvalidInputError(f"`noise` must be between 0 and 1, got {noise!r}.")
+    check_noise(noise)
     matrix = rng.binomial(1, 0.5, size=(n_outputs, n_features)).astype(np.float64)
     x = rng.normal(size=(n, n_features))
     y = scale * ((x @ matrix.T / np.sqrt(n_features) + 3) ** degree + 1) / 3.5**degree
@@ -51,3 +50,9 @@ def polynomial_labels(
 def legacy_rng(seed: int) -> np.random.RandomState:
     """Return NumPy's legacy generator, which PyEPO uses."""
     return np.random.RandomState(check_count("seed", seed, minimum=0))
+
+
+def check_noise(noise: float) -> None:
+    """Check that a half width leaves the noise positive."""
+    if not 0 <= noise <= 1:
+        raise InvalidInputError(f"`noise` must be between 0 and 1, got {noise!r}.")
