@@ -1,8 +1,8 @@
 """Learn, from your own solver, a loss that knows what prediction errors cost.
 
-The whole path is one call, `learn_loss`; its parts are the sub-packages `problems`, `samplers`,
-`oracle`, `losses`, `fitting`, `training` and `evaluation`. `testing` checks your problem.
-All are there after `import lodl`, loaded when used.
+`learn_loss` does it in one call; its steps are the sub-packages `problems`, `samplers`, `oracle`,
+`losses`, `fitting`, `training` and `evaluation`. `testing` checks parts of your own. All of them
+are available after `import lodl` and are loaded when used.
 """
 
 import importlib
@@ -59,7 +59,7 @@ _SUB_PACKAGES = (
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Loads a sub-package when it is first used: some need an extra, and `import lodl` is quick."""
+    """Load a sub-package on first use: some need an extra, and `import lodl` stays quick."""
     if name in _SUB_PACKAGES:
         return importlib.import_module(f"lodl.{name}")
     raise AttributeError(f"module 'lodl' has no attribute {name!r}")

@@ -132,18 +132,13 @@ def train(
             optimiser.zero_grad()
             y_hat = stack.predict(features[index], training=True)
             losses = criterion(y_hat, index)
-            if step == 0:
-                check_losses(losses, y_hat)
+            check_losses(losses, y_hat)
             losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             step += 1
             bar.update()
-    if progress and settings.n_steps and (best.steps == settings.n_steps).all():
-        _logger.warning(
-            "Every model was still improving at the last of %d steps: raise `n_steps` or "
-            "`learning_rate`, or scale the models' outputs to the labels.",
-            settings.n_steps,
-        )
+    if progress:
+        best.warn_if_out_of_steps(settings.n_steps)
     return Trained(
         models=stack.unstack(best.parameters),
         scores=best.scores.numpy(),
@@ -180,6 +175,14 @@ class _Best:
         self.steps[members] = step
         for name, rows in stack.parameters.items():
             self.parameters[name][members] = rows.detach()[better]
+
+    def warn_if_out_of_steps(self, n_steps: int) -> None:
+        if n_steps and (self.steps == n_steps).all():
+            _logger.warning(
+                "Every model was still improving at the last of %d steps: raise `n_steps` or "
+                "`learning_rate`, or scale the models' outputs to the labels.",
+                n_steps,
+            )
 
 
 class _Batches:
