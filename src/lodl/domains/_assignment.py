@@ -37,12 +37,13 @@ def assignment(
     Model. Linear, from the 5 features to all 64 costs at once.
 
     Solver. `Assignment`: the algorithm of Jonker and Volgenant in SciPy, one prediction after the
-    other. Exact. A call takes 4 µs: `python speed/oracle_speed.py`.
+    other. Exact. A call takes 3 µs: `python speed/domains.py`.
 
     Objective. The sum of the true costs of the chosen pairs, to be minimised.
 
     What is known. Matching is a standard task of the literature, on data that varies from paper to
-    paper; here the generator of `shortest_path` gives the costs.
+    paper; here the generator of `shortest_path` gives the costs. The least-squares model has a
+    relative test regret of 0.15 to 0.17, depending on the seed.
 
     Args:
         seed: Random seed for the data.

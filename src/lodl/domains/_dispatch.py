@@ -42,7 +42,7 @@ def dispatch(
     Model. One linear model for all hours, from 4 features to a demand.
 
     Solver. `Dispatch`: a linear program, solved exactly by HiGHS, one prediction at a time. A call
-    takes 2 ms: `python speed/oracle_speed.py`. It is the one domain whose oracle is slow.
+    takes 2 ms: `python speed/domains.py`. It is the one domain whose oracle is slow.
 
     Objective. A shortage costs 50 a unit, a surplus 0.5, to be minimised. It is piecewise linear in
     the label. The mean is far from the best prediction, and since power may change by no more than
@@ -51,7 +51,8 @@ def dispatch(
     What is known, and where we differ. The task is that of Donti, Amos and Kolter, Task-based
     end-to-end model learning in stochastic optimization (2017), with their penalties and a ramp,
     but without their quadratic term and on generated data. It has a predicted right-hand side
-    with recourse: shortage and surplus are settled once demand is known.
+    with recourse: shortage and surplus are settled once demand is known. The least-squares model
+    costs about 50 times the optimum, a fifth of that if it predicts 30 % more.
 
     Args:
         seed: Random seed for the days.

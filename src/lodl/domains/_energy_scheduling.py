@@ -41,14 +41,14 @@ def energy_scheduling(
     the exponential nor the cubic.
 
     Solver. `EnergyScheduling`: dynamic programming over sets of jobs and time, for all predictions
-    at once. Exact. In batches of 500 a call takes 10 µs: `python speed/oracle_speed.py`.
+    at once. Exact. In batches of 500 a call takes 30 µs: `python speed/domains.py`.
 
     Objective. The true cost of the power that is drawn, to be minimised.
 
     What is known, and where we differ. Scheduling under predicted prices is a standard task of the
     literature (Mandi et al., Smart predict-and-optimize for hard combinatorial optimization
     problems, 2020), on prices of the Irish market and several machines; here prices are generated,
-    and there is one machine.
+    and there is one machine. The least-squares model has a relative test regret of 0.06.
 
     Args:
         seed: Random seed for the days and the jobs.
