@@ -197,27 +197,25 @@ def test_training_is_deterministic(regression):
     assert np.array_equal(predict(once.models, regression[2]), predict(again.models, regression[2]))
 
 
-def test_no_model_is_an_error(regression):
-    with pytest.raises(InvalidInputError, match="`models` must hold at least one"):
-        train_mse([], regression)
-
-
 @pytest.mark.parametrize(
-    ("layer", "named"),
+    ("given", "message"),
     [
-        (torch.nn.BatchNorm1d(5), "the buffer '0.running_mean'"),
-        (torch.nn.Dropout(0.5), "the dropout layer '0'"),
+        ([], "`models` must hold at least one"),
+        (models(1)[0], r"`models` must be a list .* use `\[model\]`"),
+        ([models(1)[0].requires_grad_(False)], "`models` must have a parameter to train"),
+        (
+            [torch.nn.Sequential(torch.nn.BatchNorm1d(5), *models(1))],
+            "the buffer '0.running_mean'.*LearnedLossModule",
+        ),
+        (
+            [torch.nn.Sequential(torch.nn.Dropout(0.5), *models(1))],
+            "the dropout layer '0'.*LearnedLossModule",
+        ),
     ],
 )
-def test_a_layer_that_cannot_be_trained_at_once_is_an_error(regression, layer, named):
-    model = torch.nn.Sequential(layer, *models(1))
-    with pytest.raises(InvalidInputError, match=f"{named}.*LearnedLossModule"):
-        train_mse([model], regression)
-
-
-def test_a_model_with_nothing_to_train_is_an_error(regression):
-    with pytest.raises(InvalidInputError, match="`models` must have a parameter to train"):
-        train_mse([models(1)[0].requires_grad_(False)], regression)
+def test_models_that_cannot_be_trained_are_an_error(regression, given, message):
+    with pytest.raises(InvalidInputError, match=message):
+        train_mse(given, regression)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +237,6 @@ def test_models_of_two_architectures_are_an_error(regression, other, named):
         train_mse([*models(1), other], regression)
     with pytest.raises(InvalidInputError, match=message):
         predict([*models(1), other], regression[0])
-
-
-def test_a_model_that_is_in_no_list_is_an_error(regression):
-    with pytest.raises(InvalidInputError, match=r"`models` must be a list .* use `\[model\]`"):
-        train_mse(models(1)[0], regression)
 
 
 @pytest.mark.parametrize("reduce", [torch.mean, torch.Tensor.numpy])
