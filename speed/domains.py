@@ -21,7 +21,7 @@ from lodl.problems import Problem
 
 N_RUNS = 7
 BATCH = 500
-FEW = 16
+FEW = 8
 SECONDS = 1.0  # that a batch may take
 
 DOMAINS = {
@@ -40,7 +40,8 @@ DOMAINS = {
     "assignment, 8 x 8": domains.assignment,
     "salesman, 10 nodes": domains.travelling_salesman,
     "salesman, 12 nodes": partial(domains.travelling_salesman, n_nodes=12),
-    "salesman, 15 nodes": partial(domains.travelling_salesman, n_nodes=15),
+    "salesman, 14 nodes": partial(domains.travelling_salesman, n_nodes=14),
+    "salesman, 20 nodes": partial(domains.travelling_salesman, n_nodes=20),
     "energy scheduling, 5 jobs": domains.energy_scheduling,
     "dispatch, 24 hours": domains.dispatch,
 }

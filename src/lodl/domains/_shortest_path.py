@@ -40,8 +40,8 @@ def shortest_path(
     degree, the more it must choose which costs to get right.
 
     Solver. `ShortestPath`: dynamic programming along the diagonals of the grid, for all predictions
-    at once. Exact. In batches of 500 a call takes 1 µs on a 5 x 5 grid (40 arcs), 2 µs on 12 x 12
-    (264 arcs) and 18 µs on 30 x 30 (1,740 arcs): `python speed/domains.py`.
+    at once. Exact. In batches of 500 a call takes 0.5 µs on a 5 x 5 grid (40 arcs), 2 µs on 12 x 12
+    (264 arcs) and 15 µs on 30 x 30 (1,740 arcs): `python speed/domains.py`.
 
     Objective. The sum of the true costs of the arcs on the path, to be minimised.
 
