@@ -11,6 +11,8 @@ from types import ModuleType
 from lodl.learning import learn_loss
 from lodl.losses import (
     ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
     DirectedQuadratic,
     DirectedWeightedMSE,
     LearnedLoss,
@@ -26,6 +28,8 @@ __all__ = [
     "AllPerturbed",
     "AroundPredictions",
     "ConvexDirectedQuadratic",
+    "DecisionHinges",
+    "DecisionRanking",
     "DirectedQuadratic",
     "DirectedWeightedMSE",
     "LearnedLoss",

@@ -13,6 +13,8 @@ FAMILIES = [
     losses.Quadratic(rank=2),
     losses.DirectedQuadratic(rank=2),
     losses.ConvexDirectedQuadratic(rank=3),
+    losses.DecisionHinges(max_decisions=4),
+    losses.DecisionRanking(max_decisions=4),
     losses.NeuralLoss(n_units=4),
 ]
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)

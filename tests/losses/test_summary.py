@@ -78,12 +78,12 @@ def test_summary_and_comparison_say_what_would_help(with_errors, errors, found):
     assert line.endswith(f"  {found[0]}")
 
 
-def test_a_bound_is_judged_by_its_rank_correlation_only(with_errors):
+def test_a_loss_made_of_decisions_is_judged_by_rank_correlation_and_coverage(with_errors):
     @dataclasses.dataclass(frozen=True)
     class Bound(losses.WeightedMSE):
-        is_bound = True
+        uses_slopes = True
 
-    loss = dataclasses.replace(with_errors(mae_fitted=5.0, mae_held_out=9.0), family=Bound())
+    loss = dataclasses.replace(with_errors(coverage_held_out=0.9), family=Bound())
     assert names(loss.summary()) == ["nothing"]
     assert "rank correlation" in str(loss.summary())
     assert "R2" not in str(loss.summary())

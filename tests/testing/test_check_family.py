@@ -6,6 +6,8 @@ import pytest
 from lodl.errors import FamilyError, InvalidInputError
 from lodl.losses import (
     ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
     DirectedQuadratic,
     DirectedWeightedMSE,
     NeuralLoss,
@@ -21,6 +23,8 @@ FAMILIES = [
     Quadratic(rank=2),
     DirectedQuadratic(),
     ConvexDirectedQuadratic(),
+    DecisionHinges(),
+    DecisionRanking(),
     NeuralLoss(n_units=8),
 ]
 

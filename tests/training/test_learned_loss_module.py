@@ -7,6 +7,8 @@ from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.losses import (
     ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
     DirectedQuadratic,
     DirectedWeightedMSE,
     FitErrors,
@@ -24,6 +26,8 @@ FAMILIES = [
     Quadratic(rank=2),
     DirectedQuadratic(rank=2),
     ConvexDirectedQuadratic(rank=3),
+    DecisionHinges(max_decisions=4),
+    DecisionRanking(max_decisions=4),
     NeuralLoss(n_units=5),
 ]
 N, LABEL_SHAPE = 7, (2, 3)
@@ -38,7 +42,7 @@ def learned(family, seed=0):
         y=rng.standard_normal((N, *LABEL_SHAPE)),
         phi={name: rng.random((N, *shape)) for name, shape in shapes.items()},
         errors=FitErrors(
-            *[nothing] * 5,
+            *[nothing] * 6,
             *[nothing.astype(np.int64)] * 2,
             nothing.astype(np.int8),
         ),

@@ -1,12 +1,15 @@
 """The parameters of all instances, and what stands in where there is nothing to fit."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.fitting._instance_fit import InstanceFit
 from lodl.losses import Family, FitErrors, FitStatus
+from lodl.losses._family import pad_rows, shapes_like
 
 _SHARE = 1e-3  # of the typical loss, where the family has no floor
 _NEGLIGIBLE = 1e-12  # of the typical loss: regrets that are rounding errors
@@ -25,8 +28,8 @@ class AllFits:
     def __init__(self, family: Family, n_instances: int, dim: int) -> None:
         self._family = family
         self.phi = {
-            name: np.zeros((n_instances, *shape))
-            for name, shape in family.parameter_shapes(dim).items()
+            name: np.zeros((n_instances, *shape), family.dtype)
+            for name, shape in shapes_like(family, dict.fromkeys(family.padded, (0,)), dim).items()
         }
         self.errors = FitErrors.empty(n_instances)
         self._columns = self.errors.arrays()
@@ -40,8 +43,19 @@ class AllFits:
             self._error_scale[i] = fit.error_scale
             for name, number in fit.errors.items():
                 self._columns[name][i] = number
-            for name, value in fit.phi.items():
-                self.phi[name][i] = value
+            self._put_parameters(i, fit.phi)
+
+    def _put_parameters(self, rows: Any, phi: Mapping[str, Array]) -> None:
+        for name, value in phi.items():
+            array = self.phi[name]
+            if name not in self._family.padded:
+                array[rows] = value
+                continue
+            if len(value) > array.shape[1]:
+                longer = np.zeros((0, *value.shape), array.dtype)
+                array = self.phi[name] = pad_rows([array, longer])
+            array[rows] = 0
+            array[rows, : len(value)] = value
 
     def stand_in(self) -> None:
         """Give a plain squared error to every instance that has no parameters.
@@ -61,8 +75,7 @@ class AllFits:
         scales = self._error_scale[has_samples] if has_samples.any() else self._error_scale[:1]
         cost = (self._family.min_weight or _SHARE) * typical_loss
         phi = self._family.stand_in(cost=cost, scale=np.median(scales, axis=0))
-        for name, value in phi.items():
-            self.phi[name][is_missing] = value
+        self._put_parameters(is_missing, phi)
         _log_stand_ins(int(is_missing.sum()), len(is_missing))
 
 

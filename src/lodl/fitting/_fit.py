@@ -1,6 +1,7 @@
 """From samples to a learned loss."""
 
 from importlib import metadata
+from itertools import compress
 
 import numpy as np
 
@@ -8,7 +9,13 @@ from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError
 from lodl.fitting._all_fits import AllFits
-from lodl.fitting._instance_fit import InstanceFit, SplitAnswers, measure, without_fit
+from lodl.fitting._instance_fit import (
+    InstanceFit,
+    SplitAnswers,
+    measure,
+    status_of,
+    without_fit,
+)
 from lodl.fitting._samples import Samples
 from lodl.losses import Family, FitStatus, LearnedLoss
 from lodl.losses._family import check_can_fit
@@ -27,8 +34,9 @@ def fit(
     """Fit a loss to every instance's samples.
 
     Parameters come from the fitted samples only, also after the held-out error is known: it is then
-    the error of the very loss that is returned, and nothing is fitted twice. Samples whose oracle
-    call failed are left out.
+    the error of the very loss that is returned, and nothing is fitted twice. A family made of
+    decisions is not fitted: all decisions are in its loss, and the held-out samples judge a loss
+    without theirs. Samples whose oracle call failed are left out.
 
     Where an instance has nothing to fit (no regret above zero, hardly a sample) a plain squared
     error stands in: weaker than the others by the family's `min_weight` (1e-3 where that is zero),
@@ -71,11 +79,11 @@ def _fit_chunk(samples: Samples, family: Family, holdout: float) -> list[Instanc
     """Fit a few instances in a worker, on one BLAS thread: sums have one order."""
     with one_blas_thread():
         parts = [SplitAnswers.of(samples.instance(i), holdout) for i in range(samples.n_instances)]
-        fittable = [part for part in parts if part.status == FitStatus.FITTED]
-        phis = iter(family.fit_many([part.fitted for part in fittable]))
+        learned = [part.learned_by(family) for part in parts]
+        status = [status_of(answers) for answers in learned]
+        is_fitted = [one == FitStatus.FITTED for one in status]
+        phis = iter(family.fit_many(list(compress(learned, is_fitted))))
         return [
-            measure(family, next(phis), part)
-            if part.status == FitStatus.FITTED
-            else without_fit(part, part.status)
-            for part in parts
+            measure(family, next(phis), part) if fitted else without_fit(part, why)
+            for part, fitted, why in zip(parts, is_fitted, status, strict=True)
         ]

@@ -3,6 +3,8 @@
 from lodl._answers import Answers
 from lodl.losses._comparison import compare_losses
 from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
+from lodl.losses._decision_hinges import DecisionHinges
+from lodl.losses._decision_ranking import DecisionRanking
 from lodl.losses._directed_quadratic import DirectedQuadratic
 from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
@@ -18,6 +20,8 @@ from lodl.losses._weighted_mse import WeightedMSE
 __all__ = [
     "Answers",
     "ConvexDirectedQuadratic",
+    "DecisionHinges",
+    "DecisionRanking",
     "DirectedQuadratic",
     "DirectedWeightedMSE",
     "Family",

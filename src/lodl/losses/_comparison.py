@@ -37,6 +37,6 @@ def _cells(summary: FitSummary) -> list[str]:
         str(summary.family),
         str(summary.n_parameters),
         f"{summary.rank_correlation.median:.2f}",
-        *("-" if summary.family.is_bound else f"{spread.median:.2f}" for spread in errors),
+        *("-" if summary.family.uses_slopes else f"{spread.median:.2f}" for spread in errors),
         summary.findings[0].verdict.name,
     ]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from lodl._answers import Answers
 from lodl._typing import Array
@@ -30,7 +31,8 @@ class Family(ABC):
         d: (n, m, D)   phi[name]: (n, *parameter_shapes(D)[name])   value: (n, m)
 
     Formulas are written once and run on NumPy arrays and torch tensors alike, so they use
-    operators, `clip`, `sum`, `@` and indexing only. They keep the dtype they are given.
+    operators, `clip`, `sum`, `@` and indexing only, and the functions of `lodl.losses._dual`. They
+    keep the dtype they are given.
 
     A family of your own is one class like those of this package, and gets all that they have: fits
     in worker processes, held-out errors, training, files. Its class name must be new, because a
@@ -39,7 +41,12 @@ class Family(ABC):
 
     Attributes:
         is_convex: Whether the loss is convex in the prediction whatever its parameters.
-        is_bound: Whether the loss bounds the regret instead of repeating it.
+        uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. Such
+            a loss bounds or ranks regrets instead of repeating them, and nothing is held out of it.
+        padded: Names of the parameters whose first axis counts decisions, or whatever an instance
+            has more or less of. `parameter_shapes` gives the largest number; in a learned loss it
+            is the largest in use, and rows are padded with zeros.
+        dtype: The type in which parameters are kept.
         min_weight: The least weight of a coordinate as a share of the mean fitted one, 0 for none.
             A loss that stands in where nothing was fitted is weaker by this share.
         non_negative: Names of the parameters that are never negative. A loss that breaks this
@@ -47,7 +54,9 @@ class Family(ABC):
     """
 
     is_convex: bool
-    is_bound: bool = False
+    uses_slopes: bool = False
+    padded: ClassVar[tuple[str, ...]] = ()
+    dtype: ClassVar[npt.DTypeLike] = np.float64
     min_weight: float = 0.0
     non_negative: ClassVar[tuple[str, ...]] = ()
 
@@ -77,7 +86,8 @@ class Family(ABC):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the diagonal of the second derivative by the prediction, shape (n, m, D).
 
-        Where it jumps because a sign changes, the sign of 0 counts as positive.
+        Where it jumps because a sign changes, the sign of 0 counts as positive. A family whose
+        second derivative is of no use to boosting gives a bound of it instead.
         """
 
     @abstractmethod
@@ -116,6 +126,33 @@ def check_can_fit(family: Family, dim: int) -> None:
     wanted = "a loss family such as `lodl.DirectedWeightedMSE()`"
     check_instance_of(Family, "family", family, wanted=wanted)
     family.parameter_shapes(dim)
+
+
+def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of parameters, with padded axes as long as those of `phi`, if possible.
+
+    Args:
+        family: The family.
+        phi: Parameters of one instance.
+        dim: Number of values in a label.
+    """
+    shapes = family.parameter_shapes(dim)
+    found = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
+    for name in family.padded:
+        longest, *rest = shapes[name]
+        shapes[name] = (max(1, min(longest, *found[:1], longest)), *rest)
+    return shapes
+
+
+def pad_rows(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return arrays (n, M, ...) one behind the other, with zeros where M is less than elsewhere."""
+    n_rows, length = sum(map(len, parts)), max(part.shape[1] for part in parts)
+    rows = np.zeros((n_rows, length, *parts[0].shape[2:]), parts[0].dtype)
+    end = 0
+    for part in parts:
+        start, end = end, end + len(part)
+        rows[start:end, : part.shape[1]] = part
+    return rows
 
 
 def squared_error_weights(cost: float, scale: Array) -> Array:

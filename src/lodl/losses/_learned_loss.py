@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lodl import _validation as validation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family
+from lodl.losses._family import Family, pad_rows, shapes_like
 from lodl.losses._fit_errors import FitErrors
 from lodl.losses._loss_file import read_loss, unusable, write_loss
 from lodl.losses._summary import FitSummary, summarise
@@ -53,7 +53,8 @@ class LearnedLoss:
             raise InvalidInputError(
                 f"`y` must have shape (n_instances, *label_shape), got {self.y.shape}."
             )
-        shapes = self.family.parameter_shapes(self.dim)
+        first = {name: rows[0] for name, rows in self.phi.items() if np.ndim(rows)}
+        shapes = shapes_like(self.family, first, self.dim)
         if set(self.phi) != set(shapes):
             raise InvalidInputError(
                 f"`phi` of {self.family} must have the parameters {sorted(shapes)}, "
@@ -147,7 +148,12 @@ class LearnedLoss:
         return LearnedLoss(
             first.family,
             np.concatenate([part.y for part in parts]),
-            {name: np.concatenate([part.phi[name] for part in parts]) for name in first.phi},
+            {
+                name: pad_rows([part.phi[name] for part in parts])
+                if name in first.family.padded
+                else np.concatenate([part.phi[name] for part in parts])
+                for name in first.phi
+            },
             FitErrors.concatenate([loss.errors for loss in losses]),
             _join_provenance(losses),
         )

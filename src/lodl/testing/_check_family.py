@@ -15,7 +15,7 @@ from lodl._typing import Array
 from lodl._validation import check_count, require
 from lodl.errors import FamilyError, InvalidInputError, LossFileError, MissingExtraError
 from lodl.losses import Family, FitErrors, LearnedLoss, load_loss
-from lodl.losses._family import check_can_fit
+from lodl.losses._family import check_can_fit, pad_rows, shapes_like
 
 _N_INSTANCES, _N_ERRORS, _N_SAMPLES = 3, 20, 60
 _STEP = 1e-6
@@ -91,7 +91,13 @@ class _Case:
 
     @cached_property
     def fitted(self) -> dict[str, Array]:
-        return {name: np.stack([phi[name] for phi in self.fits]) for name in self.shapes}
+        rows = {
+            name: [np.asarray(phi[name])[np.newaxis] for phi in self.fits] for name in self.shapes
+        }
+        return {
+            name: pad_rows(parts) if name in self.family.padded else np.concatenate(parts)
+            for name, parts in rows.items()
+        }
 
     def _choose_the_best(self) -> Answers:
         y, d = self.rng.standard_normal(self.dim), self.rng.standard_normal((_N_SAMPLES, self.dim))
@@ -116,8 +122,9 @@ def _fit_findings(case: _Case) -> Iterator[str]:
 
 def _parameter_findings(case: _Case, where: str, phi: dict[str, Any]) -> Iterator[str]:
     shapes = {name: np.shape(value) for name, value in phi.items()}
-    if shapes != case.shapes:
-        yield f"`{where}` must return parameters of the shapes {case.shapes}, got {shapes}."
+    expected = shapes_like(case.family, phi, case.dim)
+    if shapes != expected:
+        yield f"`{where}` must return parameters of the shapes {expected}, got {shapes}."
         return
     for name, value in phi.items():
         if not np.isfinite(value).all():

@@ -1,0 +1,132 @@
+r"""Losses made of the decisions that the oracle met, which bound the regret or rank it.
+
+The families of the paper learn from what a decision *costs*. The solver also says *which* decision
+it was, and that is worth more: a handful of answers per instance instead of hundreds.
+
+**What is known.** For an instance with label y and best decision z* = solve(y), let
+e(z; v) = f(z; v) - f(z*; v) be what a decision z costs more than z* if the label were v, costs
+counted so that lower is better. An answer about z_k is its regret r_k = e(z_k; y) >= 0 and its
+slope s_k, the derivative of e(z_k; v) by v at v = y. For a linear objective f(z; v) = v . z the
+slope is z_k - z* (z* - z_k where the objective is a gain). Where f is affine in the label, under a
+prediction y + d
+
+    e(z_k; y + d) = r_k + s_k . d                                                            (1)
+
+**The bound.** Let L(d) = max(0, max_k [ r_k - m (r_k + s_k . d) ]) with margin m > 0. If the
+decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
+
+ 1. The decision z_j taken under y + d is the cheapest there, so f(z_j; y + d) <= f(z*; y + d).
+ 2. Hence e(z_j; y + d) <= 0, and by (1) r_j + s_j . d <= 0.
+ 3. Therefore -m (r_j + s_j . d) >= 0, and the j-th term is at least r_j.
+ 4. r_j is the regret of the prediction; if z_j = z*, the regret is 0 and L >= 0.
+ 5. L is a maximum of affine functions of d, so it is convex, and L >= 0.
+ 6. At d = 0 the k-th term is (1 - m) r_k <= 0 for m >= 1, so L(0) = 0, the minimum.
+
+**When it is exact.** With m = 2 and all decisions, L is the SPO+ loss of Elmachtoub and Grigas
+("Smart 'predict, then optimize'", 2022): the k-th term is (y - 2 y_hat) . (z_k - z*) up to its
+sign convention. With m = 1 it is the support function of the sampled differences -s_k, without an
+offset. **When it is local.** If f is not affine in the label, (1) is a first-order model around the
+label: good near it, not a bound far from it, and at a kink of f it depends on the side of the
+difference. Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. A
+decision that no candidate met is not in the loss: ask again where the model predicts. The term most
+violated at y_hat with m = 2 is that of the decision for the candidate 2 y_hat - y.
+
+**Relatives.** Mulamba et al. ("Contrastive losses and solution caching", 2021) train on a cache of
+solutions shared by all instances, Mandi et al. ("Decision-focused learning: through the lens of
+learning to rank", 2022) rank the decisions of that cache; both for linear objectives. New here: any
+objective, by its slope; decisions of any kind, which are never compared nor stored; a cache per
+instance, made before training and kept in a file; no solver in the training loop; and rounds of
+further questions, which are cutting planes of the full maximum.
+
+**Free directions.** Errors that change no difference between decisions, such as a constant added
+to all items where exactly one is chosen, cost nothing, and a prediction may drift along them until
+an output layer saturates. A weak squared error pins them: `min_weight`.
+"""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._answers import Answers
+from lodl._typing import Array
+from lodl._validation import check_count
+from lodl.errors import InvalidInputError
+from lodl.losses._family import Family, check_min_weight, squared_error_weights
+from lodl.losses._standardised import error_scale
+
+
+class DecisionFamily(Family):
+    """A loss whose parameters are the distinct decisions met at an instance: nothing is fitted.
+
+    Parameters of an instance with M decisions are padded with zeros to the largest M in use.
+
+    Attributes:
+        squared_error: Weight of a squared error that is added to the loss: a prediction as wrong
+            as the samples costs this share of the instance's mean regret more. 0 to
+            3 did well on paths and knapsacks.
+        min_weight: The least weight of that squared error. It pins directions that no decision
+            sees, and should be weak.
+        max_decisions: Number of decisions kept per instance.
+    """
+
+    is_convex = True
+    uses_slopes = True
+    dtype: ClassVar[npt.DTypeLike] = np.float32  # decisions are many, and exact enough in single
+    squared_error: float
+    max_decisions: int
+
+    def __post_init__(self) -> None:
+        check_min_weight(self.min_weight)
+        check_count("max_decisions", self.max_decisions)
+        if not 0 <= self.squared_error < np.inf:
+            raise InvalidInputError(
+                f"`squared_error` must be a weight of at least 0, got {self.squared_error!r}."
+            )
+
+    @abstractmethod
+    def scaled(self, regret: Array, slope: Array) -> dict[str, Array]:
+        """Return the parameters for decisions with regrets (M,) and slopes (M, D)."""
+
+    def fit(self, answers: Answers) -> dict[str, Array]:
+        """Return the distinct decisions, and the weights of the squared error."""
+        kept = kept_decisions(answers, self.max_decisions)
+        regret, slope = np.zeros(1), np.zeros((1, answers.y.size))
+        if len(kept):
+            regret = np.maximum(answers.regret[kept], 0.0)  # a heuristic solver may find less
+            slope = _decisions(answers)[1][kept]
+        share = max(self.min_weight, self.squared_error)
+        cost = share * max(float(answers.regret.mean()), 0.0)
+        weights = squared_error_weights(cost, error_scale(answers.d))
+        return {**self.scaled(regret, slope), "w": weights}
+
+    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        nothing = self.scaled(np.zeros(1), np.zeros((1, len(scale))))
+        return {**nothing, "w": squared_error_weights(cost, scale)}
+
+
+def kept_decisions(answers: Answers, max_decisions: int) -> npt.NDArray[np.intp]:
+    """Return, for each decision that a loss keeps, the first candidate that led to it.
+
+    The label's own decision, which has neither regret nor slope, is left out. Of the others those
+    are kept that account for most of the sampled regret: regret times the number of candidates that
+    led there. So the costliest and the most often met stay, which the loss must know to be a bound
+    where it matters, and a rare decision that hardly costs anything goes first.
+    """
+    decision, slope = _decisions(answers)
+    _, first, count = np.unique(decision, return_index=True, return_counts=True)
+    regret = answers.regret[first]
+    is_other = (regret > 0) | slope[first].any(axis=1)
+    first, importance = first[is_other], (regret * count)[is_other]
+    return first[np.argsort(-importance, kind="stable")[:max_decisions]]
+
+
+def _decisions(answers: Answers) -> tuple[npt.NDArray[np.intp], Array]:
+    """Return the number and the slope of each candidate's decision, shapes (K,) and (K, D)."""
+    if answers.decision is None or answers.slope is None:
+        raise InvalidInputError(
+            "`samples` must have slopes for a family that learns from decisions: sample with "
+            "`lodl.oracle.sample(..., slopes=True)`."
+        )
+    return answers.decision, answers.slope[answers.decision]
