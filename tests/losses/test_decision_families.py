@@ -151,9 +151,8 @@ def test_ranking_is_the_divergence_of_two_soft_rankings():
     expected = [t * (ranking(y) * np.log(ranking(y) / ranking(y + error))).sum() for error in d]
     np.testing.assert_allclose(value(family, phi, d), expected)
     padded = {
-        k: np.pad(v, [(0, 2), *[(0, 0)] * (v.ndim - 1)])
-        for k, v in phi.items()
-        if k in family.padded
+        name: np.concatenate([phi[name], np.full((2, *phi[name].shape[1:]), padding)])
+        for name, padding in family.padded.items()
     }
     np.testing.assert_allclose(value(family, {**phi, **padded}, d), expected)
 

@@ -28,7 +28,7 @@ class AllFits:
     def __init__(self, family: Family, n_instances: int, dim: int) -> None:
         self._family = family
         self.phi = {
-            name: np.zeros((n_instances, *shape), family.dtype)
+            name: np.zeros((n_instances, *shape))
             for name, shape in shapes_like(family, dict.fromkeys(family.padded, (0,)), dim).items()
         }
         self.errors = FitErrors.empty(n_instances)
@@ -51,10 +51,10 @@ class AllFits:
             if name not in self._family.padded:
                 array[rows] = value
                 continue
+            padding = self._family.padded[name]
             if len(value) > array.shape[1]:
-                longer = np.zeros((0, *value.shape), array.dtype)
-                array = self.phi[name] = pad_rows([array, longer])
-            array[rows] = 0
+                array = self.phi[name] = pad_rows([array, np.empty((0, *value.shape))], padding)
+            array[rows] = padding
             array[rows, : len(value)] = value
 
     def stand_in(self) -> None:

@@ -44,7 +44,6 @@ an output layer saturates. A weak squared error pins them: `min_weight`.
 """
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +59,7 @@ from lodl.losses._standardised import error_scale
 class DecisionFamily(Family):
     """A loss whose parameters are the distinct decisions met at an instance: nothing is fitted.
 
-    Parameters of an instance with M decisions are padded with zeros to the largest M in use.
+    Parameters of an instance with M decisions are padded to the largest M in use.
 
     Attributes:
         squared_error: Weight of a squared error that is added to the loss: a prediction as wrong
@@ -73,7 +72,6 @@ class DecisionFamily(Family):
 
     is_convex = True
     uses_slopes = True
-    dtype: ClassVar[npt.DTypeLike] = np.float32  # decisions are many, and exact enough in single
     squared_error: float
     max_decisions: int
 
@@ -87,22 +85,20 @@ class DecisionFamily(Family):
 
     @abstractmethod
     def scaled(self, regret: Array, slope: Array) -> dict[str, Array]:
-        """Return the parameters for decisions with regrets (M,) and slopes (M, D)."""
+        """Return the parameters for decisions with regrets (M,) and slopes (M, D); M may be 0."""
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the distinct decisions, and the weights of the squared error."""
         kept = kept_decisions(answers, self.max_decisions)
-        regret, slope = np.zeros(1), np.zeros((1, answers.y.size))
-        if len(kept):
-            regret = np.maximum(answers.regret[kept], 0.0)  # a heuristic solver may find less
-            slope = _decisions(answers)[1][kept]
+        regret = np.maximum(answers.regret[kept], 0.0)  # a heuristic solver may find less
+        slope = _decisions(answers)[1][kept]
         share = max(self.min_weight, self.squared_error)
         cost = share * max(float(answers.regret.mean()), 0.0)
         weights = squared_error_weights(cost, error_scale(answers.d))
         return {**self.scaled(regret, slope), "w": weights}
 
     def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        nothing = self.scaled(np.zeros(1), np.zeros((1, len(scale))))
+        nothing = self.scaled(np.zeros(0), np.zeros((0, len(scale))))
         return {**nothing, "w": squared_error_weights(cost, scale)}
 
 

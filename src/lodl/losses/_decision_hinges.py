@@ -1,6 +1,8 @@
 """The largest hinge over sampled decisions: a convex upper bound of the regret."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,7 +42,7 @@ class DecisionHinges(DecisionFamily):
     min_weight: float = 1e-2
     max_decisions: int = 50
     non_negative = ("regret", "w")
-    padded = ("regret", "slope")
+    padded: ClassVar[Mapping[str, float]] = {"regret": 0.0, "slope": 0.0}  # a hinge that is off
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,6 +57,8 @@ class DecisionHinges(DecisionFamily):
         }
 
     def scaled(self, regret: Array, slope: Array) -> dict[str, Array]:
+        if not len(regret):
+            regret, slope = np.zeros(1), np.zeros((1, slope.shape[1]))
         return {"regret": regret, "slope": slope}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
@@ -83,7 +87,7 @@ class DecisionHinges(DecisionFamily):
         regret, slope = phi["regret"], phi["slope"]
         is_positive = (regret > 0) + 0 * regret
         c = regret.sum(-1) / is_positive.sum(-1).clip(min=1)
-        steepest = largest(slope * slope, -2)
+        steepest = largest((slope * slope).swapaxes(-1, -2))
         bend = self.margin**2 * steepest * ((c > 0) / (2 * c + (c == 0)))[:, None]
         return (bend + 2 * phi["w"])[:, None] + 0 * d
 

@@ -1,14 +1,18 @@
 """Divergence between how decisions should rank and how they rank under a prediction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily
-from lodl.losses._dual import exp, largest, log
+from lodl.losses._dual import largest, log_sum_exp, softmax
 from lodl.losses._family import Parameters, Tensor
+
+_NEVER = 1e9  # the regret, over t, of padding: a decision that no prediction makes likely
 
 
 @dataclass(frozen=True)
@@ -18,13 +22,13 @@ class DecisionRanking(DecisionFamily):
         f(d) = t KL( softmax_k(-r_k / t) || softmax_k(-(r_k + s_k . d) / t) ) + sum_i w_i d_i^2
 
     over the decisions met and the label's own best decision, for which r = 0 and s = 0. r_k is the
-    regret of decision k, s_k its slope. M (D + 2) + D + 1 parameters, none of which is fitted.
-    Convex, smooth and zero at the label, in units of the regret. Where `DecisionHinges` looks at
-    the worst decision only, this one orders them all. Use it where the objective is linear in the
-    label or nearly so, with about 20 samples, and for boosting; it needs samples with slopes.
+    regret of decision k, s_k its slope. (M + 1) (D + 1) + D + 1 parameters, none of which is
+    fitted. Convex, smooth and zero at the label, in units of the regret. Where `DecisionHinges`
+    looks at the worst decision only, this one orders them all. Use it where the objective is linear
+    in the label or nearly so, with about 20 samples, and for boosting; it needs samples with
+    slopes.
 
-    The parameters `regret` and `slope` are r_k / t and s_k / t; `weight` is 1 for a decision and 0
-    for padding.
+    The parameters `regret` and `slope` are r_k / t and s_k / t.
 
     Attributes:
         temperature: t in units of the mean regret of the instance's decisions, above 0. The lower,
@@ -41,8 +45,8 @@ class DecisionRanking(DecisionFamily):
     squared_error: float = 0.0
     min_weight: float = 1e-2
     max_decisions: int = 50
-    non_negative = ("regret", "weight", "t", "w")
-    padded = ("regret", "slope", "weight")
+    non_negative = ("regret", "t", "w")
+    padded: ClassVar[Mapping[str, float]] = {"regret": _NEVER, "slope": 0.0}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,36 +56,33 @@ class DecisionRanking(DecisionFamily):
             )
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        return {
-            "regret": (self.max_decisions,),
-            "slope": (self.max_decisions, dim),
-            "weight": (self.max_decisions,),
-            "t": (1,),
-            "w": (dim,),
-        }
+        n_decisions = self.max_decisions + 1  # and the label's own
+        return {"regret": (n_decisions,), "slope": (n_decisions, dim), "t": (1,), "w": (dim,)}
 
     def scaled(self, regret: Array, slope: Array) -> dict[str, Array]:
-        positive = regret[regret > 0]
-        t = self.temperature * (positive.mean() if len(positive) else 1.0)
-        is_decision = ((regret > 0) | slope.any(axis=1)).astype(float)
-        return {"regret": regret / t, "slope": slope / t, "weight": is_decision, "t": np.array([t])}
+        t = self.temperature * (regret[regret > 0].mean() if (regret > 0).any() else 1.0)
+        return {
+            "regret": np.concatenate([[0.0], regret / t]),
+            "slope": np.concatenate([np.zeros((1, slope.shape[1])), slope / t]),
+            "t": np.array([t]),
+        }
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Return the loss; with p the distribution under the label, KL is a Bregman distance.
+        """Return the loss; p and q are the distributions under the label and the prediction.
 
-        KL = p . (s d) + log sum_k exp(-(r_k + s_k . d)) - log sum_k exp(-r_k), all over t.
+        KL(p || q) = p . (s d) + log sum_k exp(-(r_k + s_k . d)) - log sum_k exp(-r_k), all over t.
         """
-        moved = d @ phi["slope"].swapaxes(-1, -2)
-        at_label, p = _soft_minimum(phi["regret"][:, None], phi["weight"][:, None])
-        there, _ = _soft_minimum(phi["regret"][:, None] + moved, phi["weight"][:, None])
-        divergence = ((p * moved).sum(-1) + there - at_label).clip(min=0)  # below 0 by rounding
-        return phi["t"] * divergence + (phi["w"][:, None] * d * d).sum(-1)
+        score = -phi["regret"][:, None]
+        gap = d @ phi["slope"].swapaxes(-1, -2)
+        divergence = (softmax(score) * gap).sum(-1) + log_sum_exp(score - gap) - log_sum_exp(score)
+        floor = (phi["w"][:, None] * d * d).sum(-1)
+        return phi["t"] * divergence.clip(min=0) + floor  # below 0 by rounding only
 
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
-        moved = d @ phi["slope"].swapaxes(-1, -2)
-        _, p = _soft_minimum(phi["regret"][:, None], phi["weight"][:, None])
-        _, q = _soft_minimum(phi["regret"][:, None] + moved, phi["weight"][:, None])
-        return phi["t"][:, None] * ((p - q) @ phi["slope"]) + 2 * phi["w"][:, None] * d
+        score = -phi["regret"][:, None]
+        gap = d @ phi["slope"].swapaxes(-1, -2)
+        moved = (softmax(score) - softmax(score - gap)) @ phi["slope"]
+        return phi["t"][:, None] * moved + 2 * phi["w"][:, None] * d
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return a bound of the second derivative that holds for every prediction.
@@ -93,17 +94,6 @@ class DecisionRanking(DecisionFamily):
 
             (max_k s_ki - min_k s_ki)^2 / (4 t) + 2 w_i
         """
-        slope = phi["slope"]
-        length = largest(slope, -2).clip(min=0) + largest(-slope, -2).clip(min=0)
+        columns = phi["slope"].swapaxes(-1, -2)
+        length = largest(columns) + largest(-columns)
         return (phi["t"] * length * length / 4 + 2 * phi["w"])[:, None] + 0 * d
-
-
-def _soft_minimum(cost: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return log(1 + sum_k weight_k exp(-cost_k)), and the share of each k in the sum.
-
-    The 1 is the label's own decision, whose cost is 0.
-    """
-    shift = largest(-cost).clip(min=0)[..., None]
-    terms = weight * exp(-cost - shift)
-    total = exp(-shift) + terms.sum(-1)[..., None]
-    return (shift + log(total))[..., 0], terms / total

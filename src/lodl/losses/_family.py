@@ -44,9 +44,8 @@ class Family(ABC):
         uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. Such
             a loss bounds or ranks regrets instead of repeating them, and nothing is held out of it.
         padded: Names of the parameters whose first axis counts decisions, or whatever an instance
-            has more or less of. `parameter_shapes` gives the largest number; in a learned loss it
-            is the largest in use, and rows are padded with zeros.
-        dtype: The type in which parameters are kept.
+            has more or less of, with the value of what is missing. `parameter_shapes` gives the
+            largest number; in a learned loss it is the largest in use.
         min_weight: The least weight of a coordinate as a share of the mean fitted one, 0 for none.
             A loss that stands in where nothing was fitted is weaker by this share.
         non_negative: Names of the parameters that are never negative. A loss that breaks this
@@ -55,8 +54,7 @@ class Family(ABC):
 
     is_convex: bool
     uses_slopes: bool = False
-    padded: ClassVar[tuple[str, ...]] = ()
-    dtype: ClassVar[npt.DTypeLike] = np.float64
+    padded: ClassVar[Mapping[str, float]] = {}
     min_weight: float = 0.0
     non_negative: ClassVar[tuple[str, ...]] = ()
 
@@ -144,10 +142,10 @@ def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, t
     return shapes
 
 
-def pad_rows(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return arrays (n, M, ...) one behind the other, with zeros where M is less than elsewhere."""
+def pad_rows(parts: Sequence[npt.NDArray[Any]], padding: float) -> npt.NDArray[Any]:
+    """Return arrays (n, M, ...) one behind the other, padded where M is less than elsewhere."""
     n_rows, length = sum(map(len, parts)), max(part.shape[1] for part in parts)
-    rows = np.zeros((n_rows, length, *parts[0].shape[2:]), parts[0].dtype)
+    rows = np.full((n_rows, length, *parts[0].shape[2:]), padding, parts[0].dtype)
     end = 0
     for part in parts:
         start, end = end, end + len(part)

@@ -149,7 +149,7 @@ class LearnedLoss:
             first.family,
             np.concatenate([part.y for part in parts]),
             {
-                name: pad_rows([part.phi[name] for part in parts])
+                name: pad_rows([part.phi[name] for part in parts], first.family.padded[name])
                 if name in first.family.padded
                 else np.concatenate([part.phi[name] for part in parts])
                 for name in first.phi

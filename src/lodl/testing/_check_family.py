@@ -95,7 +95,9 @@ class _Case:
             name: [np.asarray(phi[name])[np.newaxis] for phi in self.fits] for name in self.shapes
         }
         return {
-            name: pad_rows(parts) if name in self.family.padded else np.concatenate(parts)
+            name: pad_rows(parts, self.family.padded[name])
+            if name in self.family.padded
+            else np.concatenate(parts)
             for name, parts in rows.items()
         }
 
