@@ -35,7 +35,7 @@ FIT = FitSummary(
     error_held_out=Spread(0.22, 0.3),
     r2=NAN,
     rank_correlation=NAN,
-    coverage=Spread(NAN, NAN),
+    coverage=None,
     n_judged=10,
     n_negative=0,
 )

@@ -56,7 +56,8 @@ class FitSummary:
         n_by_status: Number of instances that were fitted, and that were not for which reason.
         n_samples: Median number of samples per instance, held-out ones included.
         rank_correlation: Rank correlation with the regret on held-out samples.
-        coverage: Share of the costly decisions of held-out samples that fitted samples met too.
+        coverage: Share of the costly decisions of held-out samples that fitted samples met too;
+            None for other families.
         error_held_out: Relative error on held-out samples.
         error_fitted: Relative error on fitted samples.
         r2: R2 on held-out samples.
@@ -71,7 +72,7 @@ class FitSummary:
     n_by_status: dict[FitStatus, int]
     n_samples: float
     rank_correlation: Spread
-    coverage: Spread
+    coverage: Spread | None
     error_held_out: Spread
     error_fitted: Spread
     r2: Spread
@@ -88,8 +89,8 @@ class FitSummary:
         if not self.n_by_status[FitStatus.FITTED]:
             unfitted = f"None of the {self.n_instances} instances could be fitted."
             return (Finding(PROBLEM_OR_SCALE, unfitted),)
-        if self.family.uses_slopes:
-            return (self._judge_coverage(),)
+        if self.coverage is not None:
+            return (_judge_coverage(self.coverage.median),)
         if not self.n_judged:
             return (Finding(HELD_OUT_SAMPLES, "No samples were held out to judge the fit by."),)
         errors = (
@@ -99,18 +100,6 @@ class FitSummary:
         return tuple(self._judge_errors(errors)) or (
             Finding(NOTHING, f"The errors agree: {errors}"),
         )
-
-    def _judge_coverage(self) -> Finding:
-        covered = self.coverage.median
-        if not covered >= 0:
-            return Finding(
-                HELD_OUT_SAMPLES, "No costly samples were held out to judge the loss by."
-            )
-        evidence = (
-            f"Of the costly decisions that held-out samples led to, {covered:.0%} were among those "
-            "of the other samples."
-        )
-        return Finding(NOTHING if covered > _POOR else MORE_SAMPLES, evidence)
 
     def _judge_errors(self, errors: str) -> Iterator[Finding]:
         held_out, fitted = self.error_held_out.median, self.error_fitted.median
@@ -130,7 +119,7 @@ class FitSummary:
             "error, fitted": f"{self.error_fitted} of the mean regret",
             "R2": f"{self.r2}",
         }
-        if self.family.uses_slopes:
+        if self.coverage is not None:
             errors = {"coverage": f"{self.coverage} of the decisions of held-out samples"}
         return finding_text(
             f"{self.family}, {self.n_parameters} parameters per instance",
@@ -156,13 +145,23 @@ def summarise(family: Family, errors: FitErrors, *, n_parameters: int) -> FitSum
         n_by_status={member: int(np.sum(errors.status == member)) for member in FitStatus},
         n_samples=_quantile(fitted.n_fitted + fitted.n_held_out, 0.5),
         rank_correlation=_spread(fitted.rank_correlation_held_out, worst=0.1),
-        coverage=_spread(fitted.coverage_held_out, worst=0.1),
+        coverage=_spread(fitted.coverage_held_out, worst=0.1) if family.uses_slopes else None,
         error_held_out=_spread(held_out, worst=0.9),
         error_fitted=_spread(fitted.mae_fitted / regret, worst=0.9),
         r2=_spread(fitted.r2_held_out, worst=0.1),
         n_judged=int(np.isfinite(held_out).sum()),
         n_negative=int(np.sum(errors.mean_regret < 0)),
     )
+
+
+def _judge_coverage(covered: float) -> Finding:
+    if np.isnan(covered):
+        return Finding(HELD_OUT_SAMPLES, "No costly samples were held out to judge the loss by.")
+    evidence = (
+        f"Of the costly decisions that held-out samples led to, {covered:.0%} were among those of "
+        "the other samples."
+    )
+    return Finding(NOTHING if covered > _POOR else MORE_SAMPLES, evidence)
 
 
 def _spread(values: Array, *, worst: float) -> Spread:
