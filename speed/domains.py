@@ -38,6 +38,7 @@ DOMAINS = {
     "knapsack, item by item": domains.item_knapsack,
     "newsvendor, 20 products": domains.newsvendor,
     "assignment, 8 x 8": domains.assignment,
+    "assignment within hours": partial(domains.assignment, hours_share=0.7),
     "salesman, 10 nodes": domains.travelling_salesman,
     "salesman, 12 nodes": partial(domains.travelling_salesman, n_nodes=12),
     "salesman, 14 nodes": partial(domains.travelling_salesman, n_nodes=14),

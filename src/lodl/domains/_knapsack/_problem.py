@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import LinearConstraint
 
 from lodl._typing import Array, InstanceContext
 from lodl._validation import check_count, check_labels
+from lodl.domains._binary_program import cheapest
 from lodl.domains._knapsack._dynamic_program import best_packing
 from lodl.domains._knapsack._subsets import best_subset, subsets_that_fit
-from lodl.errors import InvalidInputError, ProblemError
+from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
 
@@ -52,7 +53,8 @@ class Knapsack(LinearProblem):
         subsets = subsets_that_fit(rows, self.capacity, self.max_subsets)
         if subsets is not None:
             return best_subset(y_hats, subsets)
-        return np.array([_through_highs(y_hat, weights, self.capacity) for y_hat in y_hats])
+        within_capacity = LinearConstraint(weights, ub=self.capacity)
+        return np.array([cheapest(-y_hat, [within_capacity]) for y_hat in y_hats])
 
     def _weights_of(self, context: InstanceContext, label_shape: tuple[int, ...]) -> Array:
         """Return the weights of an instance, shape (dimensions, N)."""
@@ -71,18 +73,3 @@ class Knapsack(LinearProblem):
         if not ((weights > 0) & (weights < np.inf)).all():
             raise InvalidInputError("The weights of a knapsack must be positive numbers.")
         return weights
-
-
-def _through_highs(y_hat: Array, weights: Array, capacity: tuple[float, ...]) -> Array:
-    """Return the decision for one prediction, by branch and bound."""
-    found = milp(
-        -y_hat,
-        constraints=LinearConstraint(weights, ub=capacity),
-        integrality=np.ones(len(y_hat), dtype=np.int8),
-        bounds=Bounds(0, 1),
-        options={"mip_rel_gap": 0.0},
-    )
-    if not found.success:
-        raise ProblemError(f"HiGHS found no optimal packing: {found.message}")
-    z: Array = np.rint(found.x)
-    return z

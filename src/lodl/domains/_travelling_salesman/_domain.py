@@ -36,8 +36,8 @@ def travelling_salesman(
 
     Solver. `TravellingSalesman`: dynamic programming over sets of nodes (Held and Karp, 1962), for
     all predictions at once; from 15 nodes on HiGHS with constraints added as they are violated.
-    Exact. In batches a call takes 35 µs for 10 nodes and 0.4 ms for 12; one for 20 nodes takes
-    15 ms: `python speed/domains.py`.
+    Exact. In batches a call takes 40 µs for 10 nodes and 0.3 ms for 12; for 20 nodes it takes
+    20 ms: `python speed/domains.py`.
 
     Objective. The sum of the true costs of the edges on the tour, to be minimised.
 

@@ -20,7 +20,7 @@ class TravellingSalesman(LinearProblem):
 
         min_z  sum_e z_e y_e,   z the 0/1 vector of the edges on a tour
 
-    A label has one cost for each of N (N - 1) / 2 edges, which may be gone along both ways, a
+    A label has one cost for each of N (N - 1) / 2 edges, which can be travelled both ways, a
     decision is a vector of as many zeros and ones. Edges are numbered by their first node, then by
     their second. Costs may be negative. There is no context.
 
