@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -43,6 +44,7 @@ def test_numbers_are_those_of_the_true_regret(loss, y, y_hat):
     assert found.regret == pytest.approx(regret.mean())
     assert found.loss == pytest.approx(value.mean())
     assert found.error == pytest.approx(np.abs(value - regret).mean())
+    assert found.share_covered == (value >= regret).mean()
     assert found.error_share == pytest.approx(np.abs(value - regret).mean() / regret.mean())
     assert found.rank_correlation == pytest.approx(spearmanr(value, regret).statistic)
     assert found.reversed_regret == pytest.approx(regret_of_the_best(2 * y - y_hat, y).mean())
@@ -157,6 +159,15 @@ def test_the_solver_is_asked_in_the_valid_range_only(y, y_hat):
     assert y_hat.max() > 1
     assert np.min(seen) >= 0
     assert np.max(seen) <= 1
+
+
+def test_a_loss_made_of_decisions_shows_its_coverage_instead_of_errors(loss, y, y_hat):
+    found = diagnose(loss, TopK(1), y, y_hat)
+    assert "absolute error" in str(found)
+    fit = dataclasses.replace(found.fit, family=lodl.DecisionHinges())
+    shown = str(dataclasses.replace(found, fit=fit))
+    assert f"{found.fidelity.share_covered:.0%} of regrets are at most the loss" in shown
+    assert "absolute error" not in shown
 
 
 def test_the_record_is_json_and_the_text_is_for_a_terminal(loss, y, y_hat):

@@ -14,6 +14,7 @@ FIDELITY = Fidelity(
     regret=1.0,
     loss=1.0,
     error=0.2,
+    share_covered=0.5,
     rank_correlation=0.8,
     rank_correlation_within=0.8,
     reversed_regret=1.0,

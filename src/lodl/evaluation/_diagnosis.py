@@ -75,6 +75,9 @@ class Diagnosis:
             f"{one.instance} (loss {one.loss:.3g}, regret {one.regret:.3g})" for one in found.worst
         ]
         share = f", {found.error_share:.2f} of the mean regret" if found.regret > 0 else ""
+        error = {"absolute error": f"{found.error:.3g}{share}"}
+        if self.fit.family.uses_slopes:  # it bounds or ranks regrets, and does not repeat them
+            error = {"coverage": f"{found.share_covered:.0%} of regrets are at most the loss"}
         return finding_text(
             f"{self.fit.family} at the predictions for {self.n_examined} of {self.n_instances} "
             f"instances, {self.oracle_calls} oracle calls",
@@ -86,7 +89,7 @@ class Diagnosis:
                 "rank correlation": f"{number_text(found.rank_correlation, '.2f')} across "
                 f"instances, {number_text(found.rank_correlation_within, '.2f')} within",
                 "learned loss": f"{found.loss:.3g} on average",
-                "absolute error": f"{found.error:.3g}{share}",
+                **error,
                 "size of errors": self._region_text(),
                 "worst instances": ", ".join(worst),
             },

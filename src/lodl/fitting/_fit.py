@@ -1,12 +1,12 @@
 """From samples to a learned loss."""
 
-from importlib import metadata
 from itertools import compress
 
 import numpy as np
 
 from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
+from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.fitting._all_fits import AllFits
 from lodl.fitting._instance_fit import (
@@ -70,7 +70,7 @@ def fit(
             fits.put(chunk, chunk_fits)
             bar.update(len(chunk))
     fits.stand_in()
-    provenance = {**samples.provenance(), "holdout": holdout, "lodl": metadata.version("lodl")}
+    provenance = {**samples.provenance(), "holdout": holdout, "lodl": package_version()}
     y = np.asarray(samples.y, dtype=np.float64)
     return LearnedLoss(family, y, fits.phi, fits.errors, provenance)
 

@@ -11,7 +11,6 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib import metadata as packages
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
+from lodl._version import package_version
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._family import Family, family_named
 
@@ -46,7 +46,7 @@ def write_loss(
         "module": type(family).__module__,
         "settings": _settings(family),
         "provenance": _to_json("provenance", provenance),
-        "package_version": packages.version("lodl"),
+        "package_version": package_version(),
     }
     # The widest numbers come first, so that all of them are aligned.
     rows = {

@@ -76,7 +76,7 @@ ANOTHER_FAMILY = Verdict(
 )
 MORE_SAMPLES = Verdict(
     "more samples",
-    "The error is much larger on held-out samples than on fitted ones.",
+    "Held-out samples have much larger errors than fitted ones, or led to other decisions.",
     "Take several times as many samples, or a family with fewer parameters.",
 )
 NOTHING = Verdict(
