@@ -24,6 +24,8 @@ METHODS = pytest.mark.parametrize(
     [
         pytest.param(WHOLE, (17.5,), 100_000, id="dynamic program"),
         pytest.param(WHOLE, (3.0,), 100_000, id="dynamic program, heavy items"),
+        pytest.param(WHOLE, (1e12,), 100_000, id="dynamic program, room for all"),
+        pytest.param(1e9 * WHOLE, (17.5e9,), 100_000, id="subsets, weights too large for a table"),
         pytest.param(FRACTIONS[:1], (20.0,), 100_000, id="subsets"),
         pytest.param(FRACTIONS, (20.0, 15.0), 100_000, id="subsets of two dimensions"),
         pytest.param(FRACTIONS, (20.0, 15.0), 10, id="HiGHS"),

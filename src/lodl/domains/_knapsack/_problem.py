@@ -13,6 +13,8 @@ from lodl.domains._knapsack._subsets import best_subset, subsets_that_fit
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
+_LARGEST_TABLE = 2**25  # entries: 32 MB a prediction
+
 
 @dataclass(frozen=True)
 class Knapsack(LinearProblem):
@@ -23,7 +25,7 @@ class Knapsack(LinearProblem):
     A label has shape (N,), a decision is a vector of N zeros and ones. The weights are the same for
     all instances, or those of an instance are its context. Always exact:
 
-    - one dimension and whole weights: dynamic programming over the capacity;
+    - one dimension, whole weights, and a capacity of no more than millions: dynamic programming;
     - otherwise, if at most `max_subsets` sets of items fit: all of them are tried;
     - otherwise: HiGHS, one prediction at a time, in milliseconds instead of microseconds.
 
@@ -48,7 +50,9 @@ class Knapsack(LinearProblem):
         y_hats = check_labels(y_hats, "y_hats")
         weights = self._weights_of(context, y_hats.shape[1:])
         if len(weights) == 1 and not (weights % 1).any():
-            return best_packing(y_hats, weights[0].astype(np.int64), int(self.capacity[0]))
+            room = int(min(self.capacity[0], weights.sum()))
+            if room * y_hats.shape[1] <= _LARGEST_TABLE:
+                return best_packing(y_hats, weights[0].astype(np.int64), room)
         rows = tuple(map(tuple, weights.tolist()))
         subsets = subsets_that_fit(rows, self.capacity, self.max_subsets)
         if subsets is not None:

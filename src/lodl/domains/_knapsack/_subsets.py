@@ -28,9 +28,7 @@ class Subsets:
     levels: list[_Level]
 
 
-@lru_cache(
-    maxsize=8
-)  # the same weights come back for every instance, or for every candidate of one
+@lru_cache(maxsize=8)  # weights come back, with the next instance or the next candidates
 def subsets_that_fit(
     weights_of: tuple[tuple[float, ...], ...], capacity: tuple[float, ...], max_subsets: int
 ) -> Subsets | None:
@@ -46,10 +44,13 @@ def subsets_that_fit(
     members = [np.zeros((1, n_items), dtype=np.bool_)]
     levels: list[_Level] = []
     last, load, n_subsets = np.array([-1]), np.zeros((len(weights), 1)), 1
-    while n_subsets <= max_subsets:
+    while True:
         can_add = last[:, np.newaxis] < np.arange(n_items)  # each set in rising order of its items
         for weight, loaded, limit in zip(weights, load, most, strict=True):
             can_add &= loaded[:, np.newaxis] + weight <= limit
+        n_subsets += int(can_add.sum())
+        if n_subsets > max_subsets:
+            return None
         parents, last = np.nonzero(can_add)
         if len(last) == 0:
             return Subsets(np.concatenate(members), levels)
@@ -57,8 +58,6 @@ def subsets_that_fit(
         members.append(members[-1][parents])
         members[-1][np.arange(len(last)), last] = True
         levels.append((parents, last))
-        n_subsets += len(last)
-    return None
 
 
 def best_subset(y_hats: Array, subsets: Subsets) -> Array:
