@@ -17,12 +17,12 @@ class AroundPredictions(Sampler):
 
         y_hat = prediction + scale * N(0, I)
 
-    Use it to ask the oracle where a trained model really errs (the paper's empirical
-    neighbourhood). The regret is still scored under the label.
+    Use it to ask the oracle where a trained model predicts (the paper's empirical neighbourhood).
+    Regrets are still scored under the label.
 
     Attributes:
         y_hat: Predictions in the labels' shape, one per instance.
-        scale: As of every sampler; "auto" is the standard deviation of the labels.
+        scale: Standard deviation of the noise, as for every sampler.
     """
 
     y_hat: npt.ArrayLike

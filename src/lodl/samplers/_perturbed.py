@@ -17,7 +17,7 @@ class AllPerturbed(Sampler):
 
         y_hat = y + scale * N(0, I)
 
-    The default: it shows how errors of several coordinates add up or cancel.
+    The default. It shows how errors in several coordinates add up or cancel.
     """
 
     scale: Scale = "auto"
@@ -32,7 +32,7 @@ class OnePerturbed(Sampler):
 
         y_hat = y + scale * e_i * N(0, 1)
 
-    It shows each coordinate alone. Use it when samples are few and the family is separable.
+    It shows each coordinate alone. Use it if samples are few and the family is separable.
     """
 
     scale: Scale = "auto"
@@ -48,7 +48,7 @@ class TwoPerturbed(Sampler):
 
         y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
 
-    Between the other two: pairs of coordinates show how errors interact.
+    Between the other two: it shows how errors in pairs of coordinates interact.
     """
 
     scale: Scale = "auto"
@@ -68,7 +68,7 @@ class TwoPerturbed(Sampler):
 def _noise_at(
     coordinates: npt.NDArray[np.int64], rng: np.random.Generator, label_shape: tuple[int, ...]
 ) -> Array:
-    """Returns noise at the given coordinates of each candidate, zero elsewhere."""
+    """Return noise at the given coordinates of each candidate, zero elsewhere."""
     noise = np.zeros((len(coordinates), math.prod(label_shape)))
     np.put_along_axis(noise, coordinates, rng.standard_normal(coordinates.shape), axis=1)
     return noise.reshape(len(coordinates), *label_shape)

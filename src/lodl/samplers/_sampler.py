@@ -13,25 +13,26 @@ from lodl.errors import InvalidInputError
 BLOCK_SIZE = 500
 """Candidates of one random stream. A constant: another value would be another set of candidates."""
 
-_FEW = 10  # labels, which do not tell the deviation of each coordinate
+_FEW = 10  # labels: too few to estimate the deviation of each coordinate
 
 Scale: TypeAlias = float | npt.ArrayLike | Literal["auto"]
 """A number, an array that broadcasts to the label, or "auto"."""
 
 
 class Sampler(ABC):
-    r"""Draws candidate predictions around a centre, which is the label unless a sampler says other.
+    r"""Draws candidate predictions around a centre: the label, or what a sampler puts in its place.
 
         y_hat = centre + scale * noise
 
-    A block of candidates is a pure function of (seed, instance, block), so it is never stored, and
-    does not depend on who draws it, nor on what was drawn before. A sampler of your own implements
-    `noise` and has a `scale`; one with centres of its own overrides `centres` and `take` too.
+    A block of candidates is a pure function of (seed, instance, block). It is never stored, and
+    does not depend on the worker that draws it or on earlier draws. A sampler of your own
+    implements `noise` and has a `scale`; one with centres of its own overrides `centres` and
+    `take`, too.
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
-            "auto": the standard deviation of each coordinate over the labels. Where that is 0, or
-            with fewer than 10 labels, it is that of all coordinates together.
+            "auto": the standard deviation of each coordinate over the labels. If that is 0, or if
+            there are fewer than 10 labels, it is that of all coordinates together.
     """
 
     scale: Scale
@@ -41,19 +42,21 @@ class Sampler(ABC):
 
     @abstractmethod
     def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
-        """Returns a new array of noise of unit scale, shape (n, *label_shape)."""
+        """Return a new array of noise of unit scale, shape (n, *label_shape)."""
 
     def centres(self, y: Array) -> Array:
-        """Returns what the candidates lie around, in the labels' shape; here the labels."""
+        """Return the centres of the candidates, in the labels' shape; here the labels."""
         return y
 
     def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        """Returns the sampler of some instances: a worker gets only the centres it needs."""
+        """Return the sampler of some instances, so that a worker gets only the centres it needs."""
         return self
 
     def resolve_scale(self, y: Array) -> Array:
-        """Returns the scale as an array that broadcasts to the label."""
-        if isinstance(_check_scale(self.scale), str):  # one of the user's own was not checked yet
+        """Return the scale as an array that broadcasts to the label."""
+        if isinstance(
+            _check_scale(self.scale), str
+        ):  # that of a user's own sampler is not checked yet
             return _auto_scale(y)
         scale = np.asarray(self.scale, dtype=np.float64)
         try:
@@ -89,17 +92,17 @@ class Sampler(ABC):
 
 
 def check_sampler(sampler: object) -> None:
-    """Demands a sampler, not a class of one."""
+    """Check that an argument is a sampler, not its class."""
     check_instance_of(Sampler, "sampler", sampler, wanted="a sampler such as `AllPerturbed()`")
 
 
 def _auto_scale(y: Array) -> Array:
-    """Returns how far labels lie apart, in each coordinate: units and sizes may differ."""
+    """Return the standard deviation of each coordinate, because units and sizes may differ."""
     together = np.std(y)
     if together == 0:
         raise InvalidInputError(
             '`scale="auto"` is the standard deviation of the labels, which is 0 here. '
-            "Give a number."
+            "Give a number instead."
         )
     if len(y) < _FEW:
         return np.asarray(together)
