@@ -1,4 +1,4 @@
-"""What features tell in Portfolio: predictions drawn towards a constant, with 200 and 800 days.
+"""What features add in Portfolio: predictions drawn towards a constant, with 200 and 800 days.
 
 `python results/portfolio_noise.py [PRICES.csv]`: simulated prices unless a file is named.
 """
@@ -11,26 +11,27 @@ import numpy as np
 import torch
 
 from lodl._typing import Array
-from lodl.benchmarks import METHODS, SETUPS, Task, keep_freed_memory
+from lodl.benchmarks.experiments import SETUPS
+from lodl.benchmarks.runner import METHODS, Task, keep_freed_memory
 from lodl.domains import Domain, Prices, portfolio, read_prices, synthetic_prices
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
 from lodl.oracle import evaluate
 
-SEED, N_INITIALISATIONS, N_SAMPLES = 1000, 3, 1000  # the seed is of no table
+SEED, N_INITIALISATIONS, N_SAMPLES = 1000, 3, 1000  # no table shows this seed
 N_DAYS = (200, 800)
 SHOWN = ("2-stage", "DFL", "WeightedMSE", "Quadratic", "ConvexDirectedQuadratic")
 KEPT = (1.0, 0.5, 0.25, 0.1, 0.0)
 
 
 def domain_of(prices: Prices, n_days: int) -> Domain:
-    """Returns the domain with the last `n_days` before validation days that are always the same."""
+    """Return the domain with the last `n_days` before validation days that are always the same."""
     later = slice(max(N_DAYS) - n_days, None)
     prices = Prices(prices.dates[later], prices.symbols, prices.close[later])
     return portfolio(SEED, prices=prices, sizes=(n_days, 200, 400))
 
 
 def predictions_by_method(domain: Domain) -> dict[str, Array]:
-    """Returns, for each method, what its models predict for the test days."""
+    """Return, for each method, what its models predict for the test days."""
     setup, part = SETUPS["portfolio"], domain.splits.train_and_validation
     samples = evaluate(
         domain.problem,
@@ -59,7 +60,7 @@ def predictions_by_method(domain: Domain) -> dict[str, Array]:
 
 
 def qualities(domain: Domain, constant: Array, deviation: Array) -> list[float]:
-    """Returns mean quality with ever less of what sets the predictions off from a constant."""
+    """Return mean quality with less and less of what predictions add to a constant."""
     test = domain.splits.test
     scale = quality_scale(domain.problem, test.y, context=test.context, seed=SEED)
     drawn = [constant + kept * deviation for kept in KEPT]

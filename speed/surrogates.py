@@ -21,11 +21,11 @@ import numpy as np
 import torch
 
 from lodl.benchmarks.surrogates import (
-    DecisionLoss,
     MultilinearRelaxation,
     QuadraticProgram,
     SoftTopK,
     Surrogate,
+    SurrogateLoss,
 )
 from lodl.domains import Portfolio
 
@@ -77,7 +77,7 @@ def seconds_per_pass(run: Callable[[], object], n_passes: int = N_PASSES) -> flo
 
 
 def seconds_of(case: Case, n_initialisations: int) -> float:
-    criterion = DecisionLoss(case.surrogate)
+    criterion = SurrogateLoss(case.surrogate)
     y_hat = case.predictions(n_initialisations).requires_grad_()
 
     def run() -> None:

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import torch
 
-from lodl.benchmarks._initialisations import initialisations
+from lodl.benchmarks.runner import initialisations
 from lodl.domains import Domain, linear_model, web_advertising
 from lodl.training.torch import (
     SquaredError,

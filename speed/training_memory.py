@@ -5,8 +5,7 @@ import time
 import numpy as np
 import torch
 
-from lodl.benchmarks import keep_freed_memory
-from lodl.benchmarks._initialisations import initialisations
+from lodl.benchmarks.runner import initialisations, keep_freed_memory
 from lodl.domains import portfolio
 from lodl.training.torch import (
     SquaredError,

@@ -114,6 +114,7 @@ def test_only_benchmarks_and_torch_training_import_torch():
     others = [name for name in names if not name.startswith(needs_torch) and "__main__" not in name]
     assert {"lodl.cli", "lodl.losses._neural", "lodl.report", "lodl.training"} <= set(others)
     assert loaded_by(f"import {', '.join(others)}", ["torch", "lodl.benchmarks"]) == []
+    assert loaded_by("import lodl.benchmarks.paper", ["torch"]) == []
 
 
 def test_every_public_name_exists_and_is_documented():

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from lodl import domains
-from lodl.benchmarks._initialisations import initialisations
+from lodl.benchmarks.runner._initialisations import initialisations
 from lodl.training.torch import predict
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import lodl
-from lodl.benchmarks import SCALES, SETUPS, TABLE3_SCALES, ResultsFile, ScaleOfRun
+from lodl.benchmarks.experiments import SCALES, SETUPS, TABLE3_SCALES, RunSize
+from lodl.benchmarks.runner import RowsFile
 from lodl.cli import _reproduce
 from lodl.domains import linear_model, web_advertising
 
@@ -23,7 +24,7 @@ def command(tmp_path, monkeypatch, run_lodl):
         few_steps = replace(SETUPS[name].training, n_steps=10)
         monkeypatch.setitem(SETUPS, name, replace(SETUPS[name], build=build, training=few_steps))
     for scales, name in [(SCALES, "demo"), (SCALES, "quick"), (TABLE3_SCALES, "quick")]:
-        monkeypatch.setitem(scales, name, ScaleOfRun(1, 2, 60))
+        monkeypatch.setitem(scales, name, RunSize(1, 2, 60))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -64,10 +65,10 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert "| 2-stage |" in table
     assert "Sampling is timed by the clock, fitting and training by the processor." in table
     assert not list(out.glob("*.draft"))
-    rows = ResultsFile(out / "rows.jsonl").rows()
+    rows = RowsFile(out / "rows.jsonl").rows()
     assert len(rows) == 11
     command("reproduce", "table1", "--domain", "linear")
-    assert ResultsFile(out / "rows.jsonl").rows() == rows
+    assert RowsFile(out / "rows.jsonl").rows() == rows
 
 
 def test_table_1_keeps_the_slices_of_losses_that_are_gone(command, tmp_path):
@@ -86,8 +87,8 @@ def test_more_seeds_add_to_the_rows_of_fewer(command, tmp_path):
     command("reproduce", "table1", "--domain", "linear")
     code, _ = command("reproduce", "table1", "--domain", "linear", "--seeds", "2")
     assert code == 0
-    rows = ResultsFile(tmp_path / "runs" / "rows.jsonl").rows()
-    assert [row["seed"] for row in rows] == [0] * 11 + [1] * 11
+    rows = RowsFile(tmp_path / "runs" / "rows.jsonl").rows()
+    assert [row.seed for row in rows] == [0] * 11 + [1] * 11
 
 
 def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
@@ -99,7 +100,7 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
         assert code == 0
         assert f"runs/{name}.md" in said
         assert "| ConvexDirectedQuadratic |" in (out / f"{name}.md").read_text()
-        counts.append(len(ResultsFile(out / "rows.jsonl").rows()))
+        counts.append(len(RowsFile(out / "rows.jsonl").rows()))
     assert counts == [18, 24, 24]  # 6 losses, 3 samplers; 50 samples besides 60; nothing more
     assert {path.name for path in (out / "samples").iterdir()} == {
         f"web-0-{sampler}({SETUPS['web'].sampler.scale}).zarr"
@@ -143,8 +144,10 @@ def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):
     code, said = command("reproduce", "settings", "--domain", "linear", "--n-samples", "60")
     assert code == 0
     assert '"learning_rates"' in said
-    rows = ResultsFile(tmp_path / "runs" / "settings" / "rows.jsonl").rows()
-    assert {row["learning_rate"] for row in rows} == set(SETUPS["linear"].learning_rates)
+    rows = RowsFile(tmp_path / "runs" / "settings" / "rows.jsonl").rows()
+    assert {float(row.setting("learning_rate")) for row in rows} == set(
+        SETUPS["linear"].learning_rates
+    )
 
 
 @pytest.mark.parametrize(

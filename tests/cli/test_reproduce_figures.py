@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from lodl.benchmarks import COST_SCALES, SCALES, SETUPS, CostSettings, ScaleOfRun
-from lodl.cli._reproduce_options import write_info
+from lodl.benchmarks.experiments import COST_SCALES, SCALES, SETUPS, RunSize
 from lodl.domains import linear_model
 
 
@@ -19,8 +18,8 @@ def command(tmp_path, monkeypatch, run_lodl):
     )
     for name in ("linear", "web", "portfolio"):
         monkeypatch.setitem(SETUPS, name, small)
-    monkeypatch.setitem(SCALES, "quick", ScaleOfRun(1, 2, 60))
-    monkeypatch.setitem(COST_SCALES, "quick", CostSettings(60, 3))
+    monkeypatch.setitem(SCALES, "quick", RunSize(1, 2, 60))
+    monkeypatch.setitem(COST_SCALES, "quick", (60, 3))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -41,7 +40,8 @@ def test_a_figure_is_written_as_data_and_drawn_and_a_second_call_computes_nothin
         assert f"runs/{name}.{suffix}" in said
     data = tmp_path / "runs" / f"{name}.json"
     first = data.read_bytes()
-    monkeypatch.setattr(f"lodl.benchmarks.{name.replace('-', '_')}_info", None)
+    kind = name.removeprefix("figure-")
+    monkeypatch.setattr(f"lodl.benchmarks.experiments.{kind}_figure", None)
     assert command(name)[0] == 0
     assert data.read_bytes() == first
 
@@ -49,7 +49,7 @@ def test_a_figure_is_written_as_data_and_drawn_and_a_second_call_computes_nothin
 def test_other_settings_make_the_figure_again(command, tmp_path, monkeypatch):
     data = tmp_path / "runs" / "figure-losses.json"
     command("figure-losses")
-    monkeypatch.setitem(SCALES, "quick", ScaleOfRun(1, 2, 80))
+    monkeypatch.setitem(SCALES, "quick", RunSize(1, 2, 80))
     command("figure-losses")
     assert json.loads(data.read_text())["settings"]["n_samples"] == 80
 
@@ -68,10 +68,3 @@ def test_data_that_cannot_be_read_are_made_again(command, tmp_path, content):
     code, _ = command("figure-losses")
     assert code == 0
     assert json.loads(data.read_text())["settings"]["n_samples"] == 60
-
-
-def test_data_that_cannot_be_written_leave_no_draft(tmp_path):
-    (tmp_path / "taken.json").mkdir()
-    with pytest.raises(OSError, match="taken"):
-        write_info(tmp_path, "taken", {"settings": 1})
-    assert [path.name for path in tmp_path.iterdir()] == ["taken.json"]

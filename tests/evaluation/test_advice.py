@@ -5,7 +5,7 @@ import pytest
 
 import lodl
 from lodl import domains
-from lodl.benchmarks._initialisations import initialisations
+from lodl.benchmarks.runner._initialisations import initialisations
 from lodl.domains import TopK, WebAdvertising
 from lodl.evaluation import diagnose
 from lodl.training.torch import (

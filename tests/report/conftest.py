@@ -3,7 +3,8 @@ from functools import partial
 
 import pytest
 
-from lodl.report import write_report
+from lodl.benchmarks.paper import table2b, write_report
+from lodl.report.parts import parse_row, write_json
 
 
 def _row(domain, method, seed, test, **more):
@@ -48,14 +49,24 @@ def _write_rows(folder, *rows):
     return folder
 
 
-def _write_json(folder, name, info):
-    (folder / f"{name}.json").write_text(json.dumps(info), encoding="utf-8")
-
-
 _SECONDS = {"2-stage": [2.0, 2.0], "DFL": [9.0, 9.0], "ConvexDirectedQuadratic": [40.0, 22.0]}
 _COST = {
     "title": "Small",
-    "measured": [{"cores": 1, "seconds": {name: s[0] for name, s in _SECONDS.items()}}],
+    "domain": "small",
+    "counts": {},
+    "units": {},
+    "fit_steps": 1.0,
+    "training": {},
+    "serial": 0.0,
+    "break_even_models": None,
+    "measured": [
+        {
+            "cores": 1,
+            "sampling": 1.0,
+            "fitting": 1.0,
+            "seconds": {name: s[0] for name, s in _SECONDS.items()},
+        }
+    ],
     "by_cores": {"cores": [1, 2], "seconds": _SECONDS},
     "by_models": {"models": [1, 2], "seconds": _SECONDS},
     "formula": {name: s[0] for name, s in _SECONDS.items()},
@@ -71,6 +82,7 @@ _LOSS = {
 }
 _PAPER_FIGURES = {
     "figure-losses": {
+        "settings": {"n_samples": 1},
         "label": [0, 1],
         "swapped": [1, 0],
         "axis": _AXIS,
@@ -78,16 +90,17 @@ _PAPER_FIGURES = {
         "losses": [_LOSS],
     },
     "figure-linear": {
+        "settings": [],
         "x": [-1.0, 0.0, 1.0],
         "y": [-3.5, 0.0, 3.5],
         "methods": [{"name": "DFL", "y_hat": [[-1.0, 0.0, 1.0]], "quality": [0.9], "n_rising": 1}],
     },
-    "figure-cost": {"domains": [_COST]},
+    "figure-cost": {
+        "settings": {"n_samples": 1, "n_steps": 1, "cores": [1], "domains": [], "versions": {}},
+        "machine": {},
+        "domains": [_COST],
+    },
 }
-
-
-def _figures(mean):
-    return {"mean": mean, "std": 0.1 * mean}
 
 
 @pytest.fixture
@@ -108,32 +121,15 @@ def _fill(folder):
         *(_row("web", "Random", seed, [0.0, 0.02]) for seed in (0, 1)),
         *(_row("web", "Optimal", seed, [1.0]) for seed in (0, 1)),
         *(_row("web", "2-stage", seed, [0.3, 0.5]) for seed in (0, 1)),
+        _row("web", "NN", 0, [0.8, 0.9], empirical_error=[0.02, 0.03], gaussian_error=0.06),
         *(_row("web", "Quadratic", seed, [0.9, 0.92]) for seed in (0, 1)),
         *(_row("web", "ConvexDirectedQuadratic", seed, [0.97, 0.99]) for seed in (0, 1)),
         _row("web", "Quadratic", 0, [0.7, 0.8], n_samples=50),
         _row("web", "Quadratic", 0, [0.2, 0.4], learning_rate=0.1),
         _row("linear", "2-stage", 0, [-0.9, -0.95]),
     )
-    runs = {"empirical": [0.01, 0.02], "gaussian": [0.05, 0.05], "quality": [0.9, 0.92]}
-    published = {error: _figures(values[1]) for error, values in runs.items()}
-    methods = {
-        name: {error: _figures(values[0] * factor) for error, values in runs.items()}
-        | {"runs": runs, "paper": paper}
-        for name, factor, paper in [
-            ("Quadratic", 1.0, published),
-            ("ConvexDirectedQuadratic", 1.05, None),
-        ]
-    }
-    line = {"slope": -2.0, "intercept": 0.9, "intercept_95": [0.8, 1.0], "correlation": -0.8}
-    trend = {"of_methods": line, "of_runs": None}
-    trends = {"empirical": trend, "gaussian": trend}
-    web = {"title": "Web Advertising", "unit": "expected clicks", "methods": methods}
-    _write_json(
-        folder, "table3", {"kind": "fidelity", "domains": {"web": web | {"trends": trends}}}
-    )
-    cell = {"method": "Quadratic", "column": 50, "sampler": "AllPerturbed(0.1)", "n_samples": 50}
-    cell |= {"ours": _figures(0.75), "paper": _figures(0.68)}
-    _write_json(folder, "table2b", {"kind": "quality", "cells": [cell]})
+    few = _row("web", "Quadratic", 0, [0.7, 0.8], n_samples=50)
+    write_json(folder / "table2b.json", table2b([parse_row(few)]))
     line = {
         "instance": 7,
         "direction": "coordinate (1, 2)",
@@ -142,7 +138,7 @@ def _fill(folder):
         "loss": {"Quadratic": [0.2, 0.0, 0.2], "ConvexDirectedQuadratic": [0.0, 0.0, 0.4]},
     }
     other = line | {"direction": "towards the prediction", "regret": [0.0, 0.0, 0.0]}
-    _write_json(folder, "slices", {"kind": "slices", "title": "t", "slices": [line, other]})
+    write_json(folder / "slices.json", {"kind": "slices", "title": "t", "slices": [line, other]})
     for name, info in _PAPER_FIGURES.items():
-        _write_json(folder, name, info)
+        write_json(folder / f"{name}.json", info)
     return folder

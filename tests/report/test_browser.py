@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lodl.benchmarks import SCALES, SETUPS, ScaleOfRun
+from lodl.benchmarks.experiments import SCALES, SETUPS, RunSize
 from lodl.cli._demo import demo
 from lodl.domains import web_advertising
 
@@ -73,7 +73,7 @@ def test_the_demos_report_shows_what_a_run_is_worth(open_page, tmp_path, monkeyp
     small = partial(web_advertising, sizes=(6, 3, 20))
     few_steps = replace(SETUPS["web"].training, n_steps=10)
     monkeypatch.setitem(SETUPS, "web", replace(SETUPS["web"], build=small, training=few_steps))
-    monkeypatch.setitem(SCALES, "demo", ScaleOfRun(1, 2, 60))
+    monkeypatch.setitem(SCALES, "demo", RunSize(1, 2, 60))
     demo(tmp_path, n_jobs=1)
     page = open_page(tmp_path / "report.html")
     for name in ("summary", "quality", "time", "fidelity", "slices", "settings"):

@@ -1,6 +1,16 @@
+from dataclasses import replace
+
 import pytest
 
-from lodl.report import draw_quality, draw_slice, draw_time, read_rows, results_info
+from lodl.report import (
+    MeanStd,
+    Slice,
+    draw_quality,
+    draw_slice,
+    draw_time,
+    read_rows,
+    results_of,
+)
 
 
 @pytest.fixture
@@ -10,20 +20,21 @@ def results(row, write_rows):
         row("web", "Quadratic", 0, [0.9, 0.94]),
         row("web", "mine", 0, [0.5, 0.7]),
     )
-    return results_info(read_rows(folder / "rows.jsonl")).compared["web"]
+    return results_of(read_rows(folder / "rows.jsonl")).compared["web"]
 
 
 def labels(axes):
     return [text.get_text() for text in axes.get_yticklabels()]
 
 
-def test_quality_shows_each_run_the_mean_and_the_papers_figure(results):
-    (axes,) = draw_quality(results).axes
+def test_quality_shows_each_run_the_mean_and_the_published_number(results):
+    published = [replace(result, published=MeanStd(0.93, 0.04)) for result in results]
+    (axes,) = draw_quality(published).axes
     assert labels(axes) == ["Quadratic", "mine"]  # 1 is the line, not a method
     drawn = [line.get_xdata() for line in axes.lines]
     assert any(list(values) == [0.9, 0.94] for values in drawn)
     assert any(list(values) == [pytest.approx(0.92)] for values in drawn)
-    assert any(list(values) == [0.93] for values in drawn)  # the paper's
+    assert any(list(values) == [0.93] for values in drawn)  # published
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first on top
     assert axes.get_xlabel()
 
@@ -45,14 +56,8 @@ def test_time_is_stacked_to_its_sum(results):
     ],
 )
 def test_a_slice_shows_regret_and_every_loss(direction, label):
-    info = {
-        "instance": 4,
-        "direction": direction,
-        "offsets": [-1, 0, 1],
-        "regret": [0, 0, 2],
-        "loss": {"Quadratic": [1, 0, 1], "NN": [0, 0, 9]},
-    }
-    (axes,) = draw_slice(info).axes
+    losses = {"Quadratic": [1, 0, 1], "NN": [0, 0, 9]}
+    (axes,) = draw_slice(Slice(4, direction, (-1, 0, 1), (0, 0, 2), losses)).axes
     drawn = [list(line.get_ydata()) for line in axes.lines]
     assert [0, 0, 2] in drawn
     assert [1, 0, 1] in drawn

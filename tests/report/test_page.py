@@ -4,8 +4,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from lodl import report
+from lodl.benchmarks.paper import table2a, write_report
 from lodl.errors import DataError
-from lodl.report import write_report
+from lodl.report.parts import parse_row, write_json
 
 VOID = {"meta", "link", "br"}
 
@@ -55,13 +57,31 @@ def test_bare_rows_give_only_the_sections_that_have_data(write_rows):
     page = Page(write_report(folder))
     assert page.sections == ["summary", "quality"]
     assert not any("the paper" in text for text in page.texts)
+    assert (
+        report.write_report(folder, folder / "own.html").read_bytes()
+        == (folder / "report.html").read_bytes()
+    )
 
 
-def test_fidelity_is_told_from_rows_where_there_is_no_table_3(row, write_rows):
+def test_the_library_s_own_page_knows_nothing_of_the_paper(run_folder):
+    page = Page(report.write_report(run_folder))
+    sections = ["summary", "quality", "others", "time", "fidelity", "slices", "settings"]
+    assert page.sections == sections
+    assert not any("the paper" in text for text in page.texts)
+
+
+def test_domains_stand_in_the_papers_order_and_others_behind(row, write_rows):
+    folder = write_rows(*(row(name, "NN", 0, [0.5]) for name in ("mine", "portfolio", "linear")))
+    text = write_report(folder).read_text(encoding="utf-8")
+    places = [text.index(f"<h3>{title}</h3>") for title in ("Linear Model", "Portfolio", "mine")]
+    assert places == sorted(places)
+
+
+def test_fidelity_is_shown_in_the_papers_unit(row, write_rows):
     page = Page(write_report(write_rows(row("web", "Quadratic", 0, [0.9]))))
     assert "fidelity" in page.sections
     assert "Web Advertising, errors in expected clicks" in page.texts
-    assert "0.50 ± 0.00" in page.texts  # 0.05 of 10 users
+    assert "50.00 ± 0.00 (0.96 ± 0.00) *" in page.texts  # 0.05 of 10 users, in hundredths
 
 
 def test_what_an_ablation_shows_is_not_shown_again(run_folder):
@@ -113,8 +133,8 @@ def test_no_name_in_the_data_becomes_markup(row, write_rows):
         "loss": {EVIL: [0, 1]},
     }
     (folder / "slices.json").write_text(json.dumps({"slices": [evil_slice]}))
-    cell = {"method": EVIL, "column": EVIL, "ours": {"mean": 1, "std": 0}, "paper": None}
-    (folder / "table2a.json").write_text(json.dumps({"cells": [cell]}))
+    evil = row(EVIL, EVIL, 0, [0.5], sampler=EVIL)
+    write_json(folder / "table2a.json", table2a([parse_row(evil)]))
     page = Page(write_report(folder))
     assert len(page.scripts) == 1
     assert "alert" not in page.scripts[0]
@@ -127,7 +147,8 @@ def test_no_name_in_the_data_becomes_markup(row, write_rows):
         ("slices", "[1]"),
         ("slices", "{"),
         ("slices", '{"slices": [{}]}'),
-        ("table3", '{"domains": 3}'),
+        ("figure-linear", '{"settings": [], "x": [1], "y": [1, 2], "methods": []}'),
+        ("figure-cost", '{"domains": 3}'),
         ("table2a", '{"cells": 1}'),
     ],
 )

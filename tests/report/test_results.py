@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from lodl.paper import TABLE1, MeanStd
-from lodl.report._results import in_order, results_info
-from lodl.report._rows import read_rows
-from lodl.report._settings import settings_info, versions_info
-from lodl.report._summary import summary_info
+from lodl.benchmarks.paper._page import beside_the_paper
+from lodl.benchmarks.paper._published import TABLE1
+from lodl.report import read_rows, results_of
+from lodl.report._settings import settings_in_words, versions_of
+from lodl.report._summary import summaries_of
 
 
 @pytest.fixture
@@ -13,7 +13,8 @@ def results(write_rows):
     """Returns the results of rows."""
 
     def of(*rows):
-        return results_info(read_rows(write_rows(*rows) / "rows.jsonl"))
+        found = read_rows(write_rows(*rows) / "rows.jsonl")
+        return beside_the_paper(results_of(found), found)
 
     return of
 
@@ -23,7 +24,7 @@ def summary(results):
     """Returns the sentences about the one domain of rows."""
 
     def of(*rows):
-        (found,) = summary_info(results(*rows))
+        (found,) = summaries_of(results(*rows))
         return " ".join(found.sentences)
 
     return of
@@ -33,11 +34,11 @@ def test_runs_of_all_seeds_are_pooled(row, results):
     values = [0.2, 0.4, 0.5, 0.9]
     found = results(row("web", "NN", 0, values[:2]), row("web", "NN", 1, values[2:]))
     (result,) = found.compared["web"]
-    assert result.quality.values == tuple(values)
+    assert result.runs == tuple(values)
     assert result.quality.mean == pytest.approx(np.mean(values))
     assert result.quality.std == pytest.approx(np.std(values))
     assert str(result.quality) == "0.50 ± 0.25"
-    assert result.paper == MeanStd(*TABLE1["NN"]["web"])
+    assert result.published == TABLE1["NN"]["web"]
 
 
 def test_costs_are_means_over_seeds(row, results):
@@ -70,18 +71,18 @@ def test_ablations_do_not_mix_with_what_is_compared(row, results):
         ("NN", "OnePerturbed(0.1)"),
         ("Quadratic", "50 samples"),
     ]
-    assert all(other.paper is None for other in found.others)
+    assert all(other.published is None for other in found.others)
 
 
-def test_settings_of_any_name_are_told_and_missing_ones_are_not_made_up(row, results):
+def test_settings_of_any_name_are_shown_and_missing_ones_are_not_made_up(row, results):
     found = results(
         row("web", "NN", 0, [0.9, 0.9], training={"{0.x}": 1}),
         row("web", "NN", 0, [0.5, 0.5], training={"{0.x}": 2}),
         {"domain": "web", "method": "NN", "test": [0.1]},
     )
-    told, not_told = (other.setting for other in found.others)
-    assert told.endswith(", learning rate 0.001, {0.x} 2")
-    assert not_told == "settings not told"
+    given, not_given = (other.setting for other in found.others)
+    assert given.endswith(", learning rate 0.001, {0.x} 2")
+    assert not_given == "settings not given"
 
 
 def test_of_settings_that_as_many_methods_have_those_of_more_runs_are_compared(row, results):
@@ -101,34 +102,28 @@ def test_of_learning_rates_that_of_the_best_validation_is_compared(row, results)
     assert found.others[0].setting == "learning rate 0.1"
 
 
-def test_domains_stand_in_the_papers_order_and_others_behind(row, write_rows):
-    folder = write_rows(*(row(name, "NN", 0, [0.5]) for name in ("mine", "portfolio", "linear")))
-    rows = in_order(read_rows(folder / "rows.jsonl"))
-    assert list(results_info(rows).compared) == ["linear", "portfolio", "mine"]
-
-
 def test_real_prices_are_compared_with_the_papers_portfolio(row, results):
     found = results(row("portfolio-prices", "DFL", 0, [0.4]))
-    assert found.compared["portfolio-prices"][0].paper == MeanStd(*TABLE1["DFL"]["portfolio"])
+    assert found.compared["portfolio-prices"][0].published == TABLE1["DFL"]["portfolio"]
     assert found.title_of("portfolio-prices") == "Portfolio, real prices"
 
 
 @pytest.mark.parametrize("domain", ["web-shop", "portfolio"])
 def test_a_domain_of_a_users_own_is_not_compared_with_the_paper(results, domain):
     found = results({"domain": domain, "method": "2-stage", "test": [0.7]})
-    assert found.compared[domain][0].paper is None
+    assert found.compared[domain][0].published is None
     assert found.title_of(domain) == domain
 
 
 def test_another_sampler_or_fewer_samples_are_not_compared_with_the_paper(row, results):
     one_perturbed = results(row("web", "NN", 0, [0.4], sampler="OnePerturbed(0.1)"))
-    assert one_perturbed.compared["web"][0].paper is None
+    assert one_perturbed.compared["web"][0].published is None
     fewer = results(
         *(row("web", "NN", seed, [0.4], n_samples=50) for seed in (0, 1)),
         row("web", "NN", 0, [0.9], n_samples=5000),
     )
     assert fewer.compared["web"][0].quality.mean == 0.4
-    assert fewer.compared["web"][0].paper is None
+    assert fewer.compared["web"][0].published is None
 
 
 @pytest.mark.parametrize(
@@ -142,7 +137,7 @@ def test_of_an_ablation_alone_the_papers_main_settings_are_compared(row, results
     quality = dict(zip(values, (0.6, 0.9, 0.7), strict=True))
     found = results(*(row("web", "NN", 0, [quality[v]], **{name: v}) for v in values))
     (result,) = found.compared["web"]
-    assert (result.quality.mean, result.paper) == (0.9, MeanStd(*TABLE1["NN"]["web"]))
+    assert (result.quality.mean, result.published) == (0.9, TABLE1["NN"]["web"])
 
 
 def test_runs_on_other_data_of_the_same_seeds_are_kept_apart(row, results):
@@ -150,19 +145,17 @@ def test_runs_on_other_data_of_the_same_seeds_are_kept_apart(row, results):
         *(row("mine", "NN", seed, [0.4], data=f"old {seed}") for seed in (0, 1)),
         *(row("mine", "NN", seed, [0.8], data=f"new {seed}") for seed in (0, 1)),
     )
-    assert [result.quality.values for result in found.compared["mine"]] == [(0.4, 0.4)]
-    assert [(other.quality.values, other.setting) for other in found.others] == [
-        ((0.8, 0.8), "data 2")
-    ]
+    assert [result.runs for result in found.compared["mine"]] == [(0.4, 0.4)]
+    assert [(other.runs, other.setting) for other in found.others] == [((0.8, 0.8), "data 2")]
 
 
 def test_every_seed_has_data_of_its_own(row, results):
     found = results(*(row("mine", "NN", seed, [0.4], data=f"{seed}") for seed in (0, 1)))
-    assert found.compared["mine"][0].quality.values == (0.4, 0.4)
+    assert found.compared["mine"][0].runs == (0.4, 0.4)
     assert not found.others
 
 
-def test_the_summary_tells_the_best_the_gain_and_the_cost(row, summary):
+def test_the_summary_gives_the_best_the_gain_and_the_cost(row, summary):
     said = summary(
         row("web", "Optimal", 0, [1.0]),
         row("web", "2-stage", 0, [0.4, 0.4], seconds_training=11.4),
@@ -207,19 +200,19 @@ def test_the_summary_of_bare_rows_is_still_one(summary):
     )
 
 
-def test_settings_that_differ_are_told_with_their_methods(row, write_rows):
+def test_settings_that_differ_are_shown_with_their_methods(row, write_rows):
     folder = write_rows(
         *(row("web", "NN", seed, [0.9], learning_rate=0.1, settings="N(a=1)") for seed in range(3)),
         row("web", "2-stage", 5, [0.5], settings="TwoStage()"),
     )
     rows = read_rows(folder / "rows.jsonl")
-    told = dict(settings_info(rows)["web"])
+    told = dict(settings_in_words(rows)["web"])
     assert told["seeds"] == "0, 1, 2, 5"
     assert told["learning rate"] == "0.1 (NN); 0.001 (2-stage)"
     assert told["samples"] == "2000"
     assert told["parameters"] == "N(a=1)"
-    assert dict(settings_info(rows[:3])["web"])["seeds"] == "0 to 2"
-    assert versions_info(rows) == (("lodl", "0.1.0"), ("numpy", "2.4.6"))
+    assert dict(settings_in_words(rows[:3])["web"])["seeds"] == "0 to 2"
+    assert versions_of(rows) == (("lodl", "0.1.0"), ("numpy", "2.4.6"))
 
 
 def test_methods_are_named_only_where_a_setting_is_an_exception(row, write_rows):
@@ -239,7 +232,7 @@ def test_methods_are_named_only_where_a_setting_is_an_exception(row, write_rows)
         *rows_of(learned, learning_rate=0.1, n_samples=500),
         row("web", "mine", 0, [0.5], learning_rate=0.2),
     )
-    told = dict(settings_info(read_rows(folder / "rows.jsonl"))["web"])
+    told = dict(settings_in_words(read_rows(folder / "rows.jsonl"))["web"])
     assert told["samples"] == "2000; 50, 500 (learned losses)"
     assert told["learning rate"] == "0.1; 0.2 (mine)"
     assert told["parameters"] == "Quadratic(rank=4); NN(rank=4)"

@@ -43,19 +43,11 @@ def test_rows_without_a_seed_are_all_kept(write_rows):
     assert len(read_rows(write_rows(one, one) / "rows.jsonl")) == 2
 
 
-def test_null_is_as_good_as_absent(row, write_rows):
+def test_null_means_absent(row, write_rows):
     needed = {"domain": "mine", "method": "trees", "test": [0.5]}
     nulls = dict.fromkeys(row("mine", "trees", 0, [0.5]).keys() - needed.keys())
     folder = write_rows(needed | nulls)
     assert read_rows(folder / "rows.jsonl") == [Row("mine", "trees", (0.5,))]
-
-
-@pytest.mark.parametrize("missing", ["sampler", "n_samples", "data", "versions"])
-def test_only_a_row_that_tells_how_it_was_made_is_a_reproduction(row, write_rows, missing):
-    whole = row("web", "NN", 0, [0.1])
-    folder = write_rows(whole, whole | {missing: None, "seed": 1}, whole | {"domain": "mine"})
-    found = read_rows(folder / "rows.jsonl")
-    assert [one.is_reproduction for one in found] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -1,38 +1,9 @@
-import json
-
 import pytest
 
-from lodl.benchmarks import quality_json, table2b_info, table3_info
-from lodl.report._ablation_section import ablations_section, without_ablations
-from lodl.report._fidelity_section import fidelity_section
-from lodl.report._result_sections import time_section
-from lodl.report._results import results_info
-from lodl.report._rows import read_rows
-
-
-@pytest.mark.parametrize(
-    ("name", "columns", "titles"),
-    [
-        (
-            "table2a",
-            ["AllPerturbed", "OnePerturbed", "TwoPerturbed"],
-            ["1-perturbed", "2-perturbed", "all-perturbed"],
-        ),
-        ("table2b", [5000, 50, 500], ["50 samples", "500 samples", "5,000 samples"]),
-    ],
-)
-def test_an_ablation_stands_in_the_papers_order(tmp_path, name, columns, titles):
-    cells = [
-        {"method": method, "column": column, "ours": {"mean": 0.5, "std": 0.1}, "paper": None}
-        for method in ("Quadratic", "ConvexDirectedQuadratic", "NN")
-        for column in columns
-    ]
-    (tmp_path / f"{name}.json").write_text(json.dumps({"cells": cells}))
-    (block,) = ablations_section(tmp_path).blocks
-    (table,) = block.tables
-    assert table.columns == ("trained on", *titles)
-    methods = [cells[0].text for cells in table.rows]
-    assert methods == ["NN", "Quadratic", "ConvexDirectedQuadratic"]
+from lodl.benchmarks.paper import table2b
+from lodl.benchmarks.paper._page import _fidelity_section, _not_ablated, beside_the_paper
+from lodl.report import read_rows, results_of
+from lodl.report.parts import fidelity_section, parse_row, time_section
 
 
 @pytest.mark.parametrize(
@@ -46,42 +17,48 @@ def test_an_ablation_stands_in_the_papers_order(tmp_path, name, columns, titles)
 )
 def test_errors_have_a_power_of_ten_per_column(row, write_rows, error, title, text):
     folder = write_rows(row("mine", "NN", 0, [0.9], empirical_error=[error]))
-    block = fidelity_block(folder)
-    assert block.title == "mine, errors in the objective's unit"
+    (block,) = fidelity_section(results_of(read_rows(folder / "rows.jsonl"))).blocks
+    assert block.title == "mine"
     (table,) = block.tables
     assert table.columns[1] == title
     assert table.rows[0][1].text == text
 
 
-def fidelity_block(folder):
-    results = results_info(read_rows(folder / "rows.jsonl"))
-    (block,) = fidelity_section(folder, results).blocks
-    return block
+def fidelity_blocks(folder):
+    rows = read_rows(folder / "rows.jsonl")
+    return _fidelity_section(rows, beside_the_paper(results_of(rows), rows)).blocks
 
 
 def texts(table):
     return [[cell.text for cell in row] for row in table.rows]
 
 
-@pytest.mark.parametrize("domain", ["web", "linear"])
-def test_errors_are_in_the_same_unit_from_rows_and_from_table_3(row, write_rows, domain):
-    rows = [row(domain, "ConvexDirectedQuadratic", 0, [0.9, 0.8], empirical_error=[0.012, 0.034])]
-    folder = write_rows(*rows)
-    of_rows = fidelity_block(folder)
-    (folder / "table3.json").write_text(json.dumps(table3_info(rows)))
-    of_table = fidelity_block(folder)
-    assert of_rows.title == of_table.title
-    (table,) = of_rows.tables
-    assert table.columns == of_table.tables[0].columns
-    assert texts(table) == texts(of_table.tables[0])
-    assert of_rows.title.endswith("expected clicks" if domain == "web" else "objective's unit")
+@pytest.mark.parametrize(
+    ("domain", "title"),
+    [
+        ("web", "Web Advertising, errors in expected clicks"),
+        ("linear", "Linear Model, errors in the objective's unit"),
+    ],
+)
+def test_errors_of_the_papers_domains_are_in_its_unit(row, write_rows, domain, title):
+    own = {"domain": "mine", "method": "NN", "test": [0.9], "empirical_error": [0.5]}
+    folder = write_rows(row(domain, "NN", 0, [0.9, 0.8], empirical_error=[0.012, 0.034]), own)
+    assert [block.title for block in fidelity_blocks(folder)] == [title, "mine"]
 
 
 def test_a_domain_that_only_shares_the_name_keeps_its_own_unit(write_rows):
     own = {"domain": "web", "method": "NN", "test": [0.9], "empirical_error": [0.5]}
-    block = fidelity_block(write_rows(own))
-    assert block.title == "web, errors in the objective's unit"
+    (block,) = fidelity_blocks(write_rows(own))
+    assert block.title == "web"
     assert texts(block.tables[0]) == [["NN", "0.50 ± 0.00", "", "0.90 ± 0.00"]]
+
+
+@pytest.mark.parametrize("missing", ["sampler", "n_samples", "data", "versions"])
+def test_only_rows_that_say_how_they_were_made_are_a_reproduction(row, write_rows, missing):
+    whole = row("web", "NN", 0, [0.1])
+    for values, titles in [(whole, {"web": "Web Advertising"}), (whole | {missing: None}, {})]:
+        rows = read_rows(write_rows(values) / "rows.jsonl")
+        assert beside_the_paper(results_of(rows), rows).titles == titles
 
 
 def test_table_3_stands_beside_the_papers_with_its_straight_lines(row, write_rows):
@@ -90,20 +67,22 @@ def test_table_3_stands_beside_the_papers_with_its_straight_lines(row, write_row
         row("web", name, 0, [0.9 - 0.1 * i], empirical_error=[0.01 * i], gaussian_error=0.02 * i)
         for i, name in enumerate(families)
     ]
-    folder = write_rows(*rows)
-    (folder / "table3.json").write_text(json.dumps(table3_info(rows)))
-    errors, trends = fidelity_block(folder).tables
-    assert errors.columns == ("learned loss", "at predictions", "around labels", "quality")
+    errors, trends = (block.tables[0] for block in fidelity_blocks(write_rows(*rows)))
     assert texts(errors)[2] == [
-        *("Quadratic", "0.20 ± 0.00 (0.01 ± 0.01)", "0.40 ± 0.00 (0.01 ± 0.00)"),
-        "0.70 ± 0.00 (0.92 ± 0.05)",
+        *("Quadratic", "20.00 ± 0.00 (0.86 ± 0.52) *", "40.00 ± 0.00 (0.96 ± 0.00) *"),
+        "0.70 ± 0.00 (0.92 ± 0.05) *",
     ]
-    assert texts(errors)[3][1:] == ["0.30 ± 0.00", "0.60 ± 0.00", "0.60 ± 0.00"]
+    assert texts(errors)[3][1:] == ["30.00 ± 0.00", "60.00 ± 0.00", "0.60 ± 0.00"]
     assert texts(trends)[:2] == [
-        ["means of losses", "-1.00", "0.90 [0.90, 0.90]", "-1.00"],
-        ["all runs", "-1.00", "0.90", "-1.00"],
+        [
+            "Web Advertising, means of losses",
+            "-1.00 (-1.00 without NN)",
+            "0.90 [0.90, 0.90]",
+            "-1.00 (-1.00 without NN)",
+        ],
+        ["Web Advertising, all runs", "-1.00", "0.90", "-1.00"],
     ]
-    assert texts(trends)[2][0] == "the paper's means"
+    assert texts(trends)[2][0] == "Web Advertising, the paper's means"
 
 
 def test_a_run_that_goes_on_is_not_shown_beside_its_ablation(row, write_rows):
@@ -115,17 +94,16 @@ def test_a_run_that_goes_on_is_not_shown_beside_its_ablation(row, write_rows):
         row("web", "NN", 0, [0.3], **few),
     ]
     folder = write_rows(*rows)
-    cells = table2b_info(rows[3:4])  # before the second seed
-    (folder / "table2b.json").write_text(json.dumps(quality_json(cells)))
-    others = without_ablations(results_info(read_rows(folder / "rows.jsonl")), folder)
+    table = table2b([parse_row(rows[3])])  # before the second seed
+    others = _not_ablated(results_of(read_rows(folder / "rows.jsonl")), [table])
     assert [(other.method, other.setting) for other in others] == [
         ("Quadratic", "50 samples, learning rate 0.1"),
         ("NN", "50 samples"),
     ]
 
 
-def test_times_tell_how_they_were_measured(row, write_rows):
+def test_times_say_how_they_were_measured(row, write_rows):
     folder = write_rows(row("web", "NN", 0, [0.9]))
-    section = time_section(results_info(read_rows(folder / "rows.jsonl")))
+    section = time_section(results_of(read_rows(folder / "rows.jsonl")))
     assert "Sampling is timed by the clock" in section.text
     assert "fitting and training by the processor" in section.text

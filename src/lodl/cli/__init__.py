@@ -6,15 +6,15 @@ from typing import NoReturn
 from lodl._validation import require
 from lodl.errors import LodlError
 
-_CTRL_C = 130  # how typer ends then
+_CTRL_C = 130  # the exit code of typer
 _STOPPED = (
-    "Stopped. What was finished is kept where there is a folder or a store for it: the same "
-    "command goes on from there."
+    "Stopped. What was finished is kept where there is a folder or a store for it; the same "
+    "command resumes from there."
 )
 
 
 def main() -> None:
-    """Runs the command line; an error of ours or of a file is one readable line, exit code 1."""
+    """Run the command line; an error of ours or of a file is one line and exit code 1."""
     try:
         require("typer", "cli")
         require("rich", "cli")

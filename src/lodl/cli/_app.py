@@ -1,13 +1,12 @@
-"""The commands, one file each."""
+"""The commands."""
 
-from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lodl.cli._demo import demo
 from lodl.cli._learn import learn
-from lodl.cli._report import report
 from lodl.cli._reproduce import reproduce
 
 app = typer.Typer(
@@ -17,12 +16,36 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(learn)
-app.command()(report)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run: its rows.jsonl and data files.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; report.html in the folder if absent.")
+    ] = None,
+) -> None:
+    """Write one HTML page that shows a run: open it in any browser, send it to anyone.
+
+    Rows of your own are shown like those of our experiments: rows.jsonl has one JSON object per
+    line, with at least "domain", "method" and "test", a list of decision qualities, one per model.
+    Shown where present: seed, sampler, n_samples, learning_rate and other settings, validation,
+    oracle_calls, seconds_sampling, seconds_fitting, seconds_training, gaussian_error,
+    empirical_error, data, versions; help(lodl.report.write_report) in Python explains them.
+    A slices.json (what lodl.evaluation.loss_slices returns) adds slices of losses.
+    """
+    from lodl.benchmarks.paper import write_report  # matplotlib: only where needed
+
+    typer.echo(f"Report: {write_report(folder, out)}")
+
+
 app.add_typer(reproduce, name="reproduce")
 
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
+        from importlib.metadata import version
+
         typer.echo(f"lodl {version('lodl')}")
         raise typer.Exit
 

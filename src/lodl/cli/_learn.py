@@ -4,46 +4,70 @@ import importlib
 import inspect
 import sys
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
-from rich.console import Console
 
-from lodl.cli._jobs import Jobs
-from lodl.cli._names import FAMILIES, SAMPLERS, named, parse_scale
+from lodl.cli._options import Jobs, named
 from lodl.errors import DataError, InvalidInputError
 from lodl.learning import learn_loss
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    Family,
+    NeuralLoss,
+    Quadratic,
+    WeightedMSE,
+)
 from lodl.problems import Problem
+from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 
+_FAMILIES: Mapping[str, Callable[[], Family]] = {
+    member.__name__: member
+    for member in (
+        WeightedMSE,
+        DirectedWeightedMSE,
+        Quadratic,
+        DirectedQuadratic,
+        ConvexDirectedQuadratic,
+        NeuralLoss,
+    )
+}
+_SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
+    member.__name__: member for member in (AllPerturbed, OnePerturbed, TwoPerturbed)
+}
 _ON_FAILURE: Mapping[str, Literal["raise", "skip"]] = {"raise": "raise", "skip": "skip"}
 
 
 def learn(
-    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a class of one.")],
-    labels: Annotated[Path, typer.Option(help="Labels y, a .npy file, instance first.")],
+    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a subclass of it.")],
+    labels: Annotated[
+        Path, typer.Option(help="Labels y: a .npy file, instance on the first axis.")
+    ],
     out: Annotated[Path, typer.Option(help="The loss file to write.")],
     context: Annotated[
-        Path | None, typer.Option(help="Context, a .npy file, one entry per instance.")
+        Path | None, typer.Option(help="Context: a .npy file with one entry per instance.")
     ] = None,
-    family: Annotated[str, typer.Option(help=f"One of {', '.join(FAMILIES)}.")] = (
+    family: Annotated[str, typer.Option(help=f"One of {', '.join(_FAMILIES)}.")] = (
         "ConvexDirectedQuadratic"
     ),
-    sampler: Annotated[str, typer.Option(help=f"One of {', '.join(SAMPLERS)}.")] = "AllPerturbed",
+    sampler: Annotated[str, typer.Option(help=f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",
     scale: Annotated[str, typer.Option(help="Size of the noise: a number or auto.")] = "auto",
     n_samples: Annotated[int, typer.Option(help="Candidates per instance.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the candidates.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for the candidates.")] = 0,
     n_jobs: Jobs = -1,
     store: Annotated[
-        str | None, typer.Option(help="Keeps the oracle's answers: a stopped run goes on.")
+        str | None, typer.Option(help="Folder that keeps the oracle's answers for a later run.")
     ] = None,
     on_failure: Annotated[
         str, typer.Option(help="raise: stop at the first failed call; skip: leave it out.")
     ] = "raise",
     max_failure_rate: Annotated[
-        float, typer.Option(help="With skip, the share of failed samples that is accepted.")
+        float, typer.Option(help="With skip, the largest accepted share of failed samples.")
     ] = 0.1,
 ) -> None:
     """Learn a loss for a problem of your own and write it to a file."""
@@ -52,8 +76,8 @@ def learn(
         load_problem(problem),
         _load_array("labels", labels),
         context=None if context is None else _load_array("context", context),
-        family=named("family", family, FAMILIES)(),
-        sampler=named("sampler", sampler, SAMPLERS)(scale=parse_scale(scale)),
+        family=named("family", family, _FAMILIES)(),
+        sampler=named("sampler", sampler, _SAMPLERS)(scale=_parse_scale(scale)),
         n_samples=n_samples,
         seed=seed,
         n_jobs=n_jobs,
@@ -62,13 +86,12 @@ def learn(
         max_failure_rate=max_failure_rate,
     )
     loss.save(out)
-    console = Console()
-    console.print(str(loss.summary()), highlight=False, markup=False)
-    console.print(f"\nSaved to {out}. In Python: lodl.load_loss({str(out)!r})", markup=False)
+    typer.echo(str(loss.summary()))
+    typer.echo(f"\nSaved to {out}. In Python: lodl.load_loss({str(out)!r})")
 
 
 def load_problem(name: str) -> Problem:
-    """Returns the problem `MODULE:PROBLEM`; the module may lie in the current folder."""
+    """Return the problem `MODULE:PROBLEM`; the module may lie in the current folder."""
     module_name, _, attribute = name.partition(":")
     if not attribute or not all(part.isidentifier() for part in module_name.split(".")):
         raise InvalidInputError(f"The problem must be given as MODULE:PROBLEM, got {name!r}.")
@@ -78,8 +101,7 @@ def load_problem(name: str) -> Problem:
     except ModuleNotFoundError as error:
         hint = " Leave out `.py`." if module_name.endswith(".py") else ""
         raise InvalidInputError(
-            f"There is no module {error.name!r} to import: it is looked for in the current folder "
-            f"and on PYTHONPATH.{hint}"
+            f"There is no module {error.name!r} in the current folder or on PYTHONPATH.{hint}"
         ) from error
     if not hasattr(module, attribute):
         raise InvalidInputError(f"{module_name} has no {attribute!r}.")
@@ -88,7 +110,7 @@ def load_problem(name: str) -> Problem:
         found = _instance_of(found)
     if not isinstance(found, Problem):
         raise InvalidInputError(
-            f"{name} must be a lodl.Problem or a class of one, got {type(found).__name__}."
+            f"{name} must be a lodl.Problem or a subclass of it, got {type(found).__name__}."
         )
     return found
 
@@ -101,15 +123,22 @@ def _instance_of(problem_class: type[Problem]) -> Problem:
         return problem_class()
     except TypeError as error:
         raise InvalidInputError(
-            f"{problem_class.__name__}() cannot be made: {error}. Make an instance in the module, "
+            f"{problem_class.__name__}() cannot be made: {error}. Make an instance in the module "
             "and give its name."
         ) from error
 
 
 def _check_out(out: Path) -> None:
-    """Demands a place for the loss before hours are spent on it."""
+    """Check that the loss can be written, before hours are spent on it."""
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InvalidInputError(f"`out` must be a file in a folder that exists, got {out}.")
+
+
+def _parse_scale(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text  # the sampler knows "auto" and refuses the rest
 
 
 def _load_array(what: str, path: Path) -> np.ndarray[Any, Any]:

@@ -15,23 +15,23 @@ _ROW_HEIGHT = 0.4  # inches
 
 @style()
 def draw_quality(results: Sequence[Result]) -> Figure:
-    """Draws the results of one domain, the first on top.
+    """Draw the results of one domain, the first on top.
 
-    A dot is a model, the large dot their mean, the bar the standard deviation, the diamond the
-    paper's figure. Random predictions and true labels are the lines at 0 and 1.
+    A dot is a model, the large dot their mean, the bar the standard deviation, the diamond a
+    published number. Random predictions and true labels are the lines at 0 and 1.
 
     Args:
-        results: Those of a domain in `results_info(rows).compared`.
+        results: The results of a domain in `results_of(rows).compared`.
     """
-    shown = [result for result in results if result.method not in REFERENCES]
-    figure = new_figure(4.6, _ROW_HEIGHT * len(shown) + 0.85)
+    drawn = [result for result in results if result.method not in REFERENCES]
+    figure = new_figure(4.6, _ROW_HEIGHT * len(drawn) + 0.85)
     axes = figure.subplots()
-    colours = method_colours(result.method for result in shown)
-    for row, result in enumerate(shown):
+    colours = method_colours(result.method for result in drawn)
+    for row, result in enumerate(drawn):
         _draw_result(axes, row, result, colours[result.method])
     _draw_references(axes)
-    axes.set_yticks(range(len(shown)), [shortened(result.method) for result in shown])
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_yticks(range(len(drawn)), [shortened(result.method) for result in drawn])
+    axes.set_ylim(len(drawn) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
@@ -40,18 +40,19 @@ def draw_quality(results: Sequence[Result]) -> Figure:
 
 
 def _draw_result(axes: Axes, row: int, result: Result, colour: str) -> None:
-    values, mean, std = result.quality.values, result.quality.mean, result.quality.std
+    values, mean, std = result.runs, result.quality.mean, result.quality.std
     jitter = (np.arange(len(values)) * _GOLDEN) % 1 - 0.5  # even, and the same in every drawing
     axes.plot(
         values, row + 0.36 * jitter, "o", color=colour, markersize=3.5, alpha=0.4, markeredgewidth=0
     )
     axes.plot([mean - std, mean + std], [row, row], color=colour, linewidth=2.2)
     axes.plot(mean, row, "o", color=colour, markersize=8, markeredgecolor=PAPER)
-    if result.paper is not None:
-        low, high = result.paper.mean - result.paper.std, result.paper.mean + result.paper.std
+    published = result.published
+    if published is not None:
+        low, high = published.mean - published.std, published.mean + published.std
         below = row + 0.32
         axes.plot([low, high], [below, below], color=MUTED, linewidth=0.9)
-        axes.plot(result.paper.mean, below, "D", color=MUTED, markersize=3.5)
+        axes.plot(published.mean, below, "D", color=MUTED, markersize=3.5)
 
 
 def _draw_references(axes: Axes) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from lodl.report._results import Result
+from lodl.report._rows import PARTS
 from lodl.report._style import INK, new_figure, shortened, style
-from lodl.rows import PARTS
 
 PART_COLOURS = dict(zip(PARTS, ("#3d7fb8", "#e3a857", "#98a2ad"), strict=True))
 """One colour for each part."""
@@ -16,10 +16,10 @@ _BAR_HEIGHT = 0.3  # inches
 
 @style()
 def draw_time(results: Sequence[Result]) -> Figure:
-    """Draws stacked bars of seconds with their sums, the first on top.
+    """Draw stacked bars of seconds with their sums, the first on top.
 
     Args:
-        results: Those of a domain in `results_info(rows).compared`.
+        results: The results of a domain in `results_of(rows).compared`.
     """
     figure = new_figure(4.6, _BAR_HEIGHT * len(results) + 0.75)
     axes = figure.subplots()
@@ -49,5 +49,5 @@ def draw_time(results: Sequence[Result]) -> Figure:
 
 
 def in_seconds(value: float) -> str:
-    """Returns seconds for people."""
+    """Return seconds as text."""
     return f"{value:.1f} s" if value < 10 else f"{value:,.0f} s"

@@ -1,27 +1,29 @@
-"""The sections that show the results of rows: quality, other settings, time."""
+"""The sections that show the results of rows: quality, other settings, time, settings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from lodl.report._blocks import Block, Cell, Section, Table, number, svg_of
+from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._draw_quality import draw_quality
 from lodl.report._draw_time import PART_COLOURS, draw_time, in_seconds
 from lodl.report._results import Result, Results
+from lodl.report._rows import PARTS, Row, Settings
+from lodl.report._settings import settings_in_words, versions_of
 from lodl.report._style import method_colours
-from lodl.rows import PARTS
+from lodl.report._table import Cell, Table
 
 
 def quality_section(results: Results) -> Section:
-    """Returns decision quality per domain: each model, mean and spread; the paper's beside."""
-    has_paper = any(result.paper for domain in results.compared.values() for result in domain)
+    """Return decision quality per domain: each model, mean and spread, published numbers."""
     text = (
         "Random predictions give 0, the true labels 1. A small dot is one run, the large dot "
         "the mean, the bar ± one standard deviation; methods whose bars meet are within the spread"
     )
-    of_paper = "; the grey diamond is the paper's figure, from 5,000 samples" if has_paper else ""
+    if any(result.published for domain in results.compared.values() for result in domain):
+        text += f"; the grey diamond is {results.publication}"
     return Section(
         name="quality",
         title="Decision quality",
-        text=f"{text}{of_paper}.",
+        text=f"{text}.",
         blocks=tuple(
             _quality_block(domain, results.title_of(domain), compared)
             for domain, compared in results.compared.items()
@@ -30,45 +32,42 @@ def quality_section(results: Results) -> Section:
 
 
 def _quality_block(domain: str, title: str, results: Sequence[Result]) -> Block:
-    label = f"Decision quality in {title}: " + _read_out(results)
+    read_out = "; ".join(f"{result.method} {result.quality}" for result in results)
+    label = f"Decision quality in {title}: {read_out}"
     svgs = (svg_of(draw_quality(results), f"quality-{domain_id(domain)}", label=label),)
     return Block(title, svgs, tables=(_quality_table(f"Decision quality in {title}", results),))
 
 
 def domain_id(domain: str) -> str:
-    """Returns a domain's name as part of an id."""
+    """Return a domain's name as part of an id."""
     return domain.encode().hex()
-
-
-def _read_out(results: Iterable[Result]) -> str:
-    return "; ".join(f"{result.method} {result.quality}" for result in results)
 
 
 def _quality_table(caption: str, results: Sequence[Result]) -> Table:
     colours = method_colours(result.method for result in results)
-    has_paper = any(result.paper for result in results)
+    is_published = any(result.published for result in results)
     rows = tuple(
         (
             Cell(result.method, colour=colours[result.method]),
-            Cell(str(result.quality), result.quality.mean),
-            *([_published(result)] if has_paper else []),
-            number(min(result.quality.values)),
-            number(len(result.quality.values), "{:,}"),
+            Cell.of_mean(result.quality),
+            *([Cell.of_mean(result.published)] if is_published else []),
+            Cell.of_number(min(result.runs)),
+            Cell.of_number(len(result.runs), "{:,}"),
         )
         for result in results
     )
-    columns = ("trained on", "mean ± std", *(["paper"] if has_paper else []), "worst", "runs")
+    columns = (
+        "trained on",
+        "mean ± std",
+        *(["published"] if is_published else []),
+        "worst",
+        "runs",
+    )
     return Table(caption, columns, rows)
 
 
-def _published(result: Result) -> Cell:
-    if result.paper is None:
-        return Cell("")
-    return Cell(str(result.paper), result.paper.mean)
-
-
 def others_section(results: Results, others: Sequence[Result]) -> Section | None:
-    """Returns those of the results under other settings that are to be shown."""
+    """Return results under other settings than those that are compared."""
     if not others:
         return None
     domains = {other.domain: results.title_of(other.domain) for other in others}
@@ -90,8 +89,8 @@ def _others_table(title: str, domain: str, results: Sequence[Result]) -> Table:
         (
             Cell(result.method, colour=colours[result.method]),
             Cell(result.setting),
-            Cell(str(result.quality), result.quality.mean),
-            number(len(result.quality.values), "{:,}"),
+            Cell.of_mean(result.quality),
+            Cell.of_number(len(result.runs), "{:,}"),
         )
         for result in members
     )
@@ -100,7 +99,7 @@ def _others_table(title: str, domain: str, results: Sequence[Result]) -> Table:
 
 
 def time_section(results: Results) -> Section | None:
-    """Returns where time and oracle calls went."""
+    """Return where time and oracle calls went."""
     blocks = [
         _time_block(domain, results.title_of(domain), compared)
         for domain, compared in results.compared.items()
@@ -137,9 +136,25 @@ def _time_table(title: str, results: Sequence[Result]) -> Table:
     rows = tuple(
         (
             Cell(result.method, colour=colours[result.method]),
-            number(result.oracle_calls, "{:,.0f}"),
-            *(number(result.seconds.get(part), "{:.1f}") for part in PARTS),
+            Cell.of_number(result.oracle_calls, "{:,.0f}"),
+            *(Cell.of_number(result.seconds.get(part), "{:.1f}") for part in PARTS),
         )
         for result in results
     )
     return Table(f"Oracle calls and seconds in {title}", ("trained on", "calls", *PARTS), rows)
+
+
+def settings_section(rows: Sequence[Row], results: Results) -> Section | None:
+    """Return the settings of each domain, and the versions of the packages."""
+    domains = settings_in_words(rows).items()
+    blocks = [_settings_block(results.title_of(name), pairs) for name, pairs in domains]
+    blocks.append(_settings_block("Versions", versions_of(rows)))
+    found = tuple(block for block in blocks if block is not None)
+    return Section("settings", "Settings, seeds, versions", "", found) if found else None
+
+
+def _settings_block(title: str, settings: Settings) -> Block | None:
+    if not settings:
+        return None
+    rows = tuple((Cell(name), Cell(value)) for name, value in settings)
+    return Block(title, tables=(Table(f"Settings: {title}", (), rows),))

@@ -1,41 +1,21 @@
 """What came out of a run: one result per method, domain and setting."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from statistics import fmean, pstdev
+from statistics import fmean
 
-from lodl.paper import DOMAINS, MeanStd, published_quality
+from lodl.report._mean_std import MeanStd
 from lodl.report._rows import Row, Settings
 
 REFERENCES = ("Random", "Optimal")
 """Methods that are 0 and 1 by definition, up to the draw."""
 
-_PAPER_SAMPLER = "AllPerturbed"  # of its table 1
-_SHARED = ("sampler", "n_samples", "n_initialisations", "data")  # of all that is compared
+_MAIN_SAMPLER = "AllPerturbed"  # the default; other samplers are ablations
+_SHARED = ("sampler", "n_samples", "n_initialisations", "data")  # equal in all that is compared
 _UNITS = {"n_samples": " samples", "n_initialisations": " initialisations"}
-_TELLING = ("sampler", "surrogate", "settings")  # their values need no name
-
-
-@dataclass(frozen=True)
-class RunValues:
-    """Values over runs, with their mean and standard deviation."""
-
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean."""
-        return fmean(self.values)
-
-    @property
-    def std(self) -> float:
-        """The standard deviation of these values, as in the paper's tables."""
-        return pstdev(self.values)
-
-    def __str__(self) -> str:
-        return str(MeanStd(self.mean, self.std))
+_NEED_NO_NAME = ("sampler", "surrogate", "settings")  # the values speak for themselves
 
 
 @dataclass(frozen=True)
@@ -43,33 +23,48 @@ class Result:
     """One method in one domain, over all seeds and initialisations of one setting.
 
     Attributes:
-        domain: As the rows have it.
+        domain: The name of the domain in the rows.
         method: What the models were trained on.
-        settings: All that was chosen.
+        settings: Everything that was chosen for the runs.
         setting: In words, how it differs from other results of the method in the domain.
-        quality: Normalised test decision quality of the models.
-        paper: The published figure.
-        oracle_calls: Per seed.
-        seconds: By part, per seed.
-        gaussian_error: Of the learned loss around the labels, over seeds.
-        empirical_error: Of the learned loss where the models predict.
+        runs: Normalised test decision quality of every model.
+        published: A published number to compare with, if there is one.
+        oracle_calls: Calls of the solver per seed.
+        seconds: Seconds of each part per seed.
+        gaussian_error: Error of the learned loss around the labels, over seeds.
+        empirical_error: Error of the learned loss where the models predict.
     """
 
     domain: str
     method: str
     settings: Settings
     setting: str
-    quality: RunValues
-    paper: MeanStd | None
+    runs: tuple[float, ...]
+    published: MeanStd | None
     oracle_calls: float | None
     seconds: Mapping[str, float]
-    gaussian_error: RunValues | None
-    empirical_error: RunValues | None
+    gaussian_error: MeanStd | None
+    empirical_error: MeanStd | None
+
+    @property
+    def quality(self) -> MeanStd:
+        """The mean and the standard deviation of the runs."""
+        return MeanStd.of(self.runs)
 
     @property
     def is_learned(self) -> bool:
         """Whether the models were trained on a learned loss."""
         return bool(self.empirical_error or self.seconds.get("fitting"))
+
+    @property
+    def n_samples(self) -> int:
+        """Samples per instance, 0 where the rows do not give them."""
+        return n_samples_of(self.settings)
+
+    @property
+    def is_main_sampler(self) -> bool:
+        """Whether losses were learned from samples of the main sampler, not of an ablation."""
+        return _is_main_sampler(self.settings)
 
 
 @dataclass(frozen=True)
@@ -79,56 +74,42 @@ class Results:
     Attributes:
         compared: By domain, one result per method, under settings as equal as the run has them.
         others: The same methods under other settings.
-        reproduced: The domains of the paper, as far as all their rows are of its experiments.
+        titles: Titles of domains; a domain without one has its name.
+        publication: What `Result.published` is, in words.
     """
 
     compared: Mapping[str, tuple[Result, ...]]
     others: tuple[Result, ...]
-    reproduced: Set[str]
+    titles: Mapping[str, str] = field(default_factory=dict)
+    publication: str = ""
 
     def title_of(self, domain: str) -> str:
-        """Returns a domain's name for people."""
-        return DOMAINS[domain] if domain in self.reproduced else domain
+        """Return a domain's title."""
+        return self.titles.get(domain, domain)
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Returns the rows of the paper's domains in the paper's order, then those of others."""
-    places = {domain: place for place, domain in enumerate(DOMAINS)}
-    return sorted(rows, key=lambda row: places.get(row.domain, len(places)))
-
-
-def results_info(rows: Sequence[Row]) -> Results:
-    """Returns the results of rows of any number of domains, methods, seeds and settings.
+def results_of(rows: Sequence[Row]) -> Results:
+    """Return the results of rows of any number of domains, methods, seeds and settings.
 
     Ablations share a file with the main comparison. What is compared is the sampler, number of
     samples, number of initialisations and data that most methods of the domain have; of a method's
-    results that still differ, that of the most models, then of the best validation. The paper's
-    figure stands beside a reproduction that was sampled as in its table 1.
+    results that still differ, the one with the most models, then with the best validation quality.
     """
     domains: dict[str, list[Row]] = defaultdict(list)
     for row in _with_data(rows):
         domains[row.domain].append(row)
     compared: dict[str, tuple[Result, ...]] = {}
     others: list[Result] = []
-    reproduced = {
-        domain for domain, members in domains.items() if all(row.is_reproduction for row in members)
-    }
     for domain, members in domains.items():
         chosen = []
         shared = _most_shared(members)
-        most_samples = max(_n_samples(row.settings) for row in members)
         for variants in _by_method(members).values():
             main, *rest = sorted(variants, key=partial(_precedence, variants, shared), reverse=True)
             names = _varying(variants)
-            is_as_paper = (
-                domain in reproduced
-                and _is_all_perturbed(main)
-                and _n_samples(main) == most_samples
-            )
-            chosen.append(_result(variants[main], is_as_paper=is_as_paper))
+            chosen.append(_result(variants[main]))
             others += [_result(variants[one], setting=_in_words(one, names)) for one in rest]
         compared[domain] = _best_first(chosen)
-    return Results(compared, _best_first(others), reproduced)
+    return Results(compared, _best_first(others))
 
 
 def _best_first(results: Iterable[Result]) -> tuple[Result, ...]:
@@ -136,9 +117,10 @@ def _best_first(results: Iterable[Result]) -> tuple[Result, ...]:
 
 
 def _with_data(rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows; where those of one seed are of several data, the data become a setting.
+    """Return the rows, with the data as a setting where one seed has rows on different data.
 
-    A digest says nothing of other seeds: first data belong to first data, second to second.
+    Each seed has digests of its own, so data are numbered by their first appearance in a seed:
+    those that appear first in every seed belong together, and so on.
     """
     found: dict[tuple[str, int | None], dict[str, int]] = defaultdict(dict)
     for row in rows:
@@ -166,9 +148,9 @@ def _shared_of(settings: Settings) -> Settings:
 
 
 def _most_shared(rows: Sequence[Row]) -> Settings:
-    """Returns the shared settings of the most methods, then of the most models.
+    """Return the shared settings of the most methods, then of the most models.
 
-    Those that are equal in both are of an ablation: the paper's main settings count.
+    Where both are equal, the rows are an ablation: the main sampler and the most samples win.
     """
     groups: dict[Settings, list[Row]] = defaultdict(list)
     for row in rows:
@@ -178,16 +160,15 @@ def _most_shared(rows: Sequence[Row]) -> Settings:
 
 def _size(rows: Sequence[Row], settings: Settings) -> tuple[int, int, bool, int]:
     n_methods = len({row.method for row in rows})
-    return n_methods, _n_models(rows), _is_all_perturbed(settings), _n_samples(settings)
+    return n_methods, _n_models(rows), _is_main_sampler(settings), n_samples_of(settings)
 
 
-def _is_all_perturbed(settings: Settings) -> bool:
-    """Tells whether the sampler is that of the paper's table 1."""
-    return dict(settings).get("sampler", "").startswith(_PAPER_SAMPLER)
+def _is_main_sampler(settings: Settings) -> bool:
+    return dict(settings).get("sampler", "").startswith(_MAIN_SAMPLER)
 
 
-def _n_samples(settings: Settings) -> int:
-    """Returns the number of samples, 0 where it is not told."""
+def n_samples_of(settings: Settings) -> int:
+    """Return the number of samples, 0 where it is not given."""
     value = dict(settings).get("n_samples", "")
     return int(value) if value.isdecimal() else 0
 
@@ -205,7 +186,7 @@ def _precedence(
 
 
 def _varying(variants: Iterable[Settings]) -> list[str]:
-    """Returns the names whose values are not the same in all variants."""
+    """Return the names whose values are not the same in all variants."""
     values = [dict(settings) for settings in variants]
     names = dict.fromkeys(name for settings in values for name in settings)
     return [name for name in names if len({settings.get(name) for settings in values}) > 1]
@@ -215,28 +196,27 @@ def _in_words(settings: Settings, names: Container[str]) -> str:
     words = []
     for name, value in settings:
         if name in names:
-            before = "" if name in _TELLING or name in _UNITS else name.replace("_", " ") + " "
+            before = "" if name in _NEED_NO_NAME or name in _UNITS else name.replace("_", " ") + " "
             words.append(f"{before}{value}{_UNITS.get(name, '')}")
-    return ", ".join(words) or "settings not told"
+    return ", ".join(words) or "settings not given"
 
 
-def _result(rows: Sequence[Row], *, setting: str = "", is_as_paper: bool = False) -> Result:
+def _result(rows: Sequence[Row], *, setting: str = "") -> Result:
     first = rows[0]
-    published = published_quality(first.method, first.domain)
     calls = [row.oracle_calls for row in rows if row.oracle_calls is not None]
     return Result(
         domain=first.domain,
         method=first.method,
         settings=first.settings,
         setting=setting,
-        quality=RunValues(tuple(value for row in rows for value in row.test)),
-        paper=MeanStd(*published) if is_as_paper and published else None,
+        runs=tuple(value for row in rows for value in row.test),
+        published=None,
         oracle_calls=fmean(calls) if calls else None,
         seconds=_mean_seconds(rows),
-        gaussian_error=_values_of(
-            row.gaussian_error for row in rows if row.gaussian_error is not None
+        gaussian_error=_mean_std(
+            [row.gaussian_error for row in rows if row.gaussian_error is not None]
         ),
-        empirical_error=_values_of(value for row in rows for value in row.empirical_error),
+        empirical_error=_mean_std([value for row in rows for value in row.empirical_error]),
     )
 
 
@@ -248,6 +228,5 @@ def _mean_seconds(rows: Sequence[Row]) -> dict[str, float]:
     return {part: fmean(values) for part, values in known.items()}
 
 
-def _values_of(values: Iterable[float]) -> RunValues | None:
-    found = tuple(values)
-    return RunValues(found) if found else None
+def _mean_std(values: Sequence[float]) -> MeanStd | None:
+    return MeanStd.of(values) if values else None

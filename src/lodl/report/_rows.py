@@ -1,15 +1,16 @@
-"""The rows of a run, read as strangers: nothing in them is taken on trust."""
+"""The rows of a run, `rows.jsonl`: nothing in them is taken on trust."""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from lodl.errors import DataError
-from lodl.paper import DOMAINS
-from lodl.rows import PARTS, read_json_rows
+
+PARTS = ("sampling", "fitting", "training")
+"""The parts of a method that take time; a row has `seconds_<part>`."""
 
 Settings: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values, for people; hashable, so that rows of equal settings can be pooled."""
@@ -27,14 +28,14 @@ class Row:
         method: What the models were trained on.
         test: Normalised decision quality on test data, one per model.
         validation: Likewise on validation data.
-        seed: Of the draw.
-        settings: All that was chosen.
+        seed: The seed of the draw.
+        settings: Everything that was chosen for the run, as text.
         oracle_calls: Calls of the solver.
-        seconds: By part, those that are known.
+        seconds: Seconds of each part that was timed.
         gaussian_error: Error of the learned loss around the labels.
-        empirical_error: Its error where the models predict, one per model.
+        empirical_error: Error of the learned loss where the models predict, one per model.
         data: A digest of the data.
-        versions: Of the packages.
+        versions: Versions of the packages.
     """
 
     domain: str
@@ -50,16 +51,44 @@ class Row:
     data: str = ""
     versions: Settings = ()
 
-    @property
-    def is_reproduction(self) -> bool:
-        """Whether the paper's experiments wrote it: the name of a domain alone is no evidence."""
-        tells_samples = {"sampler", "n_samples"} <= dict(self.settings).keys()
-        tells_source = bool(self.data) and "lodl" in dict(self.versions)
-        return self.domain in DOMAINS and tells_samples and tells_source
+    def setting(self, name: str) -> str:
+        """Return the text of a setting, empty where the row does not have it."""
+        return dict(self.settings).get(name, "")
+
+
+def read_json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line number and the values of every row, unchecked.
+
+    Empty lines are skipped, and so is a last line that was torn by a kill or is just being written.
+
+    Raises:
+        DataError: The file, or a line of it, cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError as error:
+        raise DataError(
+            f"There is no {path}. The folder of a run must hold {path.name}, one JSON object per "
+            "line with at least `domain`, `method` and `test`, a list of decision qualities."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):
+                return
+            raise DataError(f"{path}, line {number} is not JSON: {error}. Remove it.") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{path}, line {number} is not a row: {line[:50]!r}. Remove it.")
+        yield number, row
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """Returns the rows of a JSON-lines file; of rows of the same experiment, the last.
+    """Return the rows of a JSON-lines file; of several rows of one experiment, the last.
 
     Raises:
         DataError: The file or a row cannot be used; the message names the line.
@@ -67,7 +96,7 @@ def read_rows(path: str | Path) -> list[Row]:
     rows: dict[object, Row] = {}
     for number, found in read_json_rows(Path(path)):
         try:
-            row = _parse(found)
+            row = parse_row(found)
         except ValueError as error:
             raise DataError(f"{path}, line {number}: {error}") from error
         experiment = (row.domain, row.method, row.seed, row.settings, row.data)
@@ -77,7 +106,12 @@ def read_rows(path: str | Path) -> list[Row]:
     return list(rows.values())
 
 
-def _parse(found: Mapping[str, Any]) -> Row:
+def parse_row(found: Mapping[str, Any]) -> Row:
+    """Return a row from its JSON values.
+
+    Raises:
+        ValueError: A value cannot be used; the message names it.
+    """
     row = {name: value for name, value in found.items() if value is not None}
     test = _numbers(row, "test")
     if not test:

@@ -1,4 +1,4 @@
-"""What was chosen, for those who want to do it again."""
+"""The settings of a run in words, for those who want to repeat it."""
 
 import re
 from collections import defaultdict
@@ -10,10 +10,10 @@ _NAMES = {"n_samples": "samples", "n_initialisations": "initialisations", "n_ste
 _WRAPPED = re.compile(r"\w+\(\w+=(\w+\([^()]*\))\)")  # Learned(family=Quadratic(rank=4))
 
 
-def settings_info(rows: Sequence[Row]) -> dict[str, Settings]:
-    """Returns, for each domain, names and values in words.
+def settings_in_words(rows: Sequence[Row]) -> dict[str, Settings]:
+    """Return, for each domain, the names and values of its settings.
 
-    A value that most methods had stands alone; others are followed by the methods that had them.
+    A value that most methods share stands alone; others are followed by the methods they belong to.
     """
     domains: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -21,8 +21,8 @@ def settings_info(rows: Sequence[Row]) -> dict[str, Settings]:
     return {domain: tuple(_settings(members)) for domain, members in domains.items()}
 
 
-def versions_info(rows: Iterable[Row]) -> Settings:
-    """Returns the packages with all versions that the rows name."""
+def versions_of(rows: Iterable[Row]) -> Settings:
+    """Return the packages with all versions in the rows."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rows:
         for package, version in row.versions:
@@ -51,7 +51,7 @@ def _settings(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
 
 
 def _values_in_words(methods: Mapping[str, Set[str]], learned: Set[str]) -> str:
-    """Returns the values, those of the same methods together, most methods first."""
+    """Return the values, grouped by the methods that share them, most methods first."""
     values: dict[frozenset[str], list[str]] = defaultdict(list)
     for value, names in methods.items():
         values[frozenset(names)].append(value)

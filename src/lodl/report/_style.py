@@ -90,7 +90,7 @@ _NO_METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our style while it lasts; as a decorator, `@style()`, of every `draw_…` function."""
+    """Set our style for a block, or as the decorator `@style()` of every `draw_…` function."""
     with mpl.rc_context():
         mpl.rcdefaults()  # whatever the user's own settings are
         mpl.rcParams.update(_STYLE)
@@ -98,25 +98,31 @@ def style() -> Iterator[None]:
 
 
 def new_figure(width: float = 5.0, height: float = 3.2) -> Figure:
-    """Returns an empty figure of a size in inches; it belongs to no window and leaves no state."""
+    """Return an empty figure of a size in inches; it belongs to no window and leaves no state."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def method_colours(methods: Iterable[str]) -> dict[str, str]:
-    """Returns a colour for each method: fixed for those of the paper and ours."""
+    """Return a colour for each method, a fixed one for those that are well known."""
     names = list(dict.fromkeys(methods))
     others = [name for name in names if name not in _METHOD_COLOURS]
     spare = {name: _OTHER_COLOURS[i % len(_OTHER_COLOURS)] for i, name in enumerate(others)}
     return {name: _METHOD_COLOURS.get(name) or spare[name] for name in names}
 
 
+def in_method_order(methods: Iterable[str]) -> list[str]:
+    """Return well-known methods in their usual order, then the others as they come."""
+    places = {name: place for place, name in enumerate(_METHOD_COLOURS)}
+    return sorted(dict.fromkeys(methods), key=lambda name: places.get(name, len(places)))
+
+
 def shortened(name: str, longest: int = 32) -> str:
-    """Returns a name that leaves room for the figure that it labels."""
+    """Return a name short enough to leave room for the figure that it labels."""
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
-    """Writes `path`.svg and `path`.png, on white: readable wherever they are shown.
+    """Write `path`.svg and `path`.png, on white so that they are readable anywhere.
 
     Returns:
         The two paths. The same figure gives the same bytes.
@@ -130,12 +136,12 @@ def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
 
 
 def inline_svg(figure: Figure, name: str, *, label: str) -> str:
-    """Returns a figure as an `<svg>` element for our page, in the page's colours and font.
+    """Return a figure as an `<svg>` element for our page, in the page's colours and font.
 
     Args:
         figure: A figure drawn in our style.
-        name: Begins all of its ids; unique on the page.
-        label: What the figure shows, for those who cannot see it.
+        name: The prefix of all ids in the figure; unique on the page.
+        label: What the figure shows, for readers who cannot see it.
     """
     text = io.StringIO()
     with style():

@@ -16,16 +16,16 @@ class Summary:
     """What came out in one domain.
 
     Attributes:
-        title: The domain.
-        sentences: In reading order.
+        title: The title of the domain.
+        sentences: The summary, in reading order.
     """
 
     title: str
     sentences: tuple[str, ...]
 
 
-def summary_info(results: Results) -> list[Summary]:
-    """Returns, for each domain, what was best, what it gained over squared error, and its cost."""
+def summaries_of(results: Results) -> list[Summary]:
+    """Return, for each domain, what was best, what it gained over squared error, and its cost."""
     return [
         Summary(results.title_of(domain), tuple(_sentences(compared)))
         for domain, compared in results.compared.items()

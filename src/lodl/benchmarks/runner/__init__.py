@@ -1,0 +1,34 @@
+"""Runs methods on domains and keeps a row for each; needs torch."""
+
+from lodl._validation import require
+
+require("torch", extra="torch")
+
+from lodl.benchmarks.runner._initialisations import initialisations  # noqa: E402
+from lodl.benchmarks.runner._methods import METHODS, Learned, Method, Task  # noqa: E402
+from lodl.benchmarks.runner._rows_file import RowsFile  # noqa: E402
+from lodl.benchmarks.runner._run import (  # noqa: E402
+    Experiment,
+    keep_freed_memory,
+    loss_path,
+    run,
+    sample,
+    versions,
+)
+from lodl.benchmarks.runner._setup import Setup  # noqa: E402
+
+__all__ = [
+    "METHODS",
+    "Experiment",
+    "Learned",
+    "Method",
+    "RowsFile",
+    "Setup",
+    "Task",
+    "initialisations",
+    "keep_freed_memory",
+    "loss_path",
+    "run",
+    "sample",
+    "versions",
+]

@@ -1,0 +1,28 @@
+"""Options that several commands share, and names that become objects."""
+
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias, TypeVar
+
+import typer
+
+from lodl.errors import InvalidInputError
+
+_T = TypeVar("_T")
+
+
+def named(what: str, name: str, table: Mapping[str, _T]) -> _T:
+    """Return the entry of a table, or raise an error that lists the names there are."""
+    if name not in table:
+        raise InvalidInputError(f"`{what}` must be one of {', '.join(table)}, got {name!r}.")
+    return table[name]
+
+
+def _check_jobs(n_jobs: int) -> int:
+    if n_jobs == 0:
+        raise InvalidInputError("`n_jobs` must be a whole number other than 0 (-1 is all cores).")
+    return n_jobs
+
+
+Jobs: TypeAlias = Annotated[
+    int, typer.Option(help="Number of workers; -1 uses all cores.", callback=_check_jobs)
+]

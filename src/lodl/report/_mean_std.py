@@ -1,0 +1,30 @@
+"""A mean and a standard deviation over runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class MeanStd:
+    """A mean and its standard deviation over runs, printed with two decimals."""
+
+    mean: float
+    std: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "MeanStd":
+        """Return the mean and the (population) standard deviation of values."""
+        return cls(float(np.mean(values)), float(np.std(values)))
+
+    def __str__(self) -> str:
+        return f"{self.mean:z.2f} ± {self.std:.2f}"  # z: no minus before a zero
+
+    def times(self, factor: float) -> "MeanStd":
+        """Return the same in another unit."""
+        return MeanStd(factor * self.mean, factor * self.std)
+
+    def is_apart_from(self, other: "MeanStd") -> bool:
+        """Return whether the two intervals mean ± std, rounded as printed, do not meet."""
+        return abs(self.mean - other.mean) > self.std + other.std + 0.01

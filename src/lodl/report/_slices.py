@@ -1,0 +1,98 @@
+"""Slices: learned losses beside the true regret, along lines through labels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from lodl.report._blocks import Block, Section, svg_of
+from lodl.report._json_file import blaming, read_json
+from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
+
+_ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, losses are cut off
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One line through the label of an instance.
+
+    Attributes:
+        instance: The instance.
+        direction: The line, in words.
+        offsets: Points on the line; 0 is the label.
+        regret: The true regret at the points.
+        loss: The learned losses at the points, by name.
+    """
+
+    instance: int | str
+    direction: str
+    offsets: tuple[float, ...]
+    regret: tuple[float, ...]
+    loss: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The contents of `slices.json`: what `lodl.evaluation.loss_slices` returns."""
+
+    slices: tuple[Slice, ...]
+    title: str = ""
+
+
+def slices_section(folder: Path) -> Section | None:
+    """Return slices of learned losses beside the true regret, from `slices.json`."""
+    path = folder / "slices.json"
+    found = read_json(path, Slices)
+    if found is None:
+        return None
+    names = dict.fromkeys(name for one in found.slices for name in one.loss)
+    with blaming(path):
+        svgs = tuple(
+            svg_of(
+                draw_slice(one),
+                f"slice-{i}",
+                label=f"True regret and {', '.join(one.loss)} of instance {one.instance}, "
+                f"{one.direction}",
+            )
+            for i, one in enumerate(found.slices)
+        )
+    return Section(
+        name="slices",
+        title="What the losses look like",
+        text=(
+            "The true regret of the decision and the learned losses, as the prediction leaves the "
+            "label (dashed) in one direction."
+        ),
+        blocks=(
+            Block(
+                found.title,
+                svgs,
+                key=(("true regret", "currentColor"), *method_colours(names).items()),
+            ),
+        ),
+    )
+
+
+@style()
+def draw_slice(one: Slice) -> Figure:
+    """Draw the true regret and every learned loss along one line."""
+    figure = new_figure(3.5, 2.5)
+    axes = figure.subplots()
+    axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
+    axes.plot(one.offsets, one.regret, color=INK, linewidth=2.6)
+    for name, colour in method_colours(one.loss).items():
+        axes.plot(one.offsets, one.loss[name], color=colour, linewidth=1.6)
+    highest = max(one.regret)
+    if highest > 0:
+        axes.set_ylim(-0.04 * _ROOM * highest, _ROOM * highest)
+    axes.set_ylabel("regret")
+    axes.set_title(shortened(f"instance {one.instance}"), fontsize=10)
+    axes.set_xlabel(shortened(_along(one.direction), 40))
+    return figure
+
+
+def _along(direction: str) -> str:
+    if direction.startswith("towards"):
+        return f"way {direction} (= 1)"
+    return f"error of {direction}"
