@@ -172,6 +172,16 @@ def test_the_squared_error_costs_its_share_of_the_mean_regret_at_the_samples(fam
 
 
 @every_family
+def test_a_direction_that_no_decision_sees_is_pinned_by_the_least_weight(family):
+    answers, drift = best_of_three(D), np.array([[1.0, 1, 1], [10, 10, 10]])
+    free = type(family)(min_weight=0)
+    np.testing.assert_allclose(value(free, free.fit(answers), drift), 0, atol=1e-12)
+    near, far = value(family, family.fit(answers), drift)
+    assert 0 < near < 0.1 * answers.regret.mean()
+    assert far == pytest.approx(100 * near)
+
+
+@every_family
 @few_examples
 @given(seed=seeds)
 def test_the_curvature_is_positive_and_bounds_the_second_derivative(family, seed):

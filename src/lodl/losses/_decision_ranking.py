@@ -28,7 +28,9 @@ class DecisionRanking(DecisionFamily):
     in the label or nearly so, with about 20 samples, and for boosting; it needs samples with
     slopes.
 
-    The parameters `regret` and `slope` are r_k / t and s_k / t.
+    The factor t makes instances with more at stake count more, as the regret does; without it six
+    of eight models of paths and knapsacks decided worse on validation instances. The parameters
+    `regret` and `slope` are r_k / t and s_k / t.
 
     Attributes:
         temperature: t in units of the mean regret of the instance's decisions, above 0. The lower,
