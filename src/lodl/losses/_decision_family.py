@@ -42,7 +42,8 @@ further questions, which are cutting planes of the full maximum.
 to all items where exactly one is chosen, cost nothing, and a prediction may drift along them until
 an output layer saturates. A weak squared error pins them: `min_weight`. Its default of 0.01 did as
 well on validation decisions as 0.001 in every domain (top-k, path, knapsack, advertising,
-portfolio) and kept a tanh output away from its ends; 0.1 gave away half of the gain on advertising.
+portfolio) and kept a tanh output away from its ends; 0.1 gave away a third of the gain on
+advertising.
 """
 
 from abc import abstractmethod

@@ -127,18 +127,15 @@ def check_can_fit(family: Family, dim: int) -> None:
 
 
 def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of parameters, with padded axes as long as those of `phi`, if possible.
+    """Return the shapes that parameters `phi` of one instance should have.
 
-    Args:
-        family: The family.
-        phi: Parameters of one instance.
-        dim: Number of values in a label.
+    Padded axes may have any length from 1 to the largest; that of the first of them counts for all.
     """
     shapes = family.parameter_shapes(dim)
     found = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
     for name in family.padded:
         longest, *rest = shapes[name]
-        shapes[name] = (max(1, min(longest, *found[:1], longest)), *rest)
+        shapes[name] = (min(max(1, found[0]), longest) if found else longest, *rest)
     return shapes
 
 
