@@ -90,7 +90,7 @@ class FitSummary:
             unfitted = f"None of the {self.n_instances} instances could be fitted."
             return (Finding(PROBLEM_OR_SCALE, unfitted),)
         if self.coverage is not None:
-            return (_judge_coverage(self.coverage.median),)
+            return (_judge_coverage(self.coverage.median, self.rank_correlation.median),)
         if not self.n_judged:
             return (Finding(HELD_OUT_SAMPLES, "No samples were held out to judge the fit by."),)
         errors = (
@@ -154,14 +154,15 @@ def summarise(family: Family, errors: FitErrors, *, n_parameters: int) -> FitSum
     )
 
 
-def _judge_coverage(covered: float) -> Finding:
+def _judge_coverage(covered: float, rank_correlation: float) -> Finding:
+    """Judge a loss made of decisions; where these are continuous, none is met twice."""
     if np.isnan(covered):
         return Finding(HELD_OUT_SAMPLES, "No costly samples were held out to judge the loss by.")
     evidence = (
         f"Of the costly decisions that held-out samples led to, {covered:.0%} were among those of "
-        "the other samples."
+        f"the other samples, and the rank correlation is {rank_correlation:.2f}."
     )
-    return Finding(NOTHING if covered > _POOR else MORE_SAMPLES, evidence)
+    return Finding(NOTHING if max(covered, rank_correlation) > _POOR else MORE_SAMPLES, evidence)
 
 
 def _spread(values: Array, *, worst: float) -> Spread:
