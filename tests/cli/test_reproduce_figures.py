@@ -9,7 +9,7 @@ from lodl.domains import linear_model
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, run_lodl):
+def command(tmp_path, monkeypatch, run_lodl, quick_methods):
     """Runs `lodl reproduce ...` on small domains in an empty folder; returns code and output."""
     small = replace(
         SETUPS["linear"],

@@ -43,8 +43,8 @@ class Page(HTMLParser):
         (self.scripts if self._open and self._open[-1] == "script" else self.texts).append(data)
 
 
-def test_a_full_folder_gives_every_section(run_folder):
-    page = Page(write_report(run_folder))
+def test_a_full_folder_gives_every_section(report_path):
+    page = Page(report_path)
     assert page.sections == [
         *("summary", "quality", "ablations", "others", "time", "fidelity", "slices"),
         *("paper", "settings"),
@@ -63,7 +63,7 @@ def test_bare_rows_give_only_the_sections_that_have_data(write_rows):
     )
 
 
-def test_the_library_s_own_page_knows_nothing_of_the_paper(run_folder):
+def test_the_page_of_the_library_itself_knows_nothing_of_the_paper(run_folder):
     page = Page(report.write_report(run_folder))
     sections = ["summary", "quality", "others", "time", "fidelity", "slices", "settings"]
     assert page.sections == sections
@@ -84,8 +84,8 @@ def test_fidelity_is_shown_in_the_papers_unit(row, write_rows):
     assert "50.00 ± 0.00 (0.96 ± 0.00) *" in page.texts  # 0.05 of 10 users, in hundredths
 
 
-def test_what_an_ablation_shows_is_not_shown_again(run_folder):
-    text = write_report(run_folder).read_text(encoding="utf-8")
+def test_what_an_ablation_shows_is_not_shown_again(report_path):
+    text = report_path.read_text(encoding="utf-8")
     others = text[text.index('<section id="others"') : text.index('<section id="time"')]
     assert "0.30 ± 0.10" in others
     assert "0.75 ± 0.05" not in others  # 50 samples: in the table of the ablation
@@ -96,23 +96,24 @@ def test_references_alone_are_a_page(row, write_rows):
     assert "Random" in page.texts
 
 
-def test_a_page_that_cannot_be_written_leaves_no_draft(run_folder):
-    (run_folder / "taken").mkdir()
+def test_a_page_that_cannot_be_written_leaves_no_draft(row, write_rows, tmp_path):
+    folder = write_rows(row("web", "Random", 0, [0.0]))
+    (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
-        write_report(run_folder, run_folder / "taken")
-    assert not list(run_folder.rglob("*.draft"))
+        write_report(folder, tmp_path / "taken")
+    assert not list(tmp_path.rglob("*.draft"))
 
 
-def test_the_page_needs_nothing_from_outside(run_folder):
-    text = write_report(run_folder).read_text(encoding="utf-8")
+def test_the_page_needs_nothing_from_outside(report_path):
+    text = report_path.read_text(encoding="utf-8")
     assert re.findall(r"(?:src|href)=\"(?!#|data:)", text) == []
     assert "@import" not in text
     assert "default-src 'none'" in text
 
 
-def test_the_same_data_give_the_same_page(run_folder, tmp_path):
-    first = write_report(run_folder).read_bytes()
-    assert write_report(run_folder, tmp_path / "elsewhere" / "p.html").read_bytes() == first
+def test_the_same_data_give_the_same_page(report_path, tmp_path):
+    again = write_report(report_path.parent, tmp_path / "elsewhere" / "p.html")
+    assert again.read_bytes() == report_path.read_bytes()
     assert not list(tmp_path.rglob("*.draft"))
 
 
@@ -152,10 +153,11 @@ def test_no_name_in_the_data_becomes_markup(row, write_rows):
         ("table2a", '{"cells": 1}'),
     ],
 )
-def test_a_data_file_that_cannot_be_shown_is_named(run_folder, name, content):
-    (run_folder / f"{name}.json").write_text(content)
+def test_a_data_file_that_cannot_be_shown_is_named(row, write_rows, name, content):
+    folder = write_rows(row("web", "Random", 0, [0.0]))
+    (folder / f"{name}.json").write_text(content)
     with pytest.raises(DataError, match=rf"{name}\.json .*[Rr]emove it"):
-        write_report(run_folder)
+        write_report(folder)
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):

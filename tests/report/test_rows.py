@@ -1,11 +1,10 @@
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodl.errors import DataError
-from lodl.report._rows import Row, read_rows
+from lodl.report import Row, read_rows
+from lodl.report.parts import parse_row
 
 
 def test_three_names_are_enough_for_a_row(write_rows):
@@ -94,13 +93,10 @@ NAMES = ["domain", "method", "test", "seed", "settings", "training", "versions",
 
 @settings(deadline=None, max_examples=150, derandomize=True)
 @given(change=st.dictionaries(st.sampled_from(NAMES), JSON, max_size=3))
-def test_whatever_a_row_holds_it_is_read_or_refused(change, tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "rows.jsonl"
-    path.write_text(json.dumps({"domain": "web", "method": "NN", "test": [0.1]} | change) + "\n")
+def test_whatever_a_row_holds_it_is_read_or_refused(change):
     try:
-        (found,) = read_rows(path)
-        said = found.method
-    except DataError as error:
-        said = str(error).partition("line 1")[1]
+        said = parse_row({"domain": "web", "method": "NN", "test": [0.1]} | change).method
+    except ValueError as error:
+        said = str(error)
     assert said
     assert said.isprintable()

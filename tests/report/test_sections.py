@@ -42,7 +42,8 @@ def texts(table):
 )
 def test_errors_of_the_papers_domains_are_in_its_unit(row, write_rows, domain, title):
     own = {"domain": "mine", "method": "NN", "test": [0.9], "empirical_error": [0.5]}
-    folder = write_rows(row(domain, "NN", 0, [0.9, 0.8], empirical_error=[0.012, 0.034]), own)
+    errors = {"empirical_error": [0.012, 0.034], "gaussian_error": 0.05}
+    folder = write_rows(row(domain, "NN", 0, [0.9, 0.8], **errors), own)
     assert [block.title for block in fidelity_blocks(folder)] == [title, "mine"]
 
 

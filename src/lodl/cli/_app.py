@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from lodl._version import package_version
 from lodl.cli._demo import demo
 from lodl.cli._learn import learn
 from lodl.cli._reproduce import reproduce
@@ -13,6 +14,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: Rich would take longer to import than everything else here
 )
 app.command()(demo)
 app.command()(learn)
@@ -25,14 +27,15 @@ def report(
         Path | None, typer.Option(help="File to write; report.html in the folder if absent.")
     ] = None,
 ) -> None:
-    """Write one HTML page that shows a run: open it in any browser, send it to anyone.
+    """Write one HTML page that shows a run.
 
-    Rows of your own are shown like those of our experiments: rows.jsonl has one JSON object per
-    line, with at least "domain", "method" and "test", a list of decision qualities, one per model.
-    Shown where present: seed, sampler, n_samples, learning_rate and other settings, validation,
-    oracle_calls, seconds_sampling, seconds_fitting, seconds_training, gaussian_error,
-    empirical_error, data, versions; help(lodl.report.write_report) in Python explains them.
-    A slices.json (what lodl.evaluation.loss_slices returns) adds slices of losses.
+    The page needs nothing but a browser. Rows of your own are shown like those of our experiments:
+    rows.jsonl has one JSON object per line, with at least "domain", "method" and "test", a list of
+    decision qualities, one per model. Shown where present: seed, sampler, n_samples, learning_rate
+    and other settings, validation, oracle_calls, seconds_sampling, seconds_fitting,
+    seconds_training, gaussian_error, empirical_error, data, versions;
+    help(lodl.report.write_report) in Python explains them. A slices.json (what
+    lodl.evaluation.loss_slices returns) adds slices of losses.
     """
     from lodl.benchmarks.paper import write_report  # matplotlib: only where needed
 
@@ -44,9 +47,7 @@ app.add_typer(reproduce, name="reproduce")
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        from importlib.metadata import version
-
-        typer.echo(f"lodl {version('lodl')}")
+        typer.echo(f"lodl {package_version()}")
         raise typer.Exit
 
 

@@ -33,7 +33,7 @@ def demo(
     ),
     n_jobs: Jobs = -1,
 ) -> None:
-    """Learn losses for Web Advertising, train on them, and show what was gained."""
+    """Learn losses for Web Advertising and show what they gain."""
     from rich.console import Console
 
     from lodl.benchmarks import experiments, paper, runner  # torch: only where needed

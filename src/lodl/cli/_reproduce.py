@@ -47,7 +47,9 @@ _DEMO = "demo"  # a scale of its own command
 _OF_FILE = "portfolio-prices"
 _Record = TypeVar("_Record")
 
-reproduce = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True)
+reproduce = typer.Typer(
+    help="Run the paper's experiments.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 def table1(

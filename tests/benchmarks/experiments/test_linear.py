@@ -16,8 +16,8 @@ from lodl.evaluation import normalised_decision_quality
 
 SMALL = replace(
     SETUPS["linear"],
-    build=partial(linear_model, sizes=(6, 4, 30), n_items=6),
-    training=replace(SETUPS["linear"].training, n_steps=100),
+    build=partial(linear_model, sizes=(6, 4, 30), n_items=4),
+    training=replace(SETUPS["linear"].training, n_steps=60),
 )
 
 
@@ -25,7 +25,7 @@ SMALL = replace(
 def figure(tmp_path_factory):
     """The figure of a small run."""
     out = tmp_path_factory.mktemp("run")
-    plan = linear_figure_experiments(RunSize(2, 2, 100), {"linear": SMALL})
+    plan = linear_figure_experiments(RunSize(2, 2, 60), {"linear": SMALL})
     rows = run(plan, out, setups={"linear": SMALL}, progress=False)
     return linear_figure(plan, rows, setup=SMALL, out=out)
 

@@ -11,7 +11,7 @@ APPEND = """
 import sys
 from lodl.benchmarks.runner import RowsFile
 file = RowsFile(sys.argv[1])
-for i in range(100):
+for i in range(40):
     file.append({"domain": "mine", "method": sys.argv[2], "test": [i], "padding": "x" * 5000})
 """
 
@@ -62,4 +62,4 @@ def test_runners_that_write_at_once_and_one_that_was_killed_lose_no_row(file):
     assert [runner.wait() for runner in runners] == [0, 0]
     assert [json.loads(line) for line in file.path.read_text().splitlines()][:2] == ROWS
     for name in "ab":
-        assert [row.test for row in file.rows() if row.method == name] == [(i,) for i in range(100)]
+        assert [row.test for row in file.rows() if row.method == name] == [(i,) for i in range(40)]
