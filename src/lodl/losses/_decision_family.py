@@ -23,11 +23,12 @@ decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
  6. At d = 0 the k-th term is (1 - m) r_k <= 0 for m >= 1, so L(0) = 0, the minimum.
 
 **When it is exact.** With m = 2 and all decisions, L is the SPO+ loss of Elmachtoub and Grigas
-("Smart 'predict, then optimize'", 2022): the k-th term is (y - 2 y_hat) . (z_k - z*) up to its
-sign convention. With m = 1 it is the support function of the sampled differences -s_k, without an
-offset. **When it is local.** If f is not affine in the label, (1) is a first-order model around the
-label: good near it, not a bound far from it, and at a kink of f it depends on the side of the
-difference. Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. A
+("Smart 'predict, then optimize'", 2022): for a linear objective the k-th term is
+(y - 2 y_hat) . s_k. With m = 1 it is the support function of the differences -s_k.
+
+**When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
+good near it, not a bound far from it, and at a kink of f it depends on the side of the difference.
+Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. A
 decision that no candidate met is not in the loss: ask again where the model predicts. The term most
 violated at y_hat with m = 2 is that of the decision for the candidate 2 y_hat - y.
 
