@@ -15,7 +15,7 @@ from lodl.benchmarks.experiments import SETUPS
 from lodl.benchmarks.runner import METHODS, Task, keep_freed_memory
 from lodl.domains import Domain, Prices, portfolio, read_prices, synthetic_prices
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
-from lodl.oracle import evaluate
+from lodl.oracle import sample
 
 SEED, N_INITIALISATIONS, N_SAMPLES = 1000, 3, 1000  # no table shows this seed
 N_DAYS = (200, 800)
@@ -33,10 +33,11 @@ def domain_of(prices: Prices, n_days: int) -> Domain:
 def predictions_by_method(domain: Domain) -> dict[str, Array]:
     """Return, for each method, what its models predict for the test days."""
     setup, part = SETUPS["portfolio"], domain.splits.train_and_validation
-    samples = evaluate(
+    samples = sample(
         domain.problem,
         part.y,
         context=part.context,
+        keys=range(len(part.y)),
         sampler=setup.sampler,
         n_samples=N_SAMPLES,
         seed=SEED,

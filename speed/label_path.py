@@ -76,8 +76,8 @@ def learn(store: Path | None) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        learn(Path(folder) / "first.zarr")
-        for name, store in [("in memory", None), ("with a store", Path(folder) / "second.zarr")]:
+        learn(Path(folder) / "first")
+        for name, store in [("in memory", None), ("with a store", Path(folder) / "second")]:
             path = LabelPath()
             sys.setprofile(path.follow)
             learn(store)

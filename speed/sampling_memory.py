@@ -21,13 +21,11 @@ N, K, DIM = 10_000, 1_000, 50
 
 def sample(folder: str) -> None:
     from lodl.domains import TopK
-    from lodl.oracle import evaluate
+    from lodl.oracle import sample as ask
     from lodl.samplers import AllPerturbed
 
     y = np.random.default_rng(0).normal(size=(N, DIM))
-    evaluate(
-        TopK(), y, sampler=AllPerturbed(), n_samples=K, n_jobs=2, store=f"{folder}/samples.zarr"
-    )
+    ask(TopK(), y, sampler=AllPerturbed(), n_samples=K, n_jobs=2, store=f"{folder}/store")
 
 
 def memory(process: psutil.Process) -> int:

@@ -105,7 +105,7 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
         counts.append(len(RowsFile(out / "rows.jsonl").rows()))
     assert counts == [12, 16, 16]  # 4 losses, 3 samplers; 50 samples besides 60; nothing more
     assert {path.name for path in (out / "samples").iterdir()} == {
-        f"web-0-{sampler}({SETUPS['web'].sampler.scale}).zarr"
+        f"web-0-{sampler}({SETUPS['web'].sampler.scale})"
         for sampler in ("OnePerturbed", "TwoPerturbed", "AllPerturbed")
     }
     assert json.loads((out / "table2b.json").read_text())["kind"] == "quality"

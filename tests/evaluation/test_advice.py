@@ -42,6 +42,7 @@ def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
     loss = lodl.learn_loss(
         domain.problem,
         y,
+        keys=range(len(y)),
         family=family,
         sampler=perturbed(scale),
         n_samples=500,

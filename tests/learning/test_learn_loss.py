@@ -5,7 +5,7 @@ import lodl
 from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit
 from lodl.losses import FitStatus
-from lodl.oracle import evaluate
+from lodl.oracle import sample
 
 Y = np.random.default_rng(0).random((5, 4))
 
@@ -31,7 +31,7 @@ def test_it_is_sampling_followed_by_fitting():
     problem = CountingPick()
     arguments = {"sampler": lodl.TwoPerturbed(0.5), "n_samples": 120, "seed": 4}
     loss = lodl.learn_loss(problem, Y, family=lodl.WeightedMSE(), **arguments)
-    by_steps = fit(evaluate(problem, Y, **arguments), lodl.WeightedMSE())
+    by_steps = fit(sample(problem, Y, **arguments), lodl.WeightedMSE())
     assert np.array_equal(loss.phi["w"], by_steps.phi["w"])
     assert loss.provenance["seed"] == 4
     assert loss.provenance["n_samples"] == 120
@@ -74,7 +74,7 @@ def test_failed_samples_are_accepted_up_to_the_given_rate(tmp_path):
     arguments = {"sampler": lodl.AllPerturbed(2.0), "n_samples": 200, "on_failure": "skip"}
     with pytest.raises(OracleError, match=r"max_failure_rate=0\.1"):
         lodl.learn_loss(FailingByHalf(), Y, **arguments)
-    store = tmp_path / "samples.zarr"
+    store = tmp_path / "samples"
     loss = lodl.learn_loss(FailingByHalf(), Y, **arguments, max_failure_rate=0.9, store=store)
     assert (loss.value(Y) == 0).all()
     assert store.is_dir()
@@ -120,8 +120,6 @@ def test_units_of_the_labels_do_not_change_what_is_learned():
             return y[z] / self.units[z]
 
     y, units = np.random.default_rng(0).random((20, 4)), np.array([1.0, 1e3, 1e-2, 7.0])
-    plain, in_units = (
-        lodl.learn_loss(Pick(u), y * u, family=lodl.WeightedMSE(), n_samples=100)
-        for u in (np.ones(4), units)
-    )
+    arguments = {"keys": range(20), "family": lodl.WeightedMSE(), "n_samples": 100}
+    plain, in_units = (lodl.learn_loss(Pick(u), y * u, **arguments) for u in (np.ones(4), units))
     np.testing.assert_allclose(in_units.phi["w"] * units**2, plain.phi["w"], rtol=1e-6)

@@ -4,15 +4,17 @@ import os
 import time
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 from lodl.problems import Problem
 
 
 def make_problem_classes():  # noqa: C901 - two classes
     class Loop(Problem):
-        """Picks the largest entry. Its cost has many digits, so that a changed bit shows."""
+        """Aims at the label. Its cost has many digits, so that a changed bit shows."""
 
         sense = "min"
 
@@ -24,11 +26,10 @@ def make_problem_classes():  # noqa: C901 - two classes
             self.count(1)
             if self.seconds > 0:
                 time.sleep(self.seconds)
-            weights = np.exp(y_hat - y_hat.max())
-            return weights / weights.sum()
+            return np.sinh(y_hat)
 
         def objective(self, z, y, context):
-            return -float(z @ y) * price_in(context)
+            return 0.3 + price_in(context) * float(((z - np.sinh(y)) ** 2).sum())
 
         def project(self, y_hats):
             return np.clip(y_hats, -3, 3)
@@ -49,10 +50,19 @@ def make_problem_classes():  # noqa: C901 - two classes
             self.count(len(y_hats))
             if self.seconds > 0:
                 time.sleep(self.seconds * len(y_hats))
-            return y_hats @ (np.ones((y_hats.shape[1],) * 2) / 7 + np.eye(y_hats.shape[1]))
+            return y_hats @ mixing(y_hats.shape[1])
+
+        def solve(self, y_hat, context):
+            return self.solve_many(y_hat[np.newaxis], context)[0]
+
+        def objective(self, z, y, context):
+            return float(self.objective_many(z[np.newaxis], y, context)[0])
 
         def objective_many(self, zs, y, context):
-            return -(zs @ y) * price_in(context)
+            return 0.3 + price_in(context) * ((zs - y @ mixing(len(y))) ** 2).sum(axis=1)
+
+    def mixing(n):
+        return np.ones((n, n)) / 7 + np.eye(n)
 
     def price_in(context):
         return 1.0 if context is None else context["price"]
@@ -85,3 +95,16 @@ def calls_file(tmp_path):
     path = tmp_path / "calls"
     path.touch()
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A Dask cluster of two processes with nannies, in scope only where a test puts it there."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

@@ -1,7 +1,7 @@
-"""A sampling run in a process of its own, for tests that kill it.
+"""A sampling run in a process of its own, for tests that kill or interrupt it.
 
-python sampling_script.py run FOLDER N_JOBS      one run; writes FOLDER/regrets.npy
-python sampling_script.py kill FOLDER N_KILLS    runs that are killed, then one that finishes
+python sampling_script.py run FOLDER N_JOBS [STORE]  one run; writes FOLDER/regrets-PID.npy
+python sampling_script.py kill FOLDER N_KILLS        runs that are killed, then one that finishes
 """
 
 import os
@@ -12,20 +12,20 @@ import time
 from pathlib import Path
 
 import numpy as np
-import zarr  # noqa: F401 - loaded before forking, so that children start quickly
 
-from lodl.oracle import _layout, evaluate
+from lodl.oracle import _run, sample
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
-N_INSTANCES, N_SAMPLES = 8, 400
-_layout._SHORTEST = 0.03  # a run of a few seconds in many chunks, as a long one has
+Y = np.random.default_rng(0).normal(size=(8, 5))
+N_SAMPLES = 250
 
 
 class Slow(Problem):
     """Takes a millisecond and leaves a byte in a file per call."""
 
-    sense = "max"
+    sense = "min"
+    seconds = 0.001
 
     def __init__(self, calls_file):
         self.calls_file = calls_file
@@ -33,34 +33,33 @@ class Slow(Problem):
     def solve(self, y_hat, context):
         with Path(self.calls_file).open("ab") as file:
             file.write(b"x")
-        time.sleep(0.001)
-        return y_hat - y_hat.mean()
+        time.sleep(self.seconds)
+        return np.sinh(y_hat)
 
     def objective(self, z, y, context):
-        return float(z @ y)
+        return float(((z - np.sinh(y)) ** 2).sum())
 
 
-def run(folder, n_jobs):
-    y = np.random.default_rng(0).normal(size=(N_INSTANCES, 5))
-    samples = evaluate(
-        Slow(str(folder / "calls")),
-        y,
-        sampler=AllPerturbed(),
-        n_samples=N_SAMPLES,
-        n_jobs=n_jobs,
-        store=folder / "samples.zarr",
-    )
-    np.save(folder / f"regrets-{os.getpid()}.npy", [instance.regret for instance in samples])
+def regrets(problem, store, n_jobs=1):
+    arguments = {"sampler": AllPerturbed(), "n_samples": N_SAMPLES, "n_jobs": n_jobs}
+    samples = sample(problem, Y, store=store or None, **arguments)
+    return np.array([answers.regret for answers in samples])
+
+
+def run(folder, n_jobs, store="store"):
+    found = regrets(Slow(str(folder / "calls")), store and folder / store, int(n_jobs))
+    np.save(folder / f"regrets-{os.getpid()}.npy", found)
 
 
 def kill(folder, n_kills):
     moments = random.Random(n_kills)
-    for _ in range(n_kills):
+    sample(Slow(os.devnull), Y[:1], sampler=AllPerturbed(), n_samples=1)  # imports what it needs
+    for _ in range(int(n_kills)):
         child = os.fork()
         if child == 0:
             run(folder, 1)
             os._exit(0)
-        time.sleep(moments.uniform(0.0, 0.2))
+        time.sleep(moments.uniform(0.0, 0.15))
         os.kill(child, signal.SIGKILL)
         if os.waitpid(child, 0)[1] != signal.SIGKILL:
             sys.exit("a run ended before it was killed: the test shows nothing")
@@ -68,4 +67,5 @@ def kill(folder, n_kills):
 
 
 if __name__ == "__main__":
-    {"run": run, "kill": kill}[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]))
+    _run._TASK_SECONDS, _run._FLUSH_LEAST = 0.02, 0.0  # many tasks and files, as a long run has
+    {"run": run, "kill": kill}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

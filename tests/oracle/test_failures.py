@@ -1,12 +1,11 @@
 """Oracles that fail, under both policies."""
 
-import joblib
 import numpy as np
 import pytest
 
 from lodl.errors import OracleError, ProblemError
-from lodl.oracle import _tasks, evaluate, open_samples
-from lodl.problems import Problem
+from lodl.oracle import _run, open_samples, sample
+from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed
 
 N, K = 10, 200
@@ -65,39 +64,46 @@ def flaky(request, y):
 
 
 def draw_all(y):
-    plain = CLASSES["loop"]()
-    plain.solve = lambda y_hat, context: y_hat
-    plain.objective = lambda z, y, context: 0.0
-    samples = evaluate(plain, y, sampler=AllPerturbed(), n_samples=K)
-    return np.stack([instance.y_hat for instance in samples])
+    plain = problem(lambda y_hat: y_hat, lambda z, y: 0.0, sense="max")
+    samples = sample(plain, y, sampler=AllPerturbed(), n_samples=K)
+    return np.stack([answers.y_hat for answers in samples])
+
+
+def failing_at(label, error):
+    """A problem that fails at one label and is plain elsewhere."""
+
+    class NoOptimum(CLASSES["loop"]):
+        def solve(self, y_hat, context):
+            if np.array_equal(y_hat, label):
+                raise error
+            return y_hat
+
+        def objective(self, z, y, context):
+            return float(y[np.argmax(z)])
+
+    return NoOptimum()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path, caplog):
     oracle, kinds = flaky
-    samples = evaluate(
-        oracle,
-        y,
-        sampler=AllPerturbed(),
-        n_samples=K,
-        n_jobs=n_jobs,
-        store=tmp_path / "samples.zarr",
-        on_failure="skip",
-    )
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K}
+    store = tmp_path / "store"
+    samples = sample(oracle, y, n_jobs=n_jobs, store=store, on_failure="skip", **kwargs)
     candidates = draw_all(y)
-    for i, instance in enumerate(samples):
+    for i, answers in enumerate(samples):
         ok = kinds[i] == "ok"
-        assert np.array_equal(instance.y_hat, candidates[i][ok])
+        assert np.array_equal(answers.y_hat, candidates[i][ok])
         expected = y[i].max() - y[i][candidates[i][ok].argmax(axis=1)]
-        assert np.array_equal(instance.regret, expected)
+        assert np.array_equal(answers.regret, expected)
     assert samples.n_failures == (kinds != "ok").sum()
     assert samples.n_calls == N * (K + 1)
     assert set(samples.first_failures) == {"raised", "non_finite", "wrong_shape"}
     assert "ArithmeticError: no solution for" in samples.first_failures["raised"]
     assert "the objective is nan" in samples.first_failures["non_finite"]
-    assert "expected shape (1,), got (1, 3)" in samples.first_failures["wrong_shape"]
+    assert "one number per decision, got shape (3,)" in samples.first_failures["wrong_shape"]
     assert f"{samples.n_failures} of {N * K} samples failed" in caplog.text
-    stored = open_samples(tmp_path / "samples.zarr", oracle, y, sampler=AllPerturbed())
+    stored = open_samples(store, oracle, y, **kwargs)
     assert stored.first_failures == samples.first_failures
     assert stored.n_failures == samples.n_failures
 
@@ -106,10 +112,10 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
 def test_raise_names_instance_and_sample_and_chains_the_cause(flaky, y, n_jobs):
     oracle, kinds = flaky
     with pytest.raises(OracleError, match=r"failed at instance \d+, sample \d+: ") as caught:
-        evaluate(oracle, y, sampler=AllPerturbed(), n_samples=K, n_jobs=n_jobs)
+        sample(oracle, y, sampler=AllPerturbed(), n_samples=K, n_jobs=n_jobs)
     words = str(caught.value).replace(",", "").replace(":", "").split()
-    instance, sample = (int(words[words.index(word) + 1]) for word in ("instance", "sample"))
-    kind = kinds[instance, sample]
+    instance, number = (int(words[words.index(word) + 1]) for word in ("instance", "sample"))
+    kind = kinds[instance, number]
     assert kind != "ok"
     cause = caught.value.__cause__
     if kind == "raised":
@@ -126,83 +132,112 @@ def test_raise_keeps_what_is_done_and_tries_the_failed_call_again(loop, y, tmp_p
                 raise OSError("licence expired")
             return super().solve(y_hat, context)
 
-    oracle, store = Expires(calls_file), tmp_path / "samples.zarr"
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 100, "store": store}
-    with pytest.raises(OracleError, match=r"licence expired.*What was done is kept"):
-        evaluate(oracle, y, **kwargs)
+    oracle = Expires(calls_file)
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 100}
+    with pytest.raises(OracleError, match=r"licence expired.*What was done is kept") as caught:
+        sample(oracle, y, store=tmp_path / "store", **kwargs)
+    assert str(tmp_path / "store") in str(caught.value)
     before = oracle.n_calls()
-    samples = evaluate(oracle, y, **kwargs)
-    assert samples.n_failures == 0
+    samples = sample(oracle, y, store=tmp_path / "store", **kwargs)
+    assert (samples.n_failures, samples.first_failures) == (0, {})
     assert oracle.n_calls() - before < N * 101 - 400
-    expected = evaluate(loop(), y, sampler=AllPerturbed(), n_samples=100)
-    for a, b in zip(samples, expected, strict=True):
+    for a, b in zip(samples, sample(loop(), y, **kwargs), strict=True):
         assert np.array_equal(a.regret, b.regret)
 
 
 def test_samples_skipped_once_stay_skipped_but_raise_tries_them_again(flaky, y, tmp_path):
     oracle, kinds = flaky
-    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "samples.zarr"}
-    first = evaluate(oracle, y, on_failure="skip", **kwargs)
-    again = evaluate(oracle, y, on_failure="skip", **kwargs)
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "store"}
+    first = sample(oracle, y, on_failure="skip", **kwargs)
+    again = sample(oracle, y, on_failure="skip", **kwargs)
     assert again.n_failures == first.n_failures == (kinds != "ok").sum()
     assert again.seconds == first.seconds  # nothing was called
     with pytest.raises(OracleError, match="The oracle failed at instance 0, sample"):
-        evaluate(oracle, y, on_failure="raise", **kwargs)
+        sample(oracle, y, on_failure="raise", **kwargs)
 
 
 def test_too_many_failures_are_an_error(flaky, y, tmp_path):
     oracle, _ = flaky
-    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "samples.zarr"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "store"}
     for _ in range(2):  # the second time from the store alone
         with pytest.raises(OracleError, match=r"of 2000 samples failed.*max_failure_rate=0.02"):
-            evaluate(oracle, y, on_failure="skip", max_failure_rate=0.02, **kwargs)
-    samples = evaluate(oracle, y, on_failure="skip", max_failure_rate=0.1, **kwargs)
+            sample(oracle, y, on_failure="skip", max_failure_rate=0.02, **kwargs)
+    samples = sample(oracle, y, on_failure="skip", max_failure_rate=0.1, **kwargs)
     assert samples.n_failures > 0.02 * N * K
 
 
-def test_a_failure_at_the_label_fails_the_whole_instance(y):
-    class NoOptimum(CLASSES["loop"]):
+def test_an_oracle_that_always_fails_is_given_up_long_before_the_end(loop, y, calls_file):
+    class Down(loop):
         def solve(self, y_hat, context):
-            if np.array_equal(y_hat, y[3]):
-                raise ValueError("cannot")
+            super().solve(y_hat, context)
+            if self.n_calls() > 5:
+                raise OSError("no licence")
             return y_hat
 
-        def objective(self, z, y, context):
-            return float(y[np.argmax(z)])
+    oracle = Down(calls_file)
+    with pytest.raises(OracleError, match=r"samples failed so far.*OSError: no licence"):
+        sample(oracle, y, sampler=AllPerturbed(), n_samples=1000, on_failure="skip")
+    assert oracle.n_calls() < N * 1000 / 2
 
+
+def test_a_failure_at_the_label_fails_the_whole_instance(y, tmp_path):
+    oracle = failing_at(y[3], ValueError("cannot"))
     kwargs = {"sampler": AllPerturbed(), "n_samples": 20}
     with pytest.raises(OracleError, match="instance 3, the label itself: ValueError: cannot"):
-        evaluate(NoOptimum(), y, **kwargs)
-    samples = evaluate(NoOptimum(), y, on_failure="skip", **kwargs)
-    assert len(samples[3].regret) == 0
-    assert samples[3].y_hat.shape == (0, 4)
-    assert np.isnan(samples.optimum[3])
-    assert samples.n_failures == 20
-    assert samples.n_calls == N + (N - 1) * 20
-    assert len(samples[2].regret) == 20
-
-
-def test_growing_does_not_count_a_failed_instance_twice(y, tmp_path):
-    class NoOptimum(CLASSES["loop"]):
-        def solve(self, y_hat, context):
-            if np.array_equal(y_hat, y[3]):
-                raise ValueError("cannot")
-            return y_hat
-
-        def objective(self, z, y, context):
-            return float(y[np.argmax(z)])
-
-    for n_samples in (20, 40):  # one chunk holds both
-        samples = evaluate(
-            NoOptimum(),
-            y,
-            sampler=AllPerturbed(),
-            n_samples=n_samples,
-            store=tmp_path / "samples.zarr",
-            on_failure="skip",
-            max_failure_rate=1 / N,
-        )
+        sample(oracle, y, **kwargs)
+    for n_samples in (20, 40):  # growing does not count it twice
+        kwargs = {"sampler": AllPerturbed(), "n_samples": n_samples, "store": tmp_path / "store"}
+        samples = sample(oracle, y, on_failure="skip", max_failure_rate=1 / N, **kwargs)
+        assert len(samples[3].regret) == 0
+        assert samples[3].y_hat.shape == (0, 4)
+        assert np.isnan(samples.optimum[3])
         assert samples.n_failures == n_samples
+        assert samples.n_calls == N + (N - 1) * n_samples
+        assert len(samples[2].regret) == n_samples
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt("mine"), GeneratorExit(), StopIteration(7)]
+)
+def test_whatever_a_solver_raises_is_a_failure_that_names_the_instance(y, error, n_jobs):
+    kind = type(error).__name__
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "n_jobs": n_jobs}
+    with pytest.raises(OracleError, match=f"instance 3, the label itself: {kind}"):
+        sample(failing_at(y[3], error), y, **kwargs)
+    samples = sample(failing_at(y[3], error), y, on_failure="skip", **kwargs)
+    assert samples.n_failures == 5
+    assert kind in samples.first_failures["raised"]
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_a_solver_that_returns_none_is_told_so(y, vectorised):
+    class Forgets(CLASSES["vectorised" if vectorised else "loop"]):
+        def solve(self, y_hat, context):
+            pass
+
+        def solve_many(self, y_hats, context):
+            pass
+
+        is_vectorised = vectorised
+
+    with pytest.raises(OracleError, match=r"`solve(_many)?` returned None: is a `return` missing"):
+        sample(Forgets(), y, sampler=AllPerturbed(), n_samples=5)
+
+
+def test_regrets_that_overflow_are_failures(y):
+    """Each objective is finite; their difference is not."""
+    huge = problem(
+        lambda y_hat: y_hat,
+        lambda z, y: -1.5e308 if np.array_equal(z, y) else 1.5e308,
+        sense="min",
+    )
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
+    with pytest.raises(OracleError, match="expected a number that is not too large"):
+        sample(huge, y, **kwargs)
+    samples = sample(huge, y, on_failure="skip", max_failure_rate=1.0, **kwargs)
+    assert samples.n_failures == N * 5
+    assert all(len(answers.regret) == 0 for answers in samples)
 
 
 def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
@@ -215,7 +250,7 @@ def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
             raise StubbornError("one", "two")
 
     with pytest.raises(OracleError, match="StubbornError: one and two") as caught:
-        evaluate(Raises(), y, sampler=AllPerturbed(), n_samples=5, n_jobs=2)
+        sample(Raises(), y, sampler=AllPerturbed(), n_samples=5, n_jobs=2)
     assert "in solve" in str(caught.value.__cause__)
 
 
@@ -226,7 +261,7 @@ def test_a_solver_that_finds_no_optimum_is_not_taken_for_a_wrong_shape(y):
                 raise ProblemError("found no optimum")
             return y_hat
 
-    samples = evaluate(
+    samples = sample(
         NoOptimum(), y, sampler=AllPerturbed(), n_samples=K, on_failure="skip", max_failure_rate=0.2
     )
     assert "found no optimum" in samples.first_failures["raised"]
@@ -246,12 +281,12 @@ def test_a_candidate_that_is_not_finite_after_project_is_a_failure_of_its_own_ki
             return 0.0
 
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
-    samples = evaluate(Diverges(), y, on_failure="skip", max_failure_rate=1, **kwargs)
+    samples = sample(Diverges(), y, on_failure="skip", max_failure_rate=1, **kwargs)
     assert samples.n_failures == (draw_all(y) > 1.5).any(axis=2).sum() > 0
     assert set(samples.first_failures) == {"bad_candidate"}
-    assert np.isfinite(np.concatenate([instance.y_hat for instance in samples])).all()
-    with pytest.raises(OracleError, match="the candidate is not finite: see the problem's `proj"):
-        evaluate(Diverges(), y, **kwargs)
+    assert np.isfinite(np.concatenate([answers.y_hat for answers in samples])).all()
+    with pytest.raises(OracleError, match=r"the candidate is not finite\. .*`project`"):
+        sample(Diverges(), y, **kwargs)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -261,10 +296,9 @@ def test_a_task_that_takes_too_long_returns_what_it_has_and_the_rest_is_done_lat
 ):
     oracle, y = CLASSES[kind](), y[:3]
     kwargs = {"sampler": AllPerturbed(), "n_samples": 60, "on_failure": "skip"}
-    expected = evaluate(oracle, y, **kwargs)
-    monkeypatch.setattr(_tasks, "SOFT_LIMIT", 0.0)  # a call or a batch per task
-    with joblib.parallel_config(backend="threading"):
-        samples = evaluate(oracle, y, n_jobs=n_jobs, **kwargs)
+    expected = sample(oracle, y, **kwargs)
+    monkeypatch.setattr(_run, "_TASK_SECONDS", 1e-9)  # a call or a batch per task
+    samples = sample(oracle, y, n_jobs=n_jobs, **kwargs)
     assert samples.n_failures == expected.n_failures > 0
     for a, b in zip(samples, expected, strict=True):
         assert np.array_equal(a.regret, b.regret)
@@ -275,24 +309,9 @@ def test_what_is_kept_is_told_only_with_a_store(flaky, y, tmp_path):
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     for change in ({}, {"on_failure": "skip", "max_failure_rate": 0.0}):
         with pytest.raises(OracleError, match=r"Nothing is kept; with `store=`"):
-            evaluate(oracle, y, **kwargs, **change)
-        with pytest.raises(OracleError, match=r"What was done is kept in the store"):
-            evaluate(oracle, y, store=tmp_path / "samples.zarr", **kwargs, **change)
-
-
-def test_first_failures_of_calls_that_succeeded_later_are_forgotten(loop, y, tmp_path, calls_file):
-    class Recovers(loop):
-        def solve(self, y_hat, context):
-            if 100 < self.n_calls() < 110:
-                self.count(1)
-                raise OSError("licence expired")
-            return super().solve(y_hat, context)
-
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 50, "store": tmp_path / "samples.zarr"}
-    samples = evaluate(Recovers(calls_file), y, on_failure="skip", **kwargs)
-    assert set(samples.first_failures) == {"raised"}
-    samples = evaluate(Recovers(calls_file), y, **kwargs)
-    assert (samples.n_failures, samples.first_failures) == (0, {})
+            sample(oracle, y, **kwargs, **change)
+        with pytest.raises(OracleError, match=rf"What was done is kept in .*{tmp_path}"):
+            sample(oracle, y, store=tmp_path / "store", **kwargs, **change)
 
 
 def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
@@ -310,4 +329,4 @@ def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
 
     far = y + 20.0 * np.arange(N)[:, np.newaxis]
     with pytest.raises(OracleError, match="ValueError: cannot project"):
-        evaluate(BadProjection(), far, sampler=AllPerturbed(0.1), n_samples=5)
+        sample(BadProjection(), far, sampler=AllPerturbed(0.1), n_samples=5)

@@ -1,110 +1,157 @@
 """What a store keeps, refuses and notices."""
 
 import json
+import os
+import random
 import shutil
-import threading
-from dataclasses import replace
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-import zarr
 
-from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle import evaluate, open_samples
-from lodl.oracle._layout import Layout
-from lodl.oracle._panel import Chunk, MemoryPanel, Outcomes, SampleStatus
-from lodl.oracle._store import create_store, open_store
-from lodl.oracle._store_header import StoreIdentity
-from lodl.oracle._zarr_panel import ZarrPanel
-from lodl.samplers import AllPerturbed, OnePerturbed
+from lodl.errors import StoreError
+from lodl.oracle import _store, open_samples, sample
+from lodl.problems import problem
+from lodl.samplers import AllPerturbed
 
-IDENTITY = StoreIdentity(7, seed=0, fingerprints={"problem": "p"}, first_draw=(1.0, 2.0))
-N_SAMPLES = 330
-
-
-def zarr_panel(place):
-    create_store(place, IDENTITY, Layout(optimum=(7, 1), regret=(3, 4)), 10)
-    return open_store(place, IDENTITY, 10).regret
-
-
-PANELS = {
-    "memory": lambda _: MemoryPanel(Outcomes.pending((7, 10)), (3, 4)),
-    "local": lambda folder: zarr_panel(f"{folder}/store.zarr"),
-    "url": lambda folder: zarr_panel(f"memory://{folder}/store.zarr"),
-}
-
-
-@pytest.fixture(params=PANELS)
-def panel(request, tmp_path):
-    return PANELS[request.param](tmp_path)
-
-
-def outcomes_of(shape, seed=0):
-    status = np.random.default_rng(seed).integers(1, 6, size=shape).astype(np.uint8)
-    values = np.where(status == 1, np.random.default_rng(seed).normal(size=shape), np.nan)
-    return Outcomes(values, status)
-
-
-def assert_same(a, b):
-    assert np.array_equal(a.status, b.status)
-    assert np.array_equal(a.values, b.values, equal_nan=True)
-
-
-def test_a_new_panel_is_pending(panel):
-    assert_same(panel.read(slice(0, 7), slice(0, 10)), Outcomes.pending((7, 10)))
-
-
-def test_a_panel_gives_back_what_was_written(panel):
-    everything = outcomes_of((7, 10))
-    for chunk in panel.chunks(slice(0, 7), 10):
-        place = (chunk.rows, chunk.cols)
-        panel.write(chunk, Outcomes(everything.values[place], everything.status[place]))
-    assert_same(panel.read(slice(0, 7), slice(0, 10)), everything)
-    part = Outcomes(everything.values[2:5, 3:9], everything.status[2:5, 3:9])
-    assert_same(panel.read(slice(2, 5), slice(3, 9)), part)
-
-
-def test_chunks_cover_a_panel_once(panel):
-    seen = np.zeros((7, 10), dtype=int)
-    for band in panel.bands(10):
-        for chunk in panel.chunks(band, 10):
-            seen[chunk.rows, chunk.cols] += 1
-    assert (seen == 1).all()
-
-
-def test_success_without_a_value_is_pending(tmp_path):
-    panel = zarr_panel(f"{tmp_path}/store.zarr")
-    status = np.ones((3, 4), dtype=np.uint8)
-    panel.write(Chunk(slice(0, 3), slice(0, 4)), Outcomes(np.full((3, 4), np.nan), status))
-    assert panel.read(slice(0, 3), slice(0, 4)).is_pending.all()
-
-
-def test_of_two_that_create_a_store_the_second_finds_the_first(tmp_path):
-    place = f"{tmp_path}/store.zarr"
-    create_store(place, IDENTITY, Layout(optimum=(7, 1), regret=(3, 4)), 10)
-    create_store(place, IDENTITY, Layout(optimum=(7, 1), regret=(1, 2)), 10)
-    assert open_store(place, IDENTITY, 10).regret.chunk_shape == (3, 4)
-    assert [path.name for path in tmp_path.iterdir()] == ["store.zarr"]
-
-
-@pytest.fixture
-def filled(problem_class, y, tmp_path, calls_file):
-    """A full store, how to evaluate into it again, and the right answer."""
-    oracle, store = problem_class(calls_file, seconds=5e-5), tmp_path / "samples.zarr"
-
-    def run():
-        return evaluate(oracle, y, sampler=AllPerturbed(), n_samples=N_SAMPLES, store=store)
-
-    return oracle, store, run, bits(run())
+K = 20
+ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": K}
+SCRIPT = Path(__file__).with_name("store_script.py")
 
 
 def bits(samples):
-    return [instance.regret.tobytes() for instance in samples]
+    return [answers.regret.tobytes() for answers in samples]
 
 
-def chunk_files(store, array):
-    return sorted(path for path in (store / array / "c").rglob("*") if path.is_file())
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def filled(problem_class, y, store, calls_file):
+    """A full store of three files, how to sample into it again, and the right answer."""
+    oracle = problem_class(calls_file)
+
+    def run(n_instances=6):
+        return sample(oracle, y[:n_instances], store=store, **ARGUMENTS)
+
+    run(2)
+    run(4)
+    return oracle, run, bits(run())
+
+
+def shards(store):
+    return sorted(store.glob("answers-*.npz"))
+
+
+# Whose answers they are ------------------------------------------------------------------------
+
+
+def scaled(factor):
+    return problem(lambda v: v, lambda z, y: factor * float(((z - y) ** 2).sum()), sense="min")
+
+
+def test_answers_of_another_problem_are_noticed_and_told(y, store):
+    sample(scaled(1.0), y, store=store, **ARGUMENTS)
+    told = r"answers of another problem: 4 of 4 stored answers come out different when asked again"
+    with pytest.raises(StoreError, match=rf"{told} \(instance 0, sample \d+: .* stored, .* now\)"):
+        sample(scaled(1.001), y, store=store, **ARGUMENTS)
+    sample(scaled(1.0 + 1e-12), y, store=store, **ARGUMENTS)  # as near as solvers repeat themselves
+
+
+def test_a_setting_outside_the_problem_that_changes_answers_is_noticed(y, store):
+    setting = {"price": 1.0}
+    shop = problem(lambda v: v.argmax(), lambda z, y: setting["price"] * y[z], sense="max")
+    sample(shop, y, store=store, **ARGUMENTS)
+    setting["price"] = 2.0
+    with pytest.raises(StoreError, match="answers of another problem"):
+        sample(shop, y, store=store, **ARGUMENTS)
+
+
+def test_a_solver_that_is_not_deterministic_is_told_so(y, store):
+    rng = np.random.default_rng(0)
+    noisy = problem(
+        lambda v: v + 0.1 * rng.normal(size=5), lambda z, y: ((z - y) ** 2).sum(), sense="min"
+    )
+    sample(noisy, y, store=store, **ARGUMENTS)
+    with pytest.raises(StoreError, match=r"is not deterministic: .* of 4 stored.*Fix its seed"):
+        sample(noisy, y, store=store, **ARGUMENTS)
+
+
+def test_a_call_that_fails_when_asked_again_says_nothing(loop, y, store):
+    class Down(loop):
+        def solve(self, y_hat, context):
+            raise OSError("no licence")
+
+    sample(loop(), y, store=store, **ARGUMENTS)
+    assert sample(Down(), y, store=store, **ARGUMENTS).n_failures == 0
+
+
+@pytest.mark.parametrize("attribute", ["name", "version"])
+def test_a_name_or_version_of_the_users_own_must_agree(loop, y, store, attribute):
+    one, other = loop(), loop()
+    setattr(one, attribute, "spring")
+    setattr(other, attribute, "autumn")
+    sample(one, y, store=store, **ARGUMENTS)
+    sample(loop(), y, store=store, **ARGUMENTS)  # without one of its own
+    with pytest.raises(StoreError, match=f"{attribute} is 'spring', this one's is 'autumn'. Choos"):
+        sample(other, y, store=store, **ARGUMENTS)
+
+
+def test_labels_of_another_shape_are_refused(loop, y, store):
+    sample(loop(), y, store=store, **ARGUMENTS)
+    with pytest.raises(StoreError, match=r"labels of shape \(5,\), these have shape \(4,\)"):
+        sample(loop(), y[:, :4], store=store, **ARGUMENTS)
+
+
+def test_a_model_built_in_the_constructor_works_with_a_store_across_processes(store):
+    pytest.importorskip("cvxpy")
+    command = [sys.executable, "-W", "error", SCRIPT, "cvxpy", store]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["18", "6"]  # the second asks for three instances again
+
+
+# What is kept ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["{}/store", "file://{}/store", "memory://{}"])
+def test_in_any_place(problem_class, y, tmp_path, place):
+    place = place.format(tmp_path)
+    samples = sample(problem_class(), y, store=place, **ARGUMENTS)
+    assert bits(samples) == bits(sample(problem_class(), y, **ARGUMENTS))
+    assert bits(open_samples(place, problem_class(), y, **ARGUMENTS)) == bits(samples)
+
+
+@pytest.mark.parametrize("steps", [[500, 1200], [50, 51, 730, 1200], [1200, 500]])
+def test_a_store_that_grew_has_the_same_bits(loop, y, store, steps):
+    for n_samples in steps:
+        kwargs = {"sampler": AllPerturbed(), "n_samples": n_samples, "seed": 1}
+        grown = sample(loop(), y, store=store, **kwargs)
+        assert grown.n_samples == n_samples
+        assert bits(grown) == bits(sample(loop(), y, **kwargs))
+
+
+def test_opening_what_is_not_there_is_a_clear_error(loop, y, store):
+    with pytest.raises(StoreError, match=r"There is no store at .*`lodl.oracle.sample` makes it"):
+        open_samples(store, loop(), y, **ARGUMENTS)
+    assert not store.exists()
+    sample(loop(), y[:4], store=store, **ARGUMENTS)
+    with pytest.raises(StoreError, match=r"lacks 42 of 126 answers. `lodl.oracle.sample` asks"):
+        open_samples(store, loop(), y, **ARGUMENTS)
+
+
+def test_a_store_may_be_open_for_several_runs(loop, y, store, calls_file):
+    oracle = loop(calls_file)
+    shared = sample(oracle, y, store=store, **ARGUMENTS)._store
+    assert bits(sample(oracle, y[:2], store=shared, **ARGUMENTS)) == bits(
+        open_samples(store, oracle, y[:2], **ARGUMENTS)
+    )
+
+
+# Damage ----------------------------------------------------------------------------------------
 
 
 def truncate(path):
@@ -126,189 +173,188 @@ def remove(path):
 
 
 @pytest.mark.parametrize("damage", [truncate, empty, flip, remove])
-@pytest.mark.parametrize("array", ["regret", "status", "optimum", "optimum_status"])
-def test_a_damaged_chunk_is_noticed_and_only_it_is_computed_again(filled, y, array, damage):
-    oracle, store, run, expected = filled
-    damaged = chunk_files(store, array)[-1]
-    damage(damaged)
-    if array in ("regret", "status"):
-        with pytest.raises(StoreError, match=r"is not complete. Call `evaluate`"):
-            open_samples(store, oracle, y, sampler=AllPerturbed())
+def test_a_damaged_file_is_noticed_and_only_its_answers_are_asked_again(
+    filled, y, store, damage, caplog
+):
+    oracle, run, expected = filled
+    assert len(shards(store)) == 3
+    damage(shards(store)[1])
+    with pytest.raises(StoreError, match="lacks 42 of 126 answers"):
+        open_samples(store, oracle, y, **ARGUMENTS)
     before = oracle.n_calls()
     assert bits(run()) == expected
-    chunk = json.loads((store / "zarr.json").read_text())["attributes"]["chunks"]
-    size = np.prod(chunk["regret" if array in ("regret", "status") else "optimum"])
-    assert 0 < oracle.n_calls() - before <= size
+    assert oracle.n_calls() - before == 42 + 8
+    assert ("is damaged" in caplog.text) == (damage is not remove)
     before = oracle.n_calls()
     assert bits(run()) == expected
-    assert oracle.n_calls() == before
+    assert oracle.n_calls() - before == 8  # the verification
 
 
-def test_every_damaged_chunk_is_computed_again(filled):
-    _, store, run, expected = filled
-    for i, path in enumerate(chunk_files(store, "regret")):
-        (truncate, flip, remove)[i % 3](path)
-    assert bits(run()) == expected
+def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
+    """A bit flipped anywhere, a piece cut out, zeroed or doubled: same bits, or an error."""
+    expected = bits(sample(vectorised(), y, store=store, **ARGUMENTS))
+    (path,) = shards(store)
+    content = path.read_bytes()
+    rng = random.Random(0)
+    n_errors = 0
+    for _ in range(400):
+        mutated = bytearray(content)
+        start = rng.randrange(len(content))
+        stop = min(start + rng.choice([1, 1, 8, 200]), len(content))
+        match rng.randrange(4):
+            case 0:
+                mutated[start] ^= 1 << rng.randrange(8)
+            case 1:
+                del mutated[start:stop]
+            case 2:
+                mutated[start:stop] = bytes(stop - start)
+            case 3:
+                mutated[start:start] = mutated[start:stop]
+        path.write_bytes(mutated)
+        try:
+            assert bits(open_samples(store, vectorised(), y, **ARGUMENTS)) == expected
+        except StoreError:
+            n_errors += 1
+    assert n_errors > 300
 
 
-def test_damage_done_after_opening_is_an_error_not_a_number(loop, y, tmp_path):
-    store = tmp_path / "samples.zarr"
-    samples = evaluate(loop(), y, sampler=AllPerturbed(), n_samples=100, store=store)
-    for path in chunk_files(store, "regret"):
+def test_damage_done_after_opening_is_an_error_not_a_number(filled, store):
+    _, run, _ = filled
+    samples = run()
+    for path in shards(store):
         flip(path)
-    with pytest.raises(StoreError, match=r"instance 0 are missing or damaged. Call `evaluate`"):
+    samples._store._loaded.clear()
+    with pytest.raises(StoreError, match=r"was damaged while it was in use.*Ask again"):
         samples[0]
 
 
-@pytest.mark.parametrize("part", ["", "regret", "status", "optimum", "optimum_status", "log"])
-@pytest.mark.parametrize("damage", [truncate, remove])
-def test_damaged_metadata_is_a_clear_error(loop, y, tmp_path, part, damage):
-    store = tmp_path / "samples.zarr"
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "store": store}
-    evaluate(loop(), y, **kwargs)
-    damage(store / part / "zarr.json")
-    with pytest.raises(StoreError, match=r"damaged.*(Restore|remove)"):
-        evaluate(loop(), y, **kwargs)
+@pytest.mark.parametrize("damage", [truncate, empty, remove])
+def test_a_damaged_header_is_a_clear_error(loop, y, store, damage):
+    sample(loop(), y, store=store, **ARGUMENTS)
+    damage(store / "lodl.json")
+    with pytest.raises(StoreError, match=r"damaged.*(R|r)emove"):
+        sample(loop(), y, store=store, **ARGUMENTS)
 
 
-def edit_header(store, **changes):
-    path = store / "zarr.json"
-    document = json.loads(path.read_text())
-    document["attributes"].update(changes)
-    path.write_text(json.dumps(document))
+def test_a_header_of_another_version_is_refused(loop, y, store):
+    sample(loop(), y, store=store, **ARGUMENTS)
+    header = json.loads((store / "lodl.json").read_text())
+    (store / "lodl.json").write_text(json.dumps(header | {"version": 99}))
+    with pytest.raises(StoreError, match="format version 99, this version of lodl reads 2"):
+        sample(loop(), y, store=store, **ARGUMENTS)
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"schema_version": 2}, r"newer version of lodl \(schema 2, this one reads 1\). Upgrade"),
-        ({"schema_version": None}, "is not a store of oracle samples"),
-        ({"seed": 1}, "The header of .* is damaged"),
-        ({"chunks": {"optimum": [6, 1], "regret": [1, 1]}}, "The header of .* is damaged"),
-    ],
-)
-def test_a_header_that_was_changed_is_refused(loop, y, tmp_path, change, match):
-    store = tmp_path / "samples.zarr"
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "store": store}
-    evaluate(loop(), y, **kwargs)
-    edit_header(store, **change)
-    with pytest.raises(StoreError, match=match):
-        evaluate(loop(), y, **kwargs)
-
-
-def test_a_store_of_candidates_that_are_no_longer_drawn_is_refused(tmp_path):
-    place = str(tmp_path / "store")
-    create_store(place, IDENTITY, Layout(optimum=(7, 1), regret=(3, 4)), 10)
-    with pytest.raises(StoreError, match="this version of NumPy draws other numbers"):
-        open_store(place, replace(IDENTITY, first_draw=(1.0, 2.1)), 10)
-
-
-def test_an_array_with_other_chunks_than_the_header_is_refused(loop, y, tmp_path):
-    store = tmp_path / "samples.zarr"
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "store": store}
-    evaluate(loop(), y, **kwargs)
-    path = store / "regret" / "zarr.json"
-    document = json.loads(path.read_text())
-    document["chunk_grid"]["configuration"]["chunk_shape"] = [1, 5]
-    path.write_text(json.dumps(document))
-    with pytest.raises(StoreError, match="'regret' does not fit the header"):
-        evaluate(loop(), y, **kwargs)
-
-
-@pytest.mark.parametrize(
-    ("change", "names"),
-    [
-        ({"sampler": OnePerturbed()}, "sampler"),
-        ({"sampler": AllPerturbed(0.5)}, "sampler"),
-        ({"seed": 1}, "seed"),
-        ({"context": [{"price": 2.0}] * 6}, "context"),
-        ({"y": 1.0}, "labels"),
-        ({"seconds": 1e-9}, "problem"),
-    ],
-)
-def test_a_store_of_other_inputs_is_refused_and_what_differs_is_named(
-    loop, y, tmp_path, change, names
-):
-    store = tmp_path / "samples.zarr"
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "store": store}
-    evaluate(loop(), y, **kwargs)
-    other_y = y + change.pop("y", 0)
-    problem = loop(seconds=change.pop("seconds", 0.0))
-    with pytest.raises(StoreError, match=f"samples of other inputs: different {names}. Choose"):
-        evaluate(problem, other_y, **(kwargs | change))
-
-
-def test_contexts_of_tensors_are_told_apart(loop, y, tmp_path):
-    class ReadsTensor(loop):
-        def objective(self, z, y, context):
-            return float(context[0])
-
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "store": tmp_path / "samples.zarr"}
-    evaluate(ReadsTensor(), y, context=torch.ones(6, 1), **kwargs)
-    with pytest.raises(StoreError, match="different context"):
-        evaluate(ReadsTensor(), y, context=torch.zeros(6, 1), **kwargs)
-
-
-def test_a_problem_without_a_fingerprint_is_kept_in_memory_only(loop, y, tmp_path):
-    problem = loop()
-    problem.lock = threading.Lock()
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
-    assert evaluate(problem, y, **kwargs).fingerprints["problem"] == "unknown"
-    with pytest.raises(InvalidInputError, match=r"_thread.lock has no content.*__getstate__"):
-        evaluate(problem, y, store=tmp_path / "samples.zarr", **kwargs)
+def test_a_store_of_the_older_layout_says_to_sample_again(loop, y, store):
+    store.mkdir()
+    (store / "zarr.json").write_text('{"zarr_format": 3, "attributes": {"schema_version": 1}}')
+    (store / "regret").mkdir()
+    for ask in (
+        lambda: sample(loop(), y, store=store, **ARGUMENTS),
+        lambda: open_samples(store, loop(), y, **ARGUMENTS),
+    ):
+        with pytest.raises(StoreError, match=r"older version of lodl\. .*sample again"):
+            ask()
 
 
 def test_a_folder_that_is_no_store_is_refused(loop, y, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(StoreError, match=r"is not empty and has no zarr.json"):
-        evaluate(loop(), y, sampler=AllPerturbed(), n_samples=5, store=tmp_path)
+    with pytest.raises(StoreError, match=r"is not empty and has no lodl.json"):
+        sample(loop(), y, store=tmp_path, **ARGUMENTS)
+    with pytest.raises(StoreError, match=r"is a file, not a folder"):
+        sample(loop(), y, store=tmp_path / "notes.txt", **ARGUMENTS)
 
 
-def test_an_empty_folder_becomes_a_store(loop, y, tmp_path):
-    evaluate(loop(), y, sampler=AllPerturbed(), n_samples=5, store=tmp_path)
-    assert open_samples(tmp_path, loop(), y, sampler=AllPerturbed()).n_samples == 5
+# Places ----------------------------------------------------------------------------------------
 
 
-def test_opening_what_is_not_there_is_a_clear_error(loop, y, tmp_path):
-    store = tmp_path / "samples.zarr"
-    with pytest.raises(StoreError, match=r"There is no store at .*`evaluate` makes it"):
-        open_samples(store, loop(), y, sampler=AllPerturbed())
-    evaluate(loop(), y, sampler=AllPerturbed(), n_samples=5, store=store)
-    with pytest.raises(StoreError, match="holds 5 samples per instance, 6 were asked"):
-        open_samples(store, loop(), y, sampler=AllPerturbed(), n_samples=6)
+def test_an_empty_folder_a_symlink_and_a_long_name_will_do(loop, y, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    for name in ("empty", "link", 250 * "n", "deep/er"):
+        sample(loop(), y, store=tmp_path / name, **ARGUMENTS)
+        assert open_samples(tmp_path / name, loop(), y, **ARGUMENTS).n_failures == 0
+    assert len(shards(tmp_path / "empty")) == 1
 
 
-def test_a_copied_store_is_as_good_and_may_be_read_only(loop, y, tmp_path):
-    kwargs = {"sampler": AllPerturbed()}
-    original = evaluate(loop(), y, n_samples=5, store=tmp_path / "a.zarr", **kwargs)
-    shutil.copytree(tmp_path / "a.zarr", tmp_path / "b.zarr")
-    for path in (tmp_path / "b.zarr").rglob("*"):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    copy = open_samples(tmp_path / "b.zarr", loop(), y, **kwargs)
+def test_a_relative_path_does_not_move_with_the_working_folder(loop, y, tmp_path, monkeypatch):
+    class Wanders(loop):
+        def solve(self, y_hat, context):
+            os.chdir("/")
+            return super().solve(y_hat, context)
+
+    monkeypatch.chdir(tmp_path)
+    samples = sample(Wanders(), y, store="store", **ARGUMENTS)
+    assert Path.cwd() == Path("/")
+    assert len(shards(tmp_path / "store")) == 1
+    assert samples[0].regret.shape == (K,)
+
+
+def test_a_copied_store_is_as_good(loop, y, tmp_path, store):
+    original = sample(loop(), y, store=store, **ARGUMENTS)
+    shutil.copytree(store, tmp_path / "copy")
+    copy = open_samples(tmp_path / "copy", loop(), y, **ARGUMENTS)
     assert bits(copy) == bits(original)
     assert copy.seconds == original.seconds > 0
 
 
-def test_a_process_that_asks_for_fewer_samples_does_no_harm(loop, y, tmp_path):
-    """It may write a narrower last chunk over ours: those samples are pending again."""
-    store, kwargs = tmp_path / "samples.zarr", {"sampler": AllPerturbed()}
-    evaluate(loop(), y, n_samples=30, store=store, **kwargs)
-    root = zarr.open_group(store, mode="r+")
-    narrow = ZarrPanel(root["regret"], root["status"])
-    expected = bits(evaluate(loop(), y, n_samples=60, store=store, **kwargs))
-    for chunk in narrow.chunks(slice(0, 6), 30):
-        narrow.write(chunk, narrow.read(chunk.rows, chunk.cols))
-    assert bits(evaluate(loop(), y, n_samples=60, store=store, **kwargs)) == expected
+@pytest.fixture
+def mounted(tmp_path):
+    """Runs the script in a namespace of its own with a file system mounted at a folder."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+
+    def run(options, *arguments):
+        mount = f"mount -t tmpfs -o {options} tmpfs {folder}"
+        command = f"{mount} && exec {sys.executable} -W error {SCRIPT} {' '.join(arguments)}"
+        unshare = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+        probe = subprocess.run([*unshare, mount], capture_output=True, check=False)
+        if probe.returncode:
+            pytest.skip("file systems cannot be mounted here")
+        return subprocess.run([*unshare, command], capture_output=True, text=True, check=False)
+
+    return folder, run
 
 
-def test_every_status_has_a_name_and_pending_is_the_fill_value():
-    assert [status.name for status in SampleStatus] == [
-        "PENDING",
-        "OK",
-        "RAISED",
-        "NON_FINITE",
-        "WRONG_SHAPE",
-        "NO_OPTIMUM",
-        "BAD_CANDIDATE",
+def test_a_complete_store_on_a_read_only_medium_is_read_without_writing(mounted):
+    folder, run = mounted
+    done = run("size=1m", "read_only", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["same", "StoreError: read-only"]
+
+
+def test_a_full_disk_is_an_error_and_what_fits_is_kept(mounted):
+    folder, run = mounted
+    done = run("size=64k", "full", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "StoreError: no space",
+        "nothing half done",
+        "same",
+        "fewer",
     ]
-    assert SampleStatus.PENDING == 0
+
+
+# Several processes -----------------------------------------------------------------------------
+
+
+def test_of_two_that_create_a_store_the_second_finds_the_first(tmp_path):
+    place = f"{tmp_path}/store"
+    first = _store.open_store(place, spread=np.ones(3), problem={})
+    second = _store.open_store(place, spread=np.full(3, 2.0), problem={})
+    assert np.array_equal(first.spread, second.spread)
+    assert [path.name for path in Path(place).iterdir()] == ["lodl.json"]
+
+
+def test_a_store_that_appears_while_it_is_created_is_taken(loop, y, store, monkeypatch):
+    """The other process wins the race between our look and our write."""
+    look = _store.Folder.read_if_there
+
+    def look_and_lose(self, name):
+        found = look(self, name)
+        monkeypatch.setattr(_store.Folder, "read_if_there", look)
+        sample(loop(), y * 2, store=store, **ARGUMENTS)
+        return found
+
+    monkeypatch.setattr(_store.Folder, "read_if_there", look_and_lose)
+    samples = sample(loop(), y, store=store, **ARGUMENTS)
+    assert samples.scale == pytest.approx(2 * np.std(y))

@@ -14,7 +14,9 @@ CHANGED_COORDINATES = {"all": 12, "one": 1, "two": 2}
 
 def draw(sampler, y, *, seed=0, instance=0, block=0):
     centre, scale = sampler.centres(y)[instance], sampler.resolve_scale(y)
-    return sampler.draw(centre, scale, seed=seed, instance=instance, block=block)
+    return sampler.draw(
+        y[instance], centre, scale, seed=seed, key=instance, block=block, n=BLOCK_SIZE
+    )
 
 
 def labels(n=5, shape=(3, 4)):

@@ -17,8 +17,8 @@ from lodl.evaluation._probe import Probe
 from lodl.evaluation._region import Region, locate_predictions, sampler_of
 from lodl.losses import FitSummary, LearnedLoss
 from lodl.losses._verdicts import ANOTHER_PROBLEM, Finding, finding_text
-from lodl.oracle import fingerprint
 from lodl.problems import Problem
+from lodl.problems._problem import describe
 from lodl.samplers import Sampler
 from lodl.samplers._sampler import check_sampler
 
@@ -177,17 +177,9 @@ def diagnose(
 
 def _judge_problem(problem: Problem, loss: LearnedLoss) -> Iterator[Finding]:
     """Yield a finding if the loss records its problem, and it is another one."""
-    learned_from = loss.provenance.get("fingerprints", {}).get("problem", "unknown")
-    try:
-        is_another = learned_from not in ("unknown", fingerprint(problem))
-    except InvalidInputError:  # it has no fingerprint
-        return
-    if is_another:
-        yield Finding(
-            ANOTHER_PROBLEM,
-            "The code or the parameters of the problem have changed since the loss was learned, or "
-            "the version of Python.",
-        )
+    learned_from, name = loss.provenance.get("problem"), describe(problem)
+    if learned_from not in (None, name):
+        yield Finding(ANOTHER_PROBLEM, f"The loss was learned from {learned_from}, this is {name}.")
 
 
 def _json(value: Any) -> Any:

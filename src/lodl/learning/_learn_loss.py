@@ -1,7 +1,8 @@
 """The one call that joins the parts: from a solver to a loss."""
 
+from collections.abc import Sequence
 from os import PathLike
-from typing import Literal
+from typing import Any, Literal
 
 import numpy.typing as npt
 
@@ -10,7 +11,7 @@ from lodl._validation import check_labels
 from lodl.fitting import fit
 from lodl.losses import ConvexDirectedQuadratic, Family, LearnedLoss
 from lodl.losses._family import check_can_fit
-from lodl.oracle import evaluate
+from lodl.oracle import Store, sample
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, Sampler
 
@@ -23,12 +24,15 @@ def learn_loss(
     y: npt.ArrayLike,
     *,
     context: Context = None,
+    keys: Sequence[int | str] | None = None,
     family: Family = _DEFAULT_FAMILY,
     sampler: Sampler = _DEFAULT_SAMPLER,
     n_samples: int = 1000,
     seed: int = 0,
     n_jobs: int | None = None,
-    store: str | PathLike[str] | None = None,
+    executor: Any = None,
+    store: str | PathLike[str] | Store | None = None,
+    timeout: float | None = None,
     on_failure: Literal["raise", "skip"] = "raise",
     max_failure_rate: float = 0.1,
     progress: bool = True,
@@ -39,38 +43,43 @@ def learn_loss(
     loss of the family to the answers, one per instance. To look at the answers, or to fit several
     families to them, take the two steps apart:
 
-        samples = lodl.oracle.evaluate(problem, y, sampler=sampler, n_samples=1000)
+        samples = lodl.oracle.sample(problem, y, sampler=sampler, n_samples=1000)
         losses = [lodl.fitting.fit(samples, family) for family in families]
 
     Args:
-        problem: The problem whose solver is asked: `n_samples + 1` calls per instance, somewhat
-            more where it answers in batches (see `evaluate`).
+        problem: The problem whose solver is asked: `n_samples + 1` calls per instance.
         y: Labels of training and validation instances, shape (n, *label_shape).
         context: One entry per instance, or None.
+        keys: Names of the instances, whole numbers or strings; None knows them by label and
+            context.
         family: The parametric loss.
         sampler: Draws the candidates.
         n_samples: Number of candidates per instance. A fifth of them measures the fit; the rest
             should be several times as many as the family has parameters.
         seed: Random seed for the candidates.
-        n_jobs: Number of workers, as in joblib: None is one, -1 all cores. On a Dask cluster leave
-            it out and call this within `joblib.parallel_config(backend="dask")`, once there is a
-            client.
-        store: Folder or URL that keeps the answers: an interrupted call goes on where it was. A
-            changed problem needs another store; see `lodl.oracle.fingerprint` for what is noticed.
+        n_jobs: Number of worker processes, -1 for all cores. None is the Dask client in scope, or
+            this process if there is none.
+        executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
+        store: Folder or URL that keeps the answers: an interrupted call goes on where it was, and
+            other instances or more samples add to it. A changed problem needs another store.
+        timeout: Seconds after which an oracle call is given up and counts as failed.
         on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show bars on a terminal.
     """
     check_can_fit(family, check_labels(y)[0].size)
-    samples = evaluate(
+    samples = sample(
         problem,
         y,
         context=context,
+        keys=keys,
         sampler=sampler,
         n_samples=n_samples,
         seed=seed,
         n_jobs=n_jobs,
+        executor=executor,
         store=store,
+        timeout=timeout,
         on_failure=on_failure,
         max_failure_rate=max_failure_rate,
         progress=progress,

@@ -1,12 +1,7 @@
-"""The oracle: a problem and a sampler become regrets."""
+"""The oracle: a problem and a sampler become answers."""
 
-from lodl.oracle._evaluate import evaluate, open_samples
-from lodl.oracle._fingerprint import fingerprint
+from lodl.oracle._sample import open_samples, sample
 from lodl.oracle._samples import OracleSamples
+from lodl.oracle._store import Progress, Store, open_store
 
-__all__ = [
-    "OracleSamples",
-    "evaluate",
-    "fingerprint",
-    "open_samples",
-]
+__all__ = ["OracleSamples", "Progress", "Store", "open_samples", "open_store", "sample"]

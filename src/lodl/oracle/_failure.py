@@ -1,12 +1,38 @@
-"""A failed oracle call, told across processes."""
+"""A failed oracle call, and what to say about it."""
 
 import pickle
 import traceback
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from lodl.errors import OracleError, ShapeError
-from lodl.oracle._panel import SampleStatus
+
+
+class Status(IntEnum):
+    """What became of an oracle call."""
+
+    PENDING = 0
+    OK = 1
+    RAISED = 2
+    NON_FINITE = 3
+    WRONG_SHAPE = 4
+    NO_OPTIMUM = 5  # not called: the oracle failed at the instance's own label
+    BAD_CANDIDATE = 6  # not called: it is not finite
+    DIED = 7  # the call ended its worker process
+    TIMED_OUT = 8
+
+
+PENDING, OK, NO_OPTIMUM = (int(one) for one in (Status.PENDING, Status.OK, Status.NO_OPTIMUM))
+"""As plain numbers: NumPy compares arrays with members of an enum ten times more slowly."""
+
+_HINTS = {
+    Status.DIED: "A solver that crashes, or runs out of memory, ends its process.",
+    Status.TIMED_OUT: "Raise `timeout`, or give the solver a time limit of its own.",
+    Status.BAD_CANDIDATE: "See the problem's `project`, or the sampler.",
+    Status.NON_FINITE: "Is the candidate outside what the solver accepts? Give it a `project`.",
+}
+_SKIP = 'To go on without failing samples, use on_failure="skip".'
 
 
 @dataclass(frozen=True)
@@ -15,54 +41,47 @@ class Failure:
 
     Attributes:
         status: What kind of failure.
-        instance: Number of the instance.
-        sample: Number of the sample, None for the call at the label itself.
+        column: 0 for the call at the label itself, else 1 + the number of the sample.
         message: What happened, in a line.
         cause: The oracle's exception, if there was one.
+        instance: Number of the instance; a worker, which does not know it, leaves it out.
     """
 
-    status: SampleStatus
-    instance: int
-    sample: int | None
+    status: Status
+    column: int
     message: str
-    cause: Exception | None = None
+    cause: BaseException | None = None
+    instance: int = -1
 
     @classmethod
-    def of(cls, cause: Exception, instance: int, sample: int | None) -> "Failure":
-        """Returns the failure that an exception of the oracle stands for."""
+    def of(cls, cause: BaseException, column: int) -> "Failure":
+        """Return the failure that an exception of the oracle stands for."""
         is_shape = isinstance(cause, ShapeError)
-        status = SampleStatus.WRONG_SHAPE if is_shape else SampleStatus.RAISED
-        return cls(status, instance, sample, f"{type(cause).__name__}: {cause}", cause)
+        status = Status.WRONG_SHAPE if is_shape else Status.RAISED
+        return cls(status, column, f"{type(cause).__name__}: {cause}", cause)
 
     def __str__(self) -> str:
-        place = "the label itself" if self.sample is None else f"sample {self.sample}"
+        place = f"sample {self.column - 1}" if self.column else "the label itself"
         return f"instance {self.instance}, {place}: {self.message}"
 
     def error(self, note: str) -> OracleError:
-        """Returns the error to raise, with its cause and a note on what became of the rest."""
-        error = OracleError(f"The oracle failed at {str(self).rstrip('.?!')}. {note} {self._hint}")
+        """Return the error to raise, with its cause and a note on what became of the rest."""
+        hint = _HINTS.get(self.status, "")
+        if not hint and self.column == 0:
+            hint = "`lodl.testing.check_problem`, with the same arguments, says more."
+        skip = _SKIP if self.column else ""
+        parts = [f"The oracle failed at {str(self).rstrip('.?!')}.", note, hint, skip]
+        error = OracleError(" ".join(part for part in parts if part))
         error.__cause__ = self.cause
         return error
-
-    @property
-    def _hint(self) -> str:
-        if self.sample is None:
-            return (
-                "Does the problem need a `context`? Let `lodl.testing.check_problem` look at it, "
-                "with the same arguments."
-            )
-        return (
-            "Is the candidate outside what the solver accepts? Give the problem a `project`. To go "
-            'on without failing samples, use on_failure="skip".'
-        )
 
     def __getstate__(self) -> dict[str, Any]:
         cause = None if self.cause is None else _portable(self.cause)
         return self.__dict__ | {"cause": cause}
 
 
-def _portable(cause: Exception) -> Exception:
-    """Returns an exception that survives pickling and still tells its traceback."""
+def _portable(cause: BaseException) -> BaseException:
+    """Return an exception that survives pickling and still shows its traceback."""
     text = "".join(traceback.format_exception(cause))
     try:
         copy = pickle.loads(pickle.dumps(cause))  # noqa: S301 - bytes made on this line

@@ -1,31 +1,39 @@
-"""Fills a table: first the optimum of every instance, then the regrets."""
+"""Makes the calls that are pending: on any workers, saved as they come, whatever goes wrong."""
 
+import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._progress import progress_bar
-from lodl.errors import InvalidInputError, OracleError, StoreError
-from lodl.oracle._inputs import OracleInputs
-from lodl.oracle._panel import Chunk, Panel
-from lodl.oracle._parallel import WorkersError, run_unordered
-from lodl.oracle._table import Table
-from lodl.oracle._tasks import (
-    OptimumTask,
-    RegretTask,
-    TaskResult,
-    evaluate_optimum,
-    evaluate_regrets,
-)
+from lodl._typing import Array
+from lodl._validation import context_of
+from lodl.errors import InvalidInputError, OracleError
+from lodl.oracle._ask import Found, Result, Row, Task, interrupts, marked_calls
+from lodl.oracle._failure import OK, Failure, Status
+from lodl.oracle._instances import Instances, Series
+from lodl.oracle._shard import Run
+from lodl.oracle._store import Store
+from lodl.oracle._workers import Workers
 
 OnFailure = Literal["raise", "skip"]
-_LOG_EVERY = 10.0  # seconds
-_MAX_LISTED = 10  # instances in a message
+
+_TASK_SECONDS = 1.0  # work that a kill may cost each worker
+_CAREFUL_SECONDS = 0.05  # of a task that may hold the call that ends its worker
+_MAX_ROWS = 4096  # of a task: enough to hide its overhead
+_PIECES = 16  # into which a task that ended its worker is cut
+_SLACK = 2.0  # seconds that a task may be late for other reasons than its calls
+_START = 60.0  # seconds that new workers may take to start
+_LOG_EVERY = 30.0  # seconds
+_FIRST_LOG = 2.0  # seconds of work after which its cost is known
+_FLUSH_SHARE, _FLUSH_LEAST, _FLUSH_MOST = 1 / 200, 1.0, 10.0  # of the time so far, seconds
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,30 +44,25 @@ class RunSettings:
         on_failure: "raise": the first failed call ends the run, and failed calls are tried again
             by the next one. "skip": failed calls stay failed.
         max_failure_rate: With "skip", the share of failed samples that is still accepted.
-        n_jobs: As in joblib.
+        timeout: Seconds after which a call is given up, or None.
         progress: Whether to show a bar on a terminal.
     """
 
-    on_failure: OnFailure
-    max_failure_rate: float
-    n_jobs: int | None
-    progress: bool
+    on_failure: OnFailure = "raise"
+    max_failure_rate: float = 0.1
+    timeout: float | None = None
+    progress: bool = True
 
     def __post_init__(self) -> None:
         if self.on_failure not in get_args(OnFailure):
             raise InvalidInputError(
                 f'`on_failure` must be "raise" or "skip", got {self.on_failure!r}.'
             )
-        rate = self.max_failure_rate
+        rate, timeout = self.max_failure_rate, self.timeout
         if not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
-            raise InvalidInputError(
-                f"`max_failure_rate` must be from 0 to 1, got {self.max_failure_rate!r}."
-            )
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, int) or self.n_jobs == 0):
-            raise InvalidInputError(
-                "`n_jobs` must be None or a whole number other than 0 (-1 for all cores), "
-                f"got {self.n_jobs!r}."
-            )
+            raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
+        if timeout is not None and (not isinstance(timeout, int | float) or not timeout > 0):
+            raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
 
     @property
     def stops(self) -> bool:
@@ -67,182 +70,377 @@ class RunSettings:
         return self.on_failure == "raise"
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """A chunk with calls to make: `wanted` tells which, None stands for all."""
+@dataclass(eq=False)
+class _Flight:
+    """A task that is out."""
 
-    chunk: Chunk
-    wanted: npt.NDArray[np.bool_] | None
-
-    @property
-    def n_calls(self) -> int:
-        rows, columns = self.chunk.shape
-        return rows * columns if self.wanted is None else int(self.wanted.sum())
-
-    @property
-    def instances(self) -> range:
-        return range(self.chunk.rows.start, self.chunk.rows.stop)
+    task: Task
+    is_suspect: bool
+    late_at: float
 
 
-class Run:
-    """One run over a table. What is done is saved, whatever ends it."""
+@dataclass(eq=False)
+class Calls:
+    """The calls of a run.
+
+    Attributes:
+        instances: The instances.
+        series: How their candidates are drawn.
+        series_ids: What the answers of each instance are kept under.
+        spread: How far labels lie apart, where slopes are asked for; else None.
+    """
+
+    instances: Instances
+    series: Series
+    series_ids: list[bytes]
+    spread: Array | None
+
+    def row(self, number: int, columns: Any) -> Row:
+        """Return the calls for one instance as a worker wants them."""
+        instances, centres = self.instances, self.series.centres
+        return Row(
+            number,
+            instances.y[number],
+            context_of(instances.context, number),
+            instances.keys[number],
+            None if centres is None else centres[number],
+            np.asarray(columns, dtype=np.int32),
+        )
+
+
+class Runner:
+    """One run. What is done is saved, whatever ends it."""
 
     def __init__(
-        self, inputs: OracleInputs, table: Table, n_samples: int, settings: RunSettings
+        self, calls: Calls, rows: list[Row], store: Store, workers: Workers, settings: RunSettings
     ) -> None:
-        self._inputs = inputs
-        self._table = table
-        self._n_samples = n_samples
+        self._calls = calls
+        self._queue = deque(rows)
+        self._suspects: deque[Task] = deque()
+        self._store = store
+        self._workers = workers
         self._settings = settings
-        self._n_failures = 0
+        self._flying: dict[Future[Result | None], _Flight] = {}
         self._error: OracleError | None = None
-        self._logged = time.monotonic()
+        self._n_calls = sum(len(row.columns) for row in rows)
+        self._n_done = self._n_lost = self.n_failures = 0
+        self._seconds = 0.0
+        self._started = self._flushed = self._logged = time.monotonic()
+        self._has_logged = self._is_warm = False
+        self._marks: str | None = None
+        self._n_sent = 0
+        self._series = replace(calls.series, centres=None)
 
     def finish(self) -> None:
-        """Makes all calls that are pending."""
+        """Make all calls, or raise the error that ended the run."""
+        bar = progress_bar(
+            self._n_calls, unit="calls", description="asking", enabled=self._settings.progress
+        )
         try:
-            self._fill_optimum()
-            self._fill_regrets()
-            if self._settings.stops and self._n_samples == self._table.regret.shape[1]:
-                self._table.log.first_failures.clear()  # those of earlier runs succeeded now
+            with bar, interrupts.watched(), self._workers.marks() as self._marks:
+                while self._queue or self._suspects or self._flying:
+                    self._send()
+                    if not self._flying:
+                        break
+                    for result in self._gather():
+                        self._take(result)
+                        bar.set_postfix(failures=self.n_failures, refresh=False)
+                        bar.update(self._n_done - bar.n)
+        except KeyboardInterrupt:
+            self._abandon()
+            raise KeyboardInterrupt(
+                f"Stopped after {self._n_done} of {self._n_calls} calls. {self._store.note}"
+            ) from None
+        except BaseException:
+            self._abandon()
+            raise
         finally:
-            self._table.save_log()
-
-    def _fill_optimum(self) -> None:
-        def make_task(job: _Job) -> OptimumTask:
-            return OptimumTask(self._inputs.take(job.chunk.rows), self._settings.stops, job.wanted)
-
-        self._fill(self._table.optimum, 1, evaluate_optimum, make_task)
-
-    def _fill_regrets(self) -> None:
-        panel = self._table.regret
-        optima = self._table.optimum.read(slice(0, panel.shape[0]), slice(0, 1))
-        if optima.is_pending.any():
-            raise StoreError("Optima were damaged while they were in use. Call `evaluate` again.")
-
-        def make_task(job: _Job) -> RegretTask:
-            chunk, wanted = job.chunk, job.wanted
-            return RegretTask(
-                self._inputs.take(chunk.rows),
-                optimum=optima.values[chunk.rows, 0],
-                columns=range(chunk.cols.start, chunk.cols.stop),
-                wanted=np.ones(chunk.shape, dtype=np.bool_) if wanted is None else wanted,
-                stop_at_failure=self._settings.stops,
-            )
-
-        self._fill(panel, self._n_samples, evaluate_regrets, make_task)
-
-    def _fill(
-        self,
-        panel: Panel,
-        n_columns: int,
-        function: Callable[[Any], TaskResult],
-        make_task: Callable[[_Job], Any],
-    ) -> None:
-        """Makes the pending calls of a panel: again for those that tasks had no time for."""
-        jobs = self._plan(panel, n_columns)
-        self._check_rate()
-        while jobs and self._error is None:
-            is_done = self._run_jobs(panel, jobs, function, make_task)
-            jobs = [] if is_done else self._plan(panel, n_columns)
+            self._store.flush()
         if self._error is not None:
             raise self._error
 
-    def _plan(self, panel: Panel, n_columns: int) -> list[_Job]:
-        """Returns the chunks with calls to make, and counts the failures that stay."""
-        jobs: list[_Job] = []
-        self._n_failures = 0
-        for band in panel.bands(n_columns):
-            outcomes = panel.read(band, slice(0, n_columns))
-            wanted = ~outcomes.is_ok if self._settings.stops else outcomes.is_pending
-            if panel is self._table.regret:
-                self._n_failures += int((outcomes.is_failed & ~wanted).sum())
-            for chunk in panel.chunks(band, n_columns):
-                top, bottom = chunk.rows.start - band.start, chunk.rows.stop - band.start
-                part = np.zeros(chunk.shape, dtype=np.bool_)  # a chunk may hold more columns
-                asked = wanted[top:bottom, chunk.cols]
-                part[:, : asked.shape[1]] = asked
-                if part.any():
-                    jobs.append(_Job(chunk, None if part.all() else part))
-        return jobs
-
-    def _run_jobs(
-        self,
-        panel: Panel,
-        jobs: list[_Job],
-        function: Callable[[Any], TaskResult],
-        make_task: Callable[[_Job], Any],
-    ) -> bool:
-        """Runs the jobs, saves each as it finishes, and tells whether all calls were made."""
-        n_left = sum(job.n_calls for job in jobs)
-        bar = progress_bar(
-            n_left,
-            unit="calls",
-            description="optima" if panel is self._table.optimum else "samples",
-            enabled=self._settings.progress,
-        )
-        results = run_unordered(
-            function,
-            lambda number: make_task(jobs[number]),
-            n_tasks=len(jobs),
-            n_jobs=self._settings.n_jobs,
-            should_stop=lambda: self._error is not None,
-        )
-        with bar, closing(results), self._workers_named(jobs):
-            for number, result in results:
-                self._save(panel, jobs[number], result)
-                self._note(panel, result)
-                n_made = int((~result.outcomes.is_pending).sum())
-                n_left -= n_made
-                bar.set_postfix(failures=self._n_failures, refresh=False)
-                bar.update(n_made)
-        return n_left == 0
-
-    @contextmanager
-    def _workers_named(self, jobs: list[_Job]) -> Iterator[None]:
-        """Tells which instances were with workers that died."""
-        try:
-            yield
-        except WorkersError as error:
-            rows = sorted({row for task in error.tasks for row in jobs[task].instances})
-            held = f" They held instances {_listed(rows)}." if rows else ""
-            raise OracleError(f"{error}{held} {self._table.note}") from error.__cause__
-
-    def _save(self, panel: Panel, job: _Job, result: TaskResult) -> None:
-        outcomes = result.outcomes
-        if self._settings.stops:
-            outcomes = outcomes.without_failures()
-        if job.wanted is not None or outcomes.is_pending.any():
-            outcomes = panel.read(job.chunk.rows, job.chunk.cols).updated_by(outcomes)
-        panel.write(job.chunk, outcomes)
-
-    def _note(self, panel: Panel, result: TaskResult) -> None:
-        """Keeps the log, and ends the run if too much fails: tasks that are out are still saved."""
-        log = self._table.log
-        log.seconds += result.seconds
-        for status, failure in result.failures.items():
-            if self._settings.stops:  # the next run tries it again: nothing to note
-                self._error = self._error or failure.error(self._table.note)
-            else:
-                log.first_failures.setdefault(status.name.lower(), str(failure))
-        if panel is self._table.regret:
-            self._n_failures += int(result.outcomes.is_failed.sum())
-            self._check_rate()
-        if time.monotonic() - self._logged > _LOG_EVERY:
-            self._logged = time.monotonic()
-            self._table.save_log()
-
-    def _check_rate(self) -> None:
-        n_samples = len(self._inputs.y) * self._n_samples
-        if self._n_failures > self._settings.max_failure_rate * n_samples:
-            reasons = "; ".join(self._table.log.first_failures.values())
-            self._error = self._error or OracleError(
-                f"{self._n_failures} of {n_samples} samples failed so far, more than "
-                f"max_failure_rate={self._settings.max_failure_rate:g} allows. "
-                f"The first of each kind: {reasons}. {self._table.note}"
+    def check_rate(self, n_failures: int) -> None:
+        """Raise if more samples failed than is accepted."""
+        n_samples = len(self._calls.instances) * self._calls.series.n_samples
+        if n_failures > self._settings.max_failure_rate * n_samples:
+            reasons = "; ".join(self._store.notes.failures.values())
+            raise OracleError(
+                f"{n_failures} of {n_samples} samples failed so far, more than max_failure_rate="
+                f"{self._settings.max_failure_rate:g} allows. The first of each kind: {reasons}. "
+                f"{self._store.note}"
             )
 
+    # Sending ------------------------------------------------------------------------------------
 
-def _listed(rows: list[int]) -> str:
-    shown = ", ".join(str(row) for row in rows[:_MAX_LISTED])
-    return shown if len(rows) <= _MAX_LISTED else f"{shown} and {len(rows) - _MAX_LISTED} more"
+    def _send(self) -> None:
+        """Keep every worker busy; tasks that may end their worker go out one by one."""
+        if self._error is not None:
+            self._queue.clear()
+            self._suspects.clear()
+        while self._queue and not self._suspects and len(self._flying) < self._workers.n_workers:
+            self._submit(self._next_task(), is_suspect=False)
+        if self._suspects and not self._flying:
+            self._submit(self._suspects.popleft(), is_suspect=True)
+
+    def _next_task(self) -> Task:
+        """Return a task of about a second, as far as is known what a call costs."""
+        n_workers = self._workers.n_workers
+        per_row = self._seconds / max(self._n_done, 1) * len(self._queue[0].columns)
+        n_rows = _TASK_SECONDS / per_row if per_row > 0 else 1
+        n_rows = min(n_rows, -(-len(self._queue) // n_workers), _MAX_ROWS)
+        rows = [self._queue.popleft() for _ in range(max(int(n_rows), 1))]
+        return Task(
+            rows,
+            self._series,
+            self._calls.spread,
+            self._settings.stops,
+            _TASK_SECONDS,
+            self._settings.timeout,
+        )
+
+    def _submit(self, task: Task, *, is_suspect: bool, with_problem: bool = False) -> None:
+        if is_suspect:
+            task = replace(task, seconds=_CAREFUL_SECONDS)
+        if self._marks is not None:
+            self._n_sent += 1
+            task = replace(task, mark=(self._marks, self._n_sent))
+        late_at = np.inf
+        if task.timeout is not None:
+            self._warm_up()
+            late_at = time.monotonic() + task.seconds + task.timeout + _SLACK
+        try:
+            future = self._workers.submit(task, with_problem=with_problem)
+        except RuntimeError as error:
+            if not self._workers.has_died(error):
+                raise
+            future = Future()
+            future.set_exception(error)
+        self._flying[future] = _Flight(task, is_suspect, late_at)
+
+    def _warm_up(self) -> None:
+        """Wait until a worker answers: starting up is not the fault of a call."""
+        began = time.monotonic()
+        while not self._is_warm:
+            left = _START - (time.monotonic() - began)
+            try:
+                self._workers.run(abs, 0).result(timeout=left)
+                self._is_warm = True
+            except Exception as error:
+                if not self._workers.has_died(error) or left <= 0:
+                    raise OracleError(
+                        f"No worker of {self._workers.name} answered in {_START:g} seconds."
+                    ) from error
+
+    # Gathering ----------------------------------------------------------------------------------
+
+    def _gather(self) -> Iterator[Result]:
+        """Wait for tasks, and give the results of those that came back."""
+        patience = min((flight.late_at for flight in self._flying.values()), default=np.inf)
+        left = min(max(patience - time.monotonic(), 0.0), 5.0)
+        done, _ = wait(self._flying, timeout=left, return_when=FIRST_COMPLETED)
+        if not done:
+            self._workers.check_alive()
+            self._give_up_on_late_ones()
+        dead: list[_Flight] = []
+        for future in done:
+            flight = self._flying.pop(future)
+            error = _error_of(future)
+            if error is None:
+                result = future.result()
+                if result is None:
+                    self._submit(flight.task, is_suspect=flight.is_suspect, with_problem=True)
+                    continue
+                self._requeue(flight, result)
+                yield result
+            elif self._workers.has_died(error):
+                dead.append(flight)
+            elif isinstance(error, OracleError):
+                raise error
+            else:
+                raise OracleError(
+                    f"{self._workers.name.capitalize()} could not do a task "
+                    f"({type(error).__name__}: {error}). Can the problem be unpickled there, and "
+                    f"is what it imports installed? {self._store.note}"
+                ) from error
+        if dead:
+            self._is_warm = False
+            self._blame(dead, Status.DIED)
+
+    def _requeue(self, flight: _Flight, result: Result) -> None:
+        """Put back the calls that a task had no time for."""
+        rest = []
+        for row, found in zip(flight.task.rows, result.found, strict=False):
+            if len(found.columns) < len(row.columns):
+                rest.append(replace(row, columns=row.columns[len(found.columns) :]))
+        rest += flight.task.rows[len(result.found) :]
+        if not rest or self._error is not None:
+            return
+        if flight.is_suspect:
+            self._suspects.appendleft(replace(flight.task, rows=rest))
+        else:
+            self._queue.extendleft(reversed(rest))
+
+    def _give_up_on_late_ones(self) -> None:
+        late = [flight for flight in self._flying.values() if time.monotonic() > flight.late_at]
+        if not late:
+            return
+        flying, self._flying = self._flying, {}
+        self._workers.replace(list(flying))
+        self._is_warm = False
+        for flight in flying.values():
+            if flight not in late:
+                self._queue.extendleft(reversed(flight.task.rows))
+        self._blame(late, Status.TIMED_OUT)
+
+    def _blame(self, flights: list[_Flight], status: Status) -> None:
+        """Narrow tasks that ended, or held up, their worker down to the one call that did.
+
+        Where workers share files with us they noted which call they were at. Elsewhere a task is
+        cut into pieces, which go out one by one. When a worker dies others may be lost with it, so
+        that a call is guilty only if its worker dies once more while it is out alone.
+        """
+        for flight in flights:
+            is_sure = flight.is_suspect or status == Status.TIMED_OUT
+            task = self._narrow(flight.task)
+            if is_sure and task.n_calls == 1:
+                self._take(_failed(task, status))
+            else:
+                self._suspects.extend(_cut(task) if is_sure else [task])
+
+    def _narrow(self, task: Task) -> Task:
+        """Return the part of a task that its worker was at, and send the rest out again."""
+        at = marked_calls(task)
+        if at is None:
+            return task
+        number, first, stop = at
+        row = task.rows[number]
+        rest = [replace(row, columns=np.delete(row.columns, np.s_[first:stop]))]
+        rest += [*task.rows[:number], *task.rows[number + 1 :]]
+        self._queue.extendleft(reversed([one for one in rest if len(one.columns)]))
+        return replace(task, rows=[replace(row, columns=row.columns[first:stop])])
+
+    # Taking -------------------------------------------------------------------------------------
+
+    def _take(self, result: Result) -> None:
+        """Save what a task found, and end the run if it must."""
+        failures = [replace(failure, instance=number) for number, failure in result.failures]
+        first = {failure.status.name.lower(): str(failure) for failure in reversed(failures)}
+        if self._settings.stops:
+            if failures and self._error is None:
+                self._error = failures[0].error(self._store.note)
+            first = {}
+        self._store.add(run for found in result.found for run in self._runs(found))
+        self._store.add_note(result.seconds, first)
+        self._seconds += result.seconds
+        self._n_done += sum(len(found.columns) for found in result.found)
+        self.n_failures += len(failures)
+        self._report()
+        now = time.monotonic()
+        pause = min(max((now - self._started) * _FLUSH_SHARE, _FLUSH_LEAST), _FLUSH_MOST)
+        if now - self._flushed > pause:
+            self._flushed = now
+            self._store.flush()
+        if failures and not self._settings.stops:
+            lost = (found.status[found.columns > 0] > OK for found in result.found)
+            self._n_lost += sum(int(one.sum()) for one in lost)
+            self.check_rate(self._n_lost)
+
+    def _runs(self, found: Found) -> Iterator[Run]:
+        """Give the runs of successive columns in which answers are kept, failures as settings say.
+
+        With "raise" a failed call is not kept: the next run tries it again.
+        """
+        kept = found.status == OK if self._settings.stops else found.status > 0
+        places = np.flatnonzero(kept)
+        if len(places) and found.columns[places[0]] == 0:
+            yield _run(self._calls.instances.ids[found.number], 0, found, places[:1])
+            places = places[1:]
+        if len(places):
+            columns, id_ = found.columns[places], self._calls.series_ids[found.number]
+            if columns[-1] - columns[0] == len(columns) - 1:
+                yield _run(id_, int(columns[0]) - 1, found, places)
+                return
+            for part in np.split(places, np.flatnonzero(np.diff(columns) > 1) + 1):
+                yield _run(id_, int(found.columns[part[0]]) - 1, found, part)
+
+    def _report(self) -> None:
+        """Log how far the run is: once its cost is known, then now and again."""
+        now = time.monotonic()
+        due = _LOG_EVERY if self._has_logged else _FIRST_LOG
+        if now - self._logged < due or self._n_done == 0:
+            return
+        cost, left = self._seconds / self._n_done, self._n_calls - self._n_done
+        minutes = left * (now - self._started) / self._n_done / 60
+        n_workers = self._workers.n_workers
+        _logger.info(
+            "%s oracle calls%s, %s each, about %s left on %d worker%s; %d done, %d failed.",
+            f"{self._n_calls:,}",
+            " to make" if not self._has_logged else "",
+            f"{cost * 1e3:.3g} ms" if cost < 1 else f"{cost:.3g} s",
+            f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min",
+            n_workers,
+            "" if n_workers == 1 else "s",
+            self._n_done,
+            self.n_failures,
+        )
+        self._logged, self._has_logged = now, True
+
+    def _abandon(self) -> None:
+        """Let go of tasks that are out, and do not wait for them."""
+        if self._flying and not self._workers.is_here:
+            for future in self._flying:
+                future.cancel()
+            try:
+                self._workers.replace(list(self._flying))
+            except OracleError:
+                _logger.debug("Tasks that are out end by themselves.")
+
+
+def _error_of(future: "Future[Any]") -> BaseException | None:
+    try:
+        return future.exception()
+    except CancelledError as error:
+        return error
+
+
+def _cut(task: Task) -> list[Task]:
+    """Return the pieces of a task: some rows each, or some calls of one row."""
+    if len(task.rows) > 1:
+        groups = np.array_split(np.arange(len(task.rows)), min(_PIECES, len(task.rows)))
+        return [replace(task, rows=[task.rows[i] for i in group]) for group in groups]
+    row = task.rows[0]
+    parts = np.array_split(row.columns, min(_PIECES, len(row.columns)))
+    return [replace(task, rows=[replace(row, columns=part)]) for part in parts]
+
+
+def _failed(task: Task, status: Status) -> Result:
+    """Return the result of a task whose only call ended its worker, or was given up."""
+    row = task.rows[0]
+    message = (
+        "the call ended its worker process"
+        if status == Status.DIED
+        else f"the call took longer than {task.timeout:g} seconds"
+    )
+    found = Found(
+        row.number,
+        row.columns,
+        np.array([np.nan]),
+        np.array([status], dtype=np.uint8),
+        np.array([-1], dtype=np.int32),
+        np.empty((0, 0)),
+    )
+    return Result([found], [(row.number, Failure(status, int(row.columns[0]), message))])
+
+
+_NO_GRADIENT = np.empty((0, 0))
+
+
+def _run(id_: bytes, start: int, found: Found, places: Any) -> Run:
+    decision = found.decision[places]
+    if not len(found.gradient):
+        return Run(id_, start, found.loss[places], found.status[places], decision, _NO_GRADIENT)
+    used, numbers = np.unique(decision[decision >= 0], return_inverse=True)
+    renumbered = np.full(len(places), -1, dtype=np.int32)
+    renumbered[decision >= 0] = numbers
+    gradient = found.gradient[used] if len(used) else np.empty((0, 0))
+    return Run(id_, start, found.loss[places], found.status[places], renumbered, gradient)

@@ -1,4 +1,4 @@
-"""Regrets of candidate predictions around every label, and the candidates drawn again."""
+"""What the oracle said about candidate predictions, and the candidates drawn again."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,18 +12,28 @@ from lodl._answers import Answers
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle._inputs import OracleInputs
-from lodl.oracle._panel import MemoryPanel, Outcomes, Panel, SampleStatus
+from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING
+from lodl.oracle._instances import Instances, Series
+from lodl.oracle._store import Known, Store
+from lodl.problems import Problem
+from lodl.problems._problem import describe
+from lodl.problems._regret import check_sense_of, regret_of
 from lodl.samplers import Sampler
-from lodl.samplers._sampler import BLOCK_SIZE
+
+_AT_ONCE = 256  # instances that are counted together
+_SLIGHT = 1e-6  # of the mean regret: what an interior-point solver may be off
 
 
 @dataclass(frozen=True)
 class _Counts:
+    """Calls, failed samples, positive and notably negative regrets, and the size of these."""
+
     calls: int
     failures: int
+    positive: int
     negative: int
-    pending: int
+    below_zero: float
+    mean_size: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,26 +43,31 @@ class OracleSamples:
     Regrets are read, and candidates drawn again, when an instance is asked for: `samples[i]`.
 
     Attributes:
-        n_samples: Candidates per instance, failed ones included.
-        fingerprints: Digests of problem, labels, context and sampler.
-        seconds: Time spent in tasks, summed over workers, as far as it was noted before a kill: of
-            all that a store holds, the share of these samples.
-        first_failures: The first message of each kind of failure.
+        instances: Labels, contexts and keys.
+        series: How the candidates were drawn: one sampler's after another's.
+        has_slopes: Whether every answer has a slope.
     """
 
-    n_samples: int
-    fingerprints: Mapping[str, str]
-    seconds: float
-    first_failures: Mapping[str, str]
-    _inputs: OracleInputs = field(repr=False)
-    _optimum: Outcomes = field(repr=False)
-    _regret: Panel = field(repr=False)
-    _band: dict[int, Outcomes] = field(default_factory=dict, repr=False, init=False)
+    instances: Instances
+    series: tuple[Series, ...]
+    has_slopes: bool
+    _problem: Problem = field(repr=False)
+    _store: Store = field(repr=False)
 
     @property
     def n_instances(self) -> int:
         """Number of instances."""
-        return len(self.y)
+        return len(self.instances)
+
+    @property
+    def n_samples(self) -> int:
+        """Candidates per instance, failed ones included."""
+        return sum(one.n_samples for one in self.series)
+
+    @property
+    def y(self) -> Array:
+        """Labels, shape (n_instances, *label_shape)."""
+        return self.instances.y
 
     @property
     def label_shape(self) -> tuple[int, ...]:
@@ -60,36 +75,28 @@ class OracleSamples:
         return self.y.shape[1:]
 
     @property
-    def y(self) -> Array:
-        """Labels, shape (n_instances, *label_shape)."""
-        return self._inputs.y
+    def sampler(self) -> Sampler:
+        """The sampler, the first where there are several."""
+        return self.series[0].sampler
+
+    @property
+    def scale(self) -> Array:
+        """The resolved scale of the noise, of the first sampler."""
+        return self.series[0].scale
+
+    @property
+    def seed(self) -> int:
+        """The random seed of the candidates, of the first sampler."""
+        return self.series[0].seed
 
     @property
     def optimum(self) -> Array:
         """DL(y, y) of each instance, NaN where the oracle failed, shape (n_instances,)."""
-        return self._optimum.values[:, 0]
-
-    @property
-    def sampler(self) -> Sampler:
-        """The sampler."""
-        return self._inputs.sampler
-
-    @property
-    def scale(self) -> Array:
-        """The resolved scale of the noise."""
-        return self._inputs.scale
-
-    @property
-    def seed(self) -> int:
-        """The seed of all candidates."""
-        return self._inputs.seed
+        return np.array([self._store.known(id_, 1).loss[0] for id_ in self.instances.ids])
 
     @property
     def n_calls(self) -> int:
-        """Oracle calls these samples took, those at the labels included.
-
-        A vectorised problem may have been asked for more: it answers whole batches.
-        """
+        """Oracle calls these samples took, those at the labels included."""
         return self._counts.calls
 
     @property
@@ -99,8 +106,19 @@ class OracleSamples:
 
     @property
     def n_negative(self) -> int:
-        """Samples whose decision is better than the one for the label: the solver is heuristic."""
+        """Samples whose decision is notably better than the one for the label."""
         return self._counts.negative
+
+    @property
+    def seconds(self) -> float:
+        """Time spent in tasks, summed over workers: of all that a store holds, this share."""
+        there = self._store.n_answers
+        return self._store.notes.seconds * min(self.n_calls / there, 1.0) if there else 0.0
+
+    @property
+    def first_failures(self) -> Mapping[str, str]:
+        """The first message of each kind of failure."""
+        return self._store.notes.failures if self.n_failures else {}
 
     def __len__(self) -> int:
         return self.n_instances
@@ -112,7 +130,7 @@ class OracleSamples:
         return self.instance(i)
 
     def instance(self, i: int) -> Answers:
-        """Return the answers about instance `i`, without the calls that failed."""
+        """Return the answers about instance `i` that succeeded, in the order of its candidates."""
         if not isinstance(i, int | np.integer):
             raise InvalidInputError(
                 f"`i` must be the number of one instance, got {i!r}. "
@@ -121,15 +139,19 @@ class OracleSamples:
         if not -self.n_instances <= i < self.n_instances:
             raise IndexError(f"There are {self.n_instances} instances, got index {i}.")
         row = int(i) % self.n_instances
-        outcomes = self._read_row(row)
-        ok = outcomes.is_ok[0]
-        blocks = range(-(-self.n_samples // BLOCK_SIZE))
-        y_hat = np.concatenate([self._inputs.candidates(row, block) for block in blocks])
-        numbers = np.flatnonzero(ok)
-        return Answers(self.y[row], y_hat[numbers], outcomes.values[0, numbers])
+        label, parts = self._known(row)
+        y = self.y[row]
+        if label.status[0] != OK:
+            parts = [(one, replace(known, status=known.status * 0)) for one, known in parts]
+        y_hats = [self._candidates(one, row)[known.status == OK] for one, known in parts]
+        losses = [known.loss[known.status == OK] for _, known in parts]
+        answers = Answers(
+            y, np.concatenate(y_hats), regret_of(np.concatenate(losses), label.loss[0])
+        )
+        return self._with_slopes(answers, label, [known for _, known in parts])
 
     def select(self, instances: npt.ArrayLike) -> "OracleSamples":
-        """Returns the samples of some instances, in memory and light enough to send to a worker.
+        """Return the samples of some instances, in memory and light enough to send to a worker.
 
         Args:
             instances: Numbers of instances, or a mask.
@@ -138,80 +160,141 @@ class OracleSamples:
         rows = np.arange(self.n_instances)[wanted] if wanted.size else wanted
         if rows.size == 0:
             raise InvalidInputError("`instances` must name at least one instance, got none.")
-        read = [self._read_row(int(row)) for row in rows]
-        outcomes = Outcomes(
-            np.concatenate([part.values for part in read]),
-            np.concatenate([part.status for part in read]),
-        )
-        return replace(
-            self,
-            seconds=self.seconds * len(rows) / self.n_instances,
-            _inputs=self._inputs.take(rows),
-            _optimum=Outcomes(self._optimum.values[rows], self._optimum.status[rows]),
-            _regret=MemoryPanel(outcomes, chunk_shape=outcomes.status.shape),
-        )
+        part = self.instances.take(rows)
+        series = tuple(one.take(rows) for one in self.series)
+        ids = [*part.ids, *(id_ for one in series for id_ in one.ids(part))]
+        return replace(self, instances=part, series=series, _store=self._store.select(ids))
 
     def head(self, n_samples: int) -> "OracleSamples":
-        """Returns the first samples of every instance."""
+        """Return the first samples of every instance."""
         if check_count("n_samples", n_samples) > self.n_samples:
             raise InvalidInputError(
                 f"`n_samples` must be at most {self.n_samples}, the samples there are, "
                 f"got {n_samples}."
             )
-        seconds = self.seconds * n_samples / self.n_samples
-        return replace(self, n_samples=int(n_samples), seconds=seconds)
+        series, left = [], int(n_samples)
+        for one in self.series:
+            if left:
+                series.append(replace(one, n_samples=min(one.n_samples, left)))
+                left -= series[-1].n_samples
+        return replace(self, series=tuple(series))
+
+    def union(self, other: "OracleSamples") -> "OracleSamples":
+        """Return these samples and others of the same instances, drawn by another sampler."""
+        if list(self.instances.ids) != list(other.instances.ids):
+            raise InvalidInputError(
+                "`other` must hold samples of the same instances in the same order: the labels, "
+                "contexts or keys differ."
+            )
+        series = {tuple(one.ids(self.instances)): one for one in self.series}
+        for one in other.series:
+            same = series.setdefault(tuple(one.ids(other.instances)), one)
+            if one.n_samples > same.n_samples:
+                series[tuple(one.ids(other.instances))] = one
+        store = self._store
+        if other._store is not store:
+            store = self._store.select(self._ids)
+            store.update(other._store.select(other._ids))
+        has_slopes = self.has_slopes and other.has_slopes
+        return replace(self, series=tuple(series.values()), has_slopes=has_slopes, _store=store)
+
+    def check_sense(self) -> None:
+        """Raise if most decisions are better than those for the labels themselves.
+
+        Raises:
+            ProblemError: The sense is wrong, or the objective scores something else.
+        """
+        check_sense_of(self._problem, self._counts.positive, self._counts.negative)
 
     def provenance(self) -> dict[str, Any]:
-        """Returns where the samples came from, in JSON values."""
+        """Return where the samples came from, in JSON values."""
         return {
             "sampler": type(self.sampler).__name__,
             "scale": _summary(self.scale),
             "scale_is_auto": isinstance(self.sampler.scale, str),
             "seed": self.seed,
             "n_samples": self.n_samples,
-            "fingerprints": dict(self.fingerprints),
+            "n_series": len(self.series),
+            "problem": describe(self._problem),
         }
 
     @property
-    def is_complete(self) -> bool:
-        """Whether no sample is missing or damaged."""
-        return self._counts.pending == 0
+    def _ids(self) -> list[bytes]:
+        return [*self.instances.ids, *(i for one in self.series for i in one.ids(self.instances))]
+
+    @cached_property
+    def _series_ids(self) -> list[list[bytes]]:
+        return [one.ids(self.instances) for one in self.series]
+
+    def _known(self, row: int) -> tuple[Known, list[tuple[Series, Known]]]:
+        label = self._store.known(self.instances.ids[row], 1)
+        parts = [
+            (one, self._store.known(ids[row], one.n_samples))
+            for one, ids in zip(self.series, self._series_ids, strict=True)
+        ]
+        is_missing = label.status[0] == PENDING or (
+            label.status[0] == OK and not all(known.status.all() for _, known in parts)
+        )
+        if is_missing:
+            raise StoreError(
+                f"Answers about instance {row} are missing or damaged. Call `sample` again: it "
+                "asks only for these."
+            )
+        return label, parts
+
+    def _candidates(self, series: Series, row: int) -> Array:
+        centre = None if series.centres is None else series.centres[row]
+        key, y = self.instances.keys[row], self.y[row]
+        return series.candidates(self._problem, y, key, centre, 0, series.n_samples)
+
+    def _with_slopes(self, answers: Answers, label: Known, parts: list[Known]) -> Answers:
+        """Add the distinct decisions: those of equal loss and derivative count as one."""
+        if not self.has_slopes or label.status[0] != OK:
+            return answers
+        gradients, numbers, first = [], [], 0
+        for known in parts:
+            is_ok = known.status == OK
+            numbers.append(known.decision[is_ok] + first)
+            if len(known.gradient):
+                gradients.append(known.gradient)
+                first += len(known.gradient)
+        number = np.concatenate(numbers)
+        slopes = np.concatenate(gradients)[number] if gradients else np.empty((0, answers.y.size))
+        slopes = slopes - label.gradient[label.decision[0]]
+        both = np.column_stack([answers.regret, slopes])
+        distinct, decision = np.unique(both, axis=0, return_inverse=True)
+        return replace(answers, decision=decision.reshape(-1), slope=distinct[:, 1:])
 
     @cached_property
     def _counts(self) -> _Counts:
-        pending = failures = negative = 0
-        calls = int(np.count_nonzero(self._optimum.status))
-        for rows in self._regret.bands(self.n_samples):
-            part = self._regret.read(rows, slice(0, self.n_samples))
-            n_pending, n_failures = int(part.is_pending.sum()), int(part.is_failed.sum())
-            n_uncalled = int(np.equal(part.status, SampleStatus.NO_OPTIMUM).sum())
-            pending += n_pending
-            calls += part.status.size - n_pending - n_uncalled
-            failures += n_failures
-            negative += int((part.values < 0).sum())
-        return _Counts(calls, failures, negative, pending)
-
-    def _read_row(self, row: int) -> Outcomes:
-        """Returns one row, and keeps the chunks it was in: the next row is probably there too."""
-        height = self._regret.chunk_shape[0]
-        top = row // height * height
-        band = self._band.get(top)
-        if band is None:
-            rows = slice(top, min(top + height, self.n_instances))
-            band = self._regret.read(rows, slice(0, self.n_samples))
-            self._band.clear()
-            self._band[top] = band
-        at = slice(row - top, row - top + 1)
-        if not band.status[at].all():
-            raise StoreError(
-                f"Samples of instance {self._inputs.numbers[row]} are missing or damaged. "
-                "Call `evaluate` again: it computes only these."
+        calls = failures = positive = 0
+        size, below = 0.0, [np.empty(0)]
+        for start in range(0, self.n_instances, _AT_ONCE):
+            rows = range(start, min(start + _AT_ONCE, self.n_instances))
+            labels, parts = zip(*(self._known(row) for row in rows), strict=True)
+            status, loss = (
+                np.array(
+                    [np.concatenate([getattr(known, name) for _, known in row]) for row in parts]
+                )
+                for name in ("status", "loss")
             )
-        return Outcomes(band.values[at], band.status[at])
+            label_status = np.array([label.status for label in labels])
+            is_ok = (status == OK) & (label_status == OK)
+            optimum = np.array([label.loss for label in labels])
+            regret = regret_of(np.where(is_ok, loss, optimum), optimum)[is_ok]
+            calls += len(rows) + int(np.sum((status != PENDING) & (status != NO_OPTIMUM)))
+            failures += int(np.sum(~is_ok))
+            positive += int(np.sum(regret > 0))
+            below.append(regret[regret < 0])
+            size += float(np.abs(regret).sum())
+        negative = np.concatenate(below)
+        mean = size / max(self.n_instances * self.n_samples - failures, 1)
+        notable = negative[negative < -_SLIGHT * mean]
+        return _Counts(calls, failures, positive, notable.size, float(-notable.sum()), mean)
 
 
 def _summary(scale: Array) -> float | dict[str, Any]:
-    """Returns a scale as a JSON value: itself if it is a number, else its shape and range."""
+    """Return a scale as a JSON value: itself if it is a number, else its shape and range."""
     if scale.ndim == 0:
         return float(scale)
     return {"shape": list(scale.shape), "min": float(scale.min()), "max": float(scale.max())}

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -110,6 +111,11 @@ class VectorisedProblem(Problem):
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
         zs = z[np.newaxis] if isinstance(z, np.ndarray) else [z]
         return float(self.objective_many(zs, y, context)[0])
+
+
+def describe(problem: Problem) -> str:
+    """Return the name of a problem, with its parameters where it is a dataclass."""
+    return repr(problem) if is_dataclass(problem) else type(problem).__name__
 
 
 def projected(problem: Problem, y_hats: Array) -> Array:

@@ -108,6 +108,26 @@ def regrets(problem: Problem, y_hats: Array, y: Array, context: InstanceContext 
     return regret_of(losses[1:], losses[0])
 
 
+def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
+    """Raise if most decisions that differ in worth are better than those for the labels.
+
+    Args:
+        problem: The problem.
+        n_positive: How many predictions led to worse decisions than their labels.
+        n_negative: How many led to notably better ones.
+
+    Raises:
+        ProblemError: That is so.
+    """
+    if n_negative > max(n_positive, 2):
+        raise ProblemError(
+            f"{n_negative} of {n_negative + n_positive} predictions that change the decision lead "
+            f'to a better one than the label itself. Is `sense = "{problem.sense}"` of '
+            f"{type(problem).__name__} wrong, or does `objective` score something else than "
+            "`solve` optimises?"
+        )
+
+
 def gradients(
     problem: Problem, zs: Any, y: Array, context: InstanceContext, spread: Array
 ) -> Array:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.samplers._sampler import Sampler, Scale
+from lodl.samplers._sampler import BLOCK_SIZE, Sampler, Scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class OnePerturbed(Sampler):
     scale: Scale = "auto"
 
     def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
-        first = rng.integers(math.prod(label_shape), size=n)
+        first = rng.integers(math.prod(label_shape), size=BLOCK_SIZE)[:n]  # whatever n is
         return _noise_at(first[:, np.newaxis], rng, label_shape)
 
 
@@ -60,9 +60,9 @@ class TwoPerturbed(Sampler):
                 f"`TwoPerturbed` needs labels of at least 2 numbers, got shape {label_shape}. "
                 "Use `AllPerturbed`."
             )
-        first = rng.integers(dim, size=n)
-        second = (first + rng.integers(1, dim, size=n)) % dim  # any coordinate but the first
-        return _noise_at(np.stack([first, second], axis=1), rng, label_shape)
+        first = rng.integers(dim, size=BLOCK_SIZE)
+        second = (first + rng.integers(1, dim, size=BLOCK_SIZE)) % dim  # not the first
+        return _noise_at(np.stack([first, second], axis=1)[:n], rng, label_shape)
 
 
 def _noise_at(

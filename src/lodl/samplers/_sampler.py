@@ -1,7 +1,7 @@
 """The interface of a sampler: candidate predictions around a centre."""
 
 from abc import ABC, abstractmethod
-from typing import Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -68,32 +68,67 @@ class Sampler(ABC):
             ) from error
         return scale
 
-    def draw(self, centre: Array, scale: Array, *, seed: int, instance: int, block: int) -> Array:
-        """Returns one block of candidates, shape (BLOCK_SIZE, *label_shape).
+    def settings(self) -> dict[str, Any]:
+        """Return what the candidates depend on besides label, centre, scale, seed and key."""
+        return {name: value for name, value in vars(self).items() if name not in ("scale", "y_hat")}
+
+    def place(self, noise: Array, y: Array, centre: Array) -> Array:
+        """Return candidates, given noise of the right scale; here noise around the centre."""
+        noise += centre
+        return noise
+
+    def draw(
+        self, y: Array, centre: Array, scale: Array, *, seed: int, key: int, block: int, n: int
+    ) -> Array:
+        """Return the first candidates of one block, shape (n, *label_shape).
 
         Args:
+            y: The instance's label.
             centre: The instance's row of `centres`.
             scale: What `resolve_scale` returned for all labels.
-            seed: From 0 to 2^64 - 1.
-            instance: The instance's number among all instances.
+            seed: Random seed, from 0 to 2^64 - 1.
+            key: Number that names the instance's random stream.
             block: Number of the block; block b holds samples b * BLOCK_SIZE and following.
+            n: How many candidates, at most BLOCK_SIZE.
         """
-        stream = np.random.SeedSequence(seed, spawn_key=(instance, block))
-        rng = np.random.Generator(np.random.SFC64(stream))  # the fastest: drawing is half the work
-        candidates = np.asarray(self.noise(rng, BLOCK_SIZE, centre.shape), dtype=np.float64)
-        if candidates.shape != (BLOCK_SIZE, *centre.shape):
-            raise InvalidInputError(
-                f"`noise` of {type(self).__name__} must return shape "
-                f"{(BLOCK_SIZE, *centre.shape)}, got {candidates.shape}."
-            )
+        candidates = self._unit_noise(seed, key, block, n, centre.shape)
         candidates *= scale
-        candidates += centre
-        return candidates
+        placed = np.asarray(self.place(candidates, y, centre), dtype=np.float64)
+        if placed.shape != candidates.shape:
+            raise InvalidInputError(
+                f"`place` of {type(self).__name__} must keep the shape {candidates.shape}, "
+                f"got {placed.shape}."
+            )
+        return placed
+
+    def draws_rows(self, label_shape: tuple[int, ...]) -> bool:
+        """Return whether the first rows of `noise` are the same however many are drawn."""
+        few, more = (self._unit_noise(0, 0, 0, n, label_shape) for n in (2, 5))
+        return np.array_equal(few, more[:2])
+
+    def _unit_noise(
+        self, seed: int, key: int, block: int, n: int, label_shape: tuple[int, ...]
+    ) -> Array:
+        stream = np.random.SeedSequence(seed, spawn_key=(key, block))
+        rng = np.random.Generator(np.random.SFC64(stream))  # the fastest: drawing is half the work
+        noise = np.asarray(self.noise(rng, n, label_shape), dtype=np.float64)
+        if noise.shape != (n, *label_shape):
+            raise InvalidInputError(
+                f"`noise` of {type(self).__name__} must return shape {(n, *label_shape)}, "
+                f"got {noise.shape}."
+            )
+        return noise
 
 
 def check_sampler(sampler: object) -> None:
     """Check that an argument is a sampler, not its class."""
     check_instance_of(Sampler, "sampler", sampler, wanted="a sampler such as `AllPerturbed()`")
+
+
+def spread_of(y: Array) -> Array:
+    """Return how far labels lie apart in each coordinate, in the label's shape; nowhere zero."""
+    together = np.std(y) or np.abs(y).max() or 1.0
+    return np.broadcast_to(_auto_scale(y) if np.std(y) > 0 else together, y.shape[1:]).copy()
 
 
 def _auto_scale(y: Array) -> Array:

@@ -10,10 +10,10 @@ import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
+from lodl._digest import digest
 from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import ProblemError
-from lodl.oracle import fingerprint
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, sign_of
 
@@ -176,12 +176,12 @@ def _check_objective(case: _Case) -> Iterator[str]:
 def _check_input_kept(case: _Case) -> Iterator[str]:
     y_hat = case.candidates[0].copy()
     context = case.context if isinstance(case.context, _PLAIN) else None
-    before = fingerprint(context)
+    before = digest(context)
     z = case.call("solve", y_hat, case.context)
     if not np.array_equal(y_hat, case.candidates[0]):
         yield "`solve` changes the prediction it is given; let it work on a copy."
     case.value(z, case.y)
-    if fingerprint(context) != before:
+    if digest(context) != before:
         yield "`solve` or `objective` changes the context it is given; let it work on a copy."
 
 

@@ -70,10 +70,9 @@ def test_fewer_samples_are_the_first_of_the_one_store_of_a_seed(small, tmp_path)
     few = run(plan[:2], tmp_path / "few", setups=small, progress=False)
     (store,) = (tmp_path / "both" / "samples").iterdir()
     domain = small["web"].build(0)
-    samples = open_samples(
-        store, domain.problem, domain.splits.train_and_validation.y, sampler=plan[0].sampler
-    )
-    assert samples.n_samples == 60
+    y = domain.splits.train_and_validation.y
+    arguments = {"keys": range(len(y)), "sampler": plan[0].sampler}
+    assert open_samples(store, domain.problem, y, n_samples=60, **arguments).n_calls == 6 * 61
     assert [row.oracle_calls for row in rows] == [6 * 51, 6 * 51, 6 * 61, 6 * 61]
     assert [row.test for row in rows[:2]] == [row.test for row in few]
     assert [row.gaussian_error for row in rows[:2]] == [row.gaussian_error for row in few]

@@ -36,7 +36,7 @@ from lodl.benchmarks.surrogates import SurrogateLoss
 from lodl.domains import Domain
 from lodl.fitting import fit
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss
-from lodl.oracle import OracleSamples, evaluate
+from lodl.oracle import OracleSamples, sample
 from lodl.training.torch import predict
 
 COST_SCALES = {"quick": (1000, 200), "paper": (5000, 500)}
@@ -112,10 +112,11 @@ def _trained_at_once(domain: Domain, setup: Setup) -> int:
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> OracleSamples:
     part = domain.splits.train_and_validation
-    return evaluate(
+    return sample(
         domain.problem,
         part.y,
         context=part.context,
+        keys=range(len(part.y)),
         sampler=setup.sampler,
         n_samples=n_samples,
         n_jobs=n_cores,

@@ -13,7 +13,7 @@ from lodl.benchmarks.runner import METHODS, Learned
 from lodl.benchmarks.surrogates import SoftTopK, SurrogateLoss
 from lodl.fitting import fit
 from lodl.losses import Family, mean_squared_error
-from lodl.oracle import OracleSamples, evaluate
+from lodl.oracle import OracleSamples, sample
 from lodl.problems import Problem
 from lodl.problems._regret import decision_losses
 from lodl.samplers import AllPerturbed
@@ -74,9 +74,10 @@ def _losses(settings: LossesSettings) -> Iterator[tuple[str, str, _Loss]]:
     # The paper's y_hat_A - y_hat_B, scaled to 0 at the label and 1 at the swapped prediction.
     yield "linear", "handcrafted", lambda y_hat: (y_hat[:, 0] - y_hat[:, 1] + 1) / 2
     yield "DFL", "handcrafted", _through_soft_choice(settings.epsilon)
-    samples = evaluate(
+    samples = sample(
         problem,
         _LABEL[np.newaxis],
+        keys=[0],
         sampler=AllPerturbed(settings.scale),
         n_samples=settings.n_samples,
         seed=settings.seed,

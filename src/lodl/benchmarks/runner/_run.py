@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import Parallel, delayed
 
+from lodl._digest import digest
 from lodl._progress import progress_bar
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
@@ -23,7 +24,8 @@ from lodl.benchmarks.runner._setup import Setup
 from lodl.benchmarks.surrogates import Surrogate
 from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_quality, quality_scale
-from lodl.oracle import OracleSamples, evaluate, fingerprint
+from lodl.oracle import OracleSamples
+from lodl.oracle import sample as ask
 from lodl.report import Row
 from lodl.report.parts import parse_row
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
@@ -65,7 +67,7 @@ class Experiment:
         name = type(self.sampler).__name__
         if type(self.sampler) in _KNOWN_BY_SCALE and np.ndim(self.sampler.scale) == 0:
             return f"{name}({self.sampler.scale})"
-        return f"{name}-{fingerprint(self.sampler)[:16]}"
+        return f"{name}-{digest(self.sampler)[:16]}"
 
     @property
     def surrogate_name(self) -> str:
@@ -73,7 +75,7 @@ class Experiment:
         kind = type(self.surrogate)
         if kind.__repr__ is not object.__repr__:
             return repr(self.surrogate)
-        return f"{kind.__name__}-{fingerprint(self.surrogate)[:16]}"
+        return f"{kind.__name__}-{digest(self.surrogate)[:16]}"
 
 
 def run(
@@ -128,15 +130,16 @@ def sample(
     """Sample around the labels of training and validation, or take what the store has."""
     domain = setup.build(experiment.seed)
     part = domain.splits.train_and_validation
-    return evaluate(
+    return ask(
         domain.problem,
         part.y,
         context=part.context,
+        keys=range(len(part.y)),
         sampler=experiment.sampler,
         n_samples=experiment.n_samples,
         seed=experiment.seed,
         n_jobs=n_jobs,
-        store=out / "samples" / f"{_source(experiment)}.zarr",
+        store=out / "samples" / _source(experiment),
         progress=progress,
     )
 
@@ -159,7 +162,7 @@ def loss_path(
         versions()["lodl"],
     ]
     name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}"
-    return out / "losses" / f"{name}-{fingerprint(learned_from)[:16]}.safetensors"
+    return out / "losses" / f"{name}-{digest(learned_from)[:16]}.safetensors"
 
 
 def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
@@ -237,7 +240,7 @@ def _fingerprint(setup: Setup, seed: int) -> str:
     parts = [
         [part.x, part.y, part.context] for part in (splits.train, splits.validation, splits.test)
     ]
-    return fingerprint([domain.problem, repr(domain.model), parts])[:16]
+    return digest([domain.problem, repr(domain.model), parts])[:16]
 
 
 def _key_of(experiment: Experiment, setup: Setup, method: Method) -> _Key:

@@ -1,0 +1,181 @@
+"""Instances known by what they are, and the candidates drawn around them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._digest import digest
+from lodl._typing import Array, Context
+from lodl._validation import check_context, check_count, check_labels, context_of
+from lodl.errors import InvalidInputError
+from lodl.problems import Problem
+from lodl.problems._problem import projected
+from lodl.samplers import Sampler
+from lodl.samplers._sampler import BLOCK_SIZE, spread_of
+
+_ID_SIZE = 16  # bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """Labels with their contexts, each known by its content.
+
+    Attributes:
+        y: Labels, shape (n, *label_shape), read-only.
+        context: One entry per instance, or None.
+        keys: Number that names each instance's random stream.
+        ids: What each instance's answers are kept under: equal for equal instances.
+    """
+
+    y: Array
+    context: Context
+    keys: Sequence[int]
+    ids: Sequence[bytes]
+
+    @classmethod
+    def of(cls, y: npt.ArrayLike, context: Context, keys: Sequence[Any] | None) -> "Instances":
+        """Check labels, contexts and keys, and name every instance.
+
+        Args:
+            y: Labels.
+            context: One entry per instance, or None.
+            keys: Whole numbers or strings that name the instances. None names them by their
+                content: label and context.
+        """
+        labels = check_labels(y) + 0.0  # a copy, as candidates are drawn from it; no -0.0
+        labels.flags.writeable = False
+        check_context(context, len(labels))
+        if keys is None:
+            ids = [_id(label, _context_bytes(context, i)) for i, label in enumerate(labels)]
+            return cls(labels, context, [int.from_bytes(one, "big") for one in ids], ids)
+        streams = _check_keys(keys, len(labels))
+        ids = [_id(y, b"key %d" % key) for y, key in zip(labels, streams, strict=True)]
+        return cls(labels, context, streams, ids)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Instances":
+        """Return some of the instances."""
+        context = None if self.context is None else [self.context[i] for i in rows]
+        return Instances(
+            self.y[rows], context, [self.keys[i] for i in rows], [self.ids[i] for i in rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One sampler's candidates of some instances.
+
+    Attributes:
+        sampler: Draws the candidates.
+        seed: Random seed of the candidates.
+        scale: The resolved scale of the noise.
+        n_samples: Candidates per instance.
+        centres: What candidates lie around, shape (n, *label_shape); None stands for the labels.
+        draws_rows: Whether as few candidates as are needed can be drawn.
+    """
+
+    sampler: Sampler
+    seed: int
+    scale: Array
+    n_samples: int
+    centres: Array | None
+    draws_rows: bool
+
+    @classmethod
+    def of(
+        cls, sampler: Sampler, instances: Instances, *, spread: Array, n_samples: int, seed: int
+    ) -> "Series":
+        """Resolve what a sampler leaves open: its scale, where "auto", is the labels' spread."""
+        centres = sampler.centres(instances.y)
+        is_auto = isinstance(sampler.scale, str) and sampler.scale == "auto"
+        if is_auto and not np.array_equal(spread, spread_of(instances.y)):  # of a store's labels
+            scale = spread if np.ptp(spread) > 0 else np.asarray(spread.flat[0])
+        else:
+            scale = sampler.resolve_scale(instances.y)
+        return cls(
+            sampler,
+            _check_seed(seed),
+            np.asarray(scale),
+            check_count("n_samples", n_samples),
+            None if centres is instances.y else np.asarray(centres),
+            sampler.draws_rows(instances.y.shape[1:]),
+        )
+
+    def ids(self, instances: Instances) -> list[bytes]:
+        """Return what the answers of each instance are kept under, this sampler's only."""
+        scale = np.broadcast_to(self.scale, instances.y.shape[1:])
+        settings = [type(self.sampler).__qualname__, self.sampler.settings(), self.seed, scale]
+        name = bytes.fromhex(digest(settings))
+        if self.centres is None:
+            return [_hash(one, name) for one in instances.ids]
+        pairs = zip(instances.ids, self.centres, strict=True)
+        return [_hash(one, name, centre.tobytes()) for one, centre in pairs]
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Series":
+        """Return the series of some instances, light enough to be sent to a worker."""
+        centres = None if self.centres is None else self.centres[rows]
+        return replace(self, centres=centres, sampler=self.sampler.take(rows))
+
+    def candidates(
+        self, problem: Problem, y: Array, key: int, centre: Array | None, start: int, stop: int
+    ) -> Array:
+        """Return candidates `start` to `stop` of one instance, in the problem's valid range."""
+        blocks = []
+        for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
+            offset = block * BLOCK_SIZE
+            first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
+            drawn = self.sampler.draw(
+                y,
+                y if centre is None else centre,
+                self.scale,
+                seed=self.seed,
+                key=key,
+                block=block,
+                n=last if self.draws_rows else BLOCK_SIZE,
+            )
+            blocks.append(drawn[first:last])
+        return projected(problem, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+
+
+def _id(label: Array, rest: bytes) -> bytes:
+    return _hash(repr(label.shape).encode(), label.tobytes(), rest)
+
+
+def _hash(*parts: bytes) -> bytes:
+    total = hashlib.blake2b(digest_size=_ID_SIZE)
+    for part in parts:
+        total.update(part)
+    return total.digest()
+
+
+def _context_bytes(context: Context, instance: int) -> bytes:
+    return b"" if context is None else bytes.fromhex(digest(context_of(context, instance)))
+
+
+def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:
+    """Return the random stream of each key: a whole number names its own."""
+    if len(keys) != n_instances:
+        raise InvalidInputError(
+            f"`keys` must have one entry per instance ({n_instances}), got {len(keys)}."
+        )
+    streams = []
+    for key in keys:
+        is_number = isinstance(key, int | np.integer) and not isinstance(key, bool) and key >= 0
+        if not is_number and not isinstance(key, str):
+            raise InvalidInputError(
+                f"`keys` must be whole numbers of at least 0 or strings, got {key!r}."
+            )
+        streams.append(int(key) if is_number else int.from_bytes(_hash(key.encode()), "big"))
+    return streams
+
+
+def _check_seed(seed: int) -> int:
+    if check_count("seed", seed, minimum=0) >= 2**64:
+        raise InvalidInputError(f"`seed` must be below 2^64, got {seed}.")
+    return int(seed)

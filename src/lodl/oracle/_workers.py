@@ -1,0 +1,327 @@
+"""Who makes the calls: this process, processes of its own, a Dask cluster, or any executor.
+
+Each is a `submit` that returns a future. A problem travels to a worker once: a task names it, and
+a worker that does not have it says so and gets the task again with the problem beside it.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+from uuid import uuid4
+
+from lodl._threads import one_blas_thread
+from lodl.errors import InvalidInputError, OracleError
+from lodl.oracle._ask import Result, Task, ask, interrupts
+from lodl.problems import Problem
+
+_IDLE = 60  # seconds after which a process without work ends
+_NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
+_NO_WORKERS = 30.0  # seconds to wait for a cluster that has none
+
+
+class Workers(ABC):
+    """Some place where calls are made.
+
+    Attributes:
+        name: What they are, for a message.
+        is_here: Whether tasks run in this thread.
+    """
+
+    name: str
+    is_here = False
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._key = uuid4().hex
+
+    @property
+    @abstractmethod
+    def n_workers(self) -> int:
+        """How many tasks run at a time."""
+
+    @abstractmethod
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        """Start a function somewhere."""
+
+    def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
+        """Start a task; None as its result asks for the problem."""
+        problem = self._pickled if with_problem else None
+        return self.run(_work, self._key, problem, _dumps(task, "What is asked"))
+
+    def replace(self, futures: list["Future[Any]"]) -> None:
+        """End the workers that hold some futures, whatever they do, and get others."""
+        self._give_up("A call did not come back in time")
+
+    def marks(self) -> AbstractContextManager[str | None]:
+        """Give a file in which workers note what they are about to do, if they share files."""
+        return nullcontext()
+
+    def has_died(self, error: BaseException) -> bool:
+        """Return whether an exception means that the worker of a task died."""
+        return isinstance(error, BrokenExecutor)
+
+    def check_alive(self) -> None:  # noqa: B027 - most cannot vanish without a word
+        """Raise if there is nobody left to wait for."""
+
+    def _give_up(self, why: str) -> NoReturn:
+        raise OracleError(
+            f"{why}, and workers of {self.name} cannot be replaced. Use `n_jobs`, or a Dask "
+            "cluster with nannies."
+        )
+
+    @cached_property
+    def _pickled(self) -> bytes:
+        hint = "Leave that out of its `__getstate__`, or create it inside `solve`."
+        return _dumps(self._problem, "The problem", hint)
+
+
+class Here(Workers):
+    """This process: no task is pickled, and a crash of the solver is a crash of the program."""
+
+    name = "this process"
+    is_here = True
+    n_workers = 1
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
+        return self.run(ask, self._problem, task)
+
+
+class Processes(Workers):
+    """Processes of this machine, kept by loky for the next run."""
+
+    name = "worker processes"
+
+    def __init__(self, problem: Problem, n_workers: int) -> None:
+        super().__init__(problem)
+        self._n_workers = n_workers
+
+    @property
+    def n_workers(self) -> int:
+        return self._n_workers
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        return self._executor().submit(function, *arguments)  # type: ignore[no-any-return]
+
+    def replace(self, futures: list["Future[Any]"]) -> None:
+        self._executor().shutdown(wait=True, kill_workers=True)
+
+    @contextmanager
+    def marks(self) -> Iterator[str | None]:
+        if not hasattr(os, "pwrite"):
+            yield None
+            return
+        number, path = tempfile.mkstemp(prefix="lodl-")
+        os.close(number)
+        try:
+            yield path
+        finally:
+            Path(path).unlink(missing_ok=True)
+
+    def _executor(self) -> Any:
+        from loky import get_reusable_executor
+
+        return get_reusable_executor(
+            max_workers=self._n_workers, timeout=_IDLE, initializer=_prepare_process
+        )
+
+
+class Dask(Workers):
+    """The workers of a Dask cluster."""
+
+    name = "the Dask cluster"
+
+    def __init__(self, problem: Problem, client: Any) -> None:
+        super().__init__(problem)
+        self._client = client
+        self._missing_since: float | None = None
+        self.check_alive()
+
+    @property
+    def n_workers(self) -> int:
+        return max(int(sum(self._client.nthreads().values())), 1)
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        inner = self._client.submit(function, *arguments, pure=False)
+        outer: Future[Any] = Future()
+        outer.inner = inner  # type: ignore[attr-defined]
+        inner.add_done_callback(lambda done: _hand_over(done, outer))
+        return outer
+
+    def replace(self, futures: list["Future[Any]"]) -> None:
+        inner: list[Any] = [future.inner for future in futures]  # type: ignore[attr-defined]
+        keys = {one.key for one in inner}
+        held = self._client.processing().items()
+        busy = [worker for worker, tasks in held if keys & set(map(str, tasks))]
+        self._client.cancel(inner, force=True)
+        busy = busy or list(self._client.nthreads())
+        try:
+            self._client.run(_kill_worker, workers=busy, nanny=True)
+        except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
+            super().replace(futures)
+        began = time.monotonic()  # the scheduler must notice before the next task goes out
+        while set(busy) & set(self._client.nthreads()) and time.monotonic() - began < _NOTICE:
+            time.sleep(0.02)
+
+    def has_died(self, error: BaseException) -> bool:
+        return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
+
+    def check_alive(self) -> None:
+        began = time.monotonic()
+        while not self._client.nthreads():
+            if time.monotonic() - began > _NO_WORKERS:
+                raise OracleError(
+                    f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
+                    "died, the solver crashed or memory ran out."
+                )
+            time.sleep(0.1)
+
+
+class Foreign(Workers):
+    """An executor that the user hands over."""
+
+    def __init__(self, problem: Problem, executor: Executor) -> None:
+        super().__init__(problem)
+        self._executor = executor
+        self.name = f"the {type(executor).__name__}"
+
+    @property
+    def n_workers(self) -> int:
+        return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        return self._executor.submit(function, *arguments)
+
+    def has_died(self, error: BaseException) -> bool:
+        if super().has_died(error):  # the executor is of no use any more
+            self._give_up("A call ended its worker process")
+        return False
+
+
+def choose_workers(
+    problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
+) -> Workers:
+    """Return who makes the calls.
+
+    Args:
+        problem: The problem.
+        n_jobs: Number of processes as in joblib; None is a Dask client in scope, or this process.
+        executor: A `concurrent.futures.Executor` or a Dask client; None goes by `n_jobs`.
+        timeout: Seconds a call may take: a call in this process could not be given up.
+    """
+    if executor is not None:
+        if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
+            return Dask(problem, executor)
+        if isinstance(executor, Executor):
+            return Foreign(problem, executor)
+        raise InvalidInputError(
+            "`executor` must be a `concurrent.futures.Executor` or a Dask client, "
+            f"got {executor!r}."
+        )
+    client = _dask_client() if n_jobs is None else None
+    if client is not None:
+        return Dask(problem, client)
+    n_workers = _count_workers(n_jobs)
+    return Here(problem) if n_workers == 1 and timeout is None else Processes(problem, n_workers)
+
+
+def _count_workers(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise InvalidInputError(
+            "`n_jobs` must be None or a whole number other than 0 (-1 for all cores), "
+            f"got {n_jobs!r}."
+        )
+    if n_jobs > 0:
+        return n_jobs
+    from loky import cpu_count
+
+    return max(int(cpu_count()) + 1 + n_jobs, 1)
+
+
+def _dask_client() -> Any:
+    """Return the Dask client that is in scope, None if there is none."""
+    distributed: Any = sys.modules.get("distributed")  # not imported: then there is no client
+    if distributed is None:
+        return None
+    try:
+        return distributed.Client.current()
+    except ValueError:
+        return None
+
+
+def _hand_over(done: Any, outer: "Future[Any]") -> None:
+    """Give the outcome of a Dask future to a future that can be waited for."""
+    try:
+        try:
+            result = done.result()
+        except BaseException as error:  # noqa: BLE001 - whatever became of it
+            outer.set_exception(error)
+        else:
+            outer.set_result(result)
+    except InvalidStateError:  # nobody waits for it any more
+        pass
+
+
+def _kill_worker(dask_worker: Any) -> None:
+    """End the worker process of a nanny, which starts another: asking it may hang as its call."""
+    os.kill(dask_worker.pid, signal.SIGKILL)
+
+
+def _dumps(thing: object, name: str, hint: str = "") -> bytes:
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(thing))
+    except Exception as error:
+        raise OracleError(
+            f"{name} cannot be sent to a worker ({type(error).__name__}: {error}). {hint}".rstrip()
+        ) from error
+
+
+def _work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
+    """Run a task in a worker that keeps the problem from task to task, one per thread.
+
+    So a solver that is set up at its first call is set up once per worker. Threads have one each:
+    solvers are seldom safe to share.
+    """
+    if getattr(_kept, "key", None) != key:
+        if pickled is None:
+            return None
+        _kept.problem = pickle.loads(pickled)  # noqa: S301 - from the process that started us
+        _kept.key = key
+    task = pickle.loads(pickled_task)  # noqa: S301 - here, so that what fails is not the executor
+    with one_blas_thread():
+        return ask(_kept.problem, task)
+
+
+_kept = threading.local()
+
+
+def _prepare_process() -> None:
+    """Let a worker process leave Ctrl-C to its parent, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupts.by_user = False
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

@@ -1,0 +1,209 @@
+"""Instances are known by what they are: what was asked once is never asked again."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import torch
+
+from lodl.errors import InvalidInputError
+from lodl.oracle import sample
+from lodl.oracle._sample import _N_VERIFIED
+from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
+
+K = 20
+VERIFICATION = 2 * _N_VERIFIED  # calls of an opening that finds answers
+SCALED = AllPerturbed(0.5)
+
+
+def bits(samples):
+    return [answers.regret.tobytes() for answers in samples]
+
+
+@pytest.fixture
+def asked(loop, calls_file, tmp_path):
+    """Asks about labels, always with the same store; returns the samples and the calls made."""
+    oracle = loop(calls_file)
+
+    def ask(y, **kwargs):
+        before = oracle.n_calls()
+        kwargs = {"sampler": SCALED, "n_samples": K, "store": tmp_path / "store"} | kwargs
+        samples = sample(oracle, y, **kwargs)
+        return samples, oracle.n_calls() - before
+
+    return ask
+
+
+def contexts(prices):
+    return [{"price": float(price), "rest": np.arange(3)} for price in prices]
+
+
+def test_a_part_or_another_order_of_the_data_finds_its_answers(asked, y):
+    everything, n_calls = asked(y)
+    assert n_calls == 6 * (K + 1)
+    for rows in ([4, 1], [5, 4, 3, 2, 1, 0], [2]):
+        part, n_calls = asked(y[rows])
+        assert n_calls <= VERIFICATION
+        assert bits(part) == [bits(everything)[row] for row in rows]
+
+
+def test_a_longer_data_set_asks_only_for_what_is_new(asked, y, loop):
+    asked(y[:4])
+    longer, n_calls = asked(y)
+    assert n_calls == 2 * (K + 1) + VERIFICATION
+    assert bits(longer) == bits(sample(loop(), y, sampler=SCALED, n_samples=K))
+
+
+def test_more_samples_ask_only_for_what_is_new(asked, y):
+    asked(y)
+    assert asked(y, n_samples=K + 7)[1] == 6 * 7 + VERIFICATION
+    assert asked(y, n_samples=5)[1] == VERIFICATION
+
+
+def test_equal_instances_are_asked_once(asked, y):
+    samples, n_calls = asked(y[[0, 1, 0, 0]])
+    assert n_calls == 2 * (K + 1)
+    assert bits(samples)[0] == bits(samples)[2] == bits(samples)[3] != bits(samples)[1]
+
+
+def test_cross_validation_costs_what_one_fit_on_all_data_costs(asked):
+    """With "auto", whose scale is that of the labels the store was made with."""
+    y = np.random.default_rng(0).normal(size=(20, 5))
+    folds = np.arange(20) % 5
+    total = sum(asked(y[folds != fold], sampler=AllPerturbed())[1] for fold in range(5))
+    total += sum(asked(y[folds == fold], sampler=AllPerturbed())[1] for fold in range(5))
+    assert 20 * (K + 1) <= total <= 20 * (K + 1) + 9 * VERIFICATION
+
+
+def test_one_label_alone_finds_answers_of_an_automatic_scale(asked):
+    y = np.array([[1.0], [2.0], [4.0]])
+    asked(y, sampler=AllPerturbed())
+    assert asked(y[:1], sampler=AllPerturbed())[1] <= VERIFICATION
+
+
+def test_another_context_is_another_instance(asked, y):
+    first, _ = asked(y, context=contexts(range(1, 7)))
+    assert asked(y[::-1], context=contexts(range(6, 0, -1)))[1] == VERIFICATION
+    second, n_calls = asked(y, context=contexts([1, 2, 3, 4, 5, 7]))
+    assert n_calls == K + 1 + VERIFICATION
+    assert bits(first)[:5] == bits(second)[:5]
+    np.testing.assert_allclose(second.select([5]).optimum, 0.3)
+
+
+def test_contexts_of_tensors_are_told_apart(asked, y, loop, calls_file):
+    class ReadsTensor(loop):
+        def objective(self, z, y, context):
+            return super().objective(z, y, {"price": float(context[0])})
+
+    oracle = ReadsTensor(calls_file)
+    kwargs = {"sampler": SCALED, "n_samples": K}
+    ones, twos = (sample(oracle, y, context=n * torch.ones(6, 1), **kwargs) for n in (1, 2))
+    assert not set(ones.instances.ids) & set(twos.instances.ids)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 1},
+        {"sampler": AllPerturbed(0.6)},
+        {"sampler": OnePerturbed(0.5)},
+        {"keys": [f"day {i}" for i in range(6)]},
+    ],
+    ids=["seed", "scale", "sampler", "keys"],
+)
+def test_other_candidates_are_other_answers_in_the_same_store(asked, y, change):
+    asked(y)
+    n_labels = 0 if "keys" not in change else 6
+    _, n_calls = asked(y, **change)
+    assert 6 * K + n_labels <= n_calls <= 6 * K + n_labels + VERIFICATION
+    assert asked(y, **change)[1] == asked(y)[1] == VERIFICATION
+
+
+def test_keys_name_instances_whatever_their_place(asked, y):
+    keys = [f"day {i}" for i in range(6)]
+    first, _ = asked(y, keys=keys)
+    second, n_calls = asked(y[::-1], keys=keys[::-1])
+    assert n_calls == VERIFICATION
+    assert bits(second) == bits(first)[::-1]
+
+
+PINNED = {  # of the candidates before instances were known by content
+    "82dcc5ed0b3ab046": AllPerturbed(0.7),
+    "725bffa7df65600c": OnePerturbed(0.5),
+    "b0541b847dab343f": TwoPerturbed(np.linspace(0.1, 1, 5)),
+    "63ee92c941fe9bb1": lambda y: AroundPredictions(y[::-1], 0.3),
+}
+
+
+@pytest.mark.parametrize("pinned", PINNED)
+def test_whole_numbers_as_keys_give_the_candidates_of_published_results(pinned, loop, y):
+    sampler = PINNED[pinned](y) if callable(PINNED[pinned]) else PINNED[pinned]
+    oracle = loop()
+    oracle.project = lambda y_hats: y_hats
+    samples = sample(oracle, y, keys=range(6), sampler=sampler, n_samples=1000, seed=5)
+    total = hashlib.sha256(b"".join(answers.y_hat.tobytes() for answers in samples))
+    assert total.hexdigest()[:16] == pinned
+    rows = np.array([2, 3])
+    few = sample(oracle, y[rows], keys=rows, sampler=sampler.take(rows), n_samples=7, seed=5)
+    assert np.array_equal(few[1].y_hat, samples[3].y_hat[:7])
+
+
+# Rounds ---------------------------------------------------------------------------------------
+
+
+def test_rounds_add_to_the_same_instances(asked, y):
+    first, _ = asked(y, slopes=True)
+    around, n_calls = asked(y, sampler=AroundPredictions(y + 0.1, 0.2), n_samples=5, slopes=True)
+    assert n_calls == 6 * 5 + VERIFICATION // 2  # the labels are known
+    both = first.union(around)
+    assert (both.n_samples, both.has_slopes, len(both.series)) == (K + 5, True, 2)
+    for joined, a, b in zip(both, first, around, strict=True):
+        assert np.array_equal(joined.regret, np.concatenate([a.regret, b.regret]))
+        assert np.array_equal(joined.y_hat, np.concatenate([a.y_hat, b.y_hat]))
+        slopes = [part.slope[part.decision] for part in (a, b)]
+        assert np.array_equal(joined.slope[joined.decision], np.concatenate(slopes))
+    assert both.n_calls == 6 * (1 + K + 5)
+    assert bits(both.select([3])) == bits(both)[3:4]
+
+
+def test_centres_are_part_of_an_answer(asked, y):
+    first, _ = asked(y, sampler=AroundPredictions(y + 0.1, 0.2))
+    moved = y + 0.1
+    moved[2:] += 0.2  # about two instances the model says the same as before
+    second, n_calls = asked(y, sampler=AroundPredictions(moved, 0.2))
+    assert 4 * K <= n_calls <= 4 * K + VERIFICATION
+    assert first.union(second).n_samples == 2 * K
+    assert first.union(first).n_samples == K
+
+
+def test_a_union_of_stores_in_memory(loop, y):
+    kwargs = {"n_samples": K, "slopes": False}
+    a = sample(loop(), y, sampler=SCALED, **kwargs)
+    b = sample(loop(), y, sampler=OnePerturbed(0.5), **kwargs)
+    for joined, one, two in zip(a.union(b), a, b, strict=True):
+        both = np.concatenate([one.regret, two.regret])
+        np.testing.assert_allclose(joined.regret, both, atol=1e-8)  # tiny ones count as rounding
+    assert a.union(b).seconds == pytest.approx(a.seconds + b.seconds, rel=0.1)
+    with pytest.raises(InvalidInputError, match="same instances in the same order"):
+        a.union(b.select([1, 0, 2, 3, 4, 5]))
+
+
+def test_a_union_with_more_samples_of_the_same_sampler_keeps_all(loop, y):
+    few, many = (sample(loop(), y, sampler=SCALED, n_samples=n) for n in (5, 9))
+    assert bits(few.union(many)) == bits(many.union(few)) == bits(many)
+
+
+# Slopes ---------------------------------------------------------------------------------------
+
+
+def test_slopes_are_added_to_a_store_without_them_and_cost_nothing_once_there(asked, y, loop):
+    plain, _ = asked(y[:3])
+    assert not plain.has_slopes
+    assert plain[0].slope is None
+    with_slopes, n_calls = asked(y, slopes=True)
+    assert n_calls == 6 * (K + 1) + VERIFICATION - 2  # three instances are stored
+    fresh = sample(loop(), y, sampler=SCALED, n_samples=K, slopes=True)
+    for a, b in zip(with_slopes, fresh, strict=True):
+        assert np.array_equal(a.regret, b.regret)
+        np.testing.assert_allclose(a.slope[a.decision], b.slope[b.decision], rtol=1e-6)
+    assert asked(y, slopes=True)[1] == asked(y)[1] == VERIFICATION

@@ -1,0 +1,128 @@
+"""Whole processes that are killed, interrupted, or share a store."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+SCRIPT = Path(__file__).with_name("sampling_script.py")
+N_CALLS = 8 * 251  # of the script
+
+
+def start(command, folder, *arguments, **kwargs):
+    folder.mkdir(exist_ok=True)
+    (folder / "calls").touch()
+    arguments = [sys.executable, "-W", "error", SCRIPT, command, folder, *arguments]
+    return subprocess.Popen([str(a) for a in arguments], **kwargs)
+
+
+def regrets_of(folder):
+    return [np.load(path).tobytes() for path in folder.glob("regrets-*.npy")]
+
+
+def n_calls(folder):
+    return (folder / "calls").stat().st_size
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script as a module, for runs that nothing happens to."""
+    spec = importlib.util.spec_from_file_location("sampling_script", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.Slow.seconds = 0.0
+    return module
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(script):
+    return script.regrets(script.Slow(os.devnull), None).tobytes()
+
+
+def resume(script, folder):
+    """Finish a run; return its bits and the number of calls it took."""
+    before = n_calls(folder)
+    regrets = script.regrets(script.Slow(str(folder / "calls")), folder / "store")
+    return regrets.tobytes(), n_calls(folder) - before
+
+
+def test_killed_20_times_and_resumed(uninterrupted, tmp_path):
+    assert start("kill", tmp_path / "killed", 20).wait() == 0
+    assert regrets_of(tmp_path / "killed") == [uninterrupted]
+    in_flight = 2 * 20 + 8  # calls of a task, or of one that was not yet written, and verification
+    assert 0 < n_calls(tmp_path / "killed") - N_CALLS <= 20 * in_flight < N_CALLS
+
+
+@pytest.mark.parametrize(("n_jobs", "store"), [(1, "store"), (2, "store"), (2, "")])
+def test_ctrl_c_ends_a_run_at_once_and_says_what_is_kept(
+    uninterrupted, script, tmp_path, n_jobs, store
+):
+    folder = tmp_path / "interrupted"
+    process = start(
+        "run",
+        folder,
+        n_jobs,
+        store,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        # A test run in the background of a shell hands down that Ctrl-C is ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    wait_until(lambda: n_calls(folder) > N_CALLS / 2)
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) >= n_jobs - 1
+    os.killpg(process.pid, signal.SIGINT)
+    began = time.monotonic()
+    errors = process.communicate(timeout=20)[1].decode()
+    assert time.monotonic() - began < 2.5
+    assert process.returncode != 0
+    assert errors.count("Traceback") == 1
+    assert "Error" not in errors
+    line = errors.rstrip().splitlines()[-1]
+    assert line.startswith("KeyboardInterrupt: Stopped after ")
+    assert f"of {N_CALLS} calls." in line
+    told = f"kept in {folder / 'store'}." if store else "Nothing is kept; with `store=`"
+    assert told in line
+    psutil.wait_procs(family, timeout=5)
+    assert not any(child.is_running() for child in family)
+    if store:
+        regrets, n_more = resume(script, folder)
+        assert regrets == uninterrupted
+        assert n_more < 0.75 * N_CALLS
+
+
+def test_workers_end_when_their_parent_is_killed_and_the_next_run_goes_on(
+    uninterrupted, script, tmp_path
+):
+    folder = tmp_path / "orphaned"
+    process = start("run", folder, 2)
+    wait_until(lambda: n_calls(folder) > N_CALLS / 2)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert not alive
+    regrets, n_more = resume(script, folder)
+    assert regrets == uninterrupted
+    assert n_more < 0.75 * N_CALLS
+
+
+def test_three_processes_on_one_store_agree(uninterrupted, tmp_path):
+    processes = [start("run", tmp_path / "shared", 1) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert regrets_of(tmp_path / "shared") == 3 * [uninterrupted]

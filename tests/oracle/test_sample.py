@@ -1,0 +1,408 @@
+import io
+import json
+import logging
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from lodl._threads import one_blas_thread
+from lodl.domains import TopK
+from lodl.errors import InvalidInputError, OracleError, ProblemError
+from lodl.fitting import fit
+from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
+from lodl.oracle import _run, open_samples, sample
+from lodl.problems import LinearProblem, problem
+from lodl.problems._regret import regrets
+from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
+
+SAMPLERS = [AllPerturbed(), OnePerturbed(0.5), TwoPerturbed(np.linspace(0.1, 1, 5))]
+
+
+def pick(sense="max", **kwargs):
+    return problem(lambda y_hat: int(y_hat.argmax()), lambda z, y: y[z], sense=sense, **kwargs)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: type(s).__name__)
+def test_regrets_are_those_of_the_candidates_under_the_true_label(problem_class, y, sampler):
+    context = [{"price": 1.0 + i} for i in range(len(y))]
+    samples = sample(problem_class(), y, context=context, sampler=sampler, n_samples=130)
+    assert (samples.n_instances, samples.n_samples, samples.label_shape) == (6, 130, (5,))
+    for i, answers in enumerate(samples):
+        assert answers.y_hat.shape == (130, 5)
+        expected = regrets(problem_class(), answers.y_hat, y[i], context[i])
+        np.testing.assert_allclose(answers.regret, expected, atol=1e-12)
+
+
+def test_candidates_are_in_the_valid_range(loop, y):
+    samples = sample(loop(), y, sampler=AllPerturbed(10.0), n_samples=50)
+    y_hat = np.concatenate([answers.y_hat for answers in samples])
+    assert y_hat.min() == -3
+    assert y_hat.max() == 3
+
+
+def test_around_predictions_still_scores_under_the_label(loop, y):
+    y_hat = np.clip(y[::-1], -2, 2)
+    samples = sample(loop(), y, sampler=AroundPredictions(y_hat, 1e-9), n_samples=3)
+    for i, answers in enumerate(samples):
+        np.testing.assert_allclose(answers.y_hat, np.tile(y_hat[i], (3, 1)), atol=1e-6)
+        expected = regrets(loop(), y_hat[i][np.newaxis], y[i])[0]
+        np.testing.assert_allclose(answers.regret, expected, atol=1e-5)
+
+
+def test_labels_of_any_shape(y):
+    matrix = y.reshape(3, 2, 5)
+    flat = problem(lambda y_hat: y_hat.argmax(), lambda z, y: y.flat[z], sense="max")
+    samples = sample(flat, matrix, sampler=AllPerturbed(), n_samples=20)
+    assert samples[0].y_hat.shape == (20, 2, 5)
+    for i, answers in enumerate(samples):
+        chosen = matrix[i].ravel()[answers.y_hat.reshape(20, -1).argmax(axis=1)]
+        assert np.array_equal(answers.regret, matrix[i].max() - chosen)
+
+
+def test_every_call_is_made_once(problem_class, y, calls_file):
+    oracle = problem_class(calls_file)
+    samples = sample(oracle, y, sampler=AllPerturbed(), n_samples=40)
+    assert oracle.n_calls() == samples.n_calls == 6 * 41
+    assert samples.n_failures == 0
+    assert samples.seconds > 0
+    expected = [oracle.objective(oracle.solve(label, None), label, None) for label in y]
+    np.testing.assert_allclose(samples.optimum, expected, rtol=1e-12)
+
+
+def test_head_is_a_prefix(problem_class, y):
+    samples = sample(problem_class(), y, sampler=AllPerturbed(), n_samples=230)
+    short = sample(problem_class(), y, sampler=AllPerturbed(), n_samples=50)
+    head = samples.head(50)
+    assert head.n_samples == 50
+    assert head.n_calls == 6 * 51
+    for i in range(6):
+        assert np.array_equal(head[i].regret, short[i].regret)
+        assert np.array_equal(head[i].y_hat, short[i].y_hat)
+        assert np.array_equal(head[i].regret, samples[i].regret[:50])
+    with pytest.raises(InvalidInputError, match="at most 230, the samples there are, got 231"):
+        samples.head(231)
+
+
+@pytest.mark.parametrize("kept", [[4, 1], np.array([False, True, False, False, True, False])])
+def test_a_selection_has_the_same_answers(loop, y, kept):
+    samples = sample(loop(), y, sampler=AroundPredictions(y + 0.3, 0.5), n_samples=30, slopes=True)
+    selection, numbers = samples.select(kept), np.arange(6)[kept]
+    assert np.array_equal(selection.y, y[numbers])
+    for answers, number in zip(selection, numbers, strict=True):
+        for name in ("y_hat", "regret", "decision", "slope"):
+            assert np.array_equal(getattr(answers, name), getattr(samples[number], name))
+    assert np.array_equal(selection.select([1])[0].y_hat, samples[numbers[1]].y_hat)
+    assert selection.seconds == pytest.approx(samples.seconds / 3)
+
+
+def test_an_empty_selection_is_refused(loop, y):
+    samples = sample(loop(), y, sampler=AllPerturbed(), n_samples=3)
+    with pytest.raises(InvalidInputError, match="at least one instance"):
+        samples.select([])
+    with pytest.raises(IndexError, match="There are 6 instances, got index 6"):
+        samples[6]
+    with pytest.raises(InvalidInputError, match=r"one instance, got slice.*`samples.select"):
+        samples[0:2]
+    assert np.array_equal(samples[-1].regret, samples[5].regret)
+
+
+def test_slopes_are_derivatives_of_the_extra_cost(problem_class, y):
+    oracle = problem_class()
+    samples = sample(oracle, y, sampler=AllPerturbed(0.3), n_samples=60, slopes=True)
+    assert samples.has_slopes
+    for answers in samples:
+        zs = [oracle.solve(y_hat, None) for y_hat in (answers.y, *answers.y_hat)]
+        sides = [
+            [
+                [oracle.objective(z, answers.y + h, None) for h in sign * 1e-5 * np.eye(5)]
+                for z in zs
+            ]
+            for sign in (1, -1)
+        ]
+        by_hand = np.subtract(*sides) / 2e-5
+        found = answers.slope[answers.decision]
+        np.testing.assert_allclose(found, by_hand[1:] - by_hand[0], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_a_slope_is_kept_once_per_distinct_decision(y, sense):
+    class Best(LinearProblem):
+        def __init__(self):
+            self.sense = sense
+
+        def solve(self, y_hat, context):
+            return np.eye(5)[np.argmax(y_hat) if sense == "max" else np.argmin(y_hat)]
+
+    sign = 1 if sense == "min" else -1
+    samples = sample(Best(), y, sampler=AllPerturbed(), n_samples=60, slopes=True)
+    for answers in samples:
+        assert len(answers.slope) <= 5
+        z = np.eye(5)[(-sign * answers.y_hat).argmax(axis=1)]
+        best = np.eye(5)[(-sign * answers.y).argmax()]
+        np.testing.assert_allclose(answers.slope[answers.decision], sign * (z - best), atol=1e-12)
+        np.testing.assert_allclose(answers.slope[answers.decision] @ answers.y, answers.regret)
+
+
+def test_better_decisions_than_the_labels_keep_their_sign_and_are_told_once(y, caplog):
+    """A heuristic that takes the first entry above its mean may do better by luck."""
+    heuristic = problem(
+        lambda y_hat: int(np.argmax(y_hat > y_hat.mean())), lambda z, y: y[z], sense="max"
+    )
+    with caplog.at_level(logging.WARNING, logger="lodl"):
+        samples = sample(heuristic, y, sampler=AllPerturbed(), n_samples=100)
+    negative = np.concatenate([answers.regret[answers.regret < 0] for answers in samples])
+    assert samples.n_negative == negative.size > 0
+    assert len(caplog.records) == 1
+    told = f"{negative.size} of 600 candidates led to a better decision than the label itself, by "
+    assert f"{told}{-negative.mean():.3g} on average" in caplog.text
+
+
+def test_slightly_negative_regrets_are_no_warning(y, caplog):
+    """An interior-point solver is off by a millionth, now up and now down."""
+
+    def objective(z, y):
+        return float(((z - y) ** 2).sum() + 1e-7 * np.sin(1e5 * z[0]))
+
+    inexact = problem(lambda y_hat: y_hat, objective, sense="min")
+    samples = sample(inexact, y, sampler=OnePerturbed(1e-4), n_samples=20)
+    assert min(answers.regret.min() for answers in samples) < 0
+    samples = sample(inexact, y, sampler=AllPerturbed(1.0), n_samples=50)
+    assert samples.n_negative == 0
+    assert not [record for record in caplog.records if "1.0" in record.message]
+
+
+def test_a_wrong_sense_is_an_error(y):
+    with pytest.raises(ProblemError, match=r'lead to a better.*`sense = "min"` of .* wrong'):
+        sample(pick("min"), y, sampler=AllPerturbed(3.0), n_samples=50)
+
+
+def test_rounding_is_not_taken_for_a_better_decision(y, caplog):
+    rounds = problem(
+        lambda y_hat: y_hat,
+        lambda z, y: 1.0 - (0 if np.array_equal(z, y) else 1e-16 * 8),
+        sense="min",
+    )
+    samples = sample(rounds, y, sampler=AllPerturbed(), n_samples=5)
+    assert not any(answers.regret.any() for answers in samples)
+    assert samples.n_negative == 0
+    assert not caplog.records
+
+
+def test_a_large_constant_in_the_objective_changes_no_regret(y):
+    def with_constant(constant):
+        return problem(
+            lambda y_hat: y_hat, lambda z, y: float(((z - y) ** 2).sum()) + constant, sense="min"
+        )
+
+    kwargs = {"sampler": AllPerturbed(1.0), "n_samples": 30}
+    for plain, shifted in zip(
+        sample(with_constant(0.0), y, **kwargs),
+        sample(with_constant(1e9), y, **kwargs),
+        strict=True,
+    ):
+        np.testing.assert_allclose(shifted.regret, plain.regret, atol=1e-5)
+        assert (shifted.regret > 0).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_solver_that_writes_into_its_argument_does_not_change_the_label(y, n_jobs):
+    def solve(y_hat):
+        y_hat -= y_hat.max()
+        return int(np.argmax(y_hat))
+
+    messy = problem(solve, lambda z, y: y[z], sense="max")
+    before = y.copy()
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 20}
+    messy_samples = sample(messy, y, n_jobs=n_jobs, **kwargs)
+    assert np.array_equal(y, before)
+    for a, b in zip(messy_samples, sample(pick(), y, **kwargs), strict=True):
+        assert np.array_equal(a.regret, b.regret)
+
+
+@pytest.mark.parametrize("slopes", [False, True])
+def test_a_solver_that_returns_its_own_buffer_is_scored_before_the_next_solve(y, slopes):
+    buffer = np.zeros(5)
+
+    def solve(y_hat):
+        buffer[:] = y_hat
+        return buffer
+
+    def objective(z, y):
+        return float(((z - y) ** 2).sum())
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 20, "slopes": slopes}
+    tidy = sample(problem(lambda y_hat: y_hat, objective, sense="min"), y, **kwargs)
+    for a, b in zip(sample(problem(solve, objective, sense="min"), y, **kwargs), tidy, strict=True):
+        assert np.array_equal(a.regret, b.regret)
+        if slopes:
+            assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
+
+
+def test_labels_changed_afterwards_do_not_change_the_candidates(loop, y):
+    samples = sample(loop(), y, sampler=AllPerturbed(), n_samples=20)
+    before, label = samples[0].y_hat, y[0].copy()
+    y += 100
+    assert np.array_equal(samples[0].y_hat, before)
+    assert np.array_equal(samples.y[0], label)
+
+
+def test_provenance_is_json(loop, y):
+    samples = sample(loop(), y, sampler=AllPerturbed(np.arange(1.0, 6)), n_samples=3, seed=11)
+    told = json.loads(json.dumps(samples.provenance()))
+    assert told["sampler"] == "AllPerturbed"
+    assert told["scale"] == {"shape": [5], "min": 1.0, "max": 5.0}
+    assert (told["seed"], told["n_samples"], told["problem"]) == (11, 3, "Loop")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"n_samples": 0}, "`n_samples` must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, "`seed` must be a whole number of at least 0, got -1"),
+        ({"seed": 2**64}, r"`seed` must be below 2\^64"),
+        ({"sampler": "all"}, "`sampler` must be a sampler such as"),
+        ({"context": [1]}, r"`context` must have one entry per instance \(6\), got 1"),
+        ({"keys": [1]}, r"`keys` must have one entry per instance \(6\), got 1"),
+        ({"keys": [1.5] * 6}, "`keys` must be whole numbers of at least 0 or strings, got 1.5"),
+        ({"on_failure": "ignore"}, "`on_failure` must be"),
+        ({"max_failure_rate": 1.5}, "`max_failure_rate` must be from 0 to 1, got 1.5"),
+        ({"max_failure_rate": "a"}, "`max_failure_rate` must be from 0 to 1, got 'a'"),
+        ({"timeout": 0}, "`timeout` must be None or above 0 seconds, got 0"),
+        ({"n_jobs": 0}, "`n_jobs` must be None or a whole number other than 0"),
+        ({"n_jobs": "2"}, "`n_jobs` must be None or a whole number other than 0.*got '2'"),
+        ({"executor": 2}, "`executor` must be a `concurrent.futures.Executor` or a Dask client"),
+        ({"store": 3}, "`store` must be a folder, a URL or None, got 3"),
+    ],
+)
+def test_bad_arguments_are_named(loop, y, change, match):
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 3} | change
+    with pytest.raises(InvalidInputError, match=match):
+        sample(loop(), y, **kwargs)
+
+
+def test_a_problem_must_be_one(y):
+    with pytest.raises(InvalidInputError, match=r"must be a `lodl.Problem`, got <function"):
+        sample(lambda y_hat: y_hat, y, sampler=AllPerturbed(), n_samples=3)
+    with pytest.raises(InvalidInputError, match=r"must be an instance, got the class TopK\. Call"):
+        sample(TopK, y, sampler=AllPerturbed(), n_samples=3)
+
+
+def test_a_projection_must_keep_the_shape(y):
+    with pytest.raises(ProblemError, match=r"`project` must keep the shape \(\d+, 5\)"):
+        sample(pick(project=lambda v: v[:, :2]), y, sampler=AllPerturbed(), n_samples=3)
+
+
+def test_a_projection_of_one_candidate_is_told_that_it_gets_many(y):
+    single = pick(project=lambda v: v if v[0] > 0 else -v)
+    with pytest.raises(ProblemError, match=r"`project` raised ValueError.*shape \(\d+, 5\)"):
+        sample(single, y, sampler=AllPerturbed(), n_samples=5)
+
+
+def test_importing_the_oracle_is_light():
+    slow = "{'zarr', 'fsspec', 'loky', 'joblib', 'distributed', 'cloudpickle', 'tqdm'}"
+    code = f"import sys, lodl.oracle; assert not {slow} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stderr", "progress", "shows"),
+    [(Terminal(), True, True), (Terminal(), False, False), (io.StringIO(), True, False)],
+)
+def test_a_bar_is_shown_on_a_terminal_only(y, monkeypatch, stderr, progress, shows):
+    monkeypatch.setattr(sys, "stderr", stderr)
+    half_fails = problem(
+        lambda y_hat: y_hat, lambda z, y: np.nan if z[0] > y[0] else 0.0, sense="min"
+    )
+    sample(
+        half_fails,
+        y,
+        sampler=AllPerturbed(),
+        n_samples=40,
+        on_failure="skip",
+        max_failure_rate=1,
+        progress=progress,
+    )
+    text = stderr.getvalue()
+    assert bool(text) == shows
+    if shows:
+        assert "100%" in text
+        assert "calls/s" in text
+        assert re.search(r"failures=[1-9]", text)
+
+
+def test_elsewhere_a_log_line_tells_calls_cost_time_left_and_failures(loop, y, monkeypatch, caplog):
+    monkeypatch.setattr(_run, "_FIRST_LOG", 0.0)
+    monkeypatch.setattr(_run, "_LOG_EVERY", 0.0)
+    monkeypatch.setattr(_run, "_TASK_SECONDS", 0.02)
+    with caplog.at_level(logging.INFO, logger="lodl"):
+        sample(loop(seconds=0.002), y, sampler=AllPerturbed(), n_samples=20)
+    first, *later = [record.message for record in caplog.records]
+    assert re.match(
+        r"126 oracle calls to make, [23]\.?\d* ms each, about \d+ s left on 1 worker; "
+        r"\d+ done, 0 failed\.",
+        first,
+    )
+    assert len(later) > 3
+    assert all(message.startswith("126 oracle calls, ") for message in later)
+
+
+def test_fitting_many_families_from_one_store_calls_no_oracle(loop, y, tmp_path, calls_file):
+    oracle, store = loop(calls_file), tmp_path / "samples"
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 60}
+    sample(oracle, y, store=store, **kwargs)
+    before = oracle.n_calls()
+    samples = open_samples(store, oracle, y, **kwargs)
+    for family in (WeightedMSE(), DirectedWeightedMSE(), Quadratic()):
+        fit(samples, family, progress=False)
+    assert oracle.n_calls() == before > 0
+
+
+def test_blas_has_one_thread_in_a_worker(y):
+    def n_threads(z, y):
+        blas = [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+        return float(max(blas))
+
+    counting = problem(lambda y_hat: 0, n_threads, sense="min")
+    for n_jobs in (1, 2):
+        samples = sample(counting, y, sampler=AllPerturbed(), n_samples=3, n_jobs=n_jobs)
+        assert samples.optimum.tolist() == [1.0] * 6
+
+
+def test_blas_has_one_thread_until_the_last_task_has_left():
+    def n_threads():
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        before = n_threads()
+        assert 2 in before
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        assert n_threads() == {1}
+        first.__exit__(None, None, None)
+        assert n_threads() == {1}
+        second.__exit__(None, None, None)
+        assert n_threads() == before
+
+
+def test_the_message_of_a_failure_at_the_label_fits_the_failure(y):
+    def no_licence(y_hat):
+        raise OSError("no licence")
+
+    needs_context = problem(lambda y_hat, context: context["a"], lambda z, y: 0.0, sense="max")
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
+    with pytest.raises(OracleError, match=r"the label itself: TypeError") as needs:
+        sample(needs_context, y, **kwargs)
+    with pytest.raises(OracleError, match=r"the label itself: OSError: no licence") as licence:
+        sample(problem(no_licence, lambda z, y: 0.0, sense="max"), y, **kwargs)
+    assert "skip" not in str(needs.value) + str(licence.value)
+    assert "context" not in str(licence.value)

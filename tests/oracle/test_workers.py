@@ -1,0 +1,383 @@
+"""Executors: the same bits on all of them, and calls that end, stop or hold up their worker."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+
+import cloudpickle
+import numpy as np
+import psutil
+import pytest
+from distributed import Client, LocalCluster
+
+from lodl.errors import OracleError
+from lodl.oracle import _run, sample
+from lodl.problems import Problem
+from lodl.samplers import AllPerturbed, TwoPerturbed
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
+N_SAMPLES = 730  # not a whole number of blocks
+
+
+def bits(samples):
+    return [answers.regret.tobytes() for answers in samples]
+
+
+# Same bits -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["loky", "dask", "threads", "processes"])
+def anywhere(request):
+    """Arguments that say who makes the calls."""
+    match request.param:
+        case "loky":
+            yield {"n_jobs": 2}
+        case "dask":
+            yield {"executor": request.getfixturevalue("client")}
+        case "threads":
+            with ThreadPoolExecutor(3) as executor:
+                yield {"executor": executor}
+        case "processes":
+            with ProcessPoolExecutor(2) as executor:
+                yield {"executor": executor}
+
+
+def test_with_one_seed_the_bits_are_the_same_everywhere(problem_class, y, anywhere, tmp_path):
+    kwargs = {"sampler": TwoPerturbed(), "n_samples": N_SAMPLES, "seed": 5, "slopes": True}
+    expected = sample(problem_class(), y, **kwargs)
+    samples = sample(problem_class(), y, store=tmp_path / "store", **kwargs, **anywhere)
+    assert bits(samples) == bits(expected)
+    for a, b in zip(samples, expected, strict=True):
+        assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
+
+
+def test_a_dask_client_in_scope_is_used(loop, y, client):
+    class Where(loop):
+        def objective(self, z, y, context):
+            return float(os.getpid())
+
+    with client.as_current():
+        samples = sample(Where(), y, sampler=AllPerturbed(), n_samples=1)
+    assert set(samples.optimum) <= set(client.run(os.getpid).values())
+
+
+def test_the_problem_of_this_test_has_bits_that_depend_on_the_batch(vectorised):
+    """Otherwise the tests above would show nothing about whole blocks."""
+    y_hats = np.random.default_rng(0).normal(size=(100, 5))
+    whole = vectorised().solve_many(y_hats, None)
+    singles = np.concatenate([vectorised().solve_many(y_hats[k : k + 1], None) for k in range(100)])
+    assert not np.array_equal(whole, singles)
+
+
+def test_a_problem_travels_once_and_a_solver_is_set_up_once_per_worker(y, tmp_path, monkeypatch):
+    path = tmp_path / "set_up"
+    monkeypatch.setattr(_run, "_TASK_SECONDS", 0.01)  # many tasks
+
+    class SetsUp(Problem):
+        """Its solver cannot be pickled, and each time it is set up is noted down."""
+
+        sense = "max"
+        solver = None
+
+        def __getstate__(self):
+            with path.open("a") as file:
+                file.write("pickled ")
+            return {}
+
+        def solve(self, y_hat, context):
+            if self.solver is None:
+                with path.open("a") as file:
+                    file.write(f"{os.getpid()} ")
+                self.solver = np.argmax
+            return self.solver(y_hat)
+
+        def objective(self, z, y, context):
+            return y[z]
+
+    sample(SetsUp(), y, sampler=AllPerturbed(), n_samples=5000, n_jobs=2)
+    words = path.read_text().split()
+    assert words.count("pickled") == 1
+    assert len(words) == len(set(words)) <= 3
+
+
+def test_what_cannot_be_sent_to_workers_is_an_error(loop, y):
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
+    problem = loop()
+    problem.lock = threading.Lock()
+    with pytest.raises(OracleError, match=r"problem cannot be sent to a worker.*`__getstate__`"):
+        sample(problem, y, n_jobs=2, **kwargs)
+    sample(problem, y, n_jobs=1, **kwargs)
+
+
+def stubborn(error=None):
+    """An object that can be pickled but not be unpickled elsewhere."""
+    parent = os.getpid()
+
+    def arrive():
+        if os.getpid() != parent:
+            raise RuntimeError("cannot be unpickled")
+        return 1.0
+
+    class Stubborn:
+        def __reduce__(self):
+            return arrive, ()
+
+    return Stubborn()
+
+
+@pytest.mark.parametrize("on_failure", ["raise", "skip"])
+@pytest.mark.parametrize("where", ["problem", "context"])
+def test_what_cannot_be_unpickled_on_a_worker_is_an_error(loop, y, client, where, on_failure):
+    class Plain(loop):
+        def objective(self, z, y, context):
+            return super().objective(z, y, None)
+
+    oracle, kwargs = Plain(), {"sampler": AllPerturbed(), "n_samples": 3}
+    if where == "problem":
+        oracle.part = stubborn()
+    else:
+        kwargs |= {"context": [stubborn() for _ in y], "keys": range(6)}
+    for workers in ({"n_jobs": 2}, {"executor": client}):
+        began = time.monotonic()
+        with pytest.raises(OracleError, match=r"could not do a task.*cannot be unpickled"):
+            sample(oracle, y, on_failure=on_failure, **kwargs, **workers)
+        assert time.monotonic() - began < 10
+
+
+# Calls that end their worker -------------------------------------------------------------------
+
+
+def poisonous(act, at_label=False):
+    """A problem with one call that does something terrible, and an innocent twin of it."""
+
+    class Innocent(Problem):
+        sense = "min"
+
+        def solve(self, y_hat, context):
+            return y_hat
+
+        def objective(self, z, y, context):
+            return float(((z - y) ** 2).sum())
+
+    class Poisonous(Innocent):
+        def solve(self, y_hat, context):
+            if context["poison"] is not None and np.array_equal(y_hat, context["poison"]):
+                act()
+            return y_hat
+
+    return Poisonous(), Innocent()
+
+
+def segfault():
+    import ctypes
+
+    ctypes.string_at(0)
+
+
+def leave():
+    os._exit(3)
+
+
+def sleep():
+    time.sleep(1000)
+
+
+def sleep_deaf():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGTERM, signal.SIGINT})
+    time.sleep(1000)
+
+
+def stop():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def quick_to_give_up(monkeypatch):
+    monkeypatch.setattr(_run, "_TASK_SECONDS", 0.1)
+    monkeypatch.setattr(_run, "_SLACK", 0.3)
+
+
+def check_poison(y, act, status, message, kinds=("raise", "skip"), **workers):
+    """Check that all but one poisonous call come out as if it were not there."""
+    poisoned, innocent = poisonous(act)
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "keys": range(3)}
+    expected = sample(innocent, y[:3], context=[{"poison": None}] * 3, **kwargs)
+    context = [{"poison": None}, {"poison": expected[1].y_hat[2]}, {"poison": None}]
+    if "skip" in kinds:
+        samples = sample(
+            poisoned,
+            y[:3],
+            context=context,
+            on_failure="skip",
+            max_failure_rate=0.2,
+            **kwargs,
+            **workers,
+        )
+        assert samples.n_failures == 1
+        assert samples.first_failures == {status: f"instance 1, sample 2: {message}"}
+        assert bits(samples)[::2] == bits(expected)[::2]
+        assert np.array_equal(samples[1].regret, expected[1].regret[:2])
+    if "raise" in kinds:
+        with pytest.raises(OracleError, match=f"failed at instance 1, sample 2: {message}"):
+            sample(poisoned, y[:3], context=context, **kwargs, **workers)
+
+
+DIED = ("died", "the call ended its worker process")
+LATE = ("timed_out", "the call took longer than 0.2 seconds")
+
+
+@pytest.mark.parametrize("act", [segfault, os.abort, leave])
+def test_a_call_that_ends_its_process_is_isolated_and_named(y, act):
+    check_poison(y, act, *DIED, n_jobs=2, kinds=["raise" if act is leave else "skip"])
+
+
+def test_with_a_timeout_the_parent_survives_even_one_worker(y):
+    check_poison(y, leave, *DIED, n_jobs=1, timeout=30, kinds=["raise"])
+
+
+def test_on_dask_a_call_that_ends_its_process_is_isolated_and_named(y, client):
+    check_poison(y, leave, *DIED, executor=client, kinds=["skip"])
+
+
+def test_on_dask_with_its_own_patience_too(y):
+    """A scheduler lets a task end three workers before it gives up."""
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster, set_as_default=False) as own,
+    ):
+        check_poison(y, segfault, *DIED, executor=own, kinds=["raise"])
+
+
+def test_an_executor_that_breaks_is_an_error_and_nobody_is_blamed(y, tmp_path):
+    poisoned, innocent = poisonous(leave)
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "keys": range(6)}
+    context = [{"poison": None}] * 5 + [{"poison": y[5]}]
+    for on_failure in ("raise", "skip"):
+        with (
+            ProcessPoolExecutor(2) as executor,
+            pytest.raises(OracleError, match=r"ProcessPoolExecutor.*cannot be replaced.*`n_jobs`"),
+        ):
+            sample(
+                poisoned,
+                y,
+                context=context,
+                executor=executor,
+                on_failure=on_failure,
+                store=tmp_path / "store",
+                **kwargs,
+            )
+    samples = sample(innocent, y, context=context, store=tmp_path / "store", **kwargs)
+    assert samples.n_failures == 0
+
+
+def once(path):
+    """Whether this is the first call, in any process."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("where", ["loky", "dask"])
+def test_a_worker_that_dies_once_costs_nothing_but_time(
+    loop, y, tmp_path, calls_file, where, client
+):
+    class DiesOnce(loop):
+        def solve(self, y_hat, context):
+            if self.n_calls() > 100 and once(tmp_path / "marker"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().solve(y_hat, context)
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 100}
+    workers = {"executor": client} if where == "dask" else {"n_jobs": 2}
+    samples = sample(DiesOnce(calls_file, seconds=0.001), y, **kwargs, **workers)
+    assert (tmp_path / "marker").exists()
+    assert bits(samples) == bits(sample(loop(), y, **kwargs))
+
+
+def test_no_call_is_blamed_for_the_death_of_another(y, tmp_path):
+    """Slow calls, one a task: of two that fly when the pool breaks, one is innocent."""
+    marker = tmp_path / "marker"
+
+    class DiesOnce(Problem):
+        sense = "min"
+
+        def solve(self, y_hat, context):
+            time.sleep(0.1)
+            if context == 1 and once(marker):
+                os._exit(1)
+            return y_hat
+
+        def objective(self, z, y, context):
+            return 0.0
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1, "keys": range(2), "n_jobs": 2}
+    samples = sample(DiesOnce(), y[:2], context=range(2), on_failure="skip", **kwargs)
+    assert marker.exists()
+    assert samples.n_failures == 0
+
+
+# Calls that hold up their worker ---------------------------------------------------------------
+
+
+def test_a_call_that_sleeps_is_given_up(y, monkeypatch):
+    check_poison(y, sleep, *LATE, n_jobs=2, timeout=0.2)
+
+
+@pytest.mark.parametrize("act", [sleep_deaf, stop])
+def test_a_call_that_heeds_no_signal_and_a_stopped_worker_are_given_up(y, act, monkeypatch):
+    quick_to_give_up(monkeypatch)
+    check_poison(y, act, *LATE, n_jobs=2, timeout=0.2, kinds=["skip" if act is stop else "raise"])
+
+
+@pytest.mark.parametrize("act", [sleep, stop])
+def test_on_dask_a_call_that_hangs_is_given_up(y, act, client, monkeypatch):
+    quick_to_give_up(monkeypatch)
+    check_poison(
+        y, act, *LATE, executor=client, timeout=0.2, kinds=["skip" if act is sleep else "raise"]
+    )
+
+
+def test_an_executor_whose_call_hangs_is_an_error(y, monkeypatch):
+    quick_to_give_up(monkeypatch)
+    poisoned, _ = poisonous(partial(time.sleep, 2))
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(OracleError, match=r"workers of the ThreadPool.* cannot be replaced"),
+    ):
+        sample(
+            poisoned,
+            y,
+            context=[{"poison": label} for label in y],
+            sampler=AllPerturbed(),
+            n_samples=1,
+            executor=executor,
+            timeout=0.2,
+        )
+
+
+def test_a_worker_stopped_from_outside_is_replaced(loop, y, calls_file, monkeypatch):
+    quick_to_give_up(monkeypatch)
+    oracle = loop(calls_file, seconds=0.002)
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 100}
+
+    def stop_one():
+        while oracle.n_calls() < 200:
+            time.sleep(0.01)
+        children = psutil.Process().children()
+        max(children, key=lambda child: child.cpu_times().user).suspend()
+
+    thread = threading.Thread(target=stop_one)
+    thread.start()
+    samples = sample(oracle, y, n_jobs=2, timeout=0.5, on_failure="skip", **kwargs)
+    thread.join()
+    assert set(samples.first_failures) <= {"timed_out"}
+    assert samples.n_failures <= 1  # the call it was at
+    for a, b in zip(samples, sample(loop(), y, **kwargs), strict=True):
+        assert set(a.regret) <= set(b.regret)
