@@ -48,6 +48,26 @@ def test_the_loss_is_zero_at_the_labels_and_tells_bad_predictions_from_good_ones
     assert (loss.value(stretched) < 0.5 * loss.value(swapped)).all()
 
 
+@pytest.mark.parametrize("family", [lodl.DecisionHinges(), lodl.DecisionRanking()], ids=repr)
+def test_a_family_made_of_decisions_is_learned_from_few_samples_with_slopes(family):
+    problem = CountingPick()
+    loss = lodl.learn_loss(problem, Y, family=family)
+    assert loss.provenance["n_samples"] == 20
+    assert len(problem.calls) == 5 * 21  # slopes are differences of the objective, not calls
+    assert set(loss.phi["slope"].sum(axis=-1).round(6).flat) == {0.0}  # one item for another
+
+
+def test_hinges_learned_from_a_solver_bound_the_regret():
+    y = np.random.default_rng(0).random((30, 4))
+    loss = lodl.learn_loss(CountingPick(), y, family=lodl.DecisionHinges())
+    y_hat = y + np.random.default_rng(1).normal(0, 0.3, y.shape)
+    rows, chosen = np.arange(30), y_hat.argmax(axis=1)
+    was_met = (loss.phi["slope"][rows, :, chosen] < -0.5).any(axis=1)
+    assert was_met.sum() > 5
+    regret = y.max(axis=1) - y[rows, chosen]
+    assert (loss.value(y_hat)[was_met] >= regret[was_met] - 1e-6).all()
+
+
 @pytest.mark.parametrize(
     ("family", "message"),
     [

@@ -16,6 +16,8 @@ from lodl.errors import DataError, InvalidInputError
 from lodl.learning import learn_loss
 from lodl.losses import (
     ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
     DirectedQuadratic,
     DirectedWeightedMSE,
     Family,
@@ -34,6 +36,8 @@ _FAMILIES: Mapping[str, Callable[[], Family]] = {
         Quadratic,
         DirectedQuadratic,
         ConvexDirectedQuadratic,
+        DecisionHinges,
+        DecisionRanking,
         NeuralLoss,
     )
 }
@@ -57,7 +61,10 @@ def learn(
     ),
     sampler: Annotated[str, typer.Option(help=f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",
     scale: Annotated[str, typer.Option(help="Size of the noise: a number or auto.")] = "auto",
-    n_samples: Annotated[int, typer.Option(help="Candidates per instance.")] = 1000,
+    n_samples: Annotated[
+        int | None,
+        typer.Option(help="Candidates per instance; if absent 1000, or 20 for Decision families."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed for the candidates.")] = 0,
     n_jobs: Jobs = -1,
     store: Annotated[

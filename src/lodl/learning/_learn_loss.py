@@ -17,6 +17,8 @@ from lodl.samplers import AllPerturbed, Sampler
 
 _DEFAULT_FAMILY = ConvexDirectedQuadratic()
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
+_N_SAMPLES = 1000  # several times the parameters of a small family
+_N_SAMPLES_WITH_SLOPES = 20  # nothing is fitted, and most decisions that matter are met
 
 
 def learn_loss(
@@ -27,7 +29,7 @@ def learn_loss(
     keys: Sequence[int | str] | None = None,
     family: Family = _DEFAULT_FAMILY,
     sampler: Sampler = _DEFAULT_SAMPLER,
-    n_samples: int = 1000,
+    n_samples: int | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     executor: Any = None,
@@ -41,9 +43,9 @@ def learn_loss(
 
     Draws candidate predictions around each label, asks the solver what each would cost, and fits a
     loss of the family to the answers, one per instance. To look at the answers, or to fit several
-    families to them, take the two steps apart:
+    families to them, take the two steps apart (slopes are for families made of decisions):
 
-        samples = lodl.oracle.sample(problem, y, sampler=sampler, n_samples=1000)
+        samples = lodl.oracle.sample(problem, y, sampler=sampler, n_samples=1000, slopes=True)
         losses = [lodl.fitting.fit(samples, family) for family in families]
 
     Args:
@@ -54,8 +56,9 @@ def learn_loss(
             context.
         family: The parametric loss.
         sampler: Draws the candidates.
-        n_samples: Number of candidates per instance. A fifth of them measures the fit; the rest
-            should be several times as many as the family has parameters.
+        n_samples: Number of candidates per instance; None is 1000, or 20 for a family made of
+            decisions. A fifth of them measures the fit; to families that are fitted, the rest
+            should be several times as many as there are parameters.
         seed: Random seed for the candidates.
         n_jobs: Number of worker processes, -1 for all cores. None is the Dask client in scope, or
             this process if there is none.
@@ -68,6 +71,8 @@ def learn_loss(
         progress: Whether to show bars on a terminal.
     """
     check_can_fit(family, check_labels(y)[0].size)
+    if n_samples is None:
+        n_samples = _N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
     samples = sample(
         problem,
         y,
@@ -76,6 +81,7 @@ def learn_loss(
         sampler=sampler,
         n_samples=n_samples,
         seed=seed,
+        slopes=family.uses_slopes,
         n_jobs=n_jobs,
         executor=executor,
         store=store,
