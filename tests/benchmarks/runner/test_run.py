@@ -69,6 +69,17 @@ def test_another_domain_of_the_same_name_makes_another_row(tmp_path):
     assert len(RowsFile(tmp_path / "rows.jsonl").rows()) == 2
 
 
+def test_the_last_digits_of_the_data_which_depend_on_the_cpu_make_no_other_row(tmp_path):
+    def nearly(seed):
+        domain = SMALL.build(seed)
+        train = replace(domain.splits.train, y=np.nextafter(domain.splits.train.y, np.inf))
+        return replace(domain, splits=replace(domain.splits, train=train))
+
+    first = run_small([experiment("Constant")], tmp_path)
+    setups = {"small": replace(SMALL, build=nearly)}
+    assert run([experiment("Constant")], tmp_path, setups=setups, progress=False) == first
+
+
 def test_a_row_of_another_version_is_computed_again(tmp_path, monkeypatch):
     run_small([experiment("Constant")], tmp_path)
     monkeypatch.setattr("lodl.benchmarks.runner._run.version", lambda name: f"{name} of tomorrow")
