@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 import lodl
 
 FRAMEWORKS = ["torch", "sklearn", "xgboost", "lightgbm", "cvxpy", "matplotlib", "pandas"]
-SLOW = ["tqdm", "loky", "joblib", "fsspec", "threadpoolctl", "importlib.metadata"]
+SLOW = ["joblib", "loky", "tqdm", "fsspec", "threadpoolctl", "cloudpickle", "importlib.metadata"]
 EXTRAS = ["daqp", "distributed", "dask", "typer", "rich"]
 
 WITHOUT_EXTRAS = """
