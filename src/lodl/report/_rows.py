@@ -13,7 +13,7 @@ PARTS = ("sampling", "fitting", "training")
 """The parts of a method that take time; a row has `seconds_<part>`."""
 
 Settings: TypeAlias = tuple[tuple[str, str], ...]
-"""Names and values, for people; hashable, so that rows of equal settings can be pooled."""
+"""Names and values as text; hashable, so that rows of equal settings can be pooled."""
 
 _SETTINGS = ("sampler", "n_samples", "n_initialisations", "learning_rate", "surrogate", "settings")
 _LONGEST_TEXT = 500

@@ -34,8 +34,8 @@ _PAGE_COLOURS = {
     PAPER: "var(--paper)",
 }
 
-# After Okabe and Ito, told apart by colour-blind readers. Two families of one kind share a hue, the
-# directed one darker; vermilion, the most salient, is ours; baselines are grey.
+# After Okabe and Ito, which colour-blind readers can tell apart. Two families of one kind share a
+# hue, the directed one darker; vermilion, the most salient, is ours; baselines are grey.
 _METHOD_COLOURS: Mapping[str, str] = {
     "Random": "#a3a9b0",
     "Optimal": "#a3a9b0",

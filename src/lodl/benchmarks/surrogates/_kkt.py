@@ -14,7 +14,7 @@ def through_maximum(
     is_free: torch.Tensor,
     budget_binds: torch.Tensor,
 ) -> torch.Tensor:
-    r"""Returns `z`, differentiable through the KKT conditions of the maximum it is.
+    r"""Return `z`, differentiable through the KKT conditions of the maximum it is.
 
     `z` maximises f(z, y_hat) under bounds on each coordinate and a budget on their sum. Where the
     active constraints stay active, the free coordinates F obey, to first order,
@@ -51,7 +51,7 @@ class _ThroughMaximum(torch.autograd.Function):
 def _solve_on_free(
     v: torch.Tensor, hessian: torch.Tensor, is_free: torch.Tensor, budget_binds: torch.Tensor
 ) -> torch.Tensor:
-    """Returns dz of the KKT system for dg = v, packed to the free coordinates, which are few."""
+    """Return dz of the KKT system for dg = v, packed to the free coordinates, which are few."""
     n_free = int(is_free.sum(-1).max())
     packed = is_free.to(v.dtype).argsort(dim=-1, descending=True, stable=True)[..., :n_free]
     mask = is_free.gather(-1, packed).to(v.dtype)

@@ -22,7 +22,7 @@ class MultilinearRelaxation(Surrogate):
 
     Projected gradient ascent from z = B/M for a fixed number of steps, each as long as the
     curvature allows, then the derivative through the KKT conditions on the active set. Predictions
-    are not clipped into [0, 1]: beyond, the gradient would be lost.
+    are not clipped into [0, 1], since clipped ones would have no gradient.
 
     Why the quadratic term: F is convex along every exchange e_i - e_k, so without it a maximum lies
     at a vertex and the gradient is zero. Wilder et al. cap z at 0.95 and add 0.01 to the diagonal
@@ -69,7 +69,7 @@ class MultilinearRelaxation(Surrogate):
         return (1 - (1 - z[..., None] * y).prod(-2)).mean(-1)
 
     def _maximise(self, y_hat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns the relaxed decision and the price of its budget."""
+        """Return the relaxed decision and the price of its budget."""
         centre = self.budget / y_hat.shape[-2]
         z = torch.full_like(y_hat[..., 0], centre)
         price = torch.zeros_like(z[..., 0])
@@ -81,7 +81,7 @@ class MultilinearRelaxation(Surrogate):
 
 
 def _marginal_values(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Returns dF/dz_i = 1/N sum_j y_ij prod_{k != i} (1 - z_k y_kj), shape (*batch, M)."""
+    """Return dF/dz_i = 1/N sum_j y_ij prod_{k != i} (1 - z_k y_kj), shape (*batch, M)."""
     misses = 1 - z[..., None] * y
     one = torch.ones_like(misses[..., :1, :])
     before = torch.cat([one, misses[..., :-1, :]], -2).cumprod(-2)
@@ -90,7 +90,7 @@ def _marginal_values(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _hessian(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Returns d2F/dz2, shape (*batch, M, M).
+    """Return d2F/dz2, shape (*batch, M, M).
 
     F is affine in each coordinate, so the derivative of the marginal values by z_i is their
     difference between z_i = 1 and z_i = 0.
@@ -103,7 +103,7 @@ def _hessian(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _curvature_bound(y: torch.Tensor) -> torch.Tensor:
-    """Returns a bound of |d2F/dz2| over 0 <= z <= 1, by its greatest row sum (Gershgorin)."""
+    """Return a bound of |d2F/dz2| over 0 <= z <= 1, by its greatest row sum (Gershgorin)."""
     size = y.abs()
     others = size.sum(-2, keepdim=True) - size
     factors = (1 - y).abs().clamp_min(1).prod(-2, keepdim=True)
@@ -111,7 +111,7 @@ def _curvature_bound(y: torch.Tensor) -> torch.Tensor:
 
 
 def _project(v: torch.Tensor, budget: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the nearest z with 0 <= z <= 1 and sum_i z_i <= budget, and the budget's price.
+    """Return the nearest z with 0 <= z <= 1 and sum_i z_i <= budget, and the budget's price.
 
     z = clip(v - price, 0, 1). The sum is piecewise linear in the price: it is M up to min(v) - 1,
     and its slope falls by 1 at each v_i - 1 and rises by 1 at each v_i. The price is where it

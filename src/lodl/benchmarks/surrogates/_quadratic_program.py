@@ -51,7 +51,7 @@ class QuadraticProgram(Surrogate):
         return (z * y).sum(-1) - self.problem.risk_aversion * risk
 
     def _solve(self, y_hat: torch.Tensor, context: Any) -> torch.Tensor:
-        """Returns the oracle's decisions, one call for all predictions of an instance."""
+        """Return the oracle's decisions, one call for all predictions of an instance."""
         y_hats = y_hat.cpu().numpy().reshape(-1, *y_hat.shape[-2:])
         matrices = _matrices(context, y_hat.cpu()).numpy()  # the solver is not on the GPU
         z = np.stack(
@@ -74,5 +74,5 @@ def _check_context(context: Any, y_hat: torch.Tensor) -> None:
 
 
 def _matrices(context: Any, like: torch.Tensor) -> torch.Tensor:
-    """Returns Q of all instances as a tensor of the same type and place."""
+    """Return Q of all instances as a tensor of the same dtype and device."""
     return torch.as_tensor(context, dtype=like.dtype, device=like.device)

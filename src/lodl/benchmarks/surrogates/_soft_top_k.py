@@ -28,13 +28,14 @@ class SoftTopK(Surrogate):
     so a safeguarded Newton method on a scalar finds, to rounding, the optimum that Sinkhorn
     iterations approach. The implicit function theorem gives the gradient in closed form, O(D).
 
-    The costs are not divided by the greatest cost of the batch, as they are in the authors' code:
-    the decision of one instance must not depend on the others. So `epsilon` is in the squared units
-    of the prediction: at small values the choice is hard and the gradient vanishes.
+    Unlike in the authors' code, the costs are not divided by the greatest cost of the batch, so
+    that the decision of one instance does not depend on the others. Hence `epsilon` is in the
+    squared units of the prediction; at small values the choice is hard and the gradient vanishes.
 
     Attributes:
         k: How many items are chosen.
-        epsilon: Weight of the entropy. To be chosen on validation data for labels of another size.
+        epsilon: Weight of the entropy; choose it on validation data, as it depends on the size of
+            the labels.
     """
 
     k: int
@@ -79,7 +80,7 @@ class _SoftTopK(torch.autograd.Function):
 
 
 def _threshold(scores: torch.Tensor, k: int) -> torch.Tensor:
-    """Returns t with sum_i sigmoid(scores_i - t) = k, shape (*batch, 1).
+    """Return t with sum_i sigmoid(scores_i - t) = k, shape (*batch, 1).
 
     Newton's method on logit(mean_i z_i) = logit(k / D), which is nearly linear in t: exactly so
     where all scores are equal, and in both tails. It starts between the k-th and the next score,

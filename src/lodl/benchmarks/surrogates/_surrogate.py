@@ -27,8 +27,8 @@ class Surrogate(ABC):
 
     @abstractmethod
     def __call__(self, y_hat: torch.Tensor, context: Any = None) -> torch.Tensor:
-        """Returns the relaxed decision `z` that is best if `y_hat` were the truth."""
+        """Return the relaxed decision `z` that is best if `y_hat` were the truth."""
 
     @abstractmethod
     def objective(self, z: torch.Tensor, y: torch.Tensor, context: Any = None) -> torch.Tensor:
-        """Returns what the relaxed decisions are worth under the label, shape (*batch, n)."""
+        """Return what the relaxed decisions are worth under the label, shape (*batch, n)."""

@@ -19,7 +19,7 @@ class SurrogateLoss(torch.nn.Module):
 
     Args:
         surrogate: The differentiable stand-in for the solver.
-        mse_weight: Weight of the two-stage loss. The authors use 1.
+        mse_weight: Weight of the squared error. The authors use 1.
     """
 
     def __init__(self, surrogate: Surrogate, *, mse_weight: float = 1.0) -> None:
@@ -30,12 +30,12 @@ class SurrogateLoss(torch.nn.Module):
         self.mse_weight = mse_weight
 
     def forward(self, y_hat: torch.Tensor, y: torch.Tensor, context: Any = None) -> torch.Tensor:
-        """Returns the loss of each instance.
+        """Return the loss of each instance.
 
         Args:
             y_hat: Predictions, shape (*batch, n, *label_shape).
             y: Labels, shape (n, *label_shape).
-            context: What the surrogate knows besides, one entry per instance.
+            context: What else the surrogate knows, one entry per instance.
 
         Returns:
             Losses, shape (*batch, n).
