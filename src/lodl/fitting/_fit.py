@@ -62,9 +62,10 @@ def fit(
     ]
     calls = (delayed(_fit_chunk)(samples.select(chunk), family, holdout) for chunk in chunks)
     fits = AllFits(family, n_instances, dim)
-    with progress_bar(
-        n_instances, unit="instances", description="fitting", enabled=progress
-    ) as bar:
+    with (
+        one_blas_thread(),  # here once for all chunks that are fitted in this process
+        progress_bar(n_instances, unit="instances", description="fitting", enabled=progress) as bar,
+    ):
         results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
         for chunk, chunk_fits in zip(chunks, results, strict=True):
             fits.put(chunk, chunk_fits)
