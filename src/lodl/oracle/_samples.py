@@ -150,6 +150,12 @@ class OracleSamples:
         )
         return self._with_slopes(answers, label, [known for _, known in parts])
 
+    def first_regrets(self) -> Array:
+        """Return the regret of the first candidate of each instance, NaN where it failed."""
+        series, ids = self.series[0], self._series_ids[0]
+        first = np.array([self._store.known(id_, series.n_samples).loss[0] for id_ in ids])
+        return regret_of(first[:, np.newaxis], self.optimum[:, np.newaxis])[:, 0]
+
     def select(self, instances: npt.ArrayLike) -> "OracleSamples":
         """Return the samples of some instances, in memory and light enough to send to a worker.
 

@@ -1,0 +1,182 @@
+"""Train, ask again where the model now predicts, learn from all answers so far, train again."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._typing import Array, Context
+from lodl._validation import check_count, check_labels, check_predictions
+from lodl.errors import InvalidInputError
+from lodl.fitting import fit
+from lodl.losses import DecisionHinges, Family, LearnedLoss
+from lodl.oracle import OracleSamples, sample
+from lodl.problems import Problem
+from lodl.samplers import AllPerturbed, AtPredictions, Sampler
+
+Train: TypeAlias = Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]]
+"""Trains a model on a loss of all instances; returns it with its predictions for all of them."""
+
+_DEFAULT_FAMILY = DecisionHinges()
+_DEFAULT_SAMPLER = AllPerturbed(scale="auto")
+_NARROW = 0.5  # of the residuals' deviation: noise around predictions
+_PATIENCE = 2  # rounds without a better model
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A model, and what it was trained on.
+
+    Attributes:
+        model: What `train` returned.
+        y_hat: Its predictions, shape (n, *label_shape).
+        loss: The loss it was trained on.
+        regret: Its regret on each instance, NaN where the oracle failed, shape (n,).
+        n_calls: Oracle calls made until its training began, those of earlier rounds included.
+        seconds: Time since the first call.
+    """
+
+    model: Any
+    y_hat: Array
+    loss: LearnedLoss
+    regret: Array
+    n_calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """The models of all rounds, from samples at the labels alone to those of the last round.
+
+    Attributes:
+        rounds: One entry per trained model.
+        validation: Numbers of the instances whose regret chooses.
+        samples: All answers, those at the last model's predictions included.
+    """
+
+    rounds: tuple[Round, ...]
+    validation: npt.NDArray[np.intp]
+    samples: OracleSamples
+
+    @property
+    def scores(self) -> Array:
+        """Mean regret of each round's model on the validation instances, lower is better."""
+        return np.array([np.nanmean(one.regret[self.validation]) for one in self.rounds])
+
+    @property
+    def best(self) -> Round:
+        """The round with the best validation decisions, the earliest of equal ones."""
+        return self.rounds[int(np.nanargmin(self.scores))]
+
+
+def learn_in_rounds(
+    problem: Problem,
+    y: npt.ArrayLike,
+    train: Train,
+    *,
+    context: Context = None,
+    family: Family = _DEFAULT_FAMILY,
+    sampler: Sampler = _DEFAULT_SAMPLER,
+    n_samples: int = 20,
+    n_per_round: int = 4,
+    n_rounds: int = 3,
+    validation: npt.ArrayLike | None = None,
+    max_calls: int | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Rounds:
+    """Learn a loss around the labels, then again and again where the model predicts.
+
+    Each round trains a model on the loss of all answers so far, and asks the solver at its
+    predictions: at the prediction itself, at the point beyond it where a hinge is most violated,
+    and around it (`AtPredictions`). To decision families these are cutting planes: on large
+    combinatorial problems samples around labels miss the decisions that matter, and a few rounds
+    are the whole difference. It ends after `n_rounds`, when validation decisions have not got
+    better for two rounds, or before a round that would exceed `max_calls`.
+
+    With a store a killed run goes on: training is done again, but no answer is asked for twice as
+    long as `train` gives the same predictions.
+
+    Args:
+        problem: The problem whose solver is asked.
+        y: Labels of training and validation instances, shape (n, *label_shape).
+        train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
+            order, and returns it with its predictions for all of them. Out-of-fold predictions for
+            training instances are better than fitted ones, where the model can overfit.
+        context: One entry per instance, or None.
+        family: The parametric loss.
+        sampler: Draws the candidates of the start, around labels.
+        n_samples: Candidates per instance at the start.
+        n_per_round: Candidates per instance and round, at least 1.
+        n_rounds: The most rounds; 0 trains on the samples at the labels only.
+        validation: Numbers of the instances by whose regret the best round is chosen, which `train`
+            must not fit; None takes all of them.
+        max_calls: The most oracle calls, or None.
+        seed: Random seed of the candidates.
+        options: Passed on to `lodl.oracle.sample`: `keys`, `n_jobs`, `executor`, `store`,
+            `timeout`, `on_failure`, `max_failure_rate`, `progress`.
+    """
+    labels = check_labels(y)
+    chosen = _check_validation(validation, len(labels))
+    check_count("n_rounds", n_rounds, minimum=0)
+    check_count("n_per_round", n_per_round)
+    started = time.perf_counter()
+    ask = _Ask(problem, labels, {"context": context, "seed": seed, **options}, family.uses_slopes)
+    samples = ask(sampler, n_samples)
+    margin = max(getattr(family, "margin", 2.0), 1.0)
+    rounds: list[Round] = []
+    while True:
+        loss = fit(samples, family, progress=options.get("progress", True))
+        model, predictions = train(loss)
+        y_hat = check_predictions(predictions, labels)
+        n_calls, seconds = samples.n_calls, time.perf_counter() - started
+        at_models = _at(labels, y_hat, margin if margin > 1 else 2.0)
+        is_last = len(rounds) == n_rounds or (
+            max_calls is not None and n_calls + len(labels) * n_per_round > max_calls
+        )
+        answers = ask(at_models, 1 if is_last else n_per_round)
+        regret = answers.first_regrets()
+        rounds.append(Round(model, y_hat, loss, regret, n_calls, seconds))
+        samples = samples.union(answers)
+        done = Rounds(tuple(rounds), chosen, samples)
+        if is_last or len(rounds) - 1 - int(np.nanargmin(done.scores)) >= _PATIENCE:
+            return done
+
+
+@dataclass(frozen=True, eq=False)
+class _Ask:
+    """The oracle, with all that stays the same from round to round."""
+
+    problem: Problem
+    y: Array
+    options: dict[str, Any]
+    slopes: bool
+
+    def __call__(self, sampler: Sampler, n_samples: int) -> OracleSamples:
+        return sample(
+            self.problem,
+            self.y,
+            sampler=sampler,
+            n_samples=n_samples,
+            slopes=self.slopes,
+            **self.options,
+        )
+
+
+def _at(y: Array, y_hat: Array, margin: float) -> AtPredictions:
+    """Return the sampler of a round: its noise is half as wide as the model's residuals."""
+    deviation = np.std(y_hat - y, axis=0)
+    scale = _NARROW * np.where(deviation > 0, deviation, max(float(np.std(y_hat - y)), 1e-12))
+    return AtPredictions(y_hat, scale=scale, margin=margin)
+
+
+def _check_validation(validation: npt.ArrayLike | None, n: int) -> npt.NDArray[np.intp]:
+    if validation is None:
+        return np.arange(n)
+    wanted = np.asarray(validation)
+    if not wanted.size:
+        raise InvalidInputError("`validation` must name at least one instance, got none.")
+    return np.asarray(np.arange(n)[wanted])

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+
+import lodl
+from lodl.domains import ShortestPath, shortest_path
+from lodl.errors import InvalidInputError
+from lodl.evaluation import regret
+from lodl.learning import learn_in_rounds
+from lodl.samplers import AtPredictions
+
+DOMAIN = shortest_path(1, sizes=(40, 10, 200), degree=6, noise=0.3)
+PART = DOMAIN.splits.train_and_validation
+N_TRAIN, VALIDATION = 40, np.arange(40, 50)
+X = np.column_stack([np.ones(len(PART.x)), PART.x])
+
+
+def train(loss):
+    """Fit a linear model to the first 40 instances by subgradient steps from least squares."""
+    weights = np.linalg.lstsq(X[:N_TRAIN], PART.y[:N_TRAIN], rcond=None)[0]
+    index, step = np.arange(N_TRAIN), 0.05
+    for k in range(100):
+        gradient = loss.gradient(X[:N_TRAIN] @ weights, index)
+        weights = weights - step / (1 + k / 10) * X[:N_TRAIN].T @ gradient / N_TRAIN
+    return weights, X @ weights
+
+
+def learn(**arguments):
+    defaults = {"validation": VALIDATION, "n_samples": 5, "n_rounds": 2, "progress": False}
+    return learn_in_rounds(DOMAIN.problem, PART.y, train, **(defaults | arguments))
+
+
+def test_the_calls_of_every_round_are_counted():
+    rounds = learn()
+    assert [one.n_calls for one in rounds.rounds] == [50 * 6, 50 * 10, 50 * 14]
+    assert rounds.samples.n_calls == 50 * 15  # the last model is asked at its predictions alone
+
+
+def test_the_regret_of_a_round_is_that_of_its_model():
+    rounds = learn(n_rounds=1)
+    for one in rounds.rounds:
+        expected = regret(DOMAIN.problem, one.y_hat, PART.y, progress=False)
+        np.testing.assert_allclose(one.regret, expected, atol=1e-12)
+
+
+def test_after_a_round_the_loss_bounds_the_regret_at_the_predictions_it_asked_about():
+    first, second = learn(n_rounds=1).rounds
+    assert (first.loss.value(first.y_hat) < first.regret - 1e-9).any()
+    assert (second.loss.value(first.y_hat) >= first.regret - 1e-9).all()
+
+
+def test_the_best_round_has_the_best_validation_decisions():
+    rounds = learn()
+    scores = [one.regret[VALIDATION].mean() for one in rounds.rounds]
+    np.testing.assert_allclose(rounds.scores, scores)
+    assert rounds.best is rounds.rounds[int(np.argmin(scores))]
+
+
+def test_rounds_end_when_validation_decisions_get_no_better():
+    weights = [np.full((6, 40), 1.0), np.full((6, 40), -1.0)]
+    models = iter([weights[0]] + 9 * [weights[1]])
+
+    def scripted(loss):
+        model = next(models)
+        return model, X @ model * (PART.y if model is weights[0] else 1)
+
+    rounds = learn_in_rounds(
+        DOMAIN.problem, PART.y, scripted, n_samples=2, n_rounds=9, progress=False
+    )
+    assert len(rounds.rounds) < 10
+
+
+def test_a_budget_of_calls_is_kept():
+    rounds = learn(n_rounds=9, max_calls=50 * 12)
+    assert rounds.rounds[-1].n_calls <= 50 * 12
+    assert rounds.samples.n_calls <= 50 * 13
+
+
+class CountedPath(ShortestPath):
+    n_calls = 0
+
+    def solve_many(self, y_hats, context=None):
+        CountedPath.n_calls += len(y_hats)
+        return super().solve_many(y_hats, context)
+
+
+def test_a_second_run_on_the_same_store_asks_hardly_anything(tmp_path):
+    problem = CountedPath(DOMAIN.problem.grid)
+    arguments = {"n_samples": 5, "n_rounds": 2, "progress": False, "store": tmp_path / "store"}
+    first = learn_in_rounds(problem, PART.y, train, **arguments)
+    CountedPath.n_calls = 0
+    again = learn_in_rounds(problem, PART.y, train, **arguments)
+    assert CountedPath.n_calls <= 8 * len(first.rounds) + 8  # a few answers verify the store
+    np.testing.assert_array_equal(again.best.y_hat, first.best.y_hat)
+
+
+def test_regret_only_families_may_have_rounds_too():
+    rounds = learn(family=lodl.WeightedMSE(), n_rounds=1, n_samples=20)
+    assert len(rounds.rounds) == 2
+    assert rounds.samples.n_samples == 20 + 4 + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"n_per_round": 0}, "`n_per_round` must be a whole number of at least 1"),
+        ({"n_rounds": -1}, "`n_rounds` must be a whole number of at least 0"),
+        ({"validation": []}, "`validation` must name at least one instance"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, match):
+    with pytest.raises(InvalidInputError, match=match):
+        learn(**arguments)
+
+
+def test_the_first_two_candidates_are_the_prediction_and_the_point_beyond_it():
+    y, y_hat = np.zeros((1, 3)), np.array([[1.0, 2.0, 3.0]])
+    sampler = AtPredictions(y_hat, scale=1.0, margin=3.0)
+    drawn = sampler.draw(y[0], y_hat[0], np.asarray(1.0), seed=0, key=0, block=0, n=4)
+    np.testing.assert_array_equal(drawn[0], y_hat[0])
+    np.testing.assert_allclose(drawn[1], 1.5 * y_hat[0])
+    assert not np.array_equal(drawn[2], drawn[3])
+
+
+def test_a_margin_of_one_has_no_point_beyond():
+    with pytest.raises(InvalidInputError, match="`margin` must be a number above 1"):
+        AtPredictions(np.ones((1, 3)), margin=1.0)
