@@ -150,3 +150,17 @@ def test_a_missing_option_is_a_usage_error(command):
     code, _, err = command("learn", "mine:PickOne")
     assert code == 2
     assert "--labels" in err
+
+
+def test_a_store_says_how_far_it_is(folder, learn, run_lodl):
+    learn(store="answers")
+    code, out, _ = run_lodl("store", "answers")
+    assert code == 0
+    assert "153 answers, 0 of failed calls" in out
+    assert "complete" in out
+
+
+def test_a_place_without_a_store_is_an_error(folder, run_lodl):
+    code, _, err = run_lodl("store", "nowhere")
+    assert code == 1
+    assert "There is no store at" in err

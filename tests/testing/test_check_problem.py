@@ -278,3 +278,22 @@ def test_it_costs_few_oracle_calls():
 
     check_problem(Counting(), Y)
     assert Counting.calls <= 60
+
+
+@pytest.mark.parametrize(
+    ("objective", "is_affine"),
+    [
+        (lambda z, y: y[z] + 3, True),
+        (lambda z, y: y[z] ** 2, False),
+        (lambda z, y: abs(y[z]), False),
+    ],
+)
+def test_it_says_whether_the_objective_is_affine_in_the_label(objective, is_affine):
+    y = np.abs(np.random.default_rng(0).standard_normal((5, 4)))
+    problem = lodl.problem(
+        lambda y_hat: int(np.argmax(y_hat)), objective, sense="max", project=np.abs
+    )
+    report = check_problem(problem, y)
+    assert report.is_affine == is_affine
+    assert ("is not affine" in str(report)) != is_affine
+    assert "is ok: 3 instances" in str(report)

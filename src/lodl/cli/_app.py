@@ -42,6 +42,16 @@ def report(
     typer.echo(f"Report: {write_report(folder, out)}")
 
 
+@app.command()
+def store(
+    place: Annotated[str, typer.Argument(help="Folder or URL of a store of oracle answers.")],
+) -> None:
+    """Say how far a store of oracle answers is, and what it would cost to finish."""
+    from lodl.oracle import open_store
+
+    typer.echo(f"{place}\n{open_store(place).progress}")
+
+
 app.add_typer(reproduce, name="reproduce")
 
 

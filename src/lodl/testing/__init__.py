@@ -1,6 +1,6 @@
 """Checks a user can run on parts of their own."""
 
 from lodl.testing._check_family import check_family
-from lodl.testing._check_problem import check_problem
+from lodl.testing._check_problem import ProblemReport, check_problem
 
-__all__ = ["check_family", "check_problem"]
+__all__ = ["ProblemReport", "check_family", "check_problem"]

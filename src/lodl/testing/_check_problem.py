@@ -31,7 +31,7 @@ _RELATIVE = 1e-6  # solvers stop at tolerances of about this size
 
 def check_problem(
     problem: Problem, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
-) -> None:
+) -> "ProblemReport":
     """Check that a problem keeps the contract `lodl` relies on, in about fifty oracle calls.
 
     Checked: the sense; that decisions which are arrays have one shape (lists of positions may have
@@ -46,6 +46,9 @@ def check_problem(
         context: One entry per instance, or None.
         seed: Random seed for the noise.
 
+    Returns:
+        What was tried, and whether the objective is affine in the label; print it.
+
     Raises:
         InvalidInputError: An argument is not what was expected.
         ProblemError: With one line per finding.
@@ -57,13 +60,46 @@ def check_problem(
     rng = np.random.default_rng(seed)
     scale = y.std() or 1.0
     findings: list[str] = []
-    for instance in range(min(_N_INSTANCES, len(y))):
+    n_instances, is_affine = min(_N_INSTANCES, len(y)), True
+    for instance in range(n_instances):
         noise = scale * rng.standard_normal((_N_CANDIDATES, *y.shape[1:]))
         case = _Case(problem, y[instance], context_of(context, instance), noise)
         findings += [f"instance {instance}: {finding}" for finding in _findings(case)]
+        is_affine = is_affine and not findings and _is_affine(case)
     if findings:
         lines = "".join(f"\n- {finding}" for finding in findings)
         raise ProblemError(f"{type(problem).__name__} does not keep the contract:{lines}")
+    return ProblemReport(type(problem).__name__, n_instances, _N_CANDIDATES, is_affine)
+
+
+@dataclass(frozen=True)
+class ProblemReport:
+    """What `check_problem` found of a problem that keeps its contract.
+
+    Attributes:
+        problem: Name of the problem's class.
+        n_instances: Number of instances that were tried.
+        n_candidates: Number of noisy predictions per instance.
+        is_affine: Whether the objective is affine in the label, as far as was tried. Where it is,
+            decision families bound the regret; elsewhere their slopes hold near the label only.
+    """
+
+    problem: str
+    n_instances: int
+    n_candidates: int
+    is_affine: bool
+
+    def __str__(self) -> str:
+        affinity = (
+            "The objective is affine in the label: decision families are exact."
+            if self.is_affine
+            else "The objective is not affine in the label: slopes are local, so let regret-only "
+            "families compete with decision families."
+        )
+        return (
+            f"{self.problem} is ok: {self.n_instances} instances, {self.n_candidates} noisy "
+            f"predictions each. {affinity}"
+        )
 
 
 class _FaultError(Exception):
@@ -250,6 +286,21 @@ def _check_can_travel(case: _Case) -> Iterator[str]:
             "a copy sent to another process decides differently: objectives "
             f"{_differing(case.believed, believed)}."
         )
+
+
+def _is_affine(case: _Case) -> bool:
+    """Return whether the objective of each decision is a straight line along random directions."""
+    for z in [case.best, *case.decisions]:
+        here = case.value(z, case.y)
+        for delta in case.noise:
+            try:
+                ahead, behind = case.value(z, case.y + delta), case.value(z, case.y - delta)
+            except _FaultError:
+                return False
+            size = max(abs(ahead - here), abs(behind - here), abs(here), 1e-300)
+            if not abs(ahead + behind - 2 * here) <= _RELATIVE * size:
+                return False
+    return True
 
 
 _CHECKS = (
