@@ -465,7 +465,8 @@ class Interrupts:
     def watched(self) -> Iterator[None]:
         """Note when the signal comes, if this is the thread that gets it."""
         is_main = threading.current_thread() is threading.main_thread()
-        if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        before = signal.getsignal(signal.SIGINT)
+        if not is_main or before not in (signal.default_int_handler, signal.SIG_IGN):
             yield
             return
 
@@ -473,13 +474,14 @@ class Interrupts:
             self.by_user = True
             signal.default_int_handler(number, frame)
 
-        signal.signal(signal.SIGINT, note)
+        if before is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, note)
         self.by_user = False
         try:
             yield
         finally:
             self.by_user = True
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, before)
 
 
 interrupts = Interrupts()

@@ -236,7 +236,10 @@ class FolderStore(Store):
         """How far the last run is, and what it costs."""
         status = [self._shard(i).run(j).status for at in self._index.values() for i, j in at]
         n_failures = sum(int(np.sum(one > OK)) for one in status)
-        planned = json.loads(self._folder.read_if_there(_PLAN) or b"{}").get("n_answers", 0)
+        try:
+            planned = int(json.loads(self._folder.read_if_there(_PLAN) or b"{}")["n_answers"])
+        except (KeyError, TypeError, ValueError):  # absent, or damaged
+            planned = 0
         return Progress(self.n_answers, n_failures, planned, self.notes.seconds)
 
     def _keep(self, shard: Shard) -> str:
