@@ -101,7 +101,7 @@ def calls_file(tmp_path):
 def client():
     """A Dask cluster of two processes with nannies, in scope only where a test puts it there."""
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,

@@ -18,7 +18,7 @@ from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
 Y = np.random.default_rng(0).normal(size=(8, 5))
-N_SAMPLES = 250
+N_SAMPLES = 200
 
 
 class Slow(Problem):
@@ -59,7 +59,7 @@ def kill(folder, n_kills):
         if child == 0:
             run(folder, 1)
             os._exit(0)
-        time.sleep(moments.uniform(0.0, 0.15))
+        time.sleep(moments.uniform(0.0, 0.1))
         os.kill(child, signal.SIGKILL)
         if os.waitpid(child, 0)[1] != signal.SIGKILL:
             sys.exit("a run ended before it was killed: the test shows nothing")

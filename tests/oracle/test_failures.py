@@ -1,5 +1,7 @@
 """Oracles that fail, under both policies."""
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -208,6 +210,16 @@ def test_whatever_a_solver_raises_is_a_failure_that_names_the_instance(y, error,
     samples = sample(failing_at(y[3], error), y, on_failure="skip", **kwargs)
     assert samples.n_failures == 5
     assert kind in samples.first_failures["raised"]
+
+
+def test_an_interrupt_of_the_solvers_own_is_a_failure_where_ctrl_c_is_ignored(y):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
+    try:
+        with pytest.raises(OracleError, match="instance 3, the label itself: KeyboardInterrupt"):
+            sample(failing_at(y[3], KeyboardInterrupt()), y, sampler=AllPerturbed(), n_samples=5)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("vectorised", [False, True])

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 SCRIPT = Path(__file__).with_name("sampling_script.py")
-N_CALLS = 8 * 251  # of the script
+N_CALLS = 8 * 201  # of the script
 
 
 def start(command, folder, *arguments, **kwargs):

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lodl.errors import StoreError
-from lodl.oracle import _store, open_samples, sample
+from lodl.errors import OracleError, StoreError
+from lodl.oracle import _store, open_samples, open_store, sample
 from lodl.problems import problem
 from lodl.samplers import AllPerturbed
 
@@ -149,6 +149,27 @@ def test_a_store_may_be_open_for_several_runs(loop, y, store, calls_file):
     assert bits(sample(oracle, y[:2], store=shared, **ARGUMENTS)) == bits(
         open_samples(store, oracle, y[:2], **ARGUMENTS)
     )
+
+
+def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, store, calls_file):
+    class Expires(loop):
+        def solve(self, y_hat, context):
+            if self.n_calls() == 70:
+                raise OSError("licence expired")
+            return super().solve(y_hat, context)
+
+    with pytest.raises(OracleError, match="licence expired"):
+        sample(Expires(calls_file, seconds=0.001), y, store=store, **ARGUMENTS)
+    progress = open_store(store).progress
+    assert (progress.n_answers, progress.n_missing, progress.n_failures) == (70, 56, 0)
+    assert "56 calls missing, about" in str(progress)
+    sample(loop(), y, store=store, **ARGUMENTS)
+    assert open_store(store).progress.n_missing == 0
+    assert "complete" in str(open_store(store).progress)
+    for path in store.glob("*.json"):
+        if path.name != "lodl.json":
+            truncate(path)
+    assert open_store(store).progress.n_answers == 126
 
 
 # Damage ----------------------------------------------------------------------------------------
@@ -339,8 +360,8 @@ def test_a_full_disk_is_an_error_and_what_fits_is_kept(mounted):
 
 def test_of_two_that_create_a_store_the_second_finds_the_first(tmp_path):
     place = f"{tmp_path}/store"
-    first = _store.open_store(place, spread=np.ones(3), problem={})
-    second = _store.open_store(place, spread=np.full(3, 2.0), problem={})
+    first = open_store(place, spread=np.ones(3), problem={})
+    second = open_store(place, spread=np.full(3, 2.0), problem={})
     assert np.array_equal(first.spread, second.spread)
     assert [path.name for path in Path(place).iterdir()] == ["lodl.json"]
 
