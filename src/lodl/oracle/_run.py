@@ -61,7 +61,8 @@ class RunSettings:
         rate, timeout = self.max_failure_rate, self.timeout
         if not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
             raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
-        if timeout is not None and (not isinstance(timeout, int | float) or not timeout > 0):
+        is_time = isinstance(timeout, int | float) and 0 < timeout < np.inf
+        if timeout is not None and not is_time:
             raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
 
     @property
@@ -387,13 +388,9 @@ class Runner:
 
     def _abandon(self) -> None:
         """Let go of tasks that are out, and do not wait for them."""
-        if self._flying and not self._workers.is_here:
-            for future in self._flying:
-                future.cancel()
-            try:
-                self._workers.replace(list(self._flying))
-            except OracleError:
-                _logger.debug("Tasks that are out end by themselves.")
+        for future in self._flying:
+            future.cancel()
+        self._workers.abandon(list(self._flying))
 
 
 def _error_of(future: "Future[Any]") -> BaseException | None:

@@ -167,7 +167,8 @@ def _check(arrays: dict[str, npt.NDArray[Any]]) -> None:
         and arrays["count"].shape == arrays["n_gradients"].shape == (n_runs,)
         and all(arrays[name].shape == (total,) for name in ("loss", "status", "decision"))
         and arrays["gradient"].shape[:1] == (n_gradients,)
-        and min(arrays[name].min(initial=0) for name in ("start", "count")) >= 0
+        and min(arrays[name].min(initial=0) for name in ("start", "count", "n_gradients")) >= 0
+        and (arrays["decision"] < np.repeat(arrays["n_gradients"], arrays["count"])).all()
         and np.isfinite(arrays["loss"][arrays["status"] == OK]).all()
         and np.isfinite(arrays["gradient"]).all()
     )

@@ -63,6 +63,9 @@ class Workers(ABC):
         """End the workers that hold some futures, whatever they do, and get others."""
         self._give_up("A call did not come back in time")
 
+    def abandon(self, futures: list["Future[Any]"]) -> None:  # noqa: B027 - most end by themselves
+        """Let go of some futures; their workers may belong to others too."""
+
     def marks(self) -> AbstractContextManager[str | None]:
         """Give a file in which workers note what they are about to do, if they share files."""
         return nullcontext()
@@ -121,6 +124,10 @@ class Processes(Workers):
     def replace(self, futures: list["Future[Any]"]) -> None:
         self._executor().shutdown(wait=True, kill_workers=True)
 
+    def abandon(self, futures: list["Future[Any]"]) -> None:
+        if futures:
+            self.replace(futures)
+
     @contextmanager
     def marks(self) -> Iterator[str | None]:
         if not hasattr(os, "pwrite"):
@@ -164,11 +171,10 @@ class Dask(Workers):
         return outer
 
     def replace(self, futures: list["Future[Any]"]) -> None:
-        inner: list[Any] = [future.inner for future in futures]  # type: ignore[attr-defined]
-        keys = {one.key for one in inner}
+        keys = {future.inner.key for future in futures}  # type: ignore[attr-defined]
         held = self._client.processing().items()
         busy = [worker for worker, tasks in held if keys & set(map(str, tasks))]
-        self._client.cancel(inner, force=True)
+        self.abandon(futures)
         busy = busy or list(self._client.nthreads())
         try:
             self._client.run(_kill_worker, workers=busy, nanny=True)
@@ -177,6 +183,10 @@ class Dask(Workers):
         began = time.monotonic()  # the scheduler must notice before the next task goes out
         while set(busy) & set(self._client.nthreads()) and time.monotonic() - began < _NOTICE:
             time.sleep(0.02)
+
+    def abandon(self, futures: list["Future[Any]"]) -> None:
+        inner = [future.inner for future in futures]  # type: ignore[attr-defined]
+        self._client.cancel(inner, force=True)
 
     def has_died(self, error: BaseException) -> bool:
         return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
