@@ -1,5 +1,6 @@
 """Problems for the tests. Their classes are local, so that worker processes get them by value."""
 
+import logging
 import os
 import time
 from pathlib import Path
@@ -100,10 +101,11 @@ def calls_file(tmp_path):
 @pytest.fixture(scope="session")
 def client():
     """A Dask cluster of two processes with nannies, in scope only where a test puts it there."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its own way silences pytest too
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=False
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

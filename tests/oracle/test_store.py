@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from lodl.errors import OracleError, StoreError
 from lodl.oracle import _store, open_samples, open_store, sample
+from lodl.oracle._shard import Note, Run, Shard
 from lodl.problems import problem
 from lodl.samplers import AllPerturbed
 
@@ -237,6 +239,19 @@ def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
         except StoreError:
             n_errors += 1
     assert n_errors > 300
+
+
+@pytest.mark.parametrize("change", [{"decision": 1}, {"status": 1}, {"start": -1}])
+def test_numbers_that_do_not_fit_each_other_are_damage(change):
+    run = Run(16 * b"i", 0, np.array([np.nan]), np.array([3], "u1"), np.array([0], "i4"), np.eye(1))
+    array = {
+        name: np.array([value], getattr(run, name).dtype)
+        for name, value in change.items()
+        if name != "start"
+    }
+    Shard.from_bytes(Shard.of([run], Note()).to_bytes())
+    with pytest.raises(ValueError, match="do not fit each other"):
+        Shard.from_bytes(Shard.of([replace(run, **(change | array))], Note()).to_bytes())
 
 
 def test_damage_done_after_opening_is_an_error_not_a_number(filled, store):

@@ -317,6 +317,26 @@ def test_no_call_is_blamed_for_the_death_of_another(y, tmp_path):
     assert samples.n_failures == 0
 
 
+def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client, calls_file):
+    oracle = loop(calls_file, seconds=0.002)
+
+    def press():
+        while oracle.n_calls() < 100:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1000, "executor": client}
+    before = client.run(os.getpid)
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises(
+        KeyboardInterrupt, match=r"Stopped after \d+ of 6006 calls\. Nothing is kept"
+    ):
+        sample(oracle, y, **kwargs)
+    thread.join()
+    assert client.run(os.getpid) == before
+
+
 # Calls that hold up their worker ---------------------------------------------------------------
 
 
