@@ -162,17 +162,16 @@ def test_better_decisions_than_the_labels_keep_their_sign_and_are_told_once(y, c
 
 
 def test_slightly_negative_regrets_are_no_warning(y, caplog):
-    """An interior-point solver is off by a millionth, now up and now down."""
+    """An interior-point solver is off by a ten-millionth, now up and now down."""
 
     def objective(z, y):
-        return float(((z - y) ** 2).sum() + 1e-7 * np.sin(1e5 * z[0]))
+        return float(((z - y) ** 2).sum() * (abs(z[0] - y[0]) > 1) + 1e-7 * np.sin(1e5 * z[0]))
 
     inexact = problem(lambda y_hat: y_hat, objective, sense="min")
-    samples = sample(inexact, y, sampler=OnePerturbed(1e-4), n_samples=20)
-    assert min(answers.regret.min() for answers in samples) < 0
     samples = sample(inexact, y, sampler=AllPerturbed(1.0), n_samples=50)
+    assert min(answers.regret.min() for answers in samples) < 0
     assert samples.n_negative == 0
-    assert not [record for record in caplog.records if "1.0" in record.message]
+    assert not caplog.records
 
 
 def test_a_wrong_sense_is_an_error(y):
@@ -323,15 +322,8 @@ def test_a_bar_is_shown_on_a_terminal_only(y, monkeypatch, stderr, progress, sho
     half_fails = problem(
         lambda y_hat: y_hat, lambda z, y: np.nan if z[0] > y[0] else 0.0, sense="min"
     )
-    sample(
-        half_fails,
-        y,
-        sampler=AllPerturbed(),
-        n_samples=40,
-        on_failure="skip",
-        max_failure_rate=1,
-        progress=progress,
-    )
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 40, "progress": progress}
+    sample(half_fails, y, on_failure="skip", max_failure_rate=1, **kwargs)
     text = stderr.getvalue()
     assert bool(text) == shows
     if shows:

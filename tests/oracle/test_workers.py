@@ -212,15 +212,8 @@ def check_poison(y, act, status, message, kinds=("raise", "skip"), **workers):
     expected = sample(innocent, y[:3], context=[{"poison": None}] * 3, **kwargs)
     context = [{"poison": None}, {"poison": expected[1].y_hat[2]}, {"poison": None}]
     if "skip" in kinds:
-        samples = sample(
-            poisoned,
-            y[:3],
-            context=context,
-            on_failure="skip",
-            max_failure_rate=0.2,
-            **kwargs,
-            **workers,
-        )
+        skip = {"on_failure": "skip", "max_failure_rate": 0.2}
+        samples = sample(poisoned, y[:3], context=context, **skip, **kwargs, **workers)
         assert samples.n_failures == 1
         assert samples.first_failures == {status: f"instance 1, sample 2: {message}"}
         assert bits(samples)[::2] == bits(expected)[::2]
@@ -249,24 +242,15 @@ def test_on_dask_a_call_that_ends_its_process_is_isolated_and_named(y, client):
 
 def test_an_executor_that_breaks_is_an_error_and_nobody_is_blamed(y, tmp_path):
     poisoned, innocent = poisonous(leave)
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "keys": range(6)}
-    context = [{"poison": None}] * 5 + [{"poison": y[5]}]
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "store": tmp_path / "store"}
+    kwargs["context"] = [{"poison": None}] * 5 + [{"poison": y[5]}]
     for on_failure in ("raise", "skip"):
         with (
             ProcessPoolExecutor(2) as executor,
             pytest.raises(OracleError, match=r"ProcessPoolExecutor.*cannot be replaced.*`n_jobs`"),
         ):
-            sample(
-                poisoned,
-                y,
-                context=context,
-                executor=executor,
-                on_failure=on_failure,
-                store=tmp_path / "store",
-                **kwargs,
-            )
-    samples = sample(innocent, y, context=context, store=tmp_path / "store", **kwargs)
-    assert samples.n_failures == 0
+            sample(poisoned, y, executor=executor, on_failure=on_failure, **kwargs)
+    assert sample(innocent, y, **kwargs).n_failures == 0
 
 
 def once(path):
@@ -295,25 +279,19 @@ def test_a_worker_that_dies_once_costs_nothing_but_time(
     assert bits(samples) == bits(sample(loop(), y, **kwargs))
 
 
-def test_no_call_is_blamed_for_the_death_of_another(y, tmp_path):
-    """Slow calls, one a task: of two that fly when the pool breaks, one is innocent."""
-    marker = tmp_path / "marker"
+def test_no_call_is_blamed_for_the_death_of_another(loop, y, tmp_path):
+    """Slow calls: of two that are out when the pool breaks, one is innocent."""
 
-    class DiesOnce(Problem):
-        sense = "min"
-
+    class DiesOnce(loop):
         def solve(self, y_hat, context):
             time.sleep(0.1)
-            if context == 1 and once(marker):
+            if context["price"] == 1 and once(tmp_path / "marker"):
                 os._exit(1)
             return y_hat
 
-        def objective(self, z, y, context):
-            return 0.0
-
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 1, "keys": range(2), "n_jobs": 2}
-    samples = sample(DiesOnce(), y[:2], context=range(2), on_failure="skip", **kwargs)
-    assert marker.exists()
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1, "n_jobs": 2, "on_failure": "skip"}
+    samples = sample(DiesOnce(), y[:2], context=[{"price": 1}, {"price": 2}], **kwargs)
+    assert (tmp_path / "marker").exists()
     assert samples.n_failures == 0
 
 
@@ -360,19 +338,13 @@ def test_on_dask_a_call_that_hangs_is_given_up(y, act, client, monkeypatch):
 def test_an_executor_whose_call_hangs_is_an_error(y, monkeypatch):
     quick_to_give_up(monkeypatch)
     poisoned, _ = poisonous(partial(time.sleep, 2))
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1, "timeout": 0.2}
+    kwargs["context"] = [{"poison": label} for label in y]
     with (
         ThreadPoolExecutor(1) as executor,
         pytest.raises(OracleError, match=r"workers of the ThreadPool.* cannot be replaced"),
     ):
-        sample(
-            poisoned,
-            y,
-            context=[{"poison": label} for label in y],
-            sampler=AllPerturbed(),
-            n_samples=1,
-            executor=executor,
-            timeout=0.2,
-        )
+        sample(poisoned, y, executor=executor, **kwargs)
 
 
 def test_a_worker_stopped_from_outside_is_replaced(loop, y, calls_file, monkeypatch):
