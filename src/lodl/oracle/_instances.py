@@ -54,6 +54,7 @@ class Instances:
             return cls(labels, context, [int.from_bytes(one, "big") for one in ids], ids)
         streams = _check_keys(keys, len(labels))
         ids = [_id(y, b"key %d" % key) for y, key in zip(labels, streams, strict=True)]
+        _check_same_context(context, ids)
         return cls(labels, context, streams, ids)
 
     def __len__(self) -> int:
@@ -156,6 +157,18 @@ def _hash(*parts: bytes) -> bytes:
 
 def _context_bytes(context: Context, instance: int) -> bytes:
     return b"" if context is None else bytes.fromhex(digest(context_of(context, instance)))
+
+
+def _check_same_context(context: Context, ids: list[bytes]) -> None:
+    """Raise if instances of one key and one label have different contexts: they are asked once."""
+    first: dict[bytes, int] = {}
+    for i, id_ in enumerate(ids):
+        j = first.setdefault(id_, i)
+        if j != i and _context_bytes(context, i) != _context_bytes(context, j):
+            raise InvalidInputError(
+                f"Instances {j} and {i} have the same key and label but different contexts. "
+                "Instances that differ need `keys` that differ."
+            )
 
 
 def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:

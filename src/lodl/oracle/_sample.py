@@ -225,7 +225,7 @@ class _Asked:
         example = (
             f"instance {row.number}, "
             f"{'the label itself' if row.columns[-1] == 0 else f'sample {row.columns[-1] - 1}'}: "
-            f"{before[wrong[0], -1]:.6g} stored, {now[wrong[0], -1]:.6g} now"
+            f"{before[wrong[0], -1]:.12g} stored, {now[wrong[0], -1]:.12g} now"
         )
         if len(_differing(now, self._ask_again(rows, workers, settings))):
             raise StoreError(
