@@ -127,6 +127,16 @@ def test_keys_name_instances_whatever_their_place(asked, y):
     assert bits(second) == bits(first)[::-1]
 
 
+def test_one_key_and_label_with_two_contexts_is_an_error(asked, y):
+    twice = {"keys": [1, 2, 1], "sampler": SCALED}
+    samples, _ = asked(y[[0, 1, 0]], context=contexts([3, 4, 3]), **twice)
+    assert bits(samples)[0] == bits(samples)[2]
+    with pytest.raises(
+        InvalidInputError, match="Instances 0 and 2 have the same key and label but"
+    ):
+        asked(y[[0, 1, 0]], context=contexts([3, 4, 5]), **twice)
+
+
 PINNED = {  # of the candidates before instances were known by content
     "82dcc5ed0b3ab046": AllPerturbed(0.7),
     "725bffa7df65600c": OnePerturbed(0.5),
