@@ -127,14 +127,13 @@ def test_keys_name_instances_whatever_their_place(asked, y):
     assert bits(second) == bits(first)[::-1]
 
 
-def test_one_key_and_label_with_two_contexts_is_an_error(asked, y):
-    twice = {"keys": [1, 2, 1], "sampler": SCALED}
-    samples, _ = asked(y[[0, 1, 0]], context=contexts([3, 4, 3]), **twice)
-    assert bits(samples)[0] == bits(samples)[2]
-    with pytest.raises(
-        InvalidInputError, match="Instances 0 and 2 have the same key and label but"
-    ):
-        asked(y[[0, 1, 0]], context=contexts([3, 4, 5]), **twice)
+def test_one_key_and_label_with_two_contexts_are_two_instances(asked, y):
+    named = {"keys": [1, 2, 1], "sampler": SCALED}
+    same, n_asked = asked(y[[0, 1, 0]], context=contexts([3, 4, 3]), **named)
+    assert bits(same)[0] == bits(same)[2]
+    assert n_asked == 2 * (K + 1)
+    _, n_asked = asked(y[[0, 1, 0]], context=contexts([3, 4, 5]), **named)
+    assert n_asked == K + 1 + 2 * 2  # the new one, and those that verify the store
 
 
 PINNED = {  # of the candidates before instances were known by content

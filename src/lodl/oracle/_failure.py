@@ -44,14 +44,14 @@ class Failure:
         column: 0 for the call at the label itself, else 1 + the number of the sample.
         message: What happened, in a line.
         cause: The oracle's exception, if there was one.
-        instance: Number of the instance; a worker, which does not know it, leaves it out.
+        instance: What the instance is called; a worker, which does not know it, leaves it out.
     """
 
     status: Status
     column: int
     message: str
     cause: BaseException | None = None
-    instance: int = -1
+    instance: str = ""
 
     @classmethod
     def of(cls, cause: BaseException, column: int) -> "Failure":

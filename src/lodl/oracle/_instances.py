@@ -29,12 +29,14 @@ class Instances:
         context: One entry per instance, or None.
         keys: Number that names each instance's random stream.
         ids: What each instance's answers are kept under: equal for equal instances.
+        names: Keys as the user gave them, or None.
     """
 
     y: Array
     context: Context
     keys: Sequence[int]
     ids: Sequence[bytes]
+    names: Sequence[int | str] | None = None
 
     @classmethod
     def of(cls, y: npt.ArrayLike, context: Context, keys: Sequence[Any] | None) -> "Instances":
@@ -43,8 +45,8 @@ class Instances:
         Args:
             y: Labels.
             context: One entry per instance, or None.
-            keys: Whole numbers or strings that name the instances. None names them by their
-                content: label and context.
+            keys: Whole numbers or strings that name the instances' random streams, and stand for
+                contexts that cannot be digested. None names them by label and context.
         """
         labels = check_labels(y) + 0.0  # a copy, as candidates are drawn from it; no -0.0
         labels.flags.writeable = False
@@ -53,9 +55,11 @@ class Instances:
             ids = [_id(label, _context_bytes(context, i)) for i, label in enumerate(labels)]
             return cls(labels, context, [int.from_bytes(one, "big") for one in ids], ids)
         streams = _check_keys(keys, len(labels))
-        ids = [_id(y, b"key %d" % key) for y, key in zip(labels, streams, strict=True)]
-        _check_same_context(context, ids)
-        return cls(labels, context, streams, ids)
+        ids = [
+            _id(label, b"key %d" % streams[i] + _context_bytes(context, i, is_named=True))
+            for i, label in enumerate(labels)
+        ]
+        return cls(labels, context, streams, ids, names=list(keys))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -63,9 +67,14 @@ class Instances:
     def take(self, rows: npt.NDArray[np.intp]) -> "Instances":
         """Return some of the instances."""
         context = None if self.context is None else [self.context[i] for i in rows]
-        return Instances(
-            self.y[rows], context, [self.keys[i] for i in rows], [self.ids[i] for i in rows]
-        )
+        keys, ids = [self.keys[i] for i in rows], [self.ids[i] for i in rows]
+        names = None if self.names is None else [self.names[i] for i in rows]
+        return Instances(self.y[rows], context, keys, ids, names)
+
+    def describe(self, row: int) -> str:
+        """Return what a message calls an instance."""
+        name = row if self.names is None else self.names[row]
+        return f"{row}" if name == row else f"{row} (key {name!r})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,20 +164,14 @@ def _hash(*parts: bytes) -> bytes:
     return total.digest()
 
 
-def _context_bytes(context: Context, instance: int) -> bytes:
-    return b"" if context is None else bytes.fromhex(digest(context_of(context, instance)))
-
-
-def _check_same_context(context: Context, ids: list[bytes]) -> None:
-    """Raise if instances of one key and one label have different contexts: they are asked once."""
-    first: dict[bytes, int] = {}
-    for i, id_ in enumerate(ids):
-        j = first.setdefault(id_, i)
-        if j != i and _context_bytes(context, i) != _context_bytes(context, j):
-            raise InvalidInputError(
-                f"Instances {j} and {i} have the same key and label but different contexts. "
-                "Instances that differ need `keys` that differ."
-            )
+def _context_bytes(context: Context, instance: int, *, is_named: bool = False) -> bytes:
+    """Return the digest of a context; nothing where it has none and a key stands for it."""
+    try:
+        return b"" if context is None else bytes.fromhex(digest(context_of(context, instance)))
+    except InvalidInputError:
+        if is_named:
+            return b""
+        raise
 
 
 def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:

@@ -324,7 +324,8 @@ class Runner:
 
     def _take(self, result: Result) -> None:
         """Save what a task found, and end the run if it must."""
-        failures = [replace(failure, instance=number) for number, failure in result.failures]
+        describe = self._calls.instances.describe
+        failures = [replace(one, instance=describe(number)) for number, one in result.failures]
         first = {failure.status.name.lower(): str(failure) for failure in reversed(failures)}
         if self._settings.stops:
             if failures and self._error is None:
