@@ -157,3 +157,17 @@ def test_a_regret_that_is_rounding_is_zero():
     y_hat = np.take_along_axis(np.tile([0.0, 0, 0, 0, 4, 3, 2, 1], (50, 1)), order.argsort(1), 1)
     assert (decision_loss(pick, y_hat, y) != decision_loss(pick, y, y)).any()
     assert not regret(pick, y_hat, y).any()
+
+
+def test_a_wrong_sense_is_an_error():
+    rng = np.random.default_rng(0)
+    wrong = lodl.problem(np.argmax, lambda z, y: y[z], sense="min")  # it takes the largest
+    y = rng.random((20, 5))
+    with pytest.raises(ProblemError, match=r'Is `sense = "min"` of .* wrong'):
+        regret(wrong, rng.random(y.shape), y)
+
+
+def test_one_decision_of_a_heuristic_that_is_better_than_the_labels_is_no_error():
+    y = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 1.0]])
+    first = lodl.problem(lambda y_hat: 0, lambda z, y: y[z], sense="max")
+    assert regret(first, y[:, ::-1], y).tolist() == [0.0, 0.0, 0.0]

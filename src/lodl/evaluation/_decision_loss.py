@@ -12,7 +12,7 @@ from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, projected, sign_of
-from lodl.problems._regret import decision_losses, regrets
+from lodl.problems._regret import SLIGHT, check_sense_of, decision_losses, regret_of, regrets
 
 _PATIENCE = 2.0  # seconds before a bar appears: most evaluations are done by then
 
@@ -78,8 +78,15 @@ def regret(
     """Return DL(y_hat, y) - DL(y, y) of each instance, in the shape of `decision_loss`.
 
     This takes one more call per instance, at the label. Differences by rounding count as 0.
+
+    Raises:
+        ProblemError: Most decisions are better than those for the labels: a wrong `sense`.
     """
-    return _per_instance(regrets, problem, y_hat, y, context, n_jobs, progress)
+    found = _per_instance(regrets, problem, y_hat, y, context, n_jobs, progress)
+    found = regret_of(found.ravel(), 0.0).reshape(found.shape)
+    n_negative = int(np.sum(found < -SLIGHT * np.abs(found).mean()))
+    check_sense_of(problem, int(np.sum(found > 0)), n_negative)
+    return found
 
 
 def _per_instance(

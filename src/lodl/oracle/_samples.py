@@ -17,11 +17,10 @@ from lodl.oracle._instances import Instances, Series
 from lodl.oracle._store import Known, Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe
-from lodl.problems._regret import check_sense_of, regret_of
+from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import Sampler
 
 _AT_ONCE = 256  # instances that are counted together
-_SLIGHT = 1e-6  # of the mean regret: what an interior-point solver may be off
 
 
 @dataclass(frozen=True)
@@ -295,7 +294,7 @@ class OracleSamples:
             size += float(np.abs(regret).sum())
         negative = np.concatenate(below)
         mean = size / max(self.n_instances * self.n_samples - failures, 1)
-        notable = negative[negative < -_SLIGHT * mean]
+        notable = negative[negative < -SLIGHT * mean]
         return _Counts(calls, failures, positive, notable.size, float(-notable.sum()), mean)
 
 

@@ -22,6 +22,7 @@ from lodl.errors import ProblemError, ShapeError
 from lodl.problems._problem import Problem, sign_of
 
 _ROUNDING = 1e-9  # of the largest regret beside it: in any unit, whatever constant is added
+SLIGHT = 1e-6  # of the mean regret: how far an interior-point solver may be off
 _LAST_DIGITS = 16 * np.finfo(np.float64).eps  # of the objective: what its own sum may lose
 _STEP = 1e-3  # of a coordinate's spread: small beside it, large beside rounding
 
