@@ -156,7 +156,7 @@ def test_a_store_says_how_far_it_is(folder, learn, run_lodl):
     learn(store="answers")
     code, out, _ = run_lodl("store", "answers")
     assert code == 0
-    assert "153 answers, 0 of failed calls" in out
+    assert "153 answers, 0 of them failed calls" in out
     assert "complete" in out
 
 

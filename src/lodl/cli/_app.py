@@ -46,7 +46,7 @@ def report(
 def store(
     place: Annotated[str, typer.Argument(help="Folder or URL of a store of oracle answers.")],
 ) -> None:
-    """Say how far a store of oracle answers is, and what it would cost to finish."""
+    """Show how far a store of oracle answers is and what is left."""
     from lodl.oracle import open_store
 
     typer.echo(f"{place}\n{open_store(place).progress}")

@@ -92,7 +92,7 @@ class Progress:
         )
         return "\n".join(
             [
-                f"{self.n_answers:,} answers, {self.n_failures:,} of failed calls",
+                f"{self.n_answers:,} answers, {self.n_failures:,} of them failed calls",
                 f"{cost * 1e3:.3g} ms a call",
                 left,
             ]
