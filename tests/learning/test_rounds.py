@@ -71,8 +71,23 @@ def test_rounds_end_when_validation_decisions_get_no_better():
 
 def test_a_budget_of_calls_is_kept():
     rounds = learn(n_rounds=9, max_calls=50 * 12)
-    assert rounds.rounds[-1].n_calls <= 50 * 12
-    assert rounds.samples.n_calls <= 50 * 13
+    assert 50 * 6 < rounds.samples.n_calls <= 50 * 12
+    with pytest.raises(InvalidInputError, match="`max_calls` must be at least 350"):
+        learn(max_calls=100)
+
+
+def test_labels_are_solved_once_for_all_rounds():
+    problem = CountedPath(DOMAIN.problem.grid)
+    CountedPath.n_calls = 0
+    rounds = learn_in_rounds(problem, PART.y, train, n_samples=5, n_rounds=2, progress=False)
+    assert CountedPath.n_calls <= rounds.samples.n_calls + 8 * len(rounds.rounds)
+
+
+def test_what_is_printed_leads_to_the_model():
+    rounds = learn(n_rounds=1)
+    assert repr(rounds).startswith("Rounds of 2 models, the best is number")
+    assert "round 1: validation regret" in str(rounds)
+    assert "`.best.model`" in str(rounds)
 
 
 class CountedPath(ShortestPath):
@@ -105,11 +120,20 @@ def test_regret_only_families_may_have_rounds_too():
         ({"n_per_round": 0}, "`n_per_round` must be a whole number of at least 1"),
         ({"n_rounds": -1}, "`n_rounds` must be a whole number of at least 0"),
         ({"validation": []}, "`validation` must name at least one instance"),
+        ({"validation": np.zeros(50, dtype=bool)}, "`validation` must name at least one instance"),
+        ({"validation": [99]}, "`validation` must hold numbers of instances from 0 to 49"),
     ],
 )
 def test_bad_arguments_are_named(arguments, match):
     with pytest.raises(InvalidInputError, match=match):
         learn(**arguments)
+
+
+def test_a_trainer_that_returns_predictions_only_is_told_so():
+    with pytest.raises(
+        InvalidInputError, match="`train` must return the model and its predictions"
+    ):
+        learn_in_rounds(DOMAIN.problem, PART.y, lambda loss: PART.y, n_samples=2, progress=False)
 
 
 def test_the_first_two_candidates_are_the_prediction_and_the_point_beyond_it():

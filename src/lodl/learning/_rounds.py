@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,8 +15,10 @@ from lodl.errors import InvalidInputError
 from lodl.fitting import fit
 from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.oracle import OracleSamples, sample
+from lodl.oracle._sample import open_or_make
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, AtPredictions, Sampler
+from lodl.samplers._sampler import spread_of
 
 Train: TypeAlias = Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]]
 """Trains a model on a loss of all instances; returns it with its predictions for all of them."""
@@ -26,7 +29,7 @@ _NARROW = 0.5  # of the residuals' deviation: noise around predictions
 _PATIENCE = 2  # rounds without a better model
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Round:
     """A model, and what it was trained on.
 
@@ -47,7 +50,7 @@ class Round:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rounds:
     """The models of all rounds, from samples at the labels alone to those of the last round.
 
@@ -61,6 +64,17 @@ class Rounds:
     validation: npt.NDArray[np.intp]
     samples: OracleSamples
 
+    def __repr__(self) -> str:
+        return f"Rounds of {len(self.rounds)} models, the best is number {self._place_of_best}"
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'*' if i == self._place_of_best else ' '} round {i}: validation regret {score:.4g}, "
+            f"{one.n_calls:,} oracle calls, {one.seconds:.1f} s"
+            for i, (one, score) in enumerate(zip(self.rounds, self.scores, strict=True))
+        ]
+        return "\n".join([*lines, "* is the best: `.best.model`, `.best.loss`, `.best.y_hat`"])
+
     @property
     def scores(self) -> Array:
         """Mean regret of each round's model on the validation instances, lower is better."""
@@ -69,7 +83,11 @@ class Rounds:
     @property
     def best(self) -> Round:
         """The round with the best validation decisions, the earliest of equal ones."""
-        return self.rounds[int(np.nanargmin(self.scores))]
+        return self.rounds[self._place_of_best]
+
+    @property
+    def _place_of_best(self) -> int:
+        return int(np.nanargmin(self.scores))
 
 
 def learn_in_rounds(
@@ -118,56 +136,55 @@ def learn_in_rounds(
         seed: Random seed of the candidates.
         options: Passed on to `lodl.oracle.sample`: `keys`, `n_jobs`, `executor`, `store`,
             `timeout`, `on_failure`, `max_failure_rate`, `progress`.
+
+    Returns:
+        The models of all rounds: print it to see their scores and costs, and take
+        `.best.model` for use.
+
+    Raises:
+        InvalidInputError: An argument, or what `train` returned, is not what was expected.
     """
     labels = check_labels(y)
     chosen = _check_validation(validation, len(labels))
     check_count("n_rounds", n_rounds, minimum=0)
     check_count("n_per_round", n_per_round)
+    _check_budget(max_calls, len(labels) * (n_samples + 2))
     started = time.perf_counter()
-    ask = _Ask(problem, labels, {"context": context, "seed": seed, **options}, family.uses_slopes)
-    samples = ask(sampler, n_samples)
-    margin = max(getattr(family, "margin", 2.0), 1.0)
+    options = {"context": context, "seed": seed, "slopes": family.uses_slopes, **options}
+    options["store"] = open_or_make(options.get("store"), spread_of(labels), problem)
+    ask = partial(sample, problem, labels, **options)
+    samples = ask(sampler=sampler, n_samples=n_samples)
     rounds: list[Round] = []
     while True:
-        loss = fit(samples, family, progress=options.get("progress", True))
-        model, predictions = train(loss)
-        y_hat = check_predictions(predictions, labels)
+        how = {name: options[name] for name in ("n_jobs", "progress") if name in options}
+        loss = fit(samples, family, **how)
+        model, y_hat = _trained(train(loss), labels)
         n_calls, seconds = samples.n_calls, time.perf_counter() - started
-        at_models = _at(labels, y_hat, margin if margin > 1 else 2.0)
-        is_last = len(rounds) == n_rounds or (
-            max_calls is not None and n_calls + len(labels) * n_per_round > max_calls
-        )
-        answers = ask(at_models, 1 if is_last else n_per_round)
-        regret = answers.first_regrets()
-        rounds.append(Round(model, y_hat, loss, regret, n_calls, seconds))
+        # A further round is asked, and its model scored, at a call per instance.
+        after = n_calls + len(labels) * (n_per_round + 1)
+        is_last = len(rounds) == n_rounds or (max_calls is not None and after > max_calls)
+        answers = ask(sampler=_at(labels, y_hat, family), n_samples=1 if is_last else n_per_round)
+        rounds.append(Round(model, y_hat, loss, answers.first_regrets(), n_calls, seconds))
         samples = samples.union(answers)
         done = Rounds(tuple(rounds), chosen, samples)
-        if is_last or len(rounds) - 1 - int(np.nanargmin(done.scores)) >= _PATIENCE:
+        if is_last or len(rounds) - 1 - done._place_of_best >= _PATIENCE:
             return done
 
 
-@dataclass(frozen=True, eq=False)
-class _Ask:
-    """The oracle, with all that stays the same from round to round."""
-
-    problem: Problem
-    y: Array
-    options: dict[str, Any]
-    slopes: bool
-
-    def __call__(self, sampler: Sampler, n_samples: int) -> OracleSamples:
-        return sample(
-            self.problem,
-            self.y,
-            sampler=sampler,
-            n_samples=n_samples,
-            slopes=self.slopes,
-            **self.options,
+def _trained(result: Any, y: Array) -> tuple[Any, Array]:
+    """Return the model and the predictions that `train` returned."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise InvalidInputError(
+            "`train` must return the model and its predictions for all instances, "
+            f"`(model, y_hat)`, got {type(result).__name__}."
         )
+    return result[0], check_predictions(result[1], y)
 
 
-def _at(y: Array, y_hat: Array, margin: float) -> AtPredictions:
+def _at(y: Array, y_hat: Array, family: Family) -> AtPredictions:
     """Return the sampler of a round: its noise is half as wide as the model's residuals."""
+    margin = getattr(family, "margin", 2.0)
+    margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point
     deviation = np.std(y_hat - y, axis=0)
     scale = _NARROW * np.where(deviation > 0, deviation, max(float(np.std(y_hat - y)), 1e-12))
     return AtPredictions(y_hat, scale=scale, margin=margin)
@@ -177,6 +194,20 @@ def _check_validation(validation: npt.ArrayLike | None, n: int) -> npt.NDArray[n
     if validation is None:
         return np.arange(n)
     wanted = np.asarray(validation)
-    if not wanted.size:
+    try:
+        rows = np.arange(n)[wanted] if wanted.size else wanted
+    except IndexError as error:
+        raise InvalidInputError(
+            f"`validation` must hold numbers of instances from 0 to {n - 1}, or a mask: {error}."
+        ) from error
+    if not rows.size:
         raise InvalidInputError("`validation` must name at least one instance, got none.")
-    return np.asarray(np.arange(n)[wanted])
+    return np.asarray(rows)
+
+
+def _check_budget(max_calls: int | None, n_first: int) -> None:
+    if max_calls is not None and check_count("max_calls", max_calls) < n_first:
+        raise InvalidInputError(
+            f"`max_calls` must be at least {n_first}, which the samples at the labels and one "
+            f"look at the model's decisions take, got {max_calls}. Take fewer `n_samples`."
+        )

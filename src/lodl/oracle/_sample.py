@@ -166,7 +166,7 @@ class _Asked:
         sign_of(problem)
         check_sampler(sampler)
         instances = Instances.of(y, context, keys)
-        there = _open(store, spread_of(instances.y), problem)
+        there = open_or_make(store, spread_of(instances.y), problem)
         series = Series.of(sampler, instances, spread=there.spread, n_samples=n_samples, seed=seed)
         centre = None if series.centres is None else series.centres[0]
         # A sampler or a projection that does not fit the labels shows here.
@@ -278,7 +278,10 @@ def _differing(before: Array, now: Array) -> npt.NDArray[np.intp]:
     return np.flatnonzero((~close & np.isfinite(now)).any(axis=1))
 
 
-def _open(store: "str | os.PathLike[str] | Store | None", spread: Array, problem: Problem) -> Store:
+def open_or_make(
+    store: "str | os.PathLike[str] | Store | None", spread: Array, problem: Problem
+) -> Store:
+    """Return the store that a user names: an open one, one at a place, or one in memory."""
     if store is None:
         return Store(spread)
     if isinstance(store, Store):
