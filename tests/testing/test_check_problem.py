@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import lodl.problems
-from lodl.errors import InvalidInputError, ProblemError
+from lodl.errors import InvalidInputError, OracleError, ProblemError
+from lodl.evaluation import regret
 from lodl.problems import Problem
 from lodl.testing import check_problem
 
@@ -203,7 +204,7 @@ def test_a_sound_problem_of_functions_with_context_passes():
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_fault_is_named(fault):
-    with pytest.raises(ProblemError, match=f"(?s)- instance 0: .*{FAULTS[fault]}"):
+    with pytest.raises(ProblemError, match=f"(?s)- instances? 0.*{FAULTS[fault]}"):
         check_problem(fault(), Y)
 
 
@@ -296,4 +297,50 @@ def test_it_says_whether_the_objective_is_affine_in_the_label(objective, is_affi
     report = check_problem(problem, y)
     assert report.is_affine == is_affine
     assert ("is not affine" in str(report)) != is_affine
-    assert "is ok: 3 instances" in str(report)
+    assert "is ok on 3 instances" in str(report)
+
+
+def test_a_context_that_is_changed_by_the_first_call_only_is_noticed():
+    def solve(y_hat, context):
+        context.sort()
+        return int(np.argmax(y_hat))
+
+    problem = lodl.problem(solve, lambda z, y, context: y[z], sense="max")
+    with pytest.raises(ProblemError, match="changes the context it is given"):
+        check_problem(problem, np.eye(3), context=[[3, 1, 2] for _ in range(3)])
+
+
+def test_a_solver_that_ignores_the_prediction_is_asked_about():
+    problem = lodl.problem(lambda y_hat: 0, lambda z, y: y[z], sense="max")
+    report = check_problem(problem, np.random.default_rng(0).random((3, 4)))
+    assert report.n_changed == 0
+    assert "Does `solve` look at the prediction?" in str(report)
+
+
+def test_a_finding_of_several_instances_is_told_once():
+    problem = lodl.problem(lambda y_hat: 0, lambda z, y: np.nan, sense="max")
+    with pytest.raises(ProblemError, match="instances 0, 1, 2: `objective` must be finite") as told:
+        check_problem(problem, np.eye(3))
+    assert str(told.value).count("must be finite") == 1
+
+
+class Locked(Problem):
+    """Cannot be pickled."""
+
+    sense = "max"
+
+    def __init__(self):
+        self.handle = threading.Lock()
+
+    def solve(self, y_hat, context):
+        return int(np.argmax(y_hat))
+
+    def objective(self, z, y, context):
+        return y[z]
+
+
+def test_a_problem_that_cannot_travel_is_told_how_it_could():
+    with pytest.raises(ProblemError, match=r"def __setstate__\(self, arguments\)"):
+        check_problem(Locked(), np.eye(3))
+    with pytest.raises(OracleError, match=r"def __setstate__\(self, arguments\)"):
+        regret(Locked(), np.eye(3), np.eye(3), n_jobs=2)

@@ -1,5 +1,6 @@
 """What predictions cost once decisions are made from them."""
 
+import pickle
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ from lodl._typing import Array, Context, InstanceContext
 from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, projected, sign_of
+from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, projected, sign_of
 from lodl.problems._regret import SLIGHT, check_sense_of, decision_losses, regret_of, regrets
 
 _PATIENCE = 2.0  # seconds before a bar appears: most evaluations are done by then
@@ -116,10 +117,15 @@ def _per_instance(
         len(y), unit="instances", description="evaluating", enabled=progress, delay=_PATIENCE
     )
     values = []
-    with bar:
-        for found in results:
-            values.append(found)
-            bar.update()
+    try:
+        with bar:
+            for found in results:
+                values.append(found)
+                bar.update()
+    except pickle.PicklingError as error:
+        raise OracleError(
+            f"The problem cannot be sent to a worker ({error.__cause__ or error}). {HOW_TO_TRAVEL}"
+        ) from error
     return np.stack(values, axis=1).reshape(*leading, len(y))
 
 

@@ -39,7 +39,7 @@ class LearnedLoss:
         phi: The family's parameters, each of shape (n_instances, *shape of the parameter).
         errors: How well the regrets are repeated.
         provenance: Where it came from, JSON values only: sampler, scale, seed, number of samples,
-            fingerprints of problem and labels, version of lodl.
+            name of the problem, version of lodl.
     """
 
     family: Family

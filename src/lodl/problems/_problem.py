@@ -113,6 +113,13 @@ class VectorisedProblem(Problem):
         return float(self.objective_many(zs, y, context)[0])
 
 
+HOW_TO_TRAVEL = (
+    "Let it rebuild its solver on the other side: `def __getstate__(self): return arguments` and "
+    "`def __setstate__(self, arguments): self.__init__(*arguments)`."
+)
+"""Advice for a problem that cannot be pickled, as many solvers cannot once they have solved."""
+
+
 def describe(problem: Problem) -> str:
     """Return the name of a problem, with its parameters where it is a dataclass."""
     return repr(problem) if is_dataclass(problem) else type(problem).__name__

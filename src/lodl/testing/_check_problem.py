@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import ProblemError
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, sign_of
+from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, sign_of
 
 _N_INSTANCES = 3
 _N_CANDIDATES = 4
@@ -59,17 +59,25 @@ def check_problem(
     sign_of(problem)
     rng = np.random.default_rng(seed)
     scale = y.std() or 1.0
-    findings: list[str] = []
-    n_instances, is_affine = min(_N_INSTANCES, len(y)), True
+    findings: dict[str, list[int]] = {}
+    n_instances, n_changed, is_affine = min(_N_INSTANCES, len(y)), 0, True
     for instance in range(n_instances):
         noise = scale * rng.standard_normal((_N_CANDIDATES, *y.shape[1:]))
-        case = _Case(problem, y[instance], context_of(context, instance), noise)
-        findings += [f"instance {instance}: {finding}" for finding in _findings(case)]
-        is_affine = is_affine and not findings and _is_affine(case)
+        here = context_of(context, instance)
+        case = _Case(problem, y[instance], here, noise, _digest_of(here))
+        for finding in _findings(case):
+            findings.setdefault(finding, []).append(instance)
+        if not findings:
+            is_affine = is_affine and _is_affine(case)
+            n_changed += _n_changed(case)
     if findings:
-        lines = "".join(f"\n- {finding}" for finding in findings)
+        lines = "".join(
+            f"\n- instance{'s' if len(at) > 1 else ''} {', '.join(map(str, at))}: {finding}"
+            for finding, at in findings.items()
+        )
         raise ProblemError(f"{type(problem).__name__} does not keep the contract:{lines}")
-    return ProblemReport(type(problem).__name__, n_instances, _N_CANDIDATES, is_affine)
+    n_tried = n_instances * _N_CANDIDATES
+    return ProblemReport(type(problem).__name__, n_instances, n_tried, n_changed, is_affine)
 
 
 @dataclass(frozen=True)
@@ -79,26 +87,29 @@ class ProblemReport:
     Attributes:
         problem: Name of the problem's class.
         n_instances: Number of instances that were tried.
-        n_candidates: Number of noisy predictions per instance.
+        n_tried: Number of noisy predictions, of all these instances.
+        n_changed: How many of them led to a decision of another worth than the label's.
         is_affine: Whether the objective is affine in the label, as far as was tried. Where it is,
             decision families bound the regret; elsewhere their slopes hold near the label only.
     """
 
     problem: str
     n_instances: int
-    n_candidates: int
+    n_tried: int
+    n_changed: int
     is_affine: bool
 
     def __str__(self) -> str:
         affinity = (
             "The objective is affine in the label: decision families are exact."
             if self.is_affine
-            else "The objective is not affine in the label: slopes are local, so let regret-only "
-            "families compete with decision families."
+            else "The objective is not affine in the label: slopes hold near it only, so try "
+            "`ConvexDirectedQuadratic` or `DirectedWeightedMSE` beside decision families."
         )
+        doubt = "" if self.n_changed else " Does `solve` look at the prediction?"
         return (
-            f"{self.problem} is ok: {self.n_instances} instances, {self.n_candidates} noisy "
-            f"predictions each. {affinity}"
+            f"{self.problem} is ok on {self.n_instances} instances: {self.n_changed} of "
+            f"{self.n_tried} noisy predictions changed the worth of the decision.{doubt} {affinity}"
         )
 
 
@@ -114,6 +125,7 @@ class _Case:
     y: Array
     context: InstanceContext
     noise: Array
+    digest: str  # of the context before the first call
 
     @cached_property
     def candidates(self) -> Array:
@@ -211,13 +223,11 @@ def _check_objective(case: _Case) -> Iterator[str]:
 
 def _check_input_kept(case: _Case) -> Iterator[str]:
     y_hat = case.candidates[0].copy()
-    context = case.context if isinstance(case.context, _PLAIN) else None
-    before = digest(context)
     z = case.call("solve", y_hat, case.context)
     if not np.array_equal(y_hat, case.candidates[0]):
         yield "`solve` changes the prediction it is given; let it work on a copy."
     case.value(z, case.y)
-    if digest(context) != before:
+    if _digest_of(case.context) != case.digest:
         yield "`solve` or `objective` changes the context it is given; let it work on a copy."
 
 
@@ -272,12 +282,12 @@ def _check_can_travel(case: _Case) -> Iterator[str]:
         copy = cloudpickle.loads(cloudpickle.dumps(case.problem))
     except Exception as error:  # noqa: BLE001 - a user's attributes may raise anything
         yield (
-            f"it cannot be sent to another process ({type(error).__name__}: {error}). Create the "
-            "solver inside `solve`, or leave it out in `__getstate__`."
+            f"it cannot be sent to another process ({type(error).__name__}: {error}). "
+            f"{HOW_TO_TRAVEL}"
         )
         return
     try:
-        believed = _Case(copy, case.y, case.context, case.noise).believed
+        believed = replace(case, problem=copy).believed
     except _FaultError as error:
         yield f"in a copy sent to another process {error}"
         return
@@ -286,6 +296,16 @@ def _check_can_travel(case: _Case) -> Iterator[str]:
             "a copy sent to another process decides differently: objectives "
             f"{_differing(case.believed, believed)}."
         )
+
+
+def _n_changed(case: _Case) -> int:
+    """Return how many noisy predictions lead to a decision of another worth than the label's."""
+    best = case.value(case.best, case.y)
+    return sum(not _close([case.value(z, case.y)], [best]) for z in case.decisions)
+
+
+def _digest_of(context: InstanceContext) -> str:
+    return digest(context if isinstance(context, _PLAIN) else None)
 
 
 def _is_affine(case: _Case) -> bool:
