@@ -1,0 +1,103 @@
+"""What an adapter costs beside the model it wraps, as ratios measured in one run.
+
+- rebuild: how many times as long it takes to write and solve a CVXPY model anew for each prediction
+  as to ask `CvxpyProblem` (target: at least 20);
+- overhead: how much longer a call and its score take than the model's own library takes to solve it
+  with new values, for models of about a millisecond (target: at most 20 %).
+
+Times are processor times, which other programs on the machine hardly change; the best of several
+rounds counts.
+"""
+
+import time
+from collections.abc import Callable
+
+import cvxpy as cp
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from lodl._typing import Array
+from lodl.problems.cvxpy import CvxpyProblem
+from lodl.problems.highs import LinearProgram
+
+RNG = np.random.default_rng(0)
+N_ITEMS = 40
+WEIGHTS = RNG.uniform(1, 3, (15, N_ITEMS))
+CAPACITY = WEIGHTS.sum(axis=1) / 3
+
+
+def main() -> None:
+    knapsack_in_cvxpy()
+    knapsack_in_highs()
+    for n_periods in (24, 96):  # hours and quarters of an hour
+        schedule_in_cvxpy(n_periods)
+
+
+def knapsack_in_cvxpy() -> None:
+    """Compare a model of a few constraints with CVXPY's own `solve`."""
+    values, z = cp.Parameter(N_ITEMS, name="values"), cp.Variable(N_ITEMS, name="z")
+    model = cp.Problem(cp.Maximize(values @ z), [WEIGHTS @ z <= CAPACITY, z >= 0, z <= 1])
+    problem = CvxpyProblem(model, values)
+
+    def own(y: Array) -> None:
+        values.value = y
+        model.solve(warm_start=False)
+
+    say_overhead("CVXPY", own, lambda y: problem.objective(problem.solve(y), y))
+
+
+def knapsack_in_highs() -> None:
+    """Compare the same model, as arrays, with SciPy's `milp`."""
+    problem = LinearProgram(WEIGHTS, "max", row_upper=CAPACITY, upper=1)
+    rows, bounds = LinearConstraint(WEIGHTS, -np.inf, CAPACITY), Bounds(0, 1)
+    say_overhead(
+        "HiGHS",
+        lambda y: milp(-y, constraints=rows, bounds=bounds),
+        lambda y: problem.objective(problem.solve(y), y),
+    )
+
+
+def schedule_in_cvxpy(n_periods: int) -> None:
+    """Compare a schedule, written period by period as users do, with writing it anew."""
+
+    def write(price: Array | cp.Parameter) -> cp.Problem:
+        power, stored = cp.Variable(n_periods, name="power"), cp.Variable(n_periods, name="stored")
+        rules = [stored[0] == 1, power >= -1, power <= 1, stored >= 0, stored <= 4]
+        for t in range(n_periods - 1):
+            rules += [stored[t + 1] == stored[t] + power[t], power[t + 1] - power[t] <= 0.5]
+        return cp.Problem(cp.Minimize(price @ power), rules)
+
+    price = cp.Parameter(n_periods, name="price")
+    problem = CvxpyProblem(write(price), price)
+    again = seconds(lambda y: write(y).solve(), n_periods, n_calls=5)
+    kept = seconds(lambda y: problem.objective(problem.solve(y), y), n_periods)
+    print(
+        f"CVXPY rebuild, {n_periods} periods: {1e3 * again:.1f} ms anew, {1e3 * kept:.2f} ms kept, "
+        f"x{again / kept:.0f}"
+    )
+
+
+def say_overhead(name: str, own: Callable[[Array], object], call: Callable[[Array], float]) -> None:
+    pairs = [(seconds(own, N_ITEMS), seconds(call, N_ITEMS)) for _ in range(3)]
+    alone, adapted = (min(times) for times in zip(*pairs, strict=True))
+    print(
+        f"{name} overhead: {1e3 * alone:.2f} ms alone, {1e3 * adapted:.2f} ms adapted, "
+        f"{adapted / alone - 1:+.0%}"
+    )
+
+
+def seconds(call: Callable[[Array], object], size: int, n_calls: int = 50) -> float:
+    """Return the processor time of a call, the best of three rounds."""
+    rounds = []
+    call(RNG.random(size))  # what is set up once does not count
+    for _ in range(3):
+        predictions = RNG.random((n_calls, size))
+        began = time.process_time()
+        for y_hat in predictions:
+            call(y_hat)
+        rounds.append((time.process_time() - began) / n_calls)
+    return min(rounds)
+
+
+if __name__ == "__main__":
+    main()
