@@ -1,0 +1,204 @@
+import gc
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import psutil
+import pytest
+
+from lodl import oracle
+from lodl.errors import InvalidInputError, OracleError, ProblemError
+from lodl.problems.command import CommandProblem
+from lodl.samplers import AllPerturbed
+from lodl.testing import check_problem
+
+RNG = np.random.default_rng(0)
+PROGRAM = """
+import json, os, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    context = asked.get("context", {})
+    if context.get("hang"):
+        time.sleep(60)
+    if context.get("die"):
+        sys.exit("out of " + context["die"])
+    bonus = context.get("bonus", [0.0, 0.0, 0.0])
+    def best(values):
+        sums = [v + b for v, b in zip(values, bonus)]
+        return sums.index(max(sums))
+    if "label" in asked:
+        z = asked["decision"] if "decision" in asked else best(asked["prediction"])
+        answer = {"objective": asked["label"][z] + bonus[z]}
+    else:
+        answer = {"decision": context["pid"] and os.getpid() if "pid" in context else best(asked["prediction"])}
+    print(json.dumps(answer), flush=True)
+"""  # noqa: E501
+FORMS = pytest.mark.parametrize("persistent", [False, True], ids=["started anew", "persistent"])
+
+
+def pick(program=PROGRAM, **options):
+    # -S -E: starts in half the time.
+    return CommandProblem([sys.executable, "-S", "-E", "-c", program], "max", **options)
+
+
+def pid_of(problem):
+    return problem.solve(np.ones(3), {"pid": True})
+
+
+def has_ended(pid):
+    until = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@FORMS
+def test_a_program_decides_and_scores(persistent):
+    problem = pick(persistent=persistent)
+    y_hat, y = np.array([1.0, 3.0, 2.0]), np.array([5.0, 6.0, 7.0])
+    assert problem.solve(y_hat) == 1
+    assert problem.objective(1, y) == 6.0
+    context = {"bonus": np.array([0.0, 0.0, 1.5])}
+    assert problem.solve(y_hat, context) == 2
+    assert problem.objective(2, y, context) == 8.5
+
+
+def test_the_objective_may_be_a_function():
+    problem = pick(persistent=True, objective=lambda z, y, context: 10 * y[z])
+    assert problem.objective(problem.solve(np.array([0.0, 1.0, 0.0])), np.arange(3.0)) == 10
+
+
+def test_a_program_may_show_no_decision():
+    problem = pick(persistent=True, one_question=True)
+    z = problem.solve(np.array([1.0, 3.0, 2.0]))
+    assert problem.objective(z, np.array([5.0, 6.0, 7.0])) == 6.0
+    check_problem(problem, RNG.random((2, 3)))
+
+
+def test_the_contract_is_kept():
+    assert check_problem(pick(persistent=True), RNG.random((2, 3))).is_affine
+
+
+def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
+    problem, y = pick(persistent=True), RNG.random((4, 3))
+    context = [{"bonus": one} for one in RNG.random((4, 3))]
+    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True, "progress": False}
+    here = oracle.sample(problem, y, n_samples=6, **asked)
+    with ThreadPoolExecutor(2) as threads:
+        runs = [
+            oracle.sample(problem, y, n_samples=3, n_jobs=2, store=tmp_path / "store", **asked),
+            oracle.sample(problem, y, n_samples=6, n_jobs=2, store=tmp_path / "store", **asked),
+            oracle.sample(problem, y, n_samples=6, executor=threads, **asked),
+        ]
+    for run in runs:
+        np.testing.assert_array_equal(run[2].regret, here[2].regret[: run.n_samples])
+
+
+def test_a_persistent_program_runs_once_per_thread_and_ends_with_it():
+    problem = pick(persistent=True)
+    here = pid_of(problem)
+    assert here == pid_of(problem)
+    with ThreadPoolExecutor(1) as thread:
+        there = thread.submit(pid_of, problem).result()
+        assert there not in (here, os.getpid())
+        assert there == thread.submit(pid_of, problem).result()
+    gc.collect()
+    assert has_ended(there)
+    assert here == pid_of(problem)
+    del problem
+    gc.collect()
+    assert has_ended(here)
+
+
+def test_a_persistent_program_ends_with_the_process_that_started_it():
+    script = (
+        "import sys, os, signal, numpy as np\n"
+        "from lodl.problems.command import CommandProblem\n"
+        f"problem = CommandProblem([sys.executable, '-c', {PROGRAM!r}], 'max', persistent=True)\n"
+        "print(problem.solve(np.ones(3), {'pid': True}), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL) if sys.argv[1] == 'killed' else None\n"
+    )
+    for how in ("ended", "killed"):
+        done = subprocess.run([sys.executable, "-c", script, how], capture_output=True, text=True)
+        assert has_ended(int(done.stdout)), done.stderr
+
+
+@FORMS
+def test_a_program_that_fails_is_named_with_its_exit_code_and_last_words(persistent):
+    problem, y = pick(persistent=persistent), np.ones((1, 3))
+    with pytest.raises(OracleError, match=r"the label itself.*exit code 1\. It wrote: out of luck"):
+        oracle.sample(problem, y, context=[{"die": "luck"}], sampler=AllPerturbed(1), n_samples=1)
+    assert problem.solve(np.array([0.0, 1.0, 0.0])) == 1  # started again
+
+
+@FORMS
+def test_a_timeout_is_a_failed_call_and_the_next_one_works(persistent):
+    problem = pick(persistent=persistent, timeout=1.0)
+    with pytest.raises(ProblemError, match="took longer than its timeout of 1 seconds"):
+        problem.solve(np.ones(3), {"hang": True})
+    assert problem.solve(np.array([0.0, 1.0, 0.0])) == 1
+
+
+def test_a_long_question_to_a_program_that_does_not_read_is_given_up_too():
+    problem = pick("import time; time.sleep(60)", persistent=True, timeout=0.5)
+    with pytest.raises(ProblemError, match="took longer"):
+        problem.solve(np.ones(100_000))
+
+
+def test_a_call_that_the_oracle_gives_up_does_not_answer_the_next_one():
+    problem = pick(persistent=True)
+    found = oracle.sample(
+        problem,
+        np.array([[0.0, 1.0, 0.5], [0.0, 1.0, 0.5]]),
+        context=[{"hang": True}, {"bonus": [0.0, 0.0, 0.0]}],
+        sampler=AllPerturbed(0.1),
+        n_samples=2,
+        n_jobs=1,
+        timeout=0.7,
+        on_failure="skip",
+        max_failure_rate=1.0,
+        progress=False,
+    )
+    assert found.n_failures == 2
+    assert np.isfinite(found[1].regret).all()
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("import sys; print('oops', file=sys.stderr); print('Hello')", r"must print JSON.*Hello"),
+        ("print('{\"z\": 1}')", r'must print \{"decision": ...\}, got .*"z"'),
+        ("print('[1]')", r'must print \{"decision": ...\}'),
+        ("", r"must print JSON, got ''|exit code 0"),
+    ],
+)
+def test_an_answer_of_another_form_is_shown(persistent, program, message):
+    with pytest.raises(ProblemError, match=message):
+        pick(program, persistent=persistent).solve(np.ones(3))
+
+
+@FORMS
+def test_a_program_that_is_not_there_is_named(persistent):
+    problem = CommandProblem(["./no-such-solver"], "min", persistent=persistent)
+    with pytest.raises(ProblemError, match=r"`./no-such-solver` cannot be started: .*No such file"):
+        problem.solve(np.ones(3))
+
+
+def test_a_wrong_argument_is_named():
+    with pytest.raises(InvalidInputError, match="`command` must be a list of arguments"):
+        CommandProblem("solver --fast", "min")
+    with pytest.raises(ProblemError, match="`sense` of CommandProblem"):
+        CommandProblem(["solver"], "less")
+    with pytest.raises(InvalidInputError, match="no decision to score"):
+        pick(one_question=True, objective=lambda z, y, context: 0.0)
+    with pytest.raises(InvalidInputError, match=r"context for a program must be.*got a object"):
+        pick().solve(np.ones(3), object())
+    odd = pick('print(\'{"objective": "much"}\')')
+    with pytest.raises(ProblemError, match="`objective` must be a number, got 'much'"):
+        odd.objective(0, np.ones(3))
