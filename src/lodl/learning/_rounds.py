@@ -26,7 +26,7 @@ Train: TypeAlias = Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]]
 _DEFAULT_FAMILY = DecisionHinges()
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
 _NARROW = 0.5  # of the residuals' deviation: noise around predictions
-_PATIENCE = 2  # rounds without a better model
+_PATIENCE = 3  # rounds without a better model; on large problems the first two may be worse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +113,7 @@ def learn_in_rounds(
     and around it (`AtPredictions`). To decision families these are cutting planes: on large
     combinatorial problems samples around labels miss the decisions that matter, and a few rounds
     are the whole difference. It ends after `n_rounds`, when validation decisions have not got
-    better for two rounds, or before a round that would exceed `max_calls`.
+    better for three rounds, or before a round that would exceed `max_calls`.
 
     With a store a killed run goes on: training is done again, but no answer is asked for twice as
     long as `train` gives the same predictions.
