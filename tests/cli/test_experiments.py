@@ -68,7 +68,7 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert "Sampling is timed by the clock, fitting and training by the processor." in table
     assert not list(out.glob("*.draft"))
     rows = RowsFile(out / "rows.jsonl").rows()
-    assert len(rows) == 9
+    assert len(rows) == 11
     command("reproduce", "table1", "--domain", "linear")
     assert RowsFile(out / "rows.jsonl").rows() == rows
 
@@ -77,7 +77,7 @@ def test_table_1_keeps_the_slices_of_losses_that_are_gone(command, tmp_path):
     command("reproduce", "table1", "--domain", "linear")
     out = tmp_path / "runs"
     slices = (out / "slices.json").read_bytes()
-    assert len(json.loads(slices)["slices"][0]["loss"]) == 4
+    assert len(json.loads(slices)["slices"][0]["loss"]) == 6
     for path in (out / "losses").iterdir():
         path.unlink()
     code, _ = command("reproduce", "table1", "--domain", "linear")
@@ -90,7 +90,7 @@ def test_more_seeds_add_to_the_rows_of_fewer(command, tmp_path):
     code, _ = command("reproduce", "table1", "--domain", "linear", "--seeds", "2")
     assert code == 0
     rows = RowsFile(tmp_path / "runs" / "rows.jsonl").rows()
-    assert [row.seed for row in rows] == [0] * 9 + [1] * 9
+    assert [row.seed for row in rows] == [0] * 11 + [1] * 11
 
 
 def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
@@ -103,7 +103,8 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
         assert f"runs/{name}.md" in said
         assert "| ConvexDirectedQuadratic |" in (out / f"{name}.md").read_text()
         counts.append(len(RowsFile(out / "rows.jsonl").rows()))
-    assert counts == [12, 16, 16]  # 4 losses, 3 samplers; 50 samples besides 60; nothing more
+    # 4 losses, 3 samplers; 50 samples besides 60, 2 decision families with 20, 50 and 60; no more
+    assert counts == [12, 22, 22]
     assert {path.name for path in (out / "samples").iterdir()} == {
         f"web-0-{sampler}({SETUPS['web'].sampler.scale})"
         for sampler in ("OnePerturbed", "TwoPerturbed", "AllPerturbed")

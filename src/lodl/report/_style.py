@@ -48,8 +48,10 @@ _METHOD_COLOURS: Mapping[str, str] = {
     "Quadratic": "#5cc39a",
     "DirectedQuadratic": "#009e73",
     "ConvexDirectedQuadratic": "#d55e00",
+    "DecisionHinges": "#8d6cc7",
+    "DecisionRanking": "#5b3fa0",
 }
-_OTHER_COLOURS = ("#8d6cc7", "#a8763e", "#4f9d9d", "#b3588a", "#7f9a2c", "#5f79c9")
+_OTHER_COLOURS = ("#a8763e", "#4f9d9d", "#b3588a", "#7f9a2c", "#5f79c9")
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,

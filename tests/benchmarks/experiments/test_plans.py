@@ -17,7 +17,8 @@ from lodl.benchmarks.runner import METHODS, run
 from lodl.domains import web_advertising
 from lodl.oracle import open_samples
 
-LEARNED = [name for name, method in METHODS.items() if method.needs_samples]
+DECISIONS = [name for name, method in METHODS.items() if method.needs_slopes]
+LEARNED = [n for n, method in METHODS.items() if method.needs_samples and n not in DECISIONS]
 
 
 @pytest.fixture
@@ -57,7 +58,17 @@ def test_rows_of_table_1_are_shared(experiments):
 )
 def test_numbers_of_samples_are_the_papers_as_far_as_the_scale_goes(n_samples, expected):
     plan = table2b_experiments(RunSize(n_seeds=1, n_initialisations=1, n_samples=n_samples))
-    assert [e.n_samples for e in plan] == [n for n in expected for _ in LEARNED]
+    fitted = [e.n_samples for e in plan if e.method in LEARNED]
+    assert fitted == [n for n in expected for _ in LEARNED]
+
+
+def test_decision_families_have_few_samples_of_their_own():
+    size = SCALES["paper"]
+    of_table1 = [e for e in table1_experiments(size) if e.method in DECISIONS]
+    assert {e.n_samples for e in of_table1} == {20}
+    of_table2b = [e for e in table2b_experiments(size) if e.method in DECISIONS]
+    assert [e.n_samples for e in of_table2b] == [n for n in (20, 50, 500) for _ in range(20)]
+    assert not {e.method for e in learned_experiments(size)} & set(DECISIONS)
 
 
 def test_fewer_samples_are_the_first_of_the_one_store_of_a_seed(small, tmp_path):
@@ -81,7 +92,8 @@ def test_fewer_samples_are_the_first_of_the_one_store_of_a_seed(small, tmp_path)
 def test_the_paper_scale_has_a_hundred_runs_of_every_cell():
     plan = table1_experiments(SCALES["paper"])
     assert len(plan) == 10 * len(METHODS) * len(SETUPS)
-    assert all(e.n_initialisations == 10 and e.n_samples == 5000 for e in plan)
+    assert all(e.n_initialisations == 10 for e in plan)
+    assert all(e.n_samples == 5000 for e in plan if e.method not in DECISIONS)
     assert len({(e.domain, e.method, e.seed) for e in plan}) == len(plan)
 
 

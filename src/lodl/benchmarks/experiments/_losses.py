@@ -84,7 +84,7 @@ def _losses(settings: LossesSettings) -> Iterator[tuple[str, str, _Loss]]:
         progress=False,
     )
     for name, method in METHODS.items():
-        if isinstance(method, Learned):
+        if isinstance(method, Learned) and not method.needs_slopes:
             yield name, "learned", _learn(samples, method.family)
 
 

@@ -12,7 +12,7 @@ _T = TypeVar("_T", bound=Hashable)
 
 _SEEDS = (1000, 1001)  # domains that no table shows
 _N_INITIALISATIONS = 3
-_UNTRAINED = ("Random", "Optimal", "Constant")
+_UNTRAINED = ("Random", "Optimal", "Constant")  # decision families take what suits the others
 
 
 def tuning_experiments(setups: Mapping[str, Setup], n_samples: int) -> list[Experiment]:
@@ -31,7 +31,7 @@ def tuning_experiments(setups: Mapping[str, Setup], n_samples: int) -> list[Expe
         for rate in setup.learning_rates  # outside: the second finds the losses learned
         for seed in _SEEDS
         for method in METHODS
-        if method not in _UNTRAINED
+        if method not in _UNTRAINED and not METHODS[method].needs_slopes
         for parts in _parts(setup, method)
     ]
 

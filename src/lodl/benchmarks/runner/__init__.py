@@ -9,6 +9,7 @@ from lodl.benchmarks.runner._methods import METHODS, Learned, Method, Task  # no
 from lodl.benchmarks.runner._rows_file import RowsFile  # noqa: E402
 from lodl.benchmarks.runner._run import (  # noqa: E402
     Experiment,
+    fingerprint,
     keep_freed_memory,
     loss_path,
     run,
@@ -25,6 +26,7 @@ __all__ = [
     "RowsFile",
     "Setup",
     "Task",
+    "fingerprint",
     "initialisations",
     "keep_freed_memory",
     "loss_path",

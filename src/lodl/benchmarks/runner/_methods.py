@@ -20,6 +20,8 @@ from lodl.evaluation import constant_predictions, random_predictions, regret
 from lodl.fitting import fit
 from lodl.losses import (
     ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
     DirectedQuadratic,
     DirectedWeightedMSE,
     Family,
@@ -91,6 +93,11 @@ class Method(ABC):
 
     needs_samples: bool = False
     needs_surrogate: bool = False
+
+    @property
+    def needs_slopes(self) -> bool:
+        """Whether the samples must have slopes, as for losses that are made of decisions."""
+        return False
 
     @abstractmethod
     def run(self, task: Task) -> MethodOutput:
@@ -173,6 +180,10 @@ class Learned(Method):
     family: Family
     needs_samples = True
 
+    @property
+    def needs_slopes(self) -> bool:
+        return self.family.uses_slopes
+
     def run(self, task: Task) -> MethodOutput:
         if task.samples is None:
             raise TypeError("A learned loss needs oracle samples.")
@@ -189,6 +200,8 @@ class Learned(Method):
             oracle_calls=task.samples.n_calls,
             seconds_fitting=loss.provenance["seconds_fitting"],
         )
+        if self.needs_slopes:  # a bound of the regret, not a fit that has an error
+            return output
         return replace(
             output,
             gaussian_error=float(np.nanmean(loss.errors.mae_held_out)),
@@ -218,6 +231,8 @@ METHODS: Mapping[str, Method] = {
     "Quadratic": Learned(Quadratic()),
     "DirectedQuadratic": Learned(DirectedQuadratic()),
     "ConvexDirectedQuadratic": Learned(ConvexDirectedQuadratic()),
+    "DecisionHinges": Learned(DecisionHinges()),
+    "DecisionRanking": Learned(DecisionRanking()),
 }
 
 

@@ -4,7 +4,7 @@ import ctypes
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.metadata import version
@@ -102,8 +102,15 @@ def run(
     keys = [_key_of(e, setups[e.domain], methods[e.method]) for e in experiments]
     done = {_key(row, methods) for row in file.rows()}
     pending = [e for e, key in zip(experiments, keys, strict=True) if key not in done]
-    for e in _most_demanding([e for e in pending if methods[e.method].needs_samples]):
-        sample(e, setups[e.domain], out, n_jobs=n_jobs, progress=progress)
+    for slopes in (False, True):
+        wanted = [
+            e
+            for e in pending
+            if methods[e.method].needs_samples and methods[e.method].needs_slopes == slopes
+        ]
+        for e in _most_demanding(wanted):
+            setup = setups[e.domain]
+            sample(e, setup, out, slopes=slopes, n_jobs=n_jobs, progress=progress)
     with (
         progress_bar(len(pending), unit="runs", description="experiments", enabled=progress) as bar,
         warnings.catch_warnings(),
@@ -124,6 +131,7 @@ def sample(
     setup: Setup,
     out: Path,
     *,
+    slopes: bool = False,
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> OracleSamples:
@@ -138,6 +146,7 @@ def sample(
         sampler=experiment.sampler,
         n_samples=experiment.n_samples,
         seed=experiment.seed,
+        slopes=slopes,
         n_jobs=n_jobs,
         store=out / "samples" / _source(experiment),
         progress=progress,
@@ -157,7 +166,7 @@ def loss_path(
     The method is that of the experiment's name unless given.
     """
     learned_from = [
-        _fingerprint(setup, experiment.seed),
+        fingerprint(setup.build, experiment.seed),
         repr(method or METHODS[experiment.method]),
         versions()["lodl"],
     ]
@@ -179,7 +188,7 @@ def _run_one(experiment: Experiment, setup: Setup, method: Method, out: Path) ->
     domain = setup.build(experiment.seed)
     samples = None
     if method.needs_samples:
-        samples = sample(experiment, setup, out, progress=False)
+        samples = sample(experiment, setup, out, slopes=method.needs_slopes, progress=False)
     training = replace(setup.training, learning_rate=experiment.learning_rate)
     output = method.run(
         Task(
@@ -228,14 +237,14 @@ def _identity(experiment: Experiment, setup: Setup, method: Method) -> dict[str,
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
     surrogate = experiment.surrogate_name if method.needs_surrogate else None
     names = {"sampler": experiment.sampler_name, "surrogate": surrogate}
-    settings = {"data": _fingerprint(setup, experiment.seed), "settings": repr(method)}
+    settings = {"data": fingerprint(setup.build, experiment.seed), "settings": repr(method)}
     return {**given, **names, **settings, "training": training}
 
 
 @cache
-def _fingerprint(setup: Setup, seed: int) -> str:
+def fingerprint(build: Callable[[int], Domain], seed: int) -> str:
     """Return a digest of everything in a domain: other parameters or prices make other rows."""
-    domain = setup.build(seed)
+    domain = build(seed)
     splits = domain.splits
     parts = [
         [_on_grid(values) for values in (part.x, part.y, part.context)]
