@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from lodl._version import package_version
+from lodl.cli._benchmark import benchmark
 from lodl.cli._demo import demo
 from lodl.cli._learn import learn
 from lodl.cli._reproduce import reproduce
@@ -53,6 +54,7 @@ def store(
 
 
 app.add_typer(reproduce, name="reproduce")
+app.add_typer(benchmark, name="benchmark")
 
 
 def _show_version(is_asked: bool) -> None:

@@ -60,7 +60,8 @@ def test_decision_lies_between_0_and_1_sums_to_k_and_keeps_the_order(y_hat, k, e
     # A threshold near 1e7 is known to 1e-9 only.
     np.testing.assert_allclose(z.sum(-1), k, atol=1e-7)
     ordered = np.take_along_axis(z, y_hat.argsort(-1), -1)
-    assert (np.diff(ordered) >= 0).all()
+    # Vectorised exponentials of equal numbers may differ in their last digit.
+    assert (np.diff(ordered) >= -4 * np.finfo(float).eps).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -1,0 +1,31 @@
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from typer.testing import CliRunner
+
+from lodl.benchmarks.rounds import TASKS
+from lodl.cli._app import app
+from lodl.domains import shortest_path
+from lodl.errors import InvalidInputError
+from lodl.training.torch import TrainingSettings
+
+
+def test_rounds_writes_rows_and_tables(tmp_path, monkeypatch):
+    small = replace(
+        TASKS["path"],
+        build=partial(shortest_path, sizes=(8, 4, 10), grid=(2, 3)),
+        training=TrainingSettings(n_steps=2),
+        methods=("2-stage", "DecisionHinges, labels only"),
+    )
+    monkeypatch.setitem(TASKS, "path", small)
+    options = ["--tasks", "path", "--seeds", "1", "--out", str(tmp_path), "--n-jobs", "1"]
+    result = CliRunner().invoke(app, ["benchmark", "rounds", *options], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2
+    assert "| 2-stage |" in (tmp_path / "rounds.md").read_text()
+
+
+def test_an_unknown_task_is_named():
+    with pytest.raises(InvalidInputError, match="`tasks` must be one of path, large-path"):
+        CliRunner().invoke(app, ["benchmark", "rounds", "--tasks", "moon"], catch_exceptions=False)
