@@ -216,3 +216,29 @@ def test_slopes_are_added_to_a_store_without_them_and_cost_nothing_once_there(as
         assert np.array_equal(a.regret, b.regret)
         np.testing.assert_allclose(a.slope[a.decision], b.slope[b.decision], rtol=1e-6)
     assert asked(y, slopes=True)[1] == asked(y)[1] == VERIFICATION
+
+
+def test_a_slope_that_fails_is_a_failed_sample_and_is_not_asked_for_again(y, loop, tmp_path):
+    class NoSlope(loop):
+        n_slopes = 0
+
+        def slope(self, z, y, context):
+            self.n_slopes += 1
+            if z[0] > np.sinh(y[0]):
+                raise ArithmeticError("no slope here")
+            return 2 * (np.sinh(y) - z) * np.cosh(y)
+
+    kwargs = {"sampler": SCALED, "n_samples": K, "on_failure": "skip", "max_failure_rate": 1.0}
+    fresh = sample(NoSlope(), y, slopes=True, **kwargs)
+    assert 0 < fresh.n_failures < 6 * K
+    kwargs["store"] = tmp_path / "store"
+    assert sample(NoSlope(), y, **kwargs).n_failures == 0
+    first, oracle = sample(NoSlope(), y, slopes=True, **kwargs), NoSlope()
+    again = sample(oracle, y, slopes=True, **kwargs)
+    assert oracle.n_slopes == 0
+    for samples in (first, again, again.select(np.arange(6))):
+        assert samples.n_failures == fresh.n_failures
+        for a, b in zip(samples, fresh, strict=True):
+            assert np.array_equal(a.y_hat, b.y_hat)
+            assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
+    assert sample(NoSlope(), y, **kwargs).n_failures == 0

@@ -191,11 +191,9 @@ class _Asked:
             if ids[0] not in self.store and ids[1] not in self.store:
                 rows.append(calls.row(number, everything))
                 continue
-            label = self.store.known(ids[0], 1)
-            wanted = np.append(
-                label.is_pending(slopes=slopes, retry=retry),
-                self.store.known(ids[1], n_samples).is_pending(slopes=slopes, retry=retry),
-            )
+            label = self.store.known(ids[0], 1, slopes=slopes)
+            rest = self.store.known(ids[1], n_samples, slopes=slopes)
+            wanted = np.append(label.is_pending(retry=retry), rest.is_pending(retry=retry))
             if label.status[0] > OK and not retry:
                 continue  # without its optimum an instance has no regrets
             if wanted.any():

@@ -232,9 +232,10 @@ class OracleSamples:
         return [one.ids(self.instances) for one in self.series]
 
     def _known(self, row: int) -> tuple[Known, list[tuple[Series, Known]]]:
-        label = self._store.known(self.instances.ids[row], 1)
+        slopes = self.has_slopes
+        label = self._store.known(self.instances.ids[row], 1, slopes=slopes)
         parts = [
-            (one, self._store.known(ids[row], one.n_samples))
+            (one, self._store.known(ids[row], one.n_samples, slopes=slopes))
             for one, ids in zip(self.series, self._series_ids, strict=True)
         ]
         is_missing = label.status[0] == PENDING or (

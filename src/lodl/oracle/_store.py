@@ -49,17 +49,9 @@ class Known:
     decision: npt.NDArray[np.int32]
     gradient: Array
 
-    def is_pending(self, *, slopes: bool, retry: bool) -> npt.NDArray[np.bool_]:
-        """Return which calls must be made.
-
-        Args:
-            slopes: Whether answers without a slope must be asked again.
-            retry: Whether failed calls must be made again.
-        """
-        pending = self.status == PENDING
-        if slopes:
-            pending |= (self.status == OK) & (self.decision < 0)
-        return np.asarray(pending | (self.status > OK) if retry else pending)
+    def is_pending(self, *, retry: bool) -> npt.NDArray[np.bool_]:
+        """Return which calls must be made, failed ones again if `retry`."""
+        return np.asarray(self.status != OK if retry else self.status == PENDING)
 
 
 @dataclass(frozen=True)
@@ -144,14 +136,26 @@ class Store:
     def __contains__(self, id_: bytes) -> bool:
         return id_ in self._index or id_ in self._buffered
 
-    def known(self, id: bytes, n_columns: int) -> Known:  # noqa: A002 - it is its name
-        """Return what is known about the first columns kept under an id."""
-        runs = [self._shard(shard).run(number) for shard, number in self._index.get(id, ())]
-        runs += self._buffered.get(id, ())
+    def known(self, id_: bytes, n_columns: int, *, slopes: bool = False) -> Known:
+        """Return what is known about the first columns kept under an id.
+
+        Args:
+            id_: What they are kept under.
+            n_columns: How many columns.
+            slopes: Whether an answer needs a slope: without one it is a failure if the slope
+                failed, and pending if it was never asked for.
+        """
+        runs = [self._shard(shard).run(number) for shard, number in self._index.get(id_, ())]
+        runs += self._buffered.get(id_, ())
         if len(runs) == 1 and runs[0].start == 0 and len(runs[0].loss) == n_columns:
             run = runs[0]
-            return Known(run.loss, run.status, run.decision, run.gradient)
-        return _merge(runs, n_columns)
+            known, failed = Known(run.loss, run.status, run.decision, run.gradient), PENDING
+        else:
+            known, failed = _merge(runs, n_columns)
+        if slopes:
+            lacks = (known.status == OK) & (known.decision < 0)
+            known = replace(known, status=np.where(lacks, failed, known.status))
+        return known
 
     @property
     def notes(self) -> Note:
@@ -363,11 +367,16 @@ def _joined(notes: list[Note]) -> Note:
     return Note(sum(note.seconds for note in notes), failures)
 
 
-def _merge(runs: list[Run], n_columns: int) -> Known:
-    """Lay runs over each other: a success covers a failure, one with a slope one without."""
+def _merge(runs: list[Run], n_columns: int) -> tuple[Known, npt.NDArray[np.uint8]]:
+    """Lay runs over each other: a success covers a failure, one with a slope one without.
+
+    Returns:
+        What is known, and the status of failures that came after a success without a slope: it
+        is the slope that failed.
+    """
     loss, status = np.full(n_columns, np.nan), np.zeros(n_columns, dtype=np.uint8)
     decision = np.full(n_columns, -1, dtype=np.int32)
-    rank = np.zeros(n_columns, dtype=np.int8)
+    rank, failed = np.zeros(n_columns, dtype=np.int8), np.zeros(n_columns, dtype=np.uint8)
     n_gradients = 0
     for run in runs:
         at = slice(run.start, min(run.start + len(run.loss), n_columns))
@@ -376,6 +385,7 @@ def _merge(runs: list[Run], n_columns: int) -> Known:
             continue
         new = replace(run, status=run.status[:n], decision=run.decision[:n], loss=run.loss[:n])
         worth = (new.status > 0).astype(np.int8) + (new.status == OK) + (new.decision >= 0)
+        failed[at] = np.where((rank[at] == 2) & (worth == 1), new.status, failed[at])
         better = worth > rank[at]
         rank[at] = np.where(better, worth, rank[at])
         loss[at] = np.where(better, new.loss, loss[at])
@@ -384,6 +394,5 @@ def _merge(runs: list[Run], n_columns: int) -> Known:
         decision[at] = np.where(better, shifted, decision[at])
         n_gradients += len(run.gradient)
     gradients = [run.gradient for run in runs if len(run.gradient) and run.start < n_columns]
-    return Known(
-        loss, status, decision, np.concatenate(gradients) if gradients else np.empty((0, 0))
-    )
+    gradient = np.concatenate(gradients) if gradients else np.empty((0, 0))
+    return Known(loss, status, decision, gradient), failed
