@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,10 @@ from lodl.samplers._sampler import check_sampler, spread_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_N_VERIFIED = 4  # instances of a store that are asked again, at the label and at one candidate
-_SAME = 1e-6  # of the largest regret beside it: as near as solvers repeat an answer
+_N_VERIFIED = 4  # instances of a store that are verified, at the label and at one candidate
+_N_PROBED = 64  # instances looked at to find them
+_SAME, _OTHER = 1e-6, 1e-3  # of the largest regret: as near as solvers repeat an answer, and not
+_TINY = 1e-12  # a difference of losses that means nothing
 
 _logger = logging.getLogger(__name__)
 
@@ -95,10 +98,9 @@ def sample(
     with one_blas_thread():  # here once for all tasks that run in this process
         asked.verify(workers, settings)
         asked.fill(workers, settings)
-    samples = asked.samples()
-    samples.check_sense()
-    _report(samples)
-    return samples
+    asked.samples.check_sense()
+    _report(asked.samples)
+    return asked.samples
 
 
 def open_samples(
@@ -138,7 +140,7 @@ def open_samples(
         raise StoreError(
             f"{store} lacks {n_missing} of {n_calls} answers. `lodl.oracle.sample` asks for them."
         )
-    return asked.samples()
+    return asked.samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +176,9 @@ class _Asked:
         spread = there.spread if slopes else None
         return cls(problem, Calls(instances, series, series.ids(instances), spread), there)
 
+    @cached_property
     def samples(self) -> OracleSamples:
+        """What `sample` returns."""
         calls = self.calls
         has_slopes = calls.spread is not None
         return OracleSamples(calls.instances, (calls.series,), has_slopes, self.problem, self.store)
@@ -207,49 +211,62 @@ class _Asked:
         runner = Runner(self.calls, rows, self.store, workers, settings)
         runner.finish()
         if not settings.stops:
-            runner.check_rate(self.samples().n_failures)
+            runner.check_rate(self.samples.n_failures)
 
     def verify(self, workers: Workers, settings: RunSettings) -> None:
-        """Ask for a few stored answers again: they must be this problem's."""
-        rows = self._stored()
+        """Compute a few stored answers again: they must be this problem's."""
+        rows = [] if self.store.verified_with is self.problem else self._stored()
         if not rows:
             return
-        before, now = self._losses(rows, self.store), self._ask_again(rows, workers, settings)
-        wrong = _differing(before, now)
-        if not len(wrong):
-            return
-        where = f"{len(wrong)} of {len(rows)} stored answers come out different when asked again"
-        row = rows[wrong[0]]
-        example = (
-            f"instance {row.number}, "
-            f"{'the label itself' if row.columns[-1] == 0 else f'sample {row.columns[-1] - 1}'}: "
-            f"{before[wrong[0], -1]:.12g} stored, {now[wrong[0], -1]:.12g} now"
-        )
-        if len(_differing(now, self._ask_again(rows, workers, settings))):
-            raise StoreError(
-                f"The solver is not deterministic: {where}, and different again the next time "
-                f"({example}). Fix its seed, threads and time limit, or do without a store."
+        before, scratch = self._losses(rows, self.store), self._recompute(rows, workers, settings)
+        now = self._losses(rows, scratch)
+        off = _differences(before, now)
+        worst = int(off.argmax())
+        if off[worst] > _OTHER:
+            again = self._losses(rows, self._recompute(rows, workers, settings))
+            column = int(rows[worst].columns[-1])
+            raise _wrong_store(
+                f"{np.sum(off > _OTHER)} of {len(rows)} stored answers come out different when "
+                f"computed again (instance {rows[worst].number}, "
+                f"{f'sample {column - 1}' if column else 'the label itself'}: "
+                f"{before[worst, -1]:.12g} stored, {now[worst, -1]:.12g} now)",
+                is_random=_differences(now, again).max() > _OTHER,
             )
-        raise StoreError(
-            f"The store holds answers of another problem: {where} ({example}). Choose another "
-            "store."
-        )
+        if not np.isfinite(now).any():
+            n_checks = sum(len(row.columns) for row in rows)
+            _logger.warning(
+                "%d of %d spot checks failed: %s. The stored answers could not be verified.",
+                n_checks,
+                n_checks,
+                "; ".join(scratch.notes.failures.values()),
+            )
+            return
+        if off[worst] > _SAME:
+            _logger.warning(
+                "Stored answers come out slightly different when computed again, by up to %.1g of "
+                "the largest regret among them: the solver is not exact, or not deterministic.",
+                off[worst],
+            )
+        self.store.verified_with = self.problem
 
     def _stored(self) -> list[Row]:
         """Return a label and a costly candidate of a few instances whose answers are stored."""
-        calls, rows = self.calls, []
-        for number, id_ in enumerate(calls.instances.ids):
-            if id_ not in self.store:
-                continue
-            label = self.store.known(id_, 1)
+        calls, rows = self.calls, list[Row]()
+        there = [number for number, id_ in enumerate(calls.instances.ids) if id_ in self.store]
+        probes = np.linspace(0, len(there) - 1, min(_N_PROBED, len(there))).astype(int)
+        stride = -(-len(probes) // _N_VERIFIED)
+        for place in (place for first in range(stride) for place in probes[first::stride]):
+            number = there[place]
+            label = self.store.known(calls.instances.ids[number], 1)
             if label.status[0] != OK:
                 continue
             known = self.store.known(calls.series_ids[number], calls.series.n_samples)
             size = np.where(known.status == OK, np.abs(known.loss - label.loss[0]), -1.0)
             columns = [0, int(size.argmax()) + 1] if size.max() >= 0 else [0]
             rows.append(calls.row(number, columns))
-        places = np.linspace(0, len(rows) - 1, min(_N_VERIFIED, len(rows))).astype(int)
-        return [rows[place] for place in places]
+            if len(rows) == _N_VERIFIED:
+                break
+        return rows
 
     def _losses(self, rows: list[Row], store: Store) -> Array:
         """Return the losses at label and candidate, shape (rows, 2)."""
@@ -262,18 +279,33 @@ class _Asked:
             losses.append([label, known.loss[column - 1] if column else label])
         return np.array(losses)
 
-    def _ask_again(self, rows: list[Row], workers: Workers, settings: RunSettings) -> Array:
+    def _recompute(self, rows: list[Row], workers: Workers, settings: RunSettings) -> Store:
+        """Return a store with what the problem now answers."""
         scratch = Store(self.store.spread)
+        scratch.note = self.store.note
         quiet = replace(settings, on_failure="skip", max_failure_rate=1.0, progress=False)
         Runner(replace(self.calls, spread=None), rows, scratch, workers, quiet).finish()
-        return self._losses(rows, scratch)
+        return scratch
 
 
-def _differing(before: Array, now: Array) -> npt.NDArray[np.intp]:
-    """Return the rows in which answers differ; a call that fails now says nothing."""
-    size = np.abs(before[:, :1] - before[:, 1:])
-    close = np.abs(before - now) <= _SAME * np.maximum(size, _SAME * np.abs(before)) + 1e-12 * size
-    return np.flatnonzero((~close & np.isfinite(now)).any(axis=1))
+def _differences(before: Array, now: Array) -> Array:
+    """Return how far the losses of each row differ; 0 where a call failed, which says nothing.
+
+    The unit is the largest difference of two stored losses of an instance, or a hundredth of the
+    loss itself: a solver may be off by so much more where only a large objective is known.
+    """
+    unit = np.abs(before[:, 1] - before[:, 0]).max() + np.abs(before) / 100
+    off = np.where(np.isfinite(now), np.abs(before - now), 0.0)
+    return np.max(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0), axis=1)
+
+
+def _wrong_store(where: str, *, is_random: bool) -> StoreError:
+    if is_random:
+        return StoreError(
+            f"The solver is not deterministic: {where}, and different again the next time. Fix its "
+            "seed, threads and time limit, or do without a store."
+        )
+    return StoreError(f"The store holds answers of another problem: {where}. Choose another store.")
 
 
 def open_or_make(

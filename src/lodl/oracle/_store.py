@@ -98,8 +98,10 @@ class Store:
         spread: How far labels lie apart in each coordinate: the noise of samplers whose scale is
             "auto", and the unit of the steps by which slopes are taken. A folder keeps that of
             the labels it was made with, so that a part of them finds its answers.
+        verified_with: The problem that the answers were found to be of, if any.
     """
 
+    verified_with: object = None
     note = "Nothing is kept; with `store=` what is done is kept and the next run goes on from it."
 
     def __init__(self, spread: Array) -> None:
