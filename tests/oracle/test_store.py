@@ -149,14 +149,28 @@ def test_a_name_or_version_of_the_users_own_must_agree(loop, y, store, attribute
     setattr(other, attribute, "autumn")
     sample(one, y, store=store, **ARGUMENTS)
     sample(loop(), y, store=store, **ARGUMENTS)  # without one of its own
-    with pytest.raises(StoreError, match=f"{attribute} is 'spring', this one's is 'autumn'. Choos"):
-        sample(other, y, store=store, **ARGUMENTS)
+    for place in (store, open_store(store)):
+        with pytest.raises(StoreError, match=f"{attribute} is 'spring', this one's is 'autumn'. C"):
+            sample(other, y, store=place, **ARGUMENTS)
 
 
 def test_labels_of_another_shape_are_refused(loop, y, store):
     sample(loop(), y, store=store, **ARGUMENTS)
-    with pytest.raises(StoreError, match=r"labels of shape \(5,\), these have shape \(4,\)"):
-        sample(loop(), y[:, :4], store=store, **ARGUMENTS)
+    for place in (store, open_store(store)):
+        with pytest.raises(StoreError, match=r"labels of shape \(5,\), these have shape \(4,\)"):
+            sample(loop(), y[:, :4], store=place, **ARGUMENTS)
+
+
+def test_a_scale_that_does_not_fit_the_labels_of_a_later_run_is_told(loop, store, caplog):
+    y = np.random.default_rng(0).normal(size=(40, 5))
+    sample(loop(), y[:20], store=store, **ARGUMENTS)
+    for part in (y, y[20:], y[3:7], y[:1]):
+        sample(loop(), part, store=store, **ARGUMENTS)
+    sample(loop(), 3 * y, store=store, sampler=AllPerturbed(1.0), n_samples=3)
+    assert "spread" not in caplog.text
+    sample(loop(), y * [1, 1, 1, 1, 3], store=store, **ARGUMENTS)
+    assert f"{store} was made with labels whose spread is 0.3" in caplog.text
+    assert "Give the sampler a scale, or fill another store with all labels first" in caplog.text
 
 
 def test_a_model_built_in_the_constructor_works_with_a_store_across_processes(store):
@@ -305,6 +319,39 @@ def test_numbers_that_do_not_fit_each_other_are_damage(change):
     Shard.from_bytes(Shard.of([run], Note()).to_bytes())
     with pytest.raises(ValueError, match="do not fit each other"):
         Shard.from_bytes(Shard.of([replace(run, **change)], Note()).to_bytes())
+
+
+def test_a_file_that_cannot_be_read_now_is_an_error_and_not_damage(filled, store, monkeypatch):
+    _, run, _ = filled
+
+    def stale(self, name):
+        raise OSError(116, "Stale file handle")
+
+    monkeypatch.setattr(_store.Folder, "read", stale)
+    monkeypatch.setattr(
+        _store.Folder, "read_if_there", lambda *_: (store / "lodl.json").read_bytes()
+    )
+    with pytest.raises(StoreError, match=r"answers-.* cannot be read: .*Stale file handle"):
+        run()
+
+
+def test_shards_are_kept_in_memory_up_to_a_number_of_bytes(filled, y, store, monkeypatch):
+    oracle, _, expected = filled
+    for limit, n_loaded in ((_store._MAX_LOADED, 3), (0, 1)):
+        monkeypatch.setattr(_store, "_MAX_LOADED", limit)
+        samples = open_samples(store, oracle, y, **ARGUMENTS)
+        assert bits(samples) == expected
+        assert len(samples._store._loaded) == n_loaded
+
+
+def test_what_a_killed_process_left_half_written_is_removed_after_a_while(loop, y, store):
+    sample(loop(), y, store=store, **ARGUMENTS)
+    old, new = store / ".draft-old", store / ".draft-new"
+    old.touch()
+    new.touch()
+    os.utime(old, (0, 0))
+    open_store(store)
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_damage_done_after_opening_is_an_error_not_a_number(filled, store):

@@ -1,11 +1,16 @@
 """Whole files in a folder or behind a URL, each of which appears all at once."""
 
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from lodl.errors import StoreError
+
+_DRAFT = ".draft-"  # files that are not yet whole
+_OLD = 3600.0  # seconds after which nobody writes to a draft any more
 
 
 class Folder:
@@ -67,11 +72,19 @@ class Folder:
             return
         os.unlink(draft)  # noqa: PTH108
 
+    def remove_old_drafts(self) -> None:
+        """Remove what a killed process left half written."""
+        if self._remote is None:
+            for draft in Path(self._place).glob(f"{_DRAFT}*"):
+                with suppress(OSError):  # somebody else was faster, or it is a read-only medium
+                    if time.time() - draft.stat().st_mtime > _OLD:
+                        draft.unlink()
+
     def _exists(self) -> bool:
         return bool(self._remote.exists(self._place))
 
     def _draft(self, content: bytes) -> str:
-        draft = os.path.join(self._place, f".draft-{uuid4().hex}")  # noqa: PTH118
+        draft = os.path.join(self._place, f"{_DRAFT}{uuid4().hex}")  # noqa: PTH118
         try:
             with open(draft, "wb") as file:  # noqa: PTH123
                 file.write(content)

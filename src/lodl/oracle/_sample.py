@@ -78,8 +78,10 @@ def sample(
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
         store: Where to keep the answers: a folder, an fsspec URL, or an open store. A run that was
             interrupted goes on where it stopped, and other instances, more samples and other
-            samplers add to it. A few of its answers are asked again to see that they are this
-            problem's. Several processes may share a store. None keeps all in memory.
+            samplers add to it. Up to 8 of its answers are computed again to see that they are
+            this problem's, once if the store stays open. The scale "auto" is that of the labels
+            the store was made with: fill it with all labels first, or give a scale. Several
+            processes may share a store. If None, answers are kept in memory only.
         timeout: Seconds after which a call is given up and counts as failed.
         on_failure: "raise" stops at the first failed oracle call; the next run tries it again.
             "skip" leaves out failed samples.
@@ -169,6 +171,7 @@ class _Asked:
         check_sampler(sampler)
         instances = Instances.of(y, context, keys)
         there = open_or_make(store, spread_of(instances.y), problem)
+        _check_scale(sampler, instances.y, there)
         series = Series.of(sampler, instances, spread=there.spread, n_samples=n_samples, seed=seed)
         centre = None if series.centres is None else series.centres[0]
         # A sampler or a projection that does not fit the labels shows here.
@@ -296,7 +299,7 @@ def _differences(before: Array, now: Array) -> Array:
     """
     unit = np.abs(before[:, 1] - before[:, 0]).max() + np.abs(before) / 100
     off = np.where(np.isfinite(now), np.abs(before - now), 0.0)
-    return np.max(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0), axis=1)
+    return np.asarray(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0).max(axis=1))
 
 
 def _wrong_store(where: str, *, is_random: bool) -> StoreError:
@@ -315,10 +318,30 @@ def open_or_make(
     if store is None:
         return Store(spread)
     if isinstance(store, Store):
+        store.check(spread, _identity(problem))
         return store
     if not isinstance(store, str | os.PathLike):
         raise InvalidInputError(f"`store` must be a folder, a URL or None, got {store!r}.")
     return open_store(store, spread=spread, problem=_identity(problem))
+
+
+def _check_scale(sampler: Sampler, y: Array, store: Store) -> None:
+    """Warn if the scale "auto", which is that of the store's first labels, does not fit others."""
+    own, there = spread_of(y), store.spread
+    is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(own) == 0  # from more labels
+    if (
+        isinstance(sampler.scale, str)
+        and not is_better
+        and (np.abs(np.log2(there / own)) > 1).any()
+    ):
+        _logger.warning(
+            "%s was made with labels whose spread is %.3g to %.3g times that of these, and the "
+            'scale "auto" stays that of the first labels. Give the sampler a scale, or fill '
+            "another store with all labels first.",
+            store.name,
+            (there / own).min(),
+            (there / own).max(),
+        )
 
 
 def _identity(problem: Problem) -> dict[str, str]:

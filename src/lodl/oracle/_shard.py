@@ -102,6 +102,11 @@ class Shard:
         """How many answers there are, whatever became of the calls."""
         return int(self._first[-1])
 
+    @property
+    def n_bytes(self) -> int:
+        """Size in memory."""
+        return sum(array.nbytes for array in self._arrays.values())
+
     def ids(self) -> list[bytes]:
         """Return what each run is kept under."""
         content = self._arrays["ids"].tobytes()

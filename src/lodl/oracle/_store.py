@@ -35,7 +35,7 @@ _PLAN = "plan.json"
 _FORMAT = "lodl answers"
 _VERSION = 2
 _MAX_BYTES = 2**24  # of a shard
-_N_LOADED = 8  # shards of a folder kept in memory
+_MAX_LOADED = 2**29  # bytes of a folder's shards kept in memory
 
 _logger = logging.getLogger(__name__)
 
@@ -99,9 +99,12 @@ class Store:
             "auto", and the unit of the steps by which slopes are taken. A folder keeps that of
             the labels it was made with, so that a part of them finds its answers.
         verified_with: The problem that the answers were found to be of, if any.
+        name: What a message calls the store.
+        note: What a message says about what is kept.
     """
 
     verified_with: object = None
+    name = "The store"
     note = "Nothing is kept; with `store=` what is done is kept and the next run goes on from it."
 
     def __init__(self, spread: Array) -> None:
@@ -112,6 +115,22 @@ class Store:
         self._buffered: dict[bytes, list[Run]] = {}
         self._note = Note()
         self._n_bytes = self._n_answers = 0
+
+    def check(self, spread: Array, problem: Mapping[str, str]) -> None:
+        """Check that answers about some labels and problem may be kept here.
+
+        Args:
+            spread: How far the labels lie apart.
+            problem: Name and version that the user gave the problem, if any.
+
+        Raises:
+            StoreError: The labels have another shape, or the problem another name or version.
+        """
+        if np.shape(spread) != self.spread.shape:
+            raise StoreError(
+                f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
+                f"shape {np.shape(spread)}. Choose another store."
+            )
 
     def add(self, runs: Iterable[Run]) -> None:
         """Take answers."""
@@ -147,11 +166,12 @@ class Store:
             slopes: Whether an answer needs a slope: without one it is a failure if the slope
                 failed, and pending if it was never asked for.
         """
+        failed: npt.NDArray[np.uint8] | np.uint8
         runs = [self._shard(shard).run(number) for shard, number in self._index.get(id_, ())]
         runs += self._buffered.get(id_, ())
         if len(runs) == 1 and runs[0].start == 0 and len(runs[0].loss) == n_columns:
-            run = runs[0]
-            known, failed = Known(run.loss, run.status, run.decision, run.gradient), PENDING
+            run, failed = runs[0], np.uint8(PENDING)
+            known = Known(run.loss, run.status, run.decision, run.gradient)
         else:
             known, failed = _merge(runs, n_columns)
         if slopes:
@@ -212,21 +232,36 @@ class FolderStore(Store):
 
     def __init__(self, place: str, header: dict[str, Any]) -> None:
         super().__init__(np.array(header["spread"], dtype=np.float64))
-        self.place = place
+        self.name = place
         self.note = f"What was done is kept in {place}."
         self.header = header
         self._folder = Folder(place)
         self._loaded: OrderedDict[int, Shard] = OrderedDict()
+        self._n_loaded = 0
         self._notes: list[Note] = []
+        self._folder.remove_old_drafts()
         for name in sorted(self._folder.names("answers-")):
             try:
                 shard = Shard.from_bytes(self._folder.read(name))
-            except (ValueError, OSError) as error:
+            except (ValueError, FileNotFoundError) as error:
                 _logger.warning("%s in %s is damaged: %s. It is left out.", name, place, error)
                 continue
+            except OSError as error:
+                raise StoreError(f"{name} in {place} cannot be read: {error}.") from error
             self._notes.append(shard.note)
             self._n_answers += shard.n_answers
             self._register(shard, name)
+
+    def check(self, spread: Array, problem: Mapping[str, str]) -> None:
+        super().check(spread, problem)
+        for name in ("name", "problem_version"):
+            there, here = self.header.get(name), problem.get(name)
+            if there is not None and here is not None and there != here:
+                raise StoreError(
+                    f"{self.name} holds answers of a problem whose "
+                    f"{name.removeprefix('problem_')} is {there!r}, this one's is {here!r}. "
+                    "Choose another store."
+                )
 
     @property
     def notes(self) -> Note:
@@ -259,7 +294,7 @@ class FolderStore(Store):
             self._folder.write(name, content)
         except OSError as error:
             raise StoreError(
-                f"Answers cannot be written to {self.place}: {error}. Those written before are "
+                f"Answers cannot be written to {self.name}: {error}. Those written before are "
                 "kept, and the next run goes on from them."
             ) from error
 
@@ -272,12 +307,13 @@ class FolderStore(Store):
                 shard = Shard.from_bytes(self._folder.read(name))
             except (ValueError, OSError) as error:
                 raise StoreError(
-                    f"{name} in {self.place} was damaged while it was in use: {error}. Ask again: "
+                    f"{name} in {self.name} was damaged while it was in use: {error}. Ask again: "
                     "only what is missing is computed."
                 ) from error
             self._loaded[number] = shard
-            if len(self._loaded) > _N_LOADED:
-                self._loaded.popitem(last=False)
+            self._n_loaded += shard.n_bytes
+            while self._n_loaded > _MAX_LOADED and len(self._loaded) > 1:
+                self._n_loaded -= self._loaded.popitem(last=False)[1].n_bytes
         self._loaded.move_to_end(number)
         return shard
 
@@ -312,7 +348,9 @@ def open_store(
         except OSError as error:
             raise StoreError(f"No store can be made at {place}: {error}.") from error
         raw = folder.read(_HEADER)
-    return FolderStore(place, _check_header(place, raw, spread, problem))
+    store = FolderStore(place, _check_header(place, raw))
+    store.check(store.spread if spread is None else spread, problem)
+    return store
 
 
 def absolute(place: str | os.PathLike[str]) -> str:
@@ -321,13 +359,11 @@ def absolute(place: str | os.PathLike[str]) -> str:
     return text if "://" in text else os.path.abspath(text)  # noqa: PTH100 - symlinks stay
 
 
-def _check_header(
-    place: str, raw: bytes, spread: Array | None, problem: Mapping[str, str]
-) -> dict[str, Any]:
+def _check_header(place: str, raw: bytes) -> dict[str, Any]:
     try:
         header = json.loads(raw)
         version = header["version"] if header["format"] == _FORMAT else None
-        there = np.array(header["spread"], dtype=np.float64)
+        np.array(header["spread"], dtype=np.float64)
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{_HEADER} in {place} is damaged: {error}. Remove the store.") from error
     if version != _VERSION:
@@ -335,17 +371,6 @@ def _check_header(
             f"{place} is of format version {version}, this version of lodl reads {_VERSION}. "
             "Choose another place and sample again."
         )
-    if spread is not None and np.shape(spread) != there.shape:
-        raise StoreError(
-            f"{place} holds answers about labels of shape {there.shape}, these have shape "
-            f"{np.shape(spread)}. Choose another store."
-        )
-    for name in ("name", "problem_version"):
-        if name in header and name in problem and header[name] != problem[name]:
-            raise StoreError(
-                f"{place} holds answers of a problem whose {name.removeprefix('problem_')} is "
-                f"{header[name]!r}, this one's is {problem[name]!r}. Choose another store."
-            )
     return dict(header)
 
 
