@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 from lodl._digest import digest
@@ -37,10 +38,37 @@ class Tagged(dict):
         self.tag = tag
 
 
+class Graph:
+    def __init__(self, edges):
+        self.edges = edges
+
+    @functools.cached_property
+    def degree(self):
+        return len(self.edges)
+
+
+class Path(list):
+    @functools.cached_property
+    def length(self):
+        return len(self)
+
+
 def used_car(seats):
     car = Car(seats)
     car.cache["x"] = 1
     return car
+
+
+def used(thing, *names):
+    for name in names:
+        getattr(thing, name)
+    return thing
+
+
+def sparse(kind, last=3.0):
+    matrix = scipy.sparse.lil_array((2, 3))
+    matrix[0, 1], matrix[1, 2] = 2.0, last
+    return matrix.asformat(kind)
 
 
 def linear_layer(weight):
@@ -62,6 +90,20 @@ EQUAL = {
     "tensors": (torch.arange(6.0), torch.arange(12.0)[::2] / 2),
     "decimals": (Decimal("1.5"), Decimal("1.5")),
     "generators": (np.random.default_rng(1), np.random.default_rng(1)),
+    "cached properties": (Graph([1]), used(Graph([1]), "degree")),
+    "cached properties of lists": (Path([1]), used(Path([1]), "length")),
+    **{
+        f"sparse arrays, {kind}": (sparse(kind), used(sparse(kind), *facts))
+        for kind, facts in {
+            "csr": ("has_canonical_format", "has_sorted_indices"),
+            "csc": ("has_canonical_format", "has_sorted_indices"),
+            "bsr": ("has_canonical_format",),
+            "coo": ("row", "T"),
+            "dia": ("T",),
+            "dok": ("T",),
+            "lil": ("T",),
+        }.items()
+    },
     "object arrays": (np.array([{"a": 1}, None]), np.array([{"a": 1}, None])),
 }
 
@@ -82,6 +124,12 @@ DIFFERENT = {
     "tensors": (torch.zeros(2), torch.ones(2)),
     "tensors that say the same": (torch.zeros(2), torch.zeros(2, dtype=torch.int64)),
     "modules of torch": (linear_layer(0.0), linear_layer(1.0)),
+    "graphs": (Graph([1]), Graph([2])),
+    **{
+        f"sparse arrays, {kind}": (sparse(kind), sparse(kind, 4.0))
+        for kind in ("csr", "csc", "bsr", "coo", "dia", "dok", "lil")
+    },
+    "formats of sparse arrays": (sparse("csr"), sparse("csc")),
     "decimals": (Decimal("1.5"), Decimal("1.6")),
     "dates": (date(2020, 1, 1), date(2020, 1, 2)),
     "durations": (timedelta(1), timedelta(2)),

@@ -4,7 +4,7 @@ import copyreg
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from types import FunctionType
 from typing import Any
 
@@ -20,8 +20,8 @@ def digest(thing: object) -> str:
     """Return a digest of a value: 32 hexadecimal digits.
 
     Arrays and tensors count by dtype, shape and bytes; numbers, strings, lists, dicts and sets by
-    content; other objects by the name of their class and what `pickle` would save of them. Code
-    does not count.
+    content; other objects by the name of their class and what `pickle` would save of them, less
+    their cached properties. Code does not count.
 
     Raises:
         InvalidInputError: Something inside cannot be pickled.
@@ -48,6 +48,8 @@ def _encode_value(thing: Any, inside: _Inside) -> bytes:
     torch: Any = sys.modules.get("torch")  # not imported: without it there are no tensors
     if torch is not None and isinstance(thing, torch.Tensor):
         return _encode_tensor(thing, torch.uint8, inside)
+    if type(thing).__module__.startswith("scipy.sparse") and hasattr(thing, "tocoo"):
+        return _encode_sparse(thing, inside)
     try:
         reduced = thing.__reduce_ex__(4)
     except Exception as error:
@@ -58,11 +60,34 @@ def _encode_value(thing: Any, inside: _Inside) -> bytes:
     if isinstance(reduced, str):  # the name of a global
         return _join("named", [reduced.encode(), _encode(getattr(thing, "__dict__", None), inside)])
     make, arguments, state, *items = (*reduced, None, None, None)[:5]
+    state = _without_caches(thing, state)
     if make is copyreg.__newobj__ and len(arguments) == 1:  # type: ignore[attr-defined]
         return _join("object", [_encode(type(thing), inside), _encode(state, inside)])
     content = [None if item is None else list(item) for item in items]
     parts = [type(thing), make, arguments, state, content]
     return _join("reduced", [_encode(part, inside) for part in parts])
+
+
+def _without_caches(thing: Any, state: Any) -> Any:
+    """Leave out what a `cached_property` computed: an object is the same before and after."""
+    if not isinstance(state, dict):
+        return state
+    caches = {
+        name
+        for kind in type(thing).__mro__
+        for name, value in vars(kind).items()
+        if isinstance(value, cached_property)
+    }
+    return {name: value for name, value in state.items() if name not in caches} or None
+
+
+def _encode_sparse(thing: Any, inside: _Inside) -> bytes:
+    """Encode a SciPy sparse array by its arrays: it notes facts about itself at first use."""
+    has_arrays = thing.format in ("csr", "csc", "bsr", "dia", "coo")
+    plain = thing if has_arrays else thing.tocoo()
+    names = ("data", "indices", "indptr", "offsets", "row", "col", "coords")
+    parts = [getattr(plain, name, None) for name in names]
+    return _join("sparse", [_encode(part, inside) for part in (thing.format, thing.shape, *parts)])
 
 
 def _encode_tensor(thing: Any, byte: Any, inside: _Inside) -> bytes:
@@ -74,7 +99,7 @@ def _encode_tensor(thing: Any, byte: Any, inside: _Inside) -> bytes:
 
 def _with_attributes(thing: Any, content: bytes, inside: _Inside) -> bytes:
     """Add what an object of a subclass of a plain type has besides its content."""
-    state = thing.__getstate__()
+    state = _without_caches(thing, thing.__getstate__())
     if state is None:
         return content
     return _join("subclass", [content, _encode(type(thing), inside), _encode(state, inside)])
