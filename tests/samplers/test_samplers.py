@@ -4,7 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodl.errors import InvalidInputError
-from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, Sampler, TwoPerturbed
+from lodl.samplers import (
+    AllPerturbed,
+    AroundPredictions,
+    AtPredictions,
+    OnePerturbed,
+    Sampler,
+    TwoPerturbed,
+)
 from lodl.samplers._sampler import BLOCK_SIZE
 
 PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
@@ -182,3 +189,12 @@ def test_around_predictions_needs_one_prediction_per_label():
         AroundPredictions(labels(4), 0.5).centres(labels(5))
     with pytest.raises(InvalidInputError, match="`y_hat` must be finite"):
         AroundPredictions(np.full((2, 2), np.nan), 0.5)
+
+
+def test_at_predictions_asks_at_the_prediction_and_beyond_it_once():
+    y, y_hat = labels(), labels() + 100
+    around, at = (kind(y_hat, 0.5) for kind in (AroundPredictions, AtPredictions))
+    first = draw(at, y)
+    assert np.array_equal(first[:2], [y_hat[0], 2 * y_hat[0] - y[0]])
+    assert np.array_equal(first[2:], draw(around, y)[2:])
+    assert np.array_equal(draw(at, y, block=1), draw(around, y, block=1))

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class Series:
         scale: The resolved scale of the noise.
         n_samples: Candidates per instance.
         centres: What candidates lie around, shape (n, *label_shape); None stands for the labels.
-        draws_rows: Whether as few candidates as are needed can be drawn.
+        has_stable_prefix: Whether as few candidates as are needed can be drawn.
     """
 
     sampler: Sampler
@@ -95,7 +95,8 @@ class Series:
     scale: Array
     n_samples: int
     centres: Array | None
-    draws_rows: bool
+    has_stable_prefix: bool
+    _ids: list[tuple[Instances, list[bytes]]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(
@@ -114,11 +115,16 @@ class Series:
             np.asarray(scale),
             check_count("n_samples", n_samples),
             None if centres is instances.y else np.asarray(centres),
-            sampler.draws_rows(instances.y.shape[1:]),
+            sampler.has_stable_prefix(instances.y.shape[1:]),
         )
 
     def ids(self, instances: Instances) -> list[bytes]:
         """Return what the answers of each instance are kept under, this sampler's only."""
+        if not self._ids or self._ids[0][0] is not instances:
+            self._ids[:] = [(instances, self._compute_ids(instances))]
+        return self._ids[0][1]
+
+    def _compute_ids(self, instances: Instances) -> list[bytes]:
         scale = np.broadcast_to(self.scale, instances.y.shape[1:])
         settings = [type(self.sampler).__qualname__, self.sampler.settings(), self.seed, scale]
         name = bytes.fromhex(digest(settings))
@@ -147,7 +153,7 @@ class Series:
                 seed=self.seed,
                 key=key,
                 block=block,
-                n=last if self.draws_rows else BLOCK_SIZE,
+                n=last if self.has_stable_prefix else BLOCK_SIZE,
             )
             blocks.append(drawn[first:last])
         return projected(problem, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))

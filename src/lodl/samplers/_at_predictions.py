@@ -35,8 +35,9 @@ class AtPredictions(AroundPredictions):
         if not 1 < self.margin < np.inf:
             raise InvalidInputError(f"`margin` must be a number above 1, got {self.margin!r}.")
 
-    def place(self, noise: Array, y: Array, centre: Array) -> Array:
-        candidates = super().place(noise, y, centre)
-        candidates[:1] = centre
-        candidates[1:2] = (self.margin * centre - y) / (self.margin - 1)
+    def place(self, noise: Array, y: Array, centre: Array, block: int) -> Array:
+        candidates = super().place(noise, y, centre, block)
+        if block == 0:
+            candidates[:1] = centre
+            candidates[1:2] = (self.margin * centre - y) / (self.margin - 1)
         return candidates

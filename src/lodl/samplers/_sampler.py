@@ -27,7 +27,7 @@ class Sampler(ABC):
     A block of candidates is a pure function of (seed, instance, block). It is never stored, and
     does not depend on the worker that draws it or on earlier draws. A sampler of your own
     implements `noise` and has a `scale`; one with centres of its own overrides `centres` and
-    `take`, too.
+    `take`, too, and `settings` if its predictions are not called `y_hat`.
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
@@ -45,7 +45,10 @@ class Sampler(ABC):
         """Return a new array of noise of unit scale, shape (n, *label_shape)."""
 
     def centres(self, y: Array) -> Array:
-        """Return the centres of the candidates, in the labels' shape; here the labels."""
+        """Return the centres of the candidates, in the labels' shape; here the labels.
+
+        A sampler with centres of its own overrides `take` and, where needed, `settings`, too.
+        """
         return y
 
     def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
@@ -69,11 +72,16 @@ class Sampler(ABC):
         return scale
 
     def settings(self) -> dict[str, Any]:
-        """Return what the candidates depend on besides label, centre, scale, seed and key."""
+        """Return what the candidates depend on besides label, centre, scale, seed and key.
+
+        Answers are kept under it. Here all attributes but `scale` and `y_hat`, the predictions,
+        whose rows are the centres: predictions under another name must be left out, too, or a part
+        of the instances does not find its answers.
+        """
         return {name: value for name, value in vars(self).items() if name not in ("scale", "y_hat")}
 
-    def place(self, noise: Array, y: Array, centre: Array) -> Array:
-        """Return candidates, given noise of the right scale; here noise around the centre."""
+    def place(self, noise: Array, y: Array, centre: Array, block: int) -> Array:
+        """Return the candidates of a block, given noise of the right scale; here it is added."""
         noise += centre
         return noise
 
@@ -93,7 +101,7 @@ class Sampler(ABC):
         """
         candidates = self._unit_noise(seed, key, block, n, centre.shape)
         candidates *= scale
-        placed = np.asarray(self.place(candidates, y, centre), dtype=np.float64)
+        placed = np.asarray(self.place(candidates, y, centre, block), dtype=np.float64)
         if placed.shape != candidates.shape:
             raise InvalidInputError(
                 f"`place` of {type(self).__name__} must keep the shape {candidates.shape}, "
@@ -101,7 +109,7 @@ class Sampler(ABC):
             )
         return placed
 
-    def draws_rows(self, label_shape: tuple[int, ...]) -> bool:
+    def has_stable_prefix(self, label_shape: tuple[int, ...]) -> bool:
         """Return whether the first rows of `noise` are the same however many are drawn."""
         few, more = (self._unit_noise(0, 0, 0, n, label_shape) for n in (2, 5))
         return np.array_equal(few, more[:2])
