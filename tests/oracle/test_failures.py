@@ -108,6 +108,9 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
     stored = open_samples(store, oracle, y, **kwargs)
     assert stored.first_failures == samples.first_failures
     assert stored.n_failures == samples.n_failures
+    others = stored.select(~(kinds == "wrong_shape").any(axis=1))
+    assert set(others.first_failures) == {"raised", "non_finite"}
+    assert ".." not in caplog.text
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -342,3 +345,28 @@ def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
     far = y + 20.0 * np.arange(N)[:, np.newaxis]
     with pytest.raises(OracleError, match="ValueError: cannot project"):
         sample(BadProjection(), far, sampler=AllPerturbed(0.1), n_samples=5)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_objective_that_is_not_finite_at_the_label_costs_one_call(loop, y, calls_file, n_jobs):
+    class Broken(loop):
+        def objective(self, z, y, context):
+            return np.inf
+
+    Broken.sense = "max"
+    oracle = Broken(calls_file)
+    with pytest.raises(OracleError, match="the label itself: the objective is inf, expected a fin"):
+        sample(oracle, y[:1], sampler=AllPerturbed(), n_samples=100, n_jobs=n_jobs)
+    assert oracle.n_calls() == 1
+
+
+def test_a_question_in_a_message_ends_the_sentence(y):
+    class Forgets(CLASSES["loop"]):
+        def solve(self, y_hat, context):
+            return None if share(y_hat) < 0.05 else y_hat
+
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K}
+    with pytest.raises(OracleError, match=r"is there no solution\? Nothing is kept"):
+        sample(Forgets(), y, **kwargs)
+    with pytest.raises(OracleError, match=r"is there no solution\? Nothing is kept"):
+        sample(Forgets(), y, on_failure="skip", max_failure_rate=0.0, **kwargs)

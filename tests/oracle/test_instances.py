@@ -62,7 +62,7 @@ def test_more_samples_ask_only_for_what_is_new(asked, y):
 
 def test_equal_instances_are_asked_once(asked, y):
     samples, n_calls = asked(y[[0, 1, 0, 0]])
-    assert n_calls == 2 * (K + 1)
+    assert n_calls == samples.n_calls == 2 * (K + 1)
     assert bits(samples)[0] == bits(samples)[2] == bits(samples)[3] != bits(samples)[1]
 
 
@@ -195,6 +195,34 @@ def test_a_union_of_stores_in_memory(loop, y):
     assert a.union(b).seconds == pytest.approx(a.seconds + b.seconds, rel=0.1)
     with pytest.raises(InvalidInputError, match="same instances in the same order"):
         a.union(b.select([1, 0, 2, 3, 4, 5]))
+
+
+def test_a_union_of_samples_of_two_problems_is_refused(loop, y):
+    a, b = (
+        sample(loop(), y, context=[{"price": 1.0}] * 6, keys=range(6), sampler=one, n_samples=K)
+        for one in (SCALED, OnePerturbed(0.5))
+    )
+    a.union(b)
+    dearer = loop()
+    dearer.objective = lambda z, y, context: 7 * loop.objective(dearer, z, y, context)
+    b = sample(dearer, y, context=[{"price": 1.0}] * 6, keys=range(6), sampler=SCALED, n_samples=K)
+    with pytest.raises(InvalidInputError, match=r"same problem: at 6 of 6 labels .*\(instance 0: "):
+        a.union(b)
+
+
+def test_a_union_says_where_each_part_came_from(loop, y):
+    a, b = (sample(loop(), y, sampler=one, n_samples=3) for one in (SCALED, OnePerturbed(0.2)))
+    assert "series" not in a.provenance()
+    told = a.union(b).provenance()
+    assert [(one["sampler"], one["scale"]) for one in told["series"]] == [
+        ("AllPerturbed", 0.5),
+        ("OnePerturbed", 0.2),
+    ]
+    assert (told["sampler"], told["n_samples"]) == ("AllPerturbed", 6)
+    assert repr(a.union(b)) == (
+        "OracleSamples(n_instances=6, n_samples=6, label_shape=(5,), "
+        "samplers=[AllPerturbed, OnePerturbed], has_slopes=False)"
+    )
 
 
 def test_a_union_with_more_samples_of_the_same_sampler_keeps_all(loop, y):

@@ -271,6 +271,7 @@ def test_provenance_is_json(loop, y):
         ({"max_failure_rate": 1.5}, "`max_failure_rate` must be from 0 to 1, got 1.5"),
         ({"max_failure_rate": "a"}, "`max_failure_rate` must be from 0 to 1, got 'a'"),
         ({"timeout": 0}, "`timeout` must be None or above 0 seconds, got 0"),
+        ({"timeout": True}, "`timeout` must be None or above 0 seconds, got True"),
         ({"timeout": np.inf}, "`timeout` must be None or above 0 seconds, got inf"),
         ({"n_jobs": 0}, "`n_jobs` must be None or a whole number other than 0"),
         ({"n_jobs": "2"}, "`n_jobs` must be None or a whole number other than 0.*got '2'"),

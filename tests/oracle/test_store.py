@@ -233,7 +233,9 @@ def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, st
     progress = open_store(store).progress
     assert (progress.n_answers, progress.n_missing, progress.n_failures) == (70, 56, 0)
     assert "56 calls missing, about" in str(progress)
-    sample(loop(), y, store=store, **ARGUMENTS)
+    for place in (store, None):
+        progress = sample(loop(), y, store=place, **ARGUMENTS).progress
+        assert (progress.n_answers, progress.n_missing, progress.n_failures) == (126, 0, 0)
     assert open_store(store).progress.n_missing == 0
     assert "complete" in str(open_store(store).progress)
     for path in store.glob("*.json"):

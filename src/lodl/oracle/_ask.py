@@ -241,6 +241,8 @@ class _Asking:
                     alarm.set(1)
                 z = decide(problem, y_hats[place - first], context)
                 value = loss[place] = score(problem, z, y, context)
+                if not abs(value) < _LARGEST:  # NaN is not
+                    raise _NotFiniteError(value)
                 if see is not None:
                     self.decision[place] = see(z, value)
                 if clock() > until:
@@ -263,11 +265,8 @@ class _Asking:
         is_finite = np.abs(values) < _LARGEST  # NaN is not
         status[is_new & is_finite] = OK
         for place in first + np.flatnonzero(is_new & ~is_finite):
-            value = self.loss[place]
-            kind = "a number that is not too large" if np.isfinite(value) else "a finite number"
-            message = f"the objective is {value}, expected {kind}"
-            column = int(self.row.columns[place])
-            self._fail(int(place), Failure(Status.NON_FINITE, column, message))
+            error, column = _NotFiniteError(self.sign * self.loss[place]), self.row.columns[place]
+            self._fail(int(place), _failure(error, int(column), self.alarm))
         self.n_done = stop
 
     def _fail(self, place: int, failure: Failure) -> None:
@@ -282,12 +281,21 @@ class _BadCandidateError(Exception):
     """The candidate is not finite."""
 
 
+class _NotFiniteError(Exception):
+    """The objective is not finite, or too large."""
+
+    def __init__(self, value: float) -> None:
+        kind = "a number that is not too large" if np.isfinite(value) else "a finite number"
+        super().__init__(f"the objective is {value}, expected {kind}")
+
+
 def _failure(error: BaseException, column: int, alarm: "_Alarm") -> Failure:
     if isinstance(error, _BadCandidateError):
         return Failure(Status.BAD_CANDIDATE, column, "the candidate is not finite")
+    if isinstance(error, _NotFiniteError):
+        return Failure(Status.NON_FINITE, column, str(error))
     if isinstance(error, _CallTimeoutError):
-        message = f"the call took longer than {alarm.timeout:g} seconds"
-        return Failure(Status.TIMED_OUT, column, message)
+        return Failure.late(column, alarm.timeout)
     return Failure.of(error, column)
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -28,7 +29,7 @@ PENDING, OK, NO_OPTIMUM = (int(one) for one in (Status.PENDING, Status.OK, Statu
 
 _HINTS = {
     Status.DIED: "A solver that crashes, or runs out of memory, ends its process.",
-    Status.TIMED_OUT: "Raise `timeout`, or give the solver a time limit of its own.",
+    Status.TIMED_OUT: "Use a longer `timeout`, or give the solver a time limit of its own.",
     Status.BAD_CANDIDATE: "See the problem's `project`, or the sampler.",
     Status.NON_FINITE: "Is the candidate outside what the solver accepts? Give it a `project`.",
 }
@@ -60,6 +61,12 @@ class Failure:
         status = Status.WRONG_SHAPE if is_shape else Status.RAISED
         return cls(status, column, f"{type(cause).__name__}: {cause}", cause)
 
+    @classmethod
+    def late(cls, column: int, timeout: float | None) -> "Failure":
+        """Return the failure of a call that took too long."""
+        unit = "second" if timeout == 1 else "seconds"
+        return cls(Status.TIMED_OUT, column, f"the call took longer than {timeout:g} {unit}")
+
     def __str__(self) -> str:
         place = f"sample {self.column - 1}" if self.column else "the label itself"
         return f"instance {self.instance}, {place}: {self.message}"
@@ -70,7 +77,7 @@ class Failure:
         if not hint and self.column == 0:
             hint = "`lodl.testing.check_problem`, with the same arguments, says more."
         skip = _SKIP if self.column else ""
-        parts = [f"The oracle failed at {str(self).rstrip('.?!')}.", note, hint, skip]
+        parts = [f"The oracle failed at {listed([str(self)])}", note, hint, skip]
         error = OracleError(" ".join(part for part in parts if part))
         error.__cause__ = self.cause
         return error
@@ -78,6 +85,12 @@ class Failure:
     def __getstate__(self) -> dict[str, Any]:
         cause = None if self.cause is None else _portable(self.cause)
         return self.__dict__ | {"cause": cause}
+
+
+def listed(messages: Iterable[str]) -> str:
+    """Return messages as a sentence, with one full stop."""
+    text = "; ".join(message.rstrip(".") for message in messages)
+    return text if text.endswith(("?", "!")) else f"{text}."
 
 
 def _portable(cause: BaseException) -> BaseException:

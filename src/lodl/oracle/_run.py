@@ -15,7 +15,7 @@ from lodl._typing import Array
 from lodl._validation import context_of
 from lodl.errors import InvalidInputError, OracleError
 from lodl.oracle._ask import Found, Result, Row, Task, interrupts, marked_calls
-from lodl.oracle._failure import OK, Failure, Status
+from lodl.oracle._failure import OK, Failure, Status, listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._shard import Run
 from lodl.oracle._store import Store
@@ -61,8 +61,8 @@ class RunSettings:
         rate, timeout = self.max_failure_rate, self.timeout
         if not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
             raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
-        is_time = isinstance(timeout, int | float) and 0 < timeout < np.inf
-        if timeout is not None and not is_time:
+        is_number = isinstance(timeout, int | float | np.number) and not isinstance(timeout, bool)
+        if timeout is not None and not (is_number and 0 < timeout < np.inf):
             raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
 
     @property
@@ -130,7 +130,8 @@ class Runner:
         self._has_logged = self._is_warm = False
         self._marks: str | None = None
         self._n_sent = 0
-        self._series = replace(calls.series, centres=None)
+        sampler = calls.series.sampler.take(slice(0, 1))  # a task has the centres of its rows
+        self._series = replace(calls.series, centres=None, sampler=sampler)
 
     def finish(self) -> None:
         """Make all calls, or raise the error that ended the run."""
@@ -164,10 +165,10 @@ class Runner:
         """Raise if more samples failed than is accepted."""
         n_samples = len(self._calls.instances) * self._calls.series.n_samples
         if n_failures > self._settings.max_failure_rate * n_samples:
-            reasons = "; ".join(self._store.notes.failures.values())
+            reasons = listed(self._store.notes.failures.values())
             raise OracleError(
                 f"{n_failures} of {n_samples} samples failed so far, more than max_failure_rate="
-                f"{self._settings.max_failure_rate:g} allows. The first of each kind: {reasons}. "
+                f"{self._settings.max_failure_rate:g} allows. The first of each kind: {reasons} "
                 f"{self._store.note}"
             )
 
@@ -259,7 +260,7 @@ class Runner:
                 raise error
             else:
                 raise OracleError(
-                    f"{self._workers.name.capitalize()} could not do a task "
+                    f"{self._workers.name[:1].upper()}{self._workers.name[1:]} could not do a task "
                     f"({type(error).__name__}: {error}). Can the problem be unpickled there, and "
                     f"is what it imports installed? {self._store.note}"
                 ) from error
@@ -414,10 +415,11 @@ def _cut(task: Task) -> list[Task]:
 def _failed(task: Task, status: Status) -> Result:
     """Return the result of a task whose only call ended its worker, or was given up."""
     row = task.rows[0]
-    message = (
-        "the call ended its worker process"
+    column = int(row.columns[0])
+    failure = (
+        Failure(Status.DIED, column, "the call ended its worker process")
         if status == Status.DIED
-        else f"the call took longer than {task.timeout:g} seconds"
+        else Failure.late(column, task.timeout)
     )
     found = Found(
         row.number,
@@ -427,7 +429,7 @@ def _failed(task: Task, status: Status) -> Result:
         np.array([-1], dtype=np.int32),
         np.empty((0, 0)),
     )
-    return Result([found], [(row.number, Failure(status, int(row.columns[0]), message))])
+    return Result([found], [(row.number, failure)])
 
 
 _NO_GRADIENT = np.empty((0, 0))

@@ -14,7 +14,7 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._ask import Row
-from lodl.oracle._failure import OK
+from lodl.oracle._failure import OK, listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings
 from lodl.oracle._samples import OracleSamples
@@ -84,7 +84,7 @@ def sample(
             processes may share a store. If None, answers are kept in memory only.
         timeout: Seconds after which a call is given up and counts as failed.
         on_failure: "raise" stops at the first failed oracle call; the next run tries it again.
-            "skip" leaves out failed samples.
+            "skip" leaves out failed samples, also in later runs on the same store.
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show a bar on a terminal.
 
@@ -238,10 +238,10 @@ class _Asked:
         if not np.isfinite(now).any():
             n_checks = sum(len(row.columns) for row in rows)
             _logger.warning(
-                "%d of %d spot checks failed: %s. The stored answers could not be verified.",
+                "%d of %d spot checks failed: %s The stored answers could not be verified.",
                 n_checks,
                 n_checks,
-                "; ".join(scratch.notes.failures.values()),
+                listed(scratch.notes.failures.values()),
             )
             return
         if off[worst] > _SAME:
@@ -368,8 +368,9 @@ def _report(samples: OracleSamples) -> None:
         )
     if counts.failures:
         _logger.warning(
-            "%d of %d samples failed and are left out. The first of each kind: %s.",
+            "%d of %d samples failed and are left out. The first of each kind: %s To try them "
+            'again, use on_failure="raise" or another store.',
             counts.failures,
             n_candidates,
-            "; ".join(samples.first_failures.values()),
+            listed(samples.first_failures.values()),
         )

@@ -1,7 +1,7 @@
 """What the oracle said about candidate predictions, and the candidates drawn again."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,9 @@ from lodl._answers import Answers
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING
+from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Status
 from lodl.oracle._instances import Instances, Series
-from lodl.oracle._store import Known, Store
+from lodl.oracle._store import Known, Progress, Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
@@ -29,13 +29,14 @@ class _Counts:
 
     calls: int
     failures: int
+    kinds: set[int]
     positive: int
     negative: int
     below_zero: float
     mean_size: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OracleSamples:
     """What the oracle said about candidate predictions around every label.
 
@@ -50,8 +51,8 @@ class OracleSamples:
     instances: Instances
     series: tuple[Series, ...]
     has_slopes: bool
-    _problem: Problem = field(repr=False)
-    _store: Store = field(repr=False)
+    _problem: Problem
+    _store: Store
 
     @property
     def n_instances(self) -> int:
@@ -95,7 +96,7 @@ class OracleSamples:
 
     @property
     def n_calls(self) -> int:
-        """Oracle calls these samples took, those at the labels included."""
+        """Oracle calls these samples took, those at the labels included, equal ones once."""
         return self._counts.calls
 
     @property
@@ -116,11 +117,25 @@ class OracleSamples:
 
     @property
     def first_failures(self) -> Mapping[str, str]:
-        """The first message of each kind of failure."""
-        return self._store.notes.failures if self.n_failures else {}
+        """The first message of each kind of failure that these samples have, in their store."""
+        kinds = {Status(kind).name.lower() for kind in self._counts.kinds}
+        return {kind: text for kind, text in self._store.notes.failures.items() if kind in kinds}
+
+    @property
+    def progress(self) -> Progress:
+        """How far the store of these samples is, and what its answers cost."""
+        return self._store.progress
 
     def __len__(self) -> int:
         return self.n_instances
+
+    def __repr__(self) -> str:
+        samplers = ", ".join(type(one.sampler).__name__ for one in self.series)
+        return (
+            f"OracleSamples(n_instances={self.n_instances}, n_samples={self.n_samples}, "
+            f"label_shape={self.label_shape}, samplers=[{samplers}], "
+            f"has_slopes={self.has_slopes})"
+        )
 
     def __iter__(self) -> Iterator[Answers]:
         return (self.instance(i) for i in range(self.n_instances))
@@ -185,12 +200,18 @@ class OracleSamples:
         return replace(self, series=tuple(series))
 
     def union(self, other: "OracleSamples") -> "OracleSamples":
-        """Return these samples and others of the same instances, drawn by another sampler."""
+        """Return these samples and others of the same instances, drawn by another sampler.
+
+        Raises:
+            InvalidInputError: The others are of other instances, or of another problem.
+        """
         if list(self.instances.ids) != list(other.instances.ids):
             raise InvalidInputError(
                 "`other` must hold samples of the same instances in the same order: the labels, "
                 "contexts or keys differ."
             )
+        if other._store is not self._store:
+            self._check_same_problem(other)
         series = {tuple(one.ids(self.instances)): one for one in self.series}
         for one in other.series:
             same = series.setdefault(tuple(one.ids(other.instances)), one)
@@ -203,6 +224,19 @@ class OracleSamples:
         has_slopes = self.has_slopes and other.has_slopes
         return replace(self, series=tuple(series.values()), has_slopes=has_slopes, _store=store)
 
+    def _check_same_problem(self, other: "OracleSamples") -> None:
+        """Raise if the losses at the labels differ by more than a solver repeats them."""
+        mine, theirs = self.optimum, other.optimum
+        tolerance = 1e-3 * other._counts.mean_size + 1e-5 * np.abs(mine) + 1e-12
+        differs = np.flatnonzero(np.abs(mine - theirs) > tolerance)  # NaN does not
+        if len(differs):
+            row = differs[0]
+            raise InvalidInputError(
+                f"`other` must hold samples of the same problem: at {len(differs)} of {len(mine)} "
+                f"labels the objective is another one (instance {row}: {mine[row]:.12g} here, "
+                f"{theirs[row]:.12g} there)."
+            )
+
     def check_sense(self) -> None:
         """Raise if most decisions are better than those for the labels themselves.
 
@@ -212,22 +246,23 @@ class OracleSamples:
         check_sense_of(self._problem, self._counts.positive, self._counts.negative)
 
     def provenance(self) -> dict[str, Any]:
-        """Return where the samples came from, in JSON values."""
+        """Return where the samples came from, in JSON values; each sampler's where several drew."""
+        series = [_provenance(one) for one in self.series]
         return {
-            "sampler": type(self.sampler).__name__,
-            "scale": _summary(self.scale),
-            "scale_is_auto": isinstance(self.sampler.scale, str),
-            "seed": self.seed,
+            **series[0],
             "n_samples": self.n_samples,
-            "n_series": len(self.series),
+            **({"series": series} if len(series) > 1 else {}),
             "problem": describe(self._problem),
         }
 
     @property
     def _ids(self) -> list[bytes]:
-        return [*self.instances.ids, *(i for one in self.series for i in one.ids(self.instances))]
+        return [*self.instances.ids, *(id_ for ids in self._series_ids for id_ in ids)]
 
-    @cached_property
+    def _ids_of(self, row: int) -> list[bytes]:
+        return [self.instances.ids[row], *(ids[row] for ids in self._series_ids)]
+
+    @property
     def _series_ids(self) -> list[list[bytes]]:
         return [one.ids(self.instances) for one in self.series]
 
@@ -274,6 +309,7 @@ class OracleSamples:
     @cached_property
     def _counts(self) -> _Counts:
         calls = failures = positive = 0
+        seen, kinds = set[bytes](), set[int]()
         size, below = 0.0, [np.empty(0)]
         for start in range(0, self.n_instances, _AT_ONCE):
             rows = range(start, min(start + _AT_ONCE, self.n_instances))
@@ -288,7 +324,13 @@ class OracleSamples:
             is_ok = (status == OK) & (label_status == OK)
             optimum = np.array([label.loss for label in labels])
             regret = regret_of(np.where(is_ok, loss, optimum), optimum)[is_ok]
-            calls += len(rows) + int(np.sum((status != PENDING) & (status != NO_OPTIMUM)))
+            for row, label, known in zip(rows, labels, parts, strict=True):
+                answers = [label, *(one for _, one in known)]
+                for id_, one in zip(self._ids_of(row), answers, strict=True):
+                    if id_ not in seen:
+                        calls += int(np.sum((one.status != PENDING) & (one.status != NO_OPTIMUM)))
+                seen.update(self._ids_of(row))
+            kinds.update(np.unique(status).tolist(), np.unique(label_status).tolist())
             failures += int(np.sum(~is_ok))
             positive += int(np.sum(regret > 0))
             below.append(regret[regret < 0])
@@ -296,7 +338,18 @@ class OracleSamples:
         negative = np.concatenate(below)
         mean = size / max(self.n_instances * self.n_samples - failures, 1)
         notable = negative[negative < -SLIGHT * mean]
-        return _Counts(calls, failures, positive, notable.size, float(-notable.sum()), mean)
+        below_zero = float(-notable.sum())
+        return _Counts(calls, failures, kinds, positive, notable.size, below_zero, mean)
+
+
+def _provenance(series: Series) -> dict[str, Any]:
+    return {
+        "sampler": type(series.sampler).__name__,
+        "scale": _summary(series.scale),
+        "scale_is_auto": isinstance(series.sampler.scale, str),
+        "seed": series.seed,
+        "n_samples": series.n_samples,
+    }
 
 
 def _summary(scale: Array) -> float | dict[str, Any]:

@@ -114,7 +114,7 @@ class Store:
         self._buffer: list[Run] = []
         self._buffered: dict[bytes, list[Run]] = {}
         self._note = Note()
-        self._n_bytes = self._n_answers = 0
+        self._n_bytes = self._n_answers = self._n_planned = 0
 
     def check(self, spread: Array, problem: Mapping[str, str]) -> None:
         """Check that answers about some labels and problem may be kept here.
@@ -210,7 +210,19 @@ class Store:
         return self._n_answers
 
     def plan(self, n_pending: int) -> None:
-        """Note how many calls a run is about to make; in memory nobody would look."""
+        """Note how many calls a run is about to make."""
+        self._n_planned = self.n_answers + n_pending
+
+    @property
+    def progress(self) -> Progress:
+        """How far the last run is, and what it costs."""
+        runs = [self._shard(i).run(j) for at in self._index.values() for i, j in at]
+        runs += self._buffer
+        n_failures = sum(int(np.sum(run.status > OK)) for run in runs)
+        return Progress(self.n_answers, n_failures, self._planned(), self.notes.seconds)
+
+    def _planned(self) -> int:
+        return self._n_planned
 
     def _register(self, shard: Shard, kept: Shard | str) -> None:
         number = len(self._shards)
@@ -272,16 +284,11 @@ class FolderStore(Store):
             planned = {"n_answers": self.n_answers + n_pending}
             self._write(_PLAN, json.dumps(planned).encode())
 
-    @property
-    def progress(self) -> "Progress":
-        """How far the last run is, and what it costs."""
-        status = [self._shard(i).run(j).status for at in self._index.values() for i, j in at]
-        n_failures = sum(int(np.sum(one > OK)) for one in status)
+    def _planned(self) -> int:
         try:
-            planned = int(json.loads(self._folder.read_if_there(_PLAN) or b"{}")["n_answers"])
+            return int(json.loads(self._folder.read_if_there(_PLAN) or b"{}")["n_answers"])
         except (KeyError, TypeError, ValueError):  # absent, or damaged
-            planned = 0
-        return Progress(self.n_answers, n_failures, planned, self.notes.seconds)
+            return 0
 
     def _keep(self, shard: Shard) -> str:
         name = f"answers-{time.time_ns():019d}-{uuid4().hex[:8]}.npz"

@@ -118,7 +118,7 @@ def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
         n_negative: How many led to notably better ones.
 
     Raises:
-        ProblemError: That is so.
+        ProblemError: Most predictions lead to better decisions than the labels.
     """
     if n_negative > max(n_positive, 2):
         raise ProblemError(
