@@ -218,6 +218,8 @@ class _Asked:
 
     def verify(self, workers: Workers, settings: RunSettings) -> None:
         """Compute a few stored answers again: they must be this problem's."""
+        if self.store.n_answers == 0:
+            self.store.verified_with = self.problem
         rows = [] if self.store.verified_with is self.problem else self._stored()
         if not rows:
             return
