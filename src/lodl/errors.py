@@ -29,6 +29,10 @@ class FamilyError(LodlError):
     """A loss family breaks its contract; the message has a line per finding."""
 
 
+class LearnerError(LodlError):
+    """A learner breaks its contract; the message has a line per finding."""
+
+
 class OracleError(LodlError, RuntimeError):
     """An oracle call failed; the message names the instance, and the cause is chained."""
 

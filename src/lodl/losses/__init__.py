@@ -13,6 +13,7 @@ from lodl.losses._learned_loss import LearnedLoss, load_loss
 from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._quadratic import Quadratic
+from lodl.losses._squared_error_loss import squared_error_loss
 from lodl.losses._summary import FitSummary, Spread
 from lodl.losses._verdicts import Finding, Verdict
 from lodl.losses._weighted_mse import WeightedMSE
@@ -40,4 +41,5 @@ __all__ = [
     "compare_losses",
     "load_loss",
     "mean_squared_error",
+    "squared_error_loss",
 ]

@@ -80,6 +80,32 @@ def check_problem(
     return ProblemReport(type(problem).__name__, n_instances, n_tried, n_changed, is_affine)
 
 
+def is_affine(
+    problem: Problem, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
+) -> bool:
+    """Return whether the objective is affine in the label, as far as fifteen decisions tell.
+
+    Args:
+        problem: The problem.
+        y: Labels, shape (n, *label_shape); the first few instances are used.
+        context: One entry per instance, or None.
+        seed: Random seed for the noise.
+    """
+    labels, rng = check_labels(y), np.random.default_rng(seed)
+    scale = labels.std() or 1.0
+    return all(
+        _is_affine(
+            _Case(
+                problem,
+                labels[i],
+                context_of(context, i),
+                scale * rng.standard_normal((_N_CANDIDATES, *labels.shape[1:])),
+            )
+        )
+        for i in range(min(_N_INSTANCES, len(labels)))
+    )
+
+
 @dataclass(frozen=True)
 class ProblemReport:
     """What `check_problem` found of a problem that keeps its contract.

@@ -1,1 +1,6 @@
-"""Training on learned losses: one module per framework."""
+"""Training on learned losses: one module per framework, behind one protocol."""
+
+from lodl.training._choose import learner_for
+from lodl.training._learner import Learner, Predictor
+
+__all__ = ["Learner", "Predictor", "learner_for"]

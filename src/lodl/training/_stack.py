@@ -60,14 +60,23 @@ class Stack:
         return copies
 
 
-def check_trainable(model: nn.Module) -> None:
-    """Raise if a model cannot be trained together with others, or not at all."""
-    unfit = [f"the buffer {name!r}" for name, _ in model.named_buffers()]
-    unfit += [
+def can_be_stacked(model: nn.Module) -> bool:
+    """Return whether a model has neither buffers nor dropout, which each model has of its own."""
+    return not _unfit(model)
+
+
+def _unfit(model: nn.Module) -> list[str]:
+    """Return what keeps a model from being trained together with others."""
+    return [f"the buffer {name!r}" for name, _ in model.named_buffers()] + [
         f"the dropout layer {name!r}"
         for name, layer in model.named_modules()
         if isinstance(layer, nn.modules.dropout._DropoutNd)
     ]
+
+
+def check_trainable(model: nn.Module) -> None:
+    """Raise if a model cannot be trained together with others, or not at all."""
+    unfit = _unfit(model)
     if unfit:
         raise InvalidInputError(
             "`models` are trained at once, so they must have neither buffers (as batch "

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from lodl._progress import progress_bar
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
+from lodl.training._batches import Batches
 from lodl.training._criteria import Criterion, check_instances, check_losses
 from lodl.training._scores import Score, check_first_scores
 from lodl.training._stack import Stack, check_trainable
@@ -107,15 +108,47 @@ def train(
         InvalidInputError: The models are not alike or have buffers or dropout, the features or the
             first validation scores are not finite, or losses or scores have the wrong shape.
     """
+    check_instances(criterion, len(np.asarray(x)), "x")
+
+    def losses_of(y_hat: Tensor, index: Tensor, _: Tensor) -> Tensor:
+        losses = criterion(y_hat, index)
+        check_losses(losses, y_hat)
+        return losses
+
+    return train_members(
+        models,
+        x,
+        losses_of=losses_of,
+        x_validation=x_validation,
+        scores_of=lambda y_hat, _: score(y_hat),
+        settings=settings,
+        progress=progress,
+    )
+
+
+def train_members(
+    models: Sequence[nn.Module],
+    x: npt.ArrayLike,
+    *,
+    losses_of: Callable[[Tensor, Tensor, Tensor], Tensor],
+    x_validation: npt.ArrayLike,
+    scores_of: Callable[[Tensor, Tensor], Tensor],
+    settings: TrainingSettings,
+    progress: bool = False,
+) -> Trained:
+    """Train as `train` does, with losses and scores that may differ from model to model.
+
+    Both are told, as their last argument, which of the models the predictions are of: those that
+    have not stopped yet.
+    """
     started = time.perf_counter()
     stack = Stack(models)
     check_trainable(models[0])
     features = _features(x, "x", stack.dtype)
-    check_instances(criterion, len(features), "x")
     features_validation = _features(x_validation, "x_validation", stack.dtype)
     best = _Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
-    batches = _Batches(len(features), settings)
+    batches = Batches(len(features), settings.batch_size, settings.seed)
     step = 0
     with progress_bar(
         settings.n_steps, unit="steps", description="training", enabled=progress
@@ -123,7 +156,8 @@ def train(
         while True:
             if step % settings.validate_every == 0 or step == settings.n_steps:
                 with torch.no_grad():
-                    best.update(stack, score(stack.predict(features_validation)), step)
+                    scores = scores_of(stack.predict(features_validation), stack.members)
+                    best.update(stack, scores, step)
                     going_on = step - best.steps[stack.members] <= settings.patience
                     stack.keep(going_on, optimiser)
                 if step == settings.n_steps or not going_on.any():
@@ -131,8 +165,7 @@ def train(
             index = batches.next()
             optimiser.zero_grad()
             y_hat = stack.predict(features[index], training=True)
-            losses = criterion(y_hat, index)
-            check_losses(losses, y_hat)
+            losses = losses_of(y_hat, index, stack.members)
             losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             step += 1
@@ -183,24 +216,6 @@ class _Best:
                 "`learning_rate`, or scale the models' outputs to the labels.",
                 n_steps,
             )
-
-
-class _Batches:
-    """Indices of the instances of each step, the same for every model."""
-
-    def __init__(self, n_instances: int, settings: TrainingSettings) -> None:
-        self.n_instances = n_instances
-        self.size = min(settings.batch_size or n_instances, n_instances)
-        self.generator = torch.Generator().manual_seed(settings.seed)
-        self.left = torch.arange(0)
-
-    def next(self) -> Tensor:
-        if self.size == self.n_instances:
-            return torch.arange(self.n_instances)
-        if len(self.left) < self.size:
-            self.left = torch.randperm(self.n_instances, generator=self.generator)
-        index, self.left = self.left[: self.size], self.left[self.size :]
-        return index
 
 
 def _features(x: npt.ArrayLike, name: str, dtype: torch.dtype) -> Tensor:

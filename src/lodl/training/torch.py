@@ -1,4 +1,4 @@
-"""PyTorch: a learned loss as a module, a multilayer perceptron, and a small trainer.
+"""PyTorch: a learned loss as a module, a learner, a multilayer perceptron, and a small trainer.
 
 In a training loop of your own you only need `LearnedLossModule`:
 
@@ -15,6 +15,7 @@ from lodl.training._criteria import Criterion, SquaredError  # noqa: E402
 from lodl.training._learned_loss_module import LearnedLossModule  # noqa: E402
 from lodl.training._models import mlp  # noqa: E402
 from lodl.training._scores import Score, validation_cost, validation_loss  # noqa: E402
+from lodl.training._torch_learner import TorchLearner, TorchPredictor  # noqa: E402
 from lodl.training._trainer import Trained, TrainingSettings, predict, train  # noqa: E402
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "LearnedLossModule",
     "Score",
     "SquaredError",
+    "TorchLearner",
+    "TorchPredictor",
     "Trained",
     "TrainingSettings",
     "mlp",

@@ -1,0 +1,42 @@
+"""From what a user hands over to a learner."""
+
+import importlib
+import sys
+from typing import Any
+
+from lodl.errors import InvalidInputError
+from lodl.training._learner import Learner
+
+
+def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
+    """Return the learner of an estimator.
+
+    Frameworks are imported only if they are needed.
+
+    Args:
+        estimator: None for a linear model, a PyTorch module, a scikit-learn regressor or pipeline,
+            or a learner, which is returned as it is.
+        seed: Random seed of the training.
+    """
+    torch = sys.modules.get("torch")
+    if estimator is None or (torch is not None and isinstance(estimator, torch.nn.Module)):
+        return _learner("torch", "TorchLearner", estimator, seed)
+    if isinstance(estimator, type):
+        raise InvalidInputError(
+            f"`estimator` must be an instance, got the class {estimator.__name__}. "
+            f"Call it: `{estimator.__name__}(...)`."
+        )
+    if isinstance(estimator, Learner):
+        return estimator
+    if hasattr(estimator, "fit") and hasattr(estimator, "predict"):
+        return _learner("sklearn", "SklearnLearner", estimator, seed)
+    raise InvalidInputError(
+        "`estimator` must be None, a PyTorch module, a scikit-learn regressor or a "
+        f"`lodl.training.Learner`, got {estimator!r}."
+    )
+
+
+def _learner(module: str, name: str, estimator: Any, seed: int) -> Learner:
+    kind: type[Any] = getattr(importlib.import_module(f"lodl.training.{module}"), name)
+    learner: Learner = kind(estimator, seed=seed)
+    return learner

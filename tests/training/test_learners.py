@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+from lodl.errors import InvalidInputError
+from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
+from lodl.testing import check_learner
+from lodl.training import learner_for
+from lodl.training.sklearn import SklearnLearner
+from lodl.training.torch import TorchLearner, TrainingSettings
+
+QUICK = TrainingSettings(learning_rate=0.1, n_steps=100)
+
+LEARNERS = {
+    "linear": lambda _: TorchLearner(settings=QUICK),
+    "module": lambda n_outputs: TorchLearner(network(n_outputs), settings=QUICK),
+    "dropout": lambda n_outputs: TorchLearner(
+        network(n_outputs, nn.Dropout(0.1)), n_initialisations=1, settings=QUICK
+    ),
+    "batches": lambda _: TorchLearner(
+        settings=TrainingSettings(learning_rate=0.05, n_steps=100, batch_size=20)
+    ),
+    "pipeline": lambda _: SklearnLearner(make_pipeline(StandardScaler(), Ridge(0.1))),
+    "one output": lambda _: SklearnLearner(BayesianRidge()),
+}
+
+
+def network(n_outputs, *layers):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 8), nn.Tanh(), *layers, nn.Linear(8, n_outputs), nn.Flatten())
+
+
+def line(n=40, n_labels=3, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    return x, x @ rng.normal(size=(2, n_labels)) + rng.normal(size=(n, n_labels))
+
+
+def directed(y, over, under):
+    phi = {"w_plus": np.full(y.shape, over), "w_minus": np.full(y.shape, under)}
+    return LearnedLoss(DirectedWeightedMSE(), y, phi, FitErrors.empty(len(y)), {})
+
+
+@pytest.mark.parametrize("items", [False, True])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_keeps_the_contract(name, items):
+    check_learner(LEARNERS[name](1 if items else 3), items=items)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e6])
+def test_neither_the_unit_of_labels_nor_of_features_matters_to_torch(unit):
+    x, y = line()
+    expected = np.column_stack([np.ones(40), x])
+    expected = expected @ np.linalg.lstsq(expected, y, rcond=None)[0]
+    settings = TrainingSettings(learning_rate=0.03, n_steps=600)
+    model = TorchLearner(settings=settings).train(x * unit + unit, squared_error_loss(7 + unit * y))
+    np.testing.assert_allclose(
+        (model.predict(x * unit + unit) - 7) / unit, expected, atol=0.02 * y.std()
+    )
+
+
+def test_the_unit_of_the_loss_does_not_matter_to_torch():
+    x, y = line()
+    small, large = (
+        TorchLearner(settings=QUICK).train(x, directed(y, 1e-9 * unit, 1e-8 * unit)).predict(x)
+        for unit in (1.0, 1e15)
+    )
+    np.testing.assert_allclose(small, large, atol=1e-6)
+
+
+def test_a_module_keeps_its_own_state_and_its_own_range_if_told_so():
+    x, y = line()
+    module = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    before = module[0].weight.detach().clone()
+    model = TorchLearner(module, scale_labels=False, settings=QUICK).train(x, squared_error_loss(y))
+    assert (module[0].weight == before).all()
+    assert model.predict(x).min() >= 0
+
+
+def test_a_model_that_must_be_trained_alone_stops_early_too():
+    x, y = line()
+    far = squared_error_loss(np.full((5, 3), -50.0) + np.arange(5)[:, None])
+    learner = TorchLearner(network(3, nn.BatchNorm1d(8)), settings=QUICK)
+    model = learner.train(x, squared_error_loss(y), x_validation=x[:5], loss_validation=far)
+    assert model.n_steps < QUICK.n_steps
+
+
+def test_folds_trained_at_once_do_not_see_what_they_hold_out():
+    x, y = line(30)
+    noise = np.random.default_rng(1).normal(size=y.shape)
+    other = y + noise
+    other = (other - other.mean(axis=0)) / other.std(axis=0) * y.std(axis=0) + y.mean(axis=0)
+    settings = TrainingSettings(learning_rate=0.05, n_steps=60, validate_every=60)
+    learner = TorchLearner(settings=settings)
+    twice = squared_error_loss(np.concatenate([y, other]))  # scaled as each half is
+    held_out = [np.arange(30, 60), np.arange(30)]
+    without, _ = learner.train_folds(np.concatenate([x, x]), twice, held_out)
+    alone = learner.train(x, squared_error_loss(y), n_steps=60)
+    assert without.n_steps == 60
+    np.testing.assert_allclose(without.predict(x), alone.predict(x), atol=1e-4)
+
+
+def test_two_stage_with_scikit_learn_is_a_plain_fit():
+    x, y = line()
+    model = SklearnLearner(LinearRegression()).train(x, squared_error_loss(y))
+    np.testing.assert_allclose(model.predict(x), LinearRegression().fit(x, y).predict(x))
+    assert model.n_steps == 0
+
+
+def test_label_shift_lowers_the_loss_on_new_instances():
+    (x, new_x), (y, new_y) = (np.split(part, [200]) for part in line(2200))
+    loss, new_loss = directed(y, 5.0, 0.2), directed(new_y, 5.0, 0.2)
+    learner = SklearnLearner(LinearRegression())
+    before = learner.train(x, squared_error_loss(y)).predict(new_x)
+    after = learner.train(x, loss, x_validation=x[:50], loss_validation=loss.subset(np.arange(50)))
+    assert after.n_steps >= 1
+    assert new_loss.value(after.predict(new_x)).mean() < 0.8 * new_loss.value(before).mean()
+
+
+def test_a_learner_is_found_for_what_a_user_hands_over():
+    assert isinstance(learner_for(None), TorchLearner)
+    assert isinstance(learner_for(nn.Linear(2, 3), seed=4), TorchLearner)
+    assert learner_for(nn.Linear(2, 3), seed=4).seed == 4
+    assert isinstance(learner_for(Ridge()), SklearnLearner)
+    own = TorchLearner(n_initialisations=5)
+    assert learner_for(own) is own
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: learner_for(Ridge), "`estimator` must be an instance, got the class Ridge"),
+        (lambda: learner_for("linear"), "`estimator` must be None, a PyTorch module"),
+        (lambda: SklearnLearner(3), "`estimator` must be a regressor with a `fit` method"),
+        (lambda: SklearnLearner(Ridge(), n_folds=1), "`n_folds` must be a whole number"),
+        (lambda: TorchLearner(n_initialisations=0), "`n_initialisations` must be a whole number"),
+        (
+            lambda: TorchLearner().train(np.ones((3, 2)), squared_error_loss(np.ones((4, 1)))),
+            "`x` must have one row per instance",
+        ),
+        (
+            lambda: TorchLearner().train(np.full((4, 2), np.nan), squared_error_loss(np.eye(4))),
+            "`x` must be finite",
+        ),
+        (
+            lambda: TorchLearner().train(np.ones((4, 3, 2)), squared_error_loss(np.eye(4))),
+            "`x` has 3 items per instance, which must divide the 4 values",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(call, match):
+    with pytest.raises(InvalidInputError, match=match):
+        call()
