@@ -42,6 +42,8 @@ assert (lodl.load_loss("loss.safetensors").value(y) == 0).all()
 assert normalised_decision_quality(pick, y, y) == 1
 for extra, call in [
     ("torch", "import lodl.training.torch"),
+    ("torch", "lodl.DecisionFocusedRegressor(pick).fit(y, y)"),
+    ("sklearn", "import lodl.training.sklearn"),
     ("torch", "lodl.learn_loss(pick, y, family=lodl.NeuralLoss(), n_samples=60)"),
     ("portfolio", "from lodl.domains import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
     ("report", "import lodl.report"),
@@ -87,7 +89,7 @@ def test_the_core_works_without_any_extra_and_says_what_to_install(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     hints = done.stdout + done.stderr
-    for extra in ("torch", "portfolio", "report", "cli"):
+    for extra in ("torch", "sklearn", "portfolio", "report", "cli"):
         assert f"pip install 'lodl[{extra}]'" in hints
 
 

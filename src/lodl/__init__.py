@@ -1,14 +1,15 @@
 """Learn, from your own solver, a loss that knows what prediction errors cost.
 
-`learn_loss` does it in one call; its steps are the sub-packages `problems`, `samplers`, `oracle`,
-`losses`, `fitting`, `training` and `evaluation`. `testing` checks parts of your own. All of them
-are available after `import lodl` and are loaded when used.
+`DecisionFocusedRegressor` leads from data to decisions, `learn_loss` from a solver to a loss; the
+steps are the sub-packages `problems`, `samplers`, `oracle`, `losses`, `fitting`, `training` and
+`evaluation`. `testing` checks parts of your own. All of them are available after `import lodl` and
+are loaded when used.
 """
 
 import importlib
 from types import ModuleType
 
-from lodl.learning import learn_loss
+from lodl.learning import DecisionFocusedRegressor, learn_loss
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -28,6 +29,7 @@ __all__ = [
     "AllPerturbed",
     "AroundPredictions",
     "ConvexDirectedQuadratic",
+    "DecisionFocusedRegressor",
     "DecisionHinges",
     "DecisionRanking",
     "DirectedQuadratic",

@@ -57,14 +57,9 @@ def check_problem(
     y = check_labels(y)
     check_context(context, len(y))
     sign_of(problem)
-    rng = np.random.default_rng(seed)
-    scale = y.std() or 1.0
     findings: dict[str, list[int]] = {}
     n_instances, n_changed, is_affine = min(_N_INSTANCES, len(y)), 0, True
-    for instance in range(n_instances):
-        noise = scale * rng.standard_normal((_N_CANDIDATES, *y.shape[1:]))
-        here = context_of(context, instance)
-        case = _Case(problem, y[instance], here, noise, _digest_of(here))
+    for instance, case in enumerate(_cases(problem, y, context, seed)):
         for finding in _findings(case):
             findings.setdefault(finding, []).append(instance)
         if not findings:
@@ -91,19 +86,10 @@ def is_affine(
         context: One entry per instance, or None.
         seed: Random seed for the noise.
     """
-    labels, rng = check_labels(y), np.random.default_rng(seed)
-    scale = labels.std() or 1.0
-    return all(
-        _is_affine(
-            _Case(
-                problem,
-                labels[i],
-                context_of(context, i),
-                scale * rng.standard_normal((_N_CANDIDATES, *labels.shape[1:])),
-            )
-        )
-        for i in range(min(_N_INSTANCES, len(labels)))
-    )
+    try:
+        return all(map(_is_affine, _cases(problem, check_labels(y), context, seed)))
+    except _FaultError:  # whoever samples will say where and why
+        return False
 
 
 @dataclass(frozen=True)
@@ -141,6 +127,15 @@ class ProblemReport:
 
 class _FaultError(Exception):
     """A method of the problem raised, or returned something unusable; the message says which."""
+
+
+def _cases(problem: Problem, y: Array, context: Context, seed: int) -> Iterator["_Case"]:
+    """Yield the first few instances, each with noise as wide as the labels."""
+    rng, scale = np.random.default_rng(seed), y.std() or 1.0
+    for instance in range(min(_N_INSTANCES, len(y))):
+        noise = scale * rng.standard_normal((_N_CANDIDATES, *y.shape[1:]))
+        here = context_of(context, instance)
+        yield _Case(problem, y[instance], here, noise, _digest_of(here))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,88 @@
+"""What the learner chooses from: 2-stage, and the losses that may decide better."""
+
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+
+from lodl._validation import check_count
+from lodl.errors import InvalidInputError
+from lodl.fitting import fit
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
+    DirectedWeightedMSE,
+    Family,
+    LearnedLoss,
+    squared_error_loss,
+)
+from lodl.losses._family import check_can_fit
+from lodl.oracle import OracleSamples
+
+TWO_STAGE = "2-stage"
+
+_N_SAMPLES = 20  # enough to meet most decisions that matter
+_N_SAMPLES_TO_FIT = 60  # for a family that is fitted to regrets
+_SAMPLES_PER_COORDINATE = 2  # from which on a family of correlated errors does not overfit
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A loss to try: squared error where `family` is None."""
+
+    family: Family | None
+
+    @property
+    def name(self) -> str:
+        """What the user could type for it."""
+        return TWO_STAGE if self.family is None else short_name(self.family)
+
+    def learn(self, samples: OracleSamples) -> LearnedLoss:
+        """Return the loss of every instance."""
+        if self.family is None:
+            return squared_error_loss(samples.y)
+        return fit(samples, self.family, holdout=0.0, progress=False)
+
+
+def candidates(families: Sequence[Family], dim: int) -> tuple[Candidate, ...]:
+    """Return 2-stage, then a candidate for each family."""
+    for family in families:
+        check_can_fit(family, dim)
+    if len(set(map(repr, families))) < len(families):
+        raise InvalidInputError("`families` must differ from each other.")
+    return (Candidate(None), *map(Candidate, families))
+
+
+def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Family, ...]:
+    """Return families that did well on paths, knapsacks and orders.
+
+    Where the objective is not affine in the label, decision families see it near the label only,
+    so one that sees regrets competes: with correlated errors if there are samples enough.
+    """
+    decisions = (
+        DecisionHinges(),
+        DecisionHinges(squared_error=1.0),
+        DecisionHinges(margin=1.0),
+        DecisionRanking(),
+        DecisionRanking(temperature=1.0),
+    )
+    if is_affine:
+        return decisions
+    has_enough = n_samples >= _SAMPLES_PER_COORDINATE * dim
+    return (*decisions, ConvexDirectedQuadratic() if has_enough else DirectedWeightedMSE())
+
+
+def resolve_n_samples(n_samples: int | None, *, is_affine: bool) -> int:
+    """Return the number of samples at each label."""
+    if n_samples is None:
+        return _N_SAMPLES if is_affine else _N_SAMPLES_TO_FIT
+    return check_count("n_samples", n_samples)
+
+
+def short_name(family: Family) -> str:
+    """Return the expression that makes a family, without what is its default."""
+    changed = [
+        f"{field.name}={getattr(family, field.name)!r}"
+        for field in fields(family)  # type: ignore[arg-type]  # every family is a dataclass
+        if field.default is MISSING or getattr(family, field.name) != field.default
+    ]
+    return f"{type(family).__name__}({', '.join(changed)})"

@@ -1,0 +1,129 @@
+"""Which instances are held out, and predictions for instances that a model has not seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.losses import LearnedLoss
+from lodl.training import Learner, Predictor
+
+_MANY = 3000  # instances from which on a fifth is enough to choose by
+_N_FOLDS = 5
+_SHARE = 0.2
+
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Parts of the instances that are held out in turn.
+
+    Attributes:
+        n: Number of instances.
+        held_out: The instances of each part.
+        n_final: The final model is trained on the first instances, this many.
+    """
+
+    n: int
+    held_out: tuple[Index, ...]
+    n_final: int
+
+    @classmethod
+    def of(cls, n: int, validation: int | float | None, *, shuffle: bool, seed: int) -> "Folds":
+        """Return folds of `n` instances.
+
+        Args:
+            n: Number of instances.
+            validation: A whole number of folds, a share of the instances to hold out once, or None
+                for five folds below 3000 instances and a fifth from there on.
+            shuffle: Whether instances are drawn at random. Otherwise a share is the last of
+                them, and folds are blocks.
+            seed: Random seed of the draw.
+        """
+        if validation is None:
+            validation = min(_N_FOLDS, n) if n < _MANY else _SHARE
+        order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
+        if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
+            if not 2 <= validation <= n:
+                raise InvalidInputError(
+                    "`validation`, if a number of folds, must be from 2 to the number of instances "
+                    f"({n}), got {validation}."
+                )
+            return cls(n, tuple(np.sort(part) for part in np.array_split(order, validation)), n)
+        if not isinstance(validation, float) or not 0 < validation < 1:
+            raise InvalidInputError(
+                "`validation` must be a number of folds, a share between 0 and 1, or a tuple "
+                f"`(X, Y)` or `(X, Y, context)`, got {validation!r}."
+            )
+        n_held_out = min(max(1, round(validation * n)), n - 1)
+        return cls(n, (np.sort(order[n - n_held_out :]),), n)
+
+    @classmethod
+    def given(cls, n: int, n_validation: int) -> "Folds":
+        """Return one part: the last instances, on which the final model is not trained."""
+        n_all = n + n_validation
+        return cls(n_all, (np.arange(n, n_all),), n)
+
+    @property
+    def judged(self) -> Index:
+        """The instances whose decisions choose: all that are held out once."""
+        return np.sort(np.concatenate(self.held_out))
+
+    def rest(self, held_out: Index) -> Index:
+        """Return the instances that are not in a part."""
+        return np.setdiff1d(np.arange(self.n), held_out)
+
+    def means(self, y: Array) -> Array:
+        """Return, for each instance, the mean label of those it is not held out with."""
+        means = np.broadcast_to(y.mean(axis=0), y.shape).copy()
+        for part in self.held_out:
+            means[part] = y[self.rest(part)].mean(axis=0)
+        return means
+
+    def __str__(self) -> str:
+        n_judged = sum(map(len, self.held_out))
+        how = f"{len(self.held_out)} folds" if len(self.held_out) > 1 else "held out once"
+        return f"{n_judged} instances, {how}"
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Predictions of models for instances they were not trained on.
+
+    Attributes:
+        y_hat: Predictions, shape (n, *label_shape); of instances that are never held out, those of
+            a model that was trained on them.
+        n_steps: How long a model on all instances should be trained.
+    """
+
+    y_hat: Array
+    n_steps: int
+
+
+def cross_fit(learner: Learner, x: Array, loss: LearnedLoss, folds: Folds) -> CrossFit:
+    """Train a model without each part, stopped on the part's own loss, and predict the part."""
+    models = _train_folds(learner, x, loss, folds)
+    y_hat = models[-1].predict(x)
+    for part, model in zip(folds.held_out, models, strict=True):
+        y_hat[part] = model.predict(x[part])
+    return CrossFit(y_hat, round(float(np.mean([model.n_steps for model in models]))))
+
+
+def _train_folds(
+    learner: Learner, x: Array, loss: LearnedLoss, folds: Folds
+) -> Sequence[Predictor]:
+    """Return one model per part; a learner that has `train_folds` may train them at once."""
+    at_once = getattr(learner, "train_folds", lambda *_: None)(x, loss, folds.held_out)
+    return at_once or [
+        learner.train(
+            x[rest],
+            loss.subset(rest),
+            x_validation=x[part],
+            loss_validation=loss.subset(part),
+        )
+        for part, rest in ((part, folds.rest(part)) for part in folds.held_out)
+    ]

@@ -1,0 +1,203 @@
+"""The search for the model whose held-out decisions are best."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl.learning._candidates import Candidate
+from lodl.learning._folds import CrossFit, Folds, cross_fit
+from lodl.learning._gain import Gain, standard_error
+from lodl.learning._oracle_budget import Plan
+from lodl.losses import LearnedLoss
+from lodl.oracle import OracleSamples
+from lodl.samplers import AllPerturbed, AtPredictions, Sampler
+from lodl.training import Learner
+
+_NARROW = 0.5  # of the residuals' deviation: noise around predictions
+_SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
+
+_logger = logging.getLogger(__name__)
+
+Ask = Callable[[Sampler, int], OracleSamples]
+"""Asks the oracle about so many candidates of a sampler at every instance."""
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """One model that was tried.
+
+    Attributes:
+        name: The loss it was trained on, or which models it averages.
+        round: Rounds of candidates around predictions that its loss knew.
+        regret: Mean regret of its held-out decisions, in the objective's unit.
+        n_calls: Oracle calls until then.
+        seconds: Time until then.
+    """
+
+    name: str
+    round: int
+    regret: float
+    n_calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A model with its held-out predictions.
+
+    Attributes:
+        name: The loss it was trained on, or which models it averages.
+        y_hat: Held-out predictions.
+        regret: Regret of each instance.
+        parts: The losses and numbers of steps of the models that are averaged.
+        kept: What is kept of the predictions' distance from the mean label.
+    """
+
+    name: str
+    y_hat: Array
+    regret: Array
+    parts: tuple[tuple[LearnedLoss, int], ...]
+    kept: float = 1.0
+
+
+@dataclass(eq=False)
+class Search:
+    """Tries losses, round by round.
+
+    Attributes:
+        x: Features.
+        learner: Trains the models.
+        folds: Which instances are held out.
+        ask: The oracle.
+        n_calls: Returns how many calls were made so far.
+        deadline: When to stop trying, in the seconds of `time.perf_counter`.
+        history: One row per model.
+    """
+
+    x: Array
+    learner: Learner
+    folds: Folds
+    ask: Ask
+    n_calls: Callable[[], int]
+    started: float
+    deadline: float = np.inf
+    history: list[HistoryRow] = field(default_factory=list)
+
+    def run(
+        self, tried: tuple[Candidate, ...], plan: Plan, *, ensemble: bool
+    ) -> tuple[Tried, Tried]:
+        """Return the model to keep, and 2-stage."""
+        samples = self.ask(AllPerturbed(scale="auto"), plan.n_samples)
+        two_stage, *others = tried
+        baseline, samples = self._try(
+            two_stage, samples, 0, max(plan.n_per_round, 1) if plan.n_rounds else 1
+        )
+        for number in range(1, plan.n_rounds):
+            if not others or self._is_late():
+                break
+            _, samples = self._try(others[0], samples, number, plan.n_per_round)
+        found = [baseline]
+        for candidate in others:
+            if self._is_late():
+                break
+            found.append(self._try(candidate, samples, plan.n_rounds, 1)[0])
+        return self._choose(found, plan.n_rounds, ensemble=ensemble), baseline
+
+    def _try(
+        self, candidate: Candidate, samples: OracleSamples, number: int, n_per_round: int
+    ) -> tuple[Tried, OracleSamples]:
+        """Train on a candidate's loss, and ask where the models predict."""
+        loss = candidate.learn(samples)
+        fitted = cross_fit(self.learner, self.x, loss, self.folds)
+        answers = self._ask_at(fitted, samples.y, n_per_round)
+        regret = answers.first_regrets()
+        self._note(candidate.name, number, regret)
+        tried = Tried(candidate.name, fitted.y_hat, regret, ((loss, fitted.n_steps),))
+        return tried, samples.union(answers)
+
+    def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
+        """Return the best model, or the average of the two best; 2-stage where it is no worse."""
+        ranked = sorted(found, key=self._mean_regret)
+        best, baseline = ranked[0], found[0]
+        if ensemble and len(ranked) > 1 and not self._is_late():
+            best = self._average(ranked[0], ranked[1], number)
+        if self._mean_regret(best) >= self._mean_regret(baseline):
+            best = baseline
+        return self._shrink(best, number)
+
+    def _average(self, one: Tried, other: Tried, number: int) -> Tried:
+        y_hat = (one.y_hat + other.y_hat) / 2
+        return self._look_at(
+            Tried(
+                f"average of {one.name} and {other.name}",
+                y_hat,
+                one.regret,
+                one.parts + other.parts,
+            ),
+            number,
+        )
+
+    def _shrink(self, best: Tried, number: int) -> Tried:
+        """Draw predictions to the mean label, as far as held-out decisions clearly ask for it."""
+        y = best.parts[0][0].y
+        means = self.folds.means(y)
+        name, y_hat = best.name, best.y_hat
+        for kept in _SHRINKS:
+            if self._is_late():
+                break
+            shrunk = means + kept * (y_hat - means)
+            now = self._look_at(
+                Tried(
+                    f"{name}, {1 - kept:.0%} of the way to the mean",
+                    shrunk,
+                    best.regret,
+                    best.parts,
+                    kept,
+                ),
+                number,
+            )
+            gain = (best.regret - now.regret)[self.folds.judged]
+            gain = gain[np.isfinite(gain)]
+            if not gain.mean() > standard_error(gain):
+                break
+            best = now
+        return best
+
+    def _look_at(self, model: Tried, number: int) -> Tried:
+        """Return a model with the regret of its decisions."""
+        y = model.parts[0][0].y
+        regret = self._ask_at(CrossFit(model.y_hat, 0), y, 1).first_regrets()
+        self._note(model.name, number, regret)
+        return Tried(model.name, model.y_hat, regret, model.parts, model.kept)
+
+    def _ask_at(self, fitted: CrossFit, y: Array, n: int) -> OracleSamples:
+        deviation = np.std(fitted.y_hat - y, axis=0)
+        least = max(float(np.std(fitted.y_hat - y)), 1e-12)
+        scale = _NARROW * np.where(deviation > 0, deviation, least)
+        return self.ask(AtPredictions(fitted.y_hat, scale=scale), n)
+
+    def _mean_regret(self, model: Tried) -> float:
+        return float(np.nanmean(model.regret[self.folds.judged]))
+
+    def _note(self, name: str, number: int, regret: Array) -> None:
+        row = HistoryRow(
+            name,
+            number,
+            float(np.nanmean(regret[self.folds.judged])),
+            self.n_calls(),
+            time.perf_counter() - self.started,
+        )
+        self.history.append(row)
+        _logger.info("%s, round %d: held-out regret %.4g", row.name, row.round, row.regret)
+
+    def _is_late(self) -> bool:
+        return time.perf_counter() > self.deadline
+
+    def gain(self, chosen: Tried, two_stage: Tried) -> Gain:
+        """Compare the chosen model with 2-stage on held-out decisions."""
+        judged = self.folds.judged
+        return Gain.of(two_stage.regret[judged], chosen.regret[judged])

@@ -1,0 +1,232 @@
+import logging
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import lodl
+from lodl import DecisionFocusedRegressor, DecisionHinges, WeightedMSE
+from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest_path
+from lodl.errors import InvalidInputError
+from lodl.evaluation import regret
+from lodl.training.torch import TorchLearner, TrainingSettings
+
+DOMAIN = shortest_path(1, sizes=(50, 10, 300), degree=6, noise=0.3)
+DATA, TEST = DOMAIN.splits.train_and_validation, DOMAIN.splits.test
+FAMILIES = (DecisionHinges(), DecisionHinges(squared_error=1.0))
+LINEAR = TorchLearner(
+    n_initialisations=1, settings=TrainingSettings(learning_rate=0.1, n_steps=100, patience=30)
+)
+
+
+class CountedPath(ShortestPath):
+    n_calls = 0
+
+    def solve_many(self, y_hats, context=None):
+        CountedPath.n_calls += len(y_hats)
+        return super().solve_many(y_hats, context)
+
+
+def regressor(problem=DOMAIN.problem, estimator=LINEAR, **arguments):
+    quick = {"families": FAMILIES, "n_samples": 8, "n_rounds": 2}
+    return DecisionFocusedRegressor(problem, estimator, **(quick | arguments))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return regressor().fit(DATA.x, DATA.y)
+
+
+def two_stage():
+    return regressor(families=(), n_rounds=0).fit(DATA.x, DATA.y)
+
+
+def test_it_decides_better_than_squared_error_on_new_instances(model):
+    assert model.gain_.difference > 0
+    assert "of the regret of squared error is avoided" in model.summary()
+    assert model.regret(TEST.x, TEST.y).mean() < 0.8 * two_stage().regret(TEST.x, TEST.y).mean()
+
+
+def test_the_history_has_a_row_for_every_model_that_was_tried(model):
+    names = [row.name for row in model.history_]
+    assert names[:4] == [
+        "2-stage",
+        "DecisionHinges()",
+        "DecisionHinges()",
+        "DecisionHinges(squared_error=1.0)",
+    ]
+    assert [row.round for row in model.history_[:4]] == [0, 1, 2, 2]
+    assert "average of" in names[4]
+    assert np.all(np.diff([row.n_calls for row in model.history_]) > 0)
+    assert model.history_[-1].n_calls == model.n_oracle_calls_
+
+
+def test_held_out_regret_is_that_of_held_out_decisions(model):
+    kept = [row for row in model.history_ if row.name == model.chosen_]
+    assert model.gain_.chosen == pytest.approx(kept[-1].regret)
+    assert model.gain_.two_stage == pytest.approx(model.history_[0].regret)
+
+
+def test_the_same_seed_gives_the_same_model(model):
+    again = regressor().fit(DATA.x, DATA.y)
+    np.testing.assert_array_equal(again.predict(TEST.x), model.predict(TEST.x))
+    other = regressor(random_state=1).fit(DATA.x, DATA.y)
+    assert not np.array_equal(other.predict(TEST.x), model.predict(TEST.x))
+
+
+def test_regret_score_and_decisions_are_those_of_the_predictions(model):
+    y_hat = model.predict(TEST.x)
+    expected = regret(DOMAIN.problem, y_hat, TEST.y, progress=False)
+    np.testing.assert_array_equal(model.regret(TEST.x, TEST.y), expected)
+    constant = np.broadcast_to(DATA.y.mean(axis=0), TEST.y.shape)
+    worst = regret(DOMAIN.problem, constant, TEST.y, progress=False)
+    assert model.score(TEST.x, TEST.y) == pytest.approx(1 - expected.mean() / worst.mean())
+    for z, one in zip(model.decide(TEST.x[:5]), y_hat, strict=False):
+        np.testing.assert_array_equal(z, DOMAIN.problem.solve(one, None))
+
+
+def test_folds_share_their_answers_and_every_call_is_counted():
+    problem = CountedPath(DOMAIN.problem.grid)
+    CountedPath.n_calls = 0
+    model = regressor(problem).fit(DATA.x, DATA.y)
+    n_asked_again = CountedPath.n_calls - model.n_oracle_calls_
+    assert 0 <= n_asked_again <= 15 + 8 * (len(model.history_) + 1)  # affinity, and the store
+    # The label, 8 samples, 2 rounds of 4, and one call for each of the models after those.
+    assert model.n_oracle_calls_ == 60 * (1 + 8 + 2 * 4 + len(model.history_) - 2)
+
+
+def test_a_second_fit_with_another_estimator_asks_for_less_than_half(tmp_path):
+    arguments = {"store": tmp_path / "answers", "n_samples": 20}
+    first = regressor(**arguments).fit(DATA.x, DATA.y)
+    second = regressor(estimator=Ridge(), **arguments).fit(DATA.x, DATA.y)
+    again = regressor(**arguments).fit(DATA.x, DATA.y)
+    assert second.n_oracle_calls_ < first.n_oracle_calls_ / 2
+    assert again.n_oracle_calls_ == 0
+    np.testing.assert_array_equal(again.predict(TEST.x), first.predict(TEST.x))
+
+
+def test_where_nothing_can_be_gained_squared_error_is_kept():
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    y = x @ np.random.default_rng(1).normal(size=(3, 40)) + 5  # exactly linear
+    model = regressor(estimator=Ridge(1e-9)).fit(x, y)
+    assert model.chosen_ == "2-stage"
+    assert "Keep squared error: nothing to gain here." in model.summary()
+
+
+def test_what_cannot_be_predicted_is_drawn_to_the_mean():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 30)), rng.normal([1.5, 0, 0, 0, 0], size=(60, 5))
+    model = regressor(TopK(1), Ridge(), families=(), n_rounds=0).fit(x, y)
+    assert model.kept_ < 1
+    assert "of the way to the mean" in model.chosen_
+    spread = np.std(model.predict(x) - y.mean(axis=0))
+    assert spread < np.std(Ridge().fit(x, y).predict(x) - y.mean(axis=0))
+
+
+def test_one_model_is_kept_without_an_ensemble():
+    model = regressor(ensemble=False).fit(DATA.x, DATA.y)
+    assert len(model.predictors_) == 1
+    assert "average" not in model.chosen_
+
+
+def test_an_objective_that_is_not_affine_gets_a_family_that_sees_regrets():
+    domain = newsvendor(0, sizes=(24, 6, 10))
+    part = domain.splits.train_and_validation
+    model = DecisionFocusedRegressor(domain.problem, Ridge(), n_rounds=1).fit(part.x, part.y)
+    names = [row.name for row in model.history_]
+    assert "ConvexDirectedQuadratic()" in names
+    assert "DecisionRanking()" in names
+
+
+def test_items_with_contexts_have_one_model():
+    domain = item_knapsack(0, sizes=(30, 10, 20))
+    part, test = domain.splits.train_and_validation, domain.splits.test
+    for estimator in (LINEAR, Ridge()):
+        model = regressor(domain.problem, estimator).fit(part.x, part.y, context=part.context)
+        assert model.predict(test.x).shape == test.y.shape
+        assert model.score(test.x, test.y, context=test.context) > 0.5
+        assert len(model.decide(test.x, context=test.context)) == 20
+
+
+def test_given_validation_instances_are_not_trained_on():
+    train, validation = DOMAIN.splits.train, DOMAIN.splits.validation
+    arguments = {"families": (), "n_rounds": 0, "estimator": Ridge()}
+    model = regressor(**arguments).fit(train.x, train.y, validation=(validation.x, validation.y))
+    expected = Ridge().fit(train.x, train.y).predict(TEST.x)
+    mean = train.y.mean(axis=0)
+    np.testing.assert_allclose(model.predict(TEST.x), mean + model.kept_ * (expected - mean))
+
+
+def test_the_last_instances_judge_where_time_matters():
+    model = regressor(shuffle=False).fit(DATA.x, DATA.y, validation=0.2)
+    assert "12 instances, held out once" in model.summary()
+
+
+def test_a_budget_of_calls_is_kept():
+    model = regressor(max_calls=60 * 17).fit(DATA.x, DATA.y)
+    assert model.n_oracle_calls_ <= 60 * 17
+    assert max(row.round for row in model.history_) < 2
+    with pytest.raises(
+        InvalidInputError, match="`max_calls` must be at least 780 for 60 instances"
+    ):
+        regressor(max_calls=700).fit(DATA.x, DATA.y)
+
+
+def test_when_time_is_up_no_further_model_is_tried():
+    model = regressor(max_seconds=0).fit(DATA.x, DATA.y)
+    assert model.chosen_ == "2-stage"
+    assert len(model.history_) == 1
+
+
+def test_it_says_before_it_starts_what_it_will_cost(caplog):
+    with caplog.at_level(logging.INFO, logger="lodl"):
+        model = two_stage()
+    assert caplog.messages[0].startswith("Up to 840 oracle calls: 14 for each of 60 instances")
+    assert caplog.messages[-1].endswith(str(model.gain_))
+
+
+def test_a_clone_shares_the_problem_and_copies_the_estimator():
+    problem = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
+    problem.handle = (i for i in range(3))  # as of a solver: it cannot be copied
+    model = regressor(problem, Ridge(2.0), store="answers")
+    copy = clone(model)
+    assert copy.problem is problem
+    assert copy.estimator is not model.estimator
+    assert copy.get_params()["estimator__alpha"] == 2.0
+    copy.set_params(estimator__alpha=3.0, n_samples=4)
+    assert (copy.estimator.alpha, copy.n_samples, model.estimator.alpha) == (3.0, 4, 2.0)
+    with pytest.raises(InvalidInputError, match="has no parameter 'depth'"):
+        copy.set_params(depth=3)
+
+
+def test_scikit_learn_validates_and_searches_it():
+    model = regressor(estimator=Ridge(), families=FAMILIES[:1], n_rounds=1, ensemble=False)
+    scores = cross_val_score(model, DATA.x, DATA.y, cv=2)
+    assert (scores > 0.5).all()
+    search = GridSearchCV(model, {"estimator__alpha": [0.1, 1e6]}, cv=2).fit(DATA.x, DATA.y)
+    assert search.best_params_ == {"estimator__alpha": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "data", "match"),
+    [
+        ({}, {"validation": 1}, "`validation`, if a number of folds, must be from 2"),
+        ({}, {"validation": 1.5}, "`validation` must be a number of folds, a share"),
+        ({}, {"validation": (1,)}, "`validation` must be `\\(X, Y\\)`"),
+        ({}, {"X": DATA.x[:4]}, "`X` must have shape \\(n, p\\)"),
+        ({"problem": ShortestPath}, {}, "`problem` must be an instance"),
+        ({"families": (WeightedMSE(), WeightedMSE())}, {}, "`families` must differ"),
+        ({"n_rounds": -1}, {}, "`n_rounds` must be a whole number of at least 0"),
+        ({"random_state": -1}, {}, "`random_state` must be a whole number"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, data, match):
+    with pytest.raises(InvalidInputError, match=match):
+        regressor(**arguments).fit(**({"X": DATA.x, "Y": DATA.y} | data))
+
+
+def test_a_model_must_be_fitted_first():
+    with pytest.raises(InvalidInputError, match="is not fitted yet"):
+        regressor().predict(TEST.x)
