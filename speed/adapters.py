@@ -14,11 +14,13 @@ from collections.abc import Callable
 
 import cvxpy as cp
 import numpy as np
+import pyomo.environ as pyo
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from lodl._typing import Array
 from lodl.problems.cvxpy import CvxpyProblem
 from lodl.problems.highs import LinearProgram
+from lodl.problems.pyomo import PyomoProblem
 
 RNG = np.random.default_rng(0)
 N_ITEMS = 40
@@ -29,6 +31,7 @@ CAPACITY = WEIGHTS.sum(axis=1) / 3
 def main() -> None:
     knapsack_in_cvxpy()
     knapsack_in_highs()
+    knapsack_in_pyomo()
     for n_periods in (24, 96):  # hours and quarters of an hour
         schedule_in_cvxpy(n_periods)
 
@@ -55,6 +58,27 @@ def knapsack_in_highs() -> None:
         lambda y: milp(-y, constraints=rows, bounds=bounds),
         lambda y: problem.objective(problem.solve(y), y),
     )
+
+
+def knapsack_in_pyomo() -> None:
+    """Compare the same model with a solver of Pyomo's that is kept."""
+    model = pyo.ConcreteModel()
+    model.worth = pyo.Param(range(N_ITEMS), mutable=True, initialize=0.0)
+    model.z = pyo.Var(range(N_ITEMS), bounds=(0, 1))
+    model.fits = pyo.Constraint(
+        range(len(WEIGHTS)),
+        rule=lambda m, j: sum(WEIGHTS[j, i] * m.z[i] for i in range(N_ITEMS)) <= CAPACITY[j],
+    )
+    gain = pyo.summation(model.worth, model.z)
+    model.gain = pyo.Objective(expr=gain, sense=pyo.maximize)
+    problem, solver = PyomoProblem(model, "worth"), pyo.SolverFactory("appsi_highs")
+
+    def own(y: Array) -> None:
+        for item, value in enumerate(y.tolist()):
+            model.worth[item] = value
+        solver.solve(model)
+
+    say_overhead("Pyomo", own, lambda y: problem.objective(problem.solve(y), y))
 
 
 def schedule_in_cvxpy(n_periods: int) -> None:
