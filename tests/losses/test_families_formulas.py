@@ -175,3 +175,9 @@ def test_a_floor_that_is_no_share_is_refused(make, min_weight):
 def test_a_network_without_hidden_units_is_refused(settings):
     with pytest.raises(InvalidInputError, match=f"`{next(iter(settings))}` must be"):
         NeuralLoss(**settings)
+
+
+@pytest.mark.parametrize("ridge", [-1e-3, float("inf"), float("nan")])
+def test_a_ridge_that_is_no_strength_is_refused(ridge):
+    with pytest.raises(InvalidInputError, match="`ridge` must be a number of at least 0"):
+        Quadratic(ridge=ridge)

@@ -27,6 +27,11 @@ SOLVED = [
 FAMILIES = [*SOLVED, NeuralLoss(n_units=8)]
 
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
+every_ridge_family = pytest.mark.parametrize(
+    "make",
+    [WeightedMSE, DirectedWeightedMSE, Quadratic, ConvexDirectedQuadratic],
+    ids=lambda make: make.__name__,
+)
 every_solved_family = pytest.mark.parametrize("family", SOLVED, ids=repr)
 
 
@@ -60,7 +65,7 @@ def draw_phi(family, dim, seed=0):
 def test_weighted_mse_is_scipys_non_negative_least_squares(top_one):
     d, regret = top_one(300, 6)
     expected, _ = scipy.optimize.nnls(d**2, regret)
-    phi = fit_one(WeightedMSE(min_weight=0), d, regret)
+    phi = fit_one(WeightedMSE(min_weight=0, ridge=0), d, regret)
     np.testing.assert_allclose(phi["w"], expected, atol=1e-9)
 
 
@@ -68,7 +73,7 @@ def test_directed_weighted_mse_is_scipys_non_negative_least_squares(top_one):
     d, regret = top_one(300, 6)
     sides = np.hstack([np.maximum(d, 0) ** 2, np.maximum(-d, 0) ** 2])
     expected, _ = scipy.optimize.nnls(sides, regret)
-    phi = fit_one(DirectedWeightedMSE(min_weight=0), d, regret)
+    phi = fit_one(DirectedWeightedMSE(min_weight=0, ridge=0), d, regret)
     np.testing.assert_allclose(np.concatenate([phi["w_plus"], phi["w_minus"]]), expected, atol=1e-9)
 
 
@@ -81,7 +86,7 @@ def test_full_rank_quadratic_is_the_optimum_over_semidefinite_matrices(top_one, 
     residual = outer @ cvxpy.vec(h, order="F") - regret
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(residual) / n_samples))
     problem.solve(solver="CLARABEL")
-    family = Quadratic(min_weight=0)
+    family = Quadratic(min_weight=0, ridge=0)
     phi = fit_one(family, d, regret)
     assert error(family, phi, d, regret) == pytest.approx(problem.value, rel=1e-5)
 
@@ -92,7 +97,7 @@ def test_full_rank_quadratic_has_a_certificate_of_optimality(top_one, two_coordi
     if two_coordinates:
         rng = np.random.default_rng(1)
         d *= rng.permuted(np.arange(20) < np.full((1500, 1), 2), axis=1)
-    family = Quadratic(min_weight=0)
+    family = Quadratic(min_weight=0, ridge=0)
     phi = fit_one(family, d, regret)
     residual = value(family, phi, d) - regret
     slack = d.T @ (d * residual[:, np.newaxis]) / len(d)
@@ -111,7 +116,12 @@ def test_a_loss_of_the_family_is_found_again(family):
 
 
 @pytest.mark.parametrize(
-    "family", [Quadratic(rank=2, min_weight=0), ConvexDirectedQuadratic(min_weight=0)], ids=repr
+    "family",
+    [
+        Quadratic(rank=2, min_weight=0, ridge=0),
+        ConvexDirectedQuadratic(min_weight=0, ridge=0),
+    ],
+    ids=repr,
 )
 def test_descent_ends_where_the_slope_is_zero(family, top_one):
     torch = pytest.importorskip("torch")
@@ -172,6 +182,34 @@ def test_coordinates_may_have_units_of_their_own(family, top_one):
     np.testing.assert_allclose(value(family, phi, d * units), plain, rtol=1e-6)
 
 
+@every_ridge_family
+def test_a_regularised_fit_is_no_worse_on_unseen_samples_than_squared_error(make, top_one):
+    def unseen_error(family):
+        draws = [top_one(1000, 20, seed) for seed in range(6)]
+        phis = [fit_one(family, d[:60], regret[:60]) for d, regret in draws]
+        pairs = zip(phis, draws, strict=True)
+        return np.mean([error(family, phi, d[60:], regret[60:]) for phi, (d, regret) in pairs])
+
+    squared_error = unseen_error(make(ridge=1e9))
+    assert unseen_error(make()) < min(1.05 * squared_error, unseen_error(make(ridge=0)))
+
+
+@every_ridge_family
+def test_an_endless_ridge_leaves_a_plain_squared_error(make, top_one):
+    d, regret = top_one(300, 6)
+    size = np.square(d / np.sqrt(np.square(d).mean(axis=0))).sum(axis=1)
+    family = make(ridge=1e9)
+    expected = size * (size @ regret) / (size @ size)
+    np.testing.assert_allclose(value(family, fit_one(family, d, regret), d), expected, rtol=1e-5)
+
+
+@every_ridge_family
+def test_a_family_without_ridge_prints_as_published(make):
+    assert "ridge=1.0" in repr(make())
+    assert "ridge" not in repr(make(ridge=0))
+    assert make(ridge=0) != make()
+
+
 @every_family
 def test_units_are_undone_exactly(family, top_one):
     d, regret = top_one(60, 3)
@@ -210,7 +248,7 @@ def test_no_weight_lies_below_the_floor(family, top_one):
     unbounded = fit_one(type(family)(min_weight=0), d, regret)
     size = np.sqrt(np.square(d).mean(axis=0))
     size[2] = np.median(np.delete(size, 2))
-    floor = 1e-3 * np.mean([w * size**2 for w in unbounded.values()]) / size**2
+    floor = family.min_weight * np.mean([w * size**2 for w in unbounded.values()]) / size**2
     for name, w in fit_one(family, d, regret).items():
         np.testing.assert_allclose(w, np.maximum(unbounded[name], floor), atol=1e-15)
         assert unbounded[name][2] == 0

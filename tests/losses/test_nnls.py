@@ -45,6 +45,18 @@ def test_the_residual_is_that_of_scipy_with_fewer_samples_than_weights(n_rows, n
     assert optimality(columns, target, w) < 1e-6
 
 
+@few_examples
+@given(n_rows=st.integers(1, 40), n_columns=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
+def test_a_ridge_is_a_row_more_for_each_weight(n_rows, n_columns, seed):
+    columns, target = problem(n_rows, n_columns, seed)
+    towards = np.random.default_rng(seed).uniform(size=n_columns)
+    expected, _ = scipy.optimize.nnls(
+        np.vstack([columns, 3 * np.eye(n_columns)]), np.concatenate([target, 3 * towards])
+    )
+    w = solve_nnls(columns, target, ridge=9.0, towards=towards)
+    np.testing.assert_allclose(w, expected, atol=1e-8)
+
+
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1500, 600), (100, 600)])
 def test_the_optimality_conditions_hold_for_many_weights(n_rows, n_columns):
     columns, target = problem(n_rows, n_columns, seed=0)

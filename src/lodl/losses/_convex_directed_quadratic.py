@@ -7,25 +7,19 @@ import numpy as np
 from lodl._answers import Answers
 from lodl._typing import Array
 from lodl.losses._directed_weighted_mse import directed_squares, directed_weights
-from lodl.losses._family import (
-    Family,
-    Parameters,
-    Tensor,
-    check_min_weight,
-    check_rank,
-    squared_error_weights,
-)
+from lodl.losses._family import Parameters, Tensor, check_rank, squared_error_weights
 from lodl.losses._minimise import minimise
-from lodl.losses._nnls import solve_nnls
+from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import Standardised
 
 _TOLERANCE = 1e-7  # single precision has no more
 _MAX_ITERATIONS = 300
 _HINGE_SHARE = 0.8  # of the cost, at the start; the rest is the weights'
+_PENALTY = 0.3  # of the hinges: b in `RidgeFamily`
 
 
-@dataclass(frozen=True)
-class ConvexDirectedQuadratic(Family):
+@dataclass(frozen=True, repr=False)
+class ConvexDirectedQuadratic(RidgeFamily):
     r"""Squared hinges along learned directions plus a directed diagonal.
 
         f(d) = sum_r max(a_r . d, 0)^2 + sum_i [ w+_i max(d_i, 0)^2 + w-_i max(-d_i, 0)^2 ],  w >= 0
@@ -42,16 +36,19 @@ class ConvexDirectedQuadratic(Family):
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
             coordinate, hinges included (half of each, being on at half of the errors), errors
             measured in units of their size.
+        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
+            repeating noise; 0 is the plain least-squares fit.
     """
 
     rank: int | None = 4
     min_weight: float = 1e-3
+    ridge: float = 1.0
     is_convex = True
     non_negative = ("w_plus", "w_minus")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_rank(self.rank)
-        check_min_weight(self.min_weight)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         n_hinges = 2 * dim if self.rank is None else self.rank
@@ -96,9 +93,11 @@ class ConvexDirectedQuadratic(Family):
 
         hinges = np.random.default_rng(0).standard_normal(shape) * data.is_perturbed
         hinges *= np.sqrt(2 * _HINGE_SHARE * data.typical_cost / hinges.size)  # half are on
-        weights = (1 - _HINGE_SHARE) * solve_nnls(squares, data.regret)
+        weights = (1 - _HINGE_SHARE) * self.solve_weights(squares, data)
         solution = minimise(
-            objective,
+            self.penalised(
+                objective, data, n_factor=hinges.size, n_weights=len(weights), b=_PENALTY
+            ),
             np.concatenate([hinges.ravel(), weights]),
             lower=np.concatenate([np.full(n_hinge_parameters, -np.inf), np.zeros(len(weights))]),
             tolerance=_TOLERANCE,

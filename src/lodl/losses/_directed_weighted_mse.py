@@ -6,13 +6,13 @@ import numpy as np
 
 from lodl._answers import Answers
 from lodl._typing import Array
-from lodl.losses._family import Family, Parameters, Tensor, check_min_weight, squared_error_weights
-from lodl.losses._nnls import solve_nnls
+from lodl.losses._family import Parameters, Tensor, squared_error_weights
+from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import mean_weight
 
 
-@dataclass(frozen=True)
-class DirectedWeightedMSE(Family):
+@dataclass(frozen=True, repr=False)
+class DirectedWeightedMSE(RidgeFamily):
     r"""Squared error that weighs over- and under-prediction apart (paper, section 4.2).
 
         f(d) = sum_i [ w+_i max(d_i, 0)^2 + w-_i max(-d_i, 0)^2 ],   w >= 0
@@ -25,14 +25,14 @@ class DirectedWeightedMSE(Family):
         min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
             measured in units of their size. It keeps a gradient where the samples saw no cost; 0 is
             the formula as published.
+        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
+            repeating noise; 0 is the fit as published.
     """
 
     min_weight: float = 1e-3
+    ridge: float = 1.0
     is_convex = True
     non_negative = ("w_plus", "w_minus")
-
-    def __post_init__(self) -> None:
-        check_min_weight(self.min_weight)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w_plus": (dim,), "w_minus": (dim,)}
@@ -48,11 +48,12 @@ class DirectedWeightedMSE(Family):
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Solve the non-negative least squares problem, then lift the weights to the floor."""
-        squares = directed_squares(answers.d)
-        w = solve_nnls(squares, answers.regret).reshape(2, -1)
+        data = self.standardised(answers)
+        squares = directed_squares(data.d)
+        w = self.solve_weights(squares, data).reshape(2, -1)
         mean_square = squares.mean(axis=0).reshape(2, -1).sum(axis=0)
         w = np.maximum(w, self.min_weight * mean_weight(w, mean_square))
-        return {"w_plus": w[0], "w_minus": w[1]}
+        return {"w_plus": data.weights(w[0]), "w_minus": data.weights(w[1])}
 
     def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
         w = squared_error_weights(cost, scale)

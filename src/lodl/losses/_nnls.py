@@ -11,10 +11,12 @@ _SMALLEST, _LARGEST = 1e-75, 1e75
 _PATIENCE = 3  # exchanges without progress before variables move one by one
 
 
-def solve_nnls(columns: Array, target: Array) -> Array:
+def solve_nnls(
+    columns: Array, target: Array, *, ridge: float = 0.0, towards: Array | float = 0.0
+) -> Array:
     r"""Return the optimum of a least-squares problem over weights that are not negative.
 
-        min_w |P w - t|^2,   w >= 0
+        min_w |P w - t|^2 + ridge |w - towards|^2,   w >= 0
 
     Block principal pivoting on the Gram matrix (Judice and Pires, 1994; Kim and Park, 2011): guess
     which weights are positive, solve for them, and exchange all that break an optimality
@@ -25,11 +27,15 @@ def solve_nnls(columns: Array, target: Array) -> Array:
     Args:
         columns: P, shape (K, n).
         target: t, shape (K,).
+        ridge: Strength of the pull, at least 0.
+        towards: Where it pulls to, shape (n,).
     """
     unit = float(columns.max(initial=0.0)) or 1.0
     if not _SMALLEST < unit < _LARGEST:  # its square would not be a number
-        return solve_nnls(columns / unit, target) / unit
-    gram, moments = columns.T @ columns, columns.T @ target
+        ridge, towards = ridge / unit / unit, towards * unit
+        return solve_nnls(columns / unit, target, ridge=ridge, towards=towards) / unit
+    gram, moments = columns.T @ columns, columns.T @ target + ridge * towards
+    gram[np.diag_indices_from(gram)] += ridge
     length = np.sqrt(gram.diagonal())
     length = np.where(length > 0, length, 1.0)
     target_length = float(np.linalg.norm(target)) or 1.0

@@ -8,23 +8,24 @@ import numpy as np
 from lodl._answers import Answers
 from lodl._typing import Array
 from lodl.losses._family import (
-    Family,
     Parameters,
     Tensor,
-    check_min_weight,
     check_rank,
     resolve_rank,
     squared_error_weights,
 )
 from lodl.losses._minimise import minimise
+from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import Standardised
 
 _TOLERANCE = 1e-8  # single precision has no more
 _MAX_ITERATIONS = 500
+_FACTOR_SHARE = 0.8  # of the cost, at the start of a regularised fit; the rest is the weights'
+_PENALTY = 1.0  # of the factor: b in `RidgeFamily`
 
 
-@dataclass(frozen=True)
-class Quadratic(Family):
+@dataclass(frozen=True, repr=False)
+class Quadratic(RidgeFamily):
     r"""A learned positive semidefinite quadratic form (paper, section 4.2).
 
         f(d) = |L^T d|^2 + sum_i c_i d_i^2,   H = L L^T + diag(c)
@@ -35,18 +36,22 @@ class Quadratic(Family):
 
     Attributes:
         rank: Number of columns of L; None is full rank, the only case whose best fit is certain.
-        min_weight: c as a share of the mean fitted diagonal of H, errors measured in units of their
-            size. It keeps a gradient where the samples saw no cost; 0 is the formula as published.
+        min_weight: The least c, as a share of the mean fitted diagonal of H, errors measured in
+            units of their size. It keeps a gradient where the samples saw no cost; 0 is the formula
+            as published.
+        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
+            repeating noise; 0 is the fit as published, in which c is the floor alone.
     """
 
     rank: int | None = None
     min_weight: float = 1e-3
+    ridge: float = 1.0
     is_convex = True
     non_negative = ("floor",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_rank(self.rank)
-        check_min_weight(self.min_weight)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"L": (dim, resolve_rank(self.rank, dim)), "floor": (dim,)}
@@ -64,10 +69,11 @@ class Quadratic(Family):
         return 2 * diagonal[:, None] + 0 * d
 
     def fit(self, answers: Answers) -> dict[str, Array]:
-        r"""Minimise over the factor L of H = L L^T, then add the floor.
+        r"""Minimise over the factor L of H = L L^T + diag(c), then lift c to the floor.
 
-            min_L  1/(2K) sum_k (|L^T d_k|^2 - regret_k)^2
+            min_L,c  1/(2K) sum_k (|L^T d_k|^2 + sum_i c_i d_ki^2 - regret_k)^2,   c >= 0
 
+        plus the penalties of `RidgeFamily`; without them c is 0, for the same H needs no c.
         At full rank every second-order stationary point is the optimum of the convex problem over
         positive semidefinite H, so a descent method that avoids saddles ends there. Products in
         single precision halve the time; the error of the result is within about 1e-5 of the
@@ -75,24 +81,38 @@ class Quadratic(Family):
         """
         data = Standardised.of(answers.d, answers.regret)
         shape = self.parameter_shapes(data.d.shape[1])["L"]
-        d32, regret32 = data.d.astype(np.float32), data.regret.astype(np.float32)
+        n_factor = shape[0] * shape[1]
+        squares = np.square(data.d[:, : shape[0] if self.ridge else 0])
+        d32, squares32, regret32 = (
+            values.astype(np.float32) for values in (data.d, squares, data.regret)
+        )
 
         def objective(parameters: Array) -> tuple[float, Array]:
-            u = d32 @ parameters.astype(np.float32).reshape(shape)
-            residual = np.einsum("kj,kj->k", u, u) - regret32
+            factor, c = np.split(parameters.astype(np.float32), [n_factor])
+            u = d32 @ factor.reshape(shape)
+            residual = np.einsum("kj,kj->k", u, u) + squares32 @ c - regret32
             u *= residual[:, np.newaxis]
-            gradient = (d32.T @ u).astype(np.float64)
+            gradient = np.concatenate([(d32.T @ u).ravel(), residual @ squares32 / 2])
             value = residual @ residual / (2 * len(residual))
-            return float(value), gradient.ravel() * (2 / len(residual))
+            return float(value), gradient.astype(np.float64) * (2 / len(residual))
 
+        start = _spectral_start(data, shape[1]).ravel()
+        if self.ridge:
+            weights = (1 - _FACTOR_SHARE) * self.solve_weights(squares, data)
+            start = np.concatenate([np.sqrt(_FACTOR_SHARE) * start, weights])
         solution = minimise(
-            objective,
-            _spectral_start(data, shape[1]).ravel(),
+            self.penalised(
+                objective, data, n_factor=n_factor, n_weights=squares.shape[1], b=_PENALTY
+            ),
+            start,
+            lower=np.repeat([-np.inf, 0.0], [n_factor, shape[0]]) if self.ridge else None,
             tolerance=_TOLERANCE,
             max_iterations=_MAX_ITERATIONS,
         )
-        factor = solution.reshape(shape)
-        floor = np.full(shape[0], self.min_weight * np.square(factor).sum(axis=1).mean())
+        factor = solution[:n_factor].reshape(shape)
+        c = solution[n_factor:] if self.ridge else np.zeros(shape[0])
+        diagonal = np.square(factor).sum(axis=1) + c
+        floor = np.maximum(c, self.min_weight * diagonal.mean())
         return {"L": data.factor(factor), "floor": data.weights(floor)}
 
     def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:

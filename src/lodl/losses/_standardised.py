@@ -32,6 +32,11 @@ class Standardised:
         d_scale, regret_scale = error_scale(d), float(_size(regret)) or 1.0
         return cls(d / d_scale, regret / regret_scale, d_scale, regret_scale)
 
+    @classmethod
+    def as_they_are(cls, d: Array, regret: Array) -> "Standardised":
+        """Return samples in their own units."""
+        return cls(d, regret, np.ones(d.shape[1]), 1.0)
+
     @property
     def is_perturbed(self) -> npt.NDArray[np.bool_]:
         """Whether any sample moved a coordinate, shape (D,)."""

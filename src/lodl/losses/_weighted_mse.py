@@ -6,13 +6,13 @@ import numpy as np
 
 from lodl._answers import Answers
 from lodl._typing import Array
-from lodl.losses._family import Family, Parameters, Tensor, check_min_weight, squared_error_weights
-from lodl.losses._nnls import solve_nnls
+from lodl.losses._family import Parameters, Tensor, squared_error_weights
+from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import mean_weight
 
 
-@dataclass(frozen=True)
-class WeightedMSE(Family):
+@dataclass(frozen=True, repr=False)
+class WeightedMSE(RidgeFamily):
     r"""Squared error with a learned weight per coordinate (paper, section 4.2).
 
         f(d) = sum_i w_i d_i^2,   w_i >= 0
@@ -25,14 +25,14 @@ class WeightedMSE(Family):
         min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
             measured in units of their size. It keeps a gradient where the samples saw no cost; 0 is
             the formula as published.
+        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
+            repeating noise; 0 is the fit as published.
     """
 
     min_weight: float = 1e-3
+    ridge: float = 1.0
     is_convex = True
     non_negative = ("w",)
-
-    def __post_init__(self) -> None:
-        check_min_weight(self.min_weight)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w": (dim,)}
@@ -48,9 +48,11 @@ class WeightedMSE(Family):
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Solve the non-negative least squares problem, then lift the weights to the floor."""
-        squares = np.square(answers.d)
-        w = solve_nnls(squares, answers.regret)
-        return {"w": np.maximum(w, self.min_weight * mean_weight(w, squares.mean(axis=0)))}
+        data = self.standardised(answers)
+        squares = np.square(data.d)
+        w = self.solve_weights(squares, data)
+        w = np.maximum(w, self.min_weight * mean_weight(w, squares.mean(axis=0)))
+        return {"w": data.weights(w)}
 
     def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
         return {"w": squared_error_weights(cost, scale)}

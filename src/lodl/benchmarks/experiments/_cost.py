@@ -43,7 +43,7 @@ COST_SCALES = {"quick": (1000, 200), "paper": (5000, 500)}
 """Candidates per instance and steps of training, by scale."""
 
 _DOMAINS = ("web", "portfolio")
-_FAMILY = ConvexDirectedQuadratic()
+_FAMILY = ConvexDirectedQuadratic(min_weight=1e-3, ridge=0.0)  # as in the committed figure
 _N_PASSES = 9
 _N_WARM_UP = 50
 

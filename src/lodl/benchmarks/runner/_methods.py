@@ -219,6 +219,7 @@ class Learned(Method):
         return load_loss(path, y=samples.y)
 
 
+# As published: plain least-squares fits (`ridge` of 0) with the authors' floor of the weights.
 METHODS: Mapping[str, Method] = {
     "Random": Random(),
     "Optimal": Optimal(),
@@ -226,11 +227,11 @@ METHODS: Mapping[str, Method] = {
     "2-stage": TwoStage(),
     "DFL": DecisionFocused(),
     "NN": Learned(NeuralLoss()),
-    "WeightedMSE": Learned(WeightedMSE()),
-    "DirectedWeightedMSE": Learned(DirectedWeightedMSE()),
-    "Quadratic": Learned(Quadratic()),
-    "DirectedQuadratic": Learned(DirectedQuadratic()),
-    "ConvexDirectedQuadratic": Learned(ConvexDirectedQuadratic()),
+    "WeightedMSE": Learned(WeightedMSE(min_weight=1e-3, ridge=0.0)),
+    "DirectedWeightedMSE": Learned(DirectedWeightedMSE(min_weight=1e-3, ridge=0.0)),
+    "Quadratic": Learned(Quadratic(min_weight=1e-3, ridge=0.0)),
+    "DirectedQuadratic": Learned(DirectedQuadratic(min_weight=1e-3)),
+    "ConvexDirectedQuadratic": Learned(ConvexDirectedQuadratic(min_weight=1e-3, ridge=0.0)),
     "DecisionHinges": Learned(DecisionHinges()),
     "DecisionRanking": Learned(DecisionRanking()),
 }
