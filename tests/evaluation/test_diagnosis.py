@@ -9,6 +9,8 @@ import lodl
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.evaluation import diagnose
+from lodl.fitting import fit
+from lodl.oracle import sample
 
 N, DIM = 12, 4
 
@@ -95,7 +97,7 @@ def test_a_loss_that_is_the_regret_is_faithful_within_instances():
     follow = lodl.problem(lambda y_hat: y_hat, lambda z, y: np.square(z - y).sum(), sense="min")
     y = np.random.default_rng(0).normal(size=(20, 3))
     y_hat = y + np.random.default_rng(1).normal(size=y.shape)
-    learned = lodl.learn_loss(follow, y, family=lodl.WeightedMSE(), n_samples=50)
+    learned = lodl.learn_loss(follow, y, family=lodl.WeightedMSE(ridge=0), n_samples=50)
     found = diagnose(learned, follow, y, y_hat).fidelity
     assert found.error < 1e-6 * found.regret
     assert found.rank_correlation == found.rank_correlation_within == pytest.approx(1)
@@ -244,3 +246,20 @@ def test_an_argument_of_another_kind_is_refused(loss, y, y_hat, arguments, messa
     given = {"loss": loss, "problem": TopK(1), "y": y, "y_hat": y_hat} | arguments
     with pytest.raises(InvalidInputError, match=message):
         diagnose(**given)
+
+
+@pytest.mark.parametrize("family", [lodl.DirectedWeightedMSE(), lodl.DecisionHinges()], ids=repr)
+def test_samples_around_predictions_alone_are_noticed_in_families_that_see_regrets_only(
+    family, y, y_hat
+):
+    y_poor = y_hat[::-1]  # decisions that are not good already
+    at_labels, at_predictions = (
+        sample(TopK(1), y, sampler=sampler, n_samples=50, slopes=True)
+        for sampler in (lodl.AllPerturbed(0.4), lodl.AroundPredictions(y_poor, 0.1))
+    )
+    alone, joined = (
+        names(diagnose(fit(samples, family), TopK(1), y, y_poor))
+        for samples in (at_predictions, at_labels.union(at_predictions))
+    )
+    assert ("samples at labels" in alone) is not family.uses_slopes
+    assert "samples at labels" not in joined

@@ -14,7 +14,7 @@ from lodl.errors import InvalidInputError
 from lodl.evaluation._fidelity import CALLS_PER_INSTANCE, Fidelity, measure_fidelity
 from lodl.evaluation._judge import judge, number_text
 from lodl.evaluation._probe import Probe
-from lodl.evaluation._region import Region, locate_predictions, sampler_of
+from lodl.evaluation._region import Region, is_one_sided, locate_predictions, sampler_of
 from lodl.losses import FitSummary, LearnedLoss
 from lodl.losses._verdicts import ANOTHER_PROBLEM, Finding, finding_text
 from lodl.problems import Problem
@@ -171,7 +171,10 @@ def diagnose(
         fidelity=fidelity,
         region=region,
         fit=fit,
-        findings=(*_judge_problem(problem, loss), *judge(fidelity, region, fit)),
+        findings=(
+            *_judge_problem(problem, loss),
+            *judge(fidelity, region, fit, is_one_sided=is_one_sided(loss)),
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from lodl.losses._verdicts import (
     MORE_COORDINATES,
     NOTHING,
     PROBLEM_OR_SCALE,
+    SAMPLES_AT_LABELS,
     SENSE_OR_SOLVER,
     SMALLER_SCALE,
     Finding,
@@ -56,8 +57,17 @@ _MOST_WIDER = 0.5
 _UNSEEN = 0.25
 
 
-def judge(fidelity: Fidelity, region: Region | None, fit: FitSummary) -> tuple[Finding, ...]:
-    """Return what to do, the most important first; at least one finding."""
+def judge(
+    fidelity: Fidelity, region: Region | None, fit: FitSummary, *, is_one_sided: bool = False
+) -> tuple[Finding, ...]:
+    """Return what to do, the most important first; at least one finding.
+
+    Args:
+        fidelity: Learned loss compared with true regret at the predictions.
+        region: The predictions compared with the samples, if the sampler is known.
+        fit: How well the loss repeats its samples.
+        is_one_sided: Whether all samples lie where a model predicts.
+    """
     of_fit = fit.findings
     if of_fit[0].verdict in (SENSE_OR_SOLVER, PROBLEM_OR_SCALE):
         return of_fit
@@ -73,6 +83,7 @@ def judge(fidelity: Fidelity, region: Region | None, fit: FitSummary) -> tuple[F
     unwanted = {NOTHING, ANOTHER_FAMILY} if direction else {NOTHING}
     found = (
         *direction,
+        *_judge_side(fit, is_one_sided),
         *_judge_width(region),
         *_judge_scale(fidelity, region),
         *(finding for finding in of_fit if finding.verdict not in unwanted),
@@ -93,6 +104,11 @@ def _judge_direction(fidelity: Fidelity) -> Iterator[Finding]:
             f"The errors cost {fidelity.regret:.3g}, but {fidelity.reversed_regret:.3g} with the "
             "opposite sign, and this family treats both alike.",
         )
+
+
+def _judge_side(fit: FitSummary, is_one_sided: bool) -> Iterator[Finding]:
+    if is_one_sided and not fit.family.uses_slopes:
+        yield Finding(SAMPLES_AT_LABELS, "The loss was learned around predictions only.")
 
 
 def _judge_width(region: Region | None) -> Iterator[Finding]:

@@ -7,12 +7,20 @@ import numpy as np
 from lodl._typing import Array
 from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss
-from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
+from lodl.samplers import (
+    AllPerturbed,
+    AroundPredictions,
+    AtPredictions,
+    OnePerturbed,
+    Sampler,
+    TwoPerturbed,
+)
 
 _N_DRAWS = 200  # per instance; they need no oracle call
 _MOST = 0.99
 _TRACE = 0.1  # share of the size of an error
 _BY_NAME = {one.__name__: one for one in (AllPerturbed, OnePerturbed, TwoPerturbed)}
+_AT_PREDICTIONS = {one.__name__ for one in (AroundPredictions, AtPredictions)}
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,12 @@ def sampler_of(loss: LearnedLoss) -> Sampler | None:
     kind = _BY_NAME.get(str(loss.provenance.get("sampler")))
     scale = "auto" if loss.provenance.get("scale_is_auto") else loss.provenance.get("scale")
     return kind(scale) if kind is not None and isinstance(scale, int | float | str) else None
+
+
+def is_one_sided(loss: LearnedLoss) -> bool:
+    """Return whether a loss was learned only where a model predicts, not around labels."""
+    is_at_predictions = loss.provenance.get("sampler") in _AT_PREDICTIONS
+    return is_at_predictions and loss.provenance.get("n_series", 1) == 1
 
 
 def locate_predictions(

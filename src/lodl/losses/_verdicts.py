@@ -47,6 +47,12 @@ DIRECTED_FAMILY = Verdict(
     "The sign of an error decides what it costs, and the family cannot tell the two signs apart.",
     "Fit `DirectedWeightedMSE` or `ConvexDirectedQuadratic` to the same samples.",
 )
+SAMPLES_AT_LABELS = Verdict(
+    "samples at labels",
+    "All samples were drawn where a model predicts, and the family sees regrets only: it has seen "
+    "each coordinate from one side of the label.",
+    "Sample around the labels too, with `AllPerturbed`, and fit `samples.union(...)` of both.",
+)
 MORE_COORDINATES = Verdict(
     "more coordinates at once",
     "Predictions are wrong in more coordinates at once than any sample.",
@@ -91,6 +97,7 @@ VERDICTS = (
     PROBLEM_OR_SCALE,
     GOOD_DECISIONS,
     DIRECTED_FAMILY,
+    SAMPLES_AT_LABELS,
     MORE_COORDINATES,
     LARGER_SCALE,
     SMALLER_SCALE,
@@ -122,7 +129,7 @@ def finding_text(title: str, findings: Sequence[Finding], numbers: Mapping[str, 
     """Return a title, what to do, and the numbers by name, as lines for a terminal."""
     return "\n".join(
         [
-            title,
+            _wrap(title, indent=2),
             *(_wrap(f"- {finding}", indent=2) for finding in findings),
             *(_wrap(f"  {name:<18}{text}", indent=20) for name, text in numbers.items()),
         ]

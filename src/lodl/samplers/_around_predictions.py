@@ -20,6 +20,10 @@ class AroundPredictions(Sampler):
     Use it to ask the oracle where a trained model predicts (the paper's empirical neighbourhood).
     Regrets are still scored under the label.
 
+    Use it together with samples around the labels (`samples.union(...)`). Alone it makes families
+    that see regrets only worse than squared error: predictions err on one side of a label in most
+    coordinates, so what the other side costs is never seen.
+
     Attributes:
         y_hat: Predictions in the labels' shape, one per instance.
         scale: Standard deviation of the noise, as for every sampler.
