@@ -110,7 +110,7 @@ def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
 
 
 def test_noise_on_one_coordinate_at_a_time_is_found_out_in_web_advertising(web):
-    family = lodl.DirectedWeightedMSE()
+    family = lodl.ConvexDirectedQuadratic()
     found = learn_and_diagnose(web, family, scale=0.1, perturbed=lodl.OnePerturbed)
     assert names(found)[0] == "more coordinates at once"
     assert "larger scale" not in names(found)

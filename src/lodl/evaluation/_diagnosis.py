@@ -80,7 +80,7 @@ class Diagnosis:
             error = {"coverage": f"{found.share_covered:.0%} of regrets are at most the loss"}
         return finding_text(
             f"{self.fit.family} at the predictions for {self.n_examined} of {self.n_instances} "
-            f"instances, {self.oracle_calls} oracle calls",
+            "instances",
             self.findings,
             {
                 "mean regret": f"{found.regret:.3g}; with predictions of other instances "
@@ -92,6 +92,7 @@ class Diagnosis:
                 **error,
                 "size of errors": self._region_text(),
                 "worst instances": ", ".join(worst),
+                "oracle calls": f"{self.oracle_calls}",
             },
         )
 

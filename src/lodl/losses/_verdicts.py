@@ -129,7 +129,7 @@ def finding_text(title: str, findings: Sequence[Finding], numbers: Mapping[str, 
     """Return a title, what to do, and the numbers by name, as lines for a terminal."""
     return "\n".join(
         [
-            _wrap(title, indent=2),
+            title,
             *(_wrap(f"- {finding}", indent=2) for finding in findings),
             *(_wrap(f"  {name:<18}{text}", indent=20) for name, text in numbers.items()),
         ]
