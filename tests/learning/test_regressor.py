@@ -5,12 +5,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.tree import DecisionTreeRegressor
 
 import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges, WeightedMSE
 from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest_path
-from lodl.errors import InvalidInputError
+from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import regret
+from lodl.learning._candidates import default_families, short_name
 from lodl.training.torch import TorchLearner, TrainingSettings
 
 DOMAIN = shortest_path(1, sizes=(50, 10, 300), degree=6, noise=0.3)
@@ -136,7 +138,7 @@ def test_an_objective_that_is_not_affine_gets_a_family_that_sees_regrets():
     part = domain.splits.train_and_validation
     model = DecisionFocusedRegressor(domain.problem, Ridge(), n_rounds=1).fit(part.x, part.y)
     names = [row.name for row in model.history_]
-    assert "ConvexDirectedQuadratic()" in names
+    assert "WeightedMSE()" in names
     assert "DecisionRanking()" in names
 
 
@@ -185,6 +187,39 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
         model = two_stage()
     assert caplog.messages[0].startswith("Up to 840 oracle calls: 14 for each of 60 instances")
     assert caplog.messages[-1].endswith(str(model.gain_))
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "family"),
+    [(90, "ConvexDirectedQuadratic()"), (30, "DirectedWeightedMSE()"), (10, "WeightedMSE()")],
+)
+def test_the_family_that_sees_regrets_is_as_large_as_the_samples_allow(n_samples, family):
+    *_, last = default_families(is_affine=False, n_samples=n_samples, dim=5)
+    assert short_name(last) == family
+    assert len(default_families(is_affine=True, n_samples=n_samples, dim=5)) == 5
+
+
+class BrokenPath(ShortestPath):
+    def objective_many(self, zs, y, context=None):
+        values = super().objective_many(zs, y, context)
+        return np.where(values > 1.5 * y.mean() * 8, np.nan, values)  # no cost for long paths
+
+
+def test_calls_that_fail_are_left_out_if_told_so():
+    problem = BrokenPath(DOMAIN.problem.grid)
+    model = regressor(problem, Ridge(), on_failure="skip").fit(DATA.x, DATA.y)
+    assert np.isfinite(model.gain_.difference)
+    with pytest.raises(OracleError, match="instance"):
+        regressor(problem, Ridge()).fit(DATA.x, DATA.y)
+
+
+def test_missing_features_are_left_to_estimators_that_take_them():
+    x = np.where(np.random.default_rng(0).random(DATA.x.shape) < 0.1, np.nan, DATA.x)
+    trees = DecisionTreeRegressor(max_depth=3, random_state=0)
+    model = regressor(estimator=trees, families=FAMILIES[:1], n_rounds=1).fit(x, DATA.y)
+    assert np.isfinite(model.predict(x)).all()
+    with pytest.raises(InvalidInputError, match="`x` must be finite"):
+        regressor().fit(x, DATA.y)
 
 
 def test_a_clone_shares_the_problem_and_copies_the_estimator():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
+from math import prod
 
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
@@ -13,6 +14,7 @@ from lodl.losses import (
     DirectedWeightedMSE,
     Family,
     LearnedLoss,
+    WeightedMSE,
     squared_error_loss,
 )
 from lodl.losses._family import check_can_fit
@@ -22,7 +24,8 @@ TWO_STAGE = "2-stage"
 
 _N_SAMPLES = 20  # enough to meet most decisions that matter
 _N_SAMPLES_TO_FIT = 60  # for a family that is fitted to regrets
-_SAMPLES_PER_COORDINATE = 2  # from which on a family of correlated errors does not overfit
+_SAMPLES_PER_PARAMETER = 3  # with fewer, directed families decided worse than squared error
+_BY_SIZE = (ConvexDirectedQuadratic(), DirectedWeightedMSE(), WeightedMSE())  # the largest first
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Fami
     """Return families that did well on paths, knapsacks and orders.
 
     Where the objective is not affine in the label, decision families see it near the label only,
-    so one that sees regrets competes: with correlated errors if there are samples enough.
+    so one that sees regrets competes: the largest that the samples are enough for.
     """
     decisions = (
         DecisionHinges(),
@@ -67,8 +70,13 @@ def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Fami
     )
     if is_affine:
         return decisions
-    has_enough = n_samples >= _SAMPLES_PER_COORDINATE * dim
-    return (*decisions, ConvexDirectedQuadratic() if has_enough else DirectedWeightedMSE())
+    affordable = (
+        family
+        for family in _BY_SIZE
+        if _SAMPLES_PER_PARAMETER * sum(map(prod, family.parameter_shapes(dim).values()))
+        <= n_samples
+    )
+    return (*decisions, next(affordable, _BY_SIZE[-1]))
 
 
 def resolve_n_samples(n_samples: int | None, *, is_affine: bool) -> int:

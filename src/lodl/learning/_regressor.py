@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,8 @@ class DecisionFocusedRegressor(Parameters):
         n_jobs: Number of worker processes for oracle calls, as in joblib.
         store: Folder or URL that keeps the answers: a killed `fit` goes on where it was, and a
             second one with another estimator asks only where its own models predict.
-        timeout: Seconds after which an oracle call is given up.
+        timeout: Seconds after which an oracle call is given up and counts as failed.
+        on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
         random_state: Random seed of candidates, folds and training. The same seed gives the same
             model.
         verbose: Whether to show progress bars on a terminal.
@@ -99,6 +100,7 @@ class DecisionFocusedRegressor(Parameters):
         n_jobs: int | None = None,
         store: str | PathLike[str] | Store | None = None,
         timeout: float | None = None,
+        on_failure: Literal["raise", "skip"] = "raise",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -115,6 +117,7 @@ class DecisionFocusedRegressor(Parameters):
         self.n_jobs = n_jobs
         self.store = store
         self.timeout = timeout
+        self.on_failure = on_failure
         self.random_state = random_state
         self.verbose = verbose
 
@@ -323,5 +326,6 @@ class _Oracle:
             n_jobs=self.model.n_jobs,
             store=self.store,
             timeout=self.model.timeout,
+            on_failure=self.model.on_failure,
             progress=self.model.verbose,
         )

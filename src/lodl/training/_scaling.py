@@ -47,8 +47,14 @@ class Scaling:
         return (values - self.centre) / self.spread
 
 
-def check_features(x: object, n: int | None = None) -> Array:
-    """Return features as an array (n, p) or (n, items, p) of finite numbers."""
+def check_features(x: object, n: int | None = None, *, missing: bool = False) -> Array:
+    """Return features as an array (n, p) or (n, items, p) of numbers.
+
+    Args:
+        x: The features.
+        n: The number of instances there should be; any if None.
+        missing: Whether NaN may stand for what is missing.
+    """
     try:
         array = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -59,7 +65,7 @@ def check_features(x: object, n: int | None = None) -> Array:
         )
     if n is not None and len(array) != n:
         raise InvalidInputError(f"`x` must have one row per instance ({n}), got {len(array)}.")
-    if not np.isfinite(array).all():
+    if not missing and not np.isfinite(array).all():
         raise InvalidInputError("`x` must be finite. Fill or drop missing values first.")
     return array
 

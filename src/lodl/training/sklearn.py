@@ -68,7 +68,7 @@ class SklearnLearner:
         loss_validation: LearnedLoss | None = None,
         n_steps: int | None = None,
     ) -> "SklearnPredictor":
-        x = check_features(x, loss.n_instances)
+        x = check_features(x, loss.n_instances, missing=True)
 
         def refit(targets: Array, index: npt.NDArray[np.intp]) -> Any:
             return self._fit(x[index], targets[index], 0).predict
@@ -108,7 +108,7 @@ class SklearnPredictor:
     n_steps: int
 
     def predict(self, x: Array) -> Array:
-        x = check_features(x)
+        x = check_features(x, missing=True)
         rows = x.reshape(-1, x.shape[-1]) if x.ndim > 2 else x
         outputs = np.asarray(self.model.predict(rows), dtype=np.float64)
         return outputs.reshape(len(x), *self.label_shape)
