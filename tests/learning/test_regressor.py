@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.tree import DecisionTreeRegressor
+from torch import nn
 
 import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges, WeightedMSE
@@ -150,6 +151,14 @@ def test_items_with_contexts_have_one_model():
         assert model.predict(test.x).shape == test.y.shape
         assert model.score(test.x, test.y, context=test.context) > 0.5
         assert len(model.decide(test.x, context=test.context)) == 20
+
+
+@pytest.mark.parametrize("layers", [(), (nn.Dropout(0.1),)], ids=["at once", "one by one"])
+def test_folds_of_any_module_can_be_trained(layers):
+    module = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), *layers, nn.Linear(8, 40))
+    learner = TorchLearner(module, n_initialisations=1, settings=LINEAR.settings)
+    model = regressor(estimator=learner, families=FAMILIES[:1], n_rounds=1).fit(DATA.x, DATA.y)
+    assert model.score(TEST.x, TEST.y) > 0.5
 
 
 def test_given_validation_instances_are_not_trained_on():
