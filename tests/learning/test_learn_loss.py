@@ -69,6 +69,22 @@ def test_hinges_learned_from_a_solver_bound_the_regret():
 
 
 @pytest.mark.parametrize(
+    ("family", "n_samples", "warns"),
+    [
+        (lodl.ConvexDirectedQuadratic(), 47, True),  # 4 x 4 and 2 x 4 parameters
+        (lodl.ConvexDirectedQuadratic(), 48, False),
+        (lodl.DirectedWeightedMSE(), 16, False),
+        (lodl.DecisionHinges(), 5, False),
+    ],
+    ids=repr,
+)
+def test_more_parameters_than_samples_can_tell_are_warned_of(family, n_samples, warns, caplog):
+    lodl.learn_loss(CountingPick(), Y, family=family, n_samples=n_samples)
+    assert ("24 parameters per instance" in caplog.text) == warns
+    assert ("at least 48 samples" in caplog.text) == warns
+
+
+@pytest.mark.parametrize(
     ("family", "message"),
     [
         ("WeightedMSE", "`family` must be a loss family such as .*, got 'WeightedMSE'"),

@@ -1,6 +1,8 @@
 """The one call that joins the parts: from a solver to a loss."""
 
+import logging
 from collections.abc import Sequence
+from math import prod
 from os import PathLike
 from typing import Any, Literal
 
@@ -18,7 +20,10 @@ from lodl.samplers import AllPerturbed, Sampler
 _DEFAULT_FAMILY = ConvexDirectedQuadratic()
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
 _N_SAMPLES = 1000  # several times the parameters of a small family
+_SAMPLES_PER_PARAMETER = 2  # below, a family mostly repeats its prior or noise
 _N_SAMPLES_WITH_SLOPES = 20  # nothing is fitted, and most decisions that matter are met
+
+_logger = logging.getLogger(__name__)
 
 
 def learn_loss(
@@ -57,8 +62,8 @@ def learn_loss(
         family: The parametric loss.
         sampler: Draws the candidates.
         n_samples: Number of candidates per instance; None is 1000, or 20 for a family made of
-            decisions. A fifth of them measures the fit; to families that are fitted, the rest
-            should be several times as many as there are parameters.
+            decisions. A fifth of them measures the fit. A family that is fitted should have at
+            least twice as many as parameters; a warning is logged where it has not.
         seed: Random seed for the candidates.
         n_jobs: Number of worker processes, -1 for all cores. None is the Dask client in scope, or
             this process if there is none.
@@ -70,9 +75,11 @@ def learn_loss(
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show bars on a terminal.
     """
-    check_can_fit(family, check_labels(y)[0].size)
+    dim = check_labels(y)[0].size
+    check_can_fit(family, dim)
     if n_samples is None:
         n_samples = _N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
+    _warn_of_few_samples(family, n_samples, dim)
     samples = sample(
         problem,
         y,
@@ -91,3 +98,19 @@ def learn_loss(
         progress=progress,
     )
     return fit(samples, family, n_jobs=n_jobs, progress=progress)
+
+
+def _warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:
+    n_parameters = sum(map(prod, family.parameter_shapes(dim).values()))
+    if not family.uses_slopes and n_samples < _SAMPLES_PER_PARAMETER * n_parameters:
+        _logger.warning(
+            "%s has %d parameters per instance, and %d samples are few for them. Take a smaller "
+            "family (`DirectedWeightedMSE` has %d), at least %d samples, or a family made of "
+            "decisions (`DecisionHinges`), which needs about %d.",
+            family,
+            n_parameters,
+            n_samples,
+            2 * dim,
+            _SAMPLES_PER_PARAMETER * n_parameters,
+            _N_SAMPLES_WITH_SLOPES,
+        )
