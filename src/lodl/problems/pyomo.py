@@ -4,6 +4,7 @@ import pickle
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -291,7 +292,7 @@ class _Entries:
     def read(self) -> Array:
         """Return the values, NaN where there is none, whole where they are to be."""
         found = [data(exception=False) for data in self._data.values()]
-        known = [value if isinstance(value, int | float) else np.nan for value in found]
+        known = [value if isinstance(value, (int, float)) else np.nan for value in found]
         values = np.array(known, dtype=np.float64)
         return np.where(self._is_whole, np.rint(values), values)
 
@@ -307,7 +308,7 @@ class _Entries:
         for index, number in value.items():
             if index not in self._data:
                 raise InvalidInputError(f"{self.name!r} has no index {index!r}.")
-            if np.isnan(number):
+            if isnan(number):
                 self._data[index].clear()
             else:
                 self._data[index].set_value(number, index)
@@ -315,7 +316,7 @@ class _Entries:
     def place(self, values: Array, *, fixed: bool = False) -> None:
         """Set a variable to what was read, though a solver's zero may be -1e-9."""
         for data, value in zip(self._data.values(), values.tolist(), strict=True):
-            data.set_value(None if np.isnan(value) else value, skip_validation=True)
+            data.set_value(None if isnan(value) else value, skip_validation=True)
             data.fixed = data.fixed or fixed
 
 
