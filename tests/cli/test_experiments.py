@@ -44,7 +44,7 @@ def test_the_demo_shows_what_was_gained_and_says_where_things_are(command, tmp_p
     for method in ("2-stage", "ConvexDirectedQuadratic", "oracle calls", "seconds"):
         assert method in said
     loss = lodl.load_loss(tmp_path / "lodl-demo" / "web-advertising.safetensors")
-    assert loss.family == lodl.ConvexDirectedQuadratic()
+    assert isinstance(loss.family, lodl.ConvexDirectedQuadratic)
     assert loss.n_instances == 9
     assert "lodl-demo/rows.jsonl" in said
 
