@@ -12,11 +12,11 @@ Gaussian prior. The second one is the trace norm of the quadratic form, so it lo
 sqrt(D / K) is how fast the noise in its gradient fades. Both fade with the number of samples, so
 one strength suits all of them.
 
-**Why not stronger.** Thirty times the pull on weights repeats unseen samples better when there are 50
-of them, but models then decide as those of squared error do, which is the worst there is on top-1
+**Why not stronger.** With 50 samples, thirty times the pull on weights repeats unseen samples
+better, but models then decide as those of squared error do, which is the worst there is on top-1
 choices. Noise of single instances averages out in a model that is trained on all of them; a pull
-that all of them share does not. About ten pairs of strengths were compared by validation decisions with
-50 samples, on one small data set of top-1 choices and two each of advertising and paths, one
+that all of them share does not. About ten pairs of strengths were compared by validation decisions
+with 50 samples, on one small data set of top-1 choices and two each of advertising and paths, one
 initialisation (speed/regularisation.py).
 """
 
