@@ -30,14 +30,21 @@ _BY_SIZE = (ConvexDirectedQuadratic(), DirectedWeightedMSE(), WeightedMSE())  # 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A loss to try: squared error where `family` is None."""
+    """A loss to try: squared error where `family` is None.
+
+    Attributes:
+        family: The parametric loss.
+        stops: Whether training stops early, on the loss of held-out instances.
+    """
 
     family: Family | None
+    stops: bool = True
 
     @property
     def name(self) -> str:
         """What the user could type for it."""
-        return TWO_STAGE if self.family is None else short_name(self.family)
+        name = TWO_STAGE if self.family is None else short_name(self.family)
+        return name if self.stops else f"{name}, not stopped"
 
     def learn(self, samples: OracleSamples) -> LearnedLoss:
         """Return the loss of every instance."""

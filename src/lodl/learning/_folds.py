@@ -104,9 +104,18 @@ class CrossFit:
     n_steps: int
 
 
-def cross_fit(learner: Learner, x: Array, loss: LearnedLoss, folds: Folds) -> CrossFit:
-    """Train a model without each part, stopped on the part's own loss, and predict the part."""
-    models = _train_folds(learner, x, loss, folds)
+def cross_fit(
+    learner: Learner, x: Array, loss: LearnedLoss, folds: Folds, *, stops: bool = True
+) -> CrossFit:
+    """Train a model without each part and predict the part.
+
+    Training stops on the part's own loss, or, unless `stops`, when the learner's steps are over.
+    """
+    if stops:
+        models = _train_folds(learner, x, loss, folds)
+    else:
+        rests = [folds.rest(part) for part in folds.held_out]
+        models = [learner.train(x[rest], loss.subset(rest)) for rest in rests]
     y_hat = models[-1].predict(x)
     for part, model in zip(folds.held_out, models, strict=True):
         y_hat[part] = model.predict(x[part])

@@ -18,6 +18,7 @@ class Plan:
         n_rounds: Rounds of candidates around predictions, the first at those of 2-stage.
         n_per_round: Candidates in a round; the first is the prediction itself.
         n_families: Losses to try besides 2-stage.
+        has_second_baseline: Whether 2-stage is also trained without early stopping.
         n_extra: Further models whose decisions are looked at: averages and shrunk predictions.
     """
 
@@ -25,12 +26,13 @@ class Plan:
     n_rounds: int
     n_per_round: int
     n_families: int
+    has_second_baseline: bool = False
     n_extra: int = 1 + _SHRINKS
 
     @property
     def calls_per_instance(self) -> int:
         """The most calls about an instance, that for its label included."""
-        two_stage = 1 if self.n_rounds == 0 else 0
+        two_stage = (self.n_rounds == 0) + self.has_second_baseline
         rounds = self.n_rounds * self.n_per_round
         return 1 + self.n_samples + two_stage + rounds + self.n_families + self.n_extra
 

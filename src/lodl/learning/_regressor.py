@@ -28,7 +28,7 @@ from lodl.problems._problem import check_problem_type, projected
 from lodl.problems._regret import decide
 from lodl.samplers import Sampler
 from lodl.samplers._sampler import spread_of
-from lodl.training import Predictor, learner_for
+from lodl.training import Learner, Predictor, learner_for
 
 _logger = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ class DecisionFocusedRegressor(Parameters):
         check_problem_type(self.problem)
         data, folds = self._data(X, Y, context, validation)
         learner = learner_for(self.estimator, seed=self.random_state)
-        plan, tried = self._plan(data)
+        plan, tried = self._plan(data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
         n_before = store.n_answers
         _logger.info(
@@ -252,7 +252,7 @@ class DecisionFocusedRegressor(Parameters):
         seed = check_count("random_state", self.random_state, minimum=0)
         return data, Folds.of(len(data.y), validation, shuffle=self.shuffle, seed=seed)
 
-    def _plan(self, data: "_Data") -> tuple[Plan, tuple[Any, ...]]:
+    def _plan(self, data: "_Data", learner: Learner) -> tuple[Plan, tuple[Any, ...]]:
         from lodl.testing import is_affine  # slow to import
 
         affine = is_affine(self.problem, data.y, context=data.context)
@@ -263,7 +263,8 @@ class DecisionFocusedRegressor(Parameters):
         tried = candidates(families, dim)
         check_count("n_rounds", self.n_rounds, minimum=0)
         check_count("n_per_round", self.n_per_round)
-        plan = Plan(n_samples, self.n_rounds, self.n_per_round, len(families))
+        stops_early = getattr(learner, "stops_early", False)
+        plan = Plan(n_samples, self.n_rounds, self.n_per_round, len(families), stops_early)
         return plan.within(self.max_calls, len(data.y)), tried
 
     def _keep(self, chosen: Tried, gain: Gain, history: list[HistoryRow], y: Array) -> None:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -96,6 +96,10 @@ class Search:
         baseline, samples = self._try(
             two_stage, samples, 0, max(plan.n_per_round, 1) if plan.n_rounds else 1
         )
+        if plan.has_second_baseline and not self._is_late():
+            # Early stopping may hurt the decisions of squared error: its better half counts.
+            second, _ = self._try(replace(two_stage, stops=False), samples, 0, 1)
+            baseline = min(baseline, second, key=self._mean_regret)
         for number in range(1, plan.n_rounds):
             if not others or self._is_late():
                 break
@@ -112,7 +116,7 @@ class Search:
     ) -> tuple[Tried, OracleSamples]:
         """Train on a candidate's loss, and ask where the models predict."""
         loss = candidate.learn(samples)
-        fitted = cross_fit(self.learner, self.x, loss, self.folds)
+        fitted = cross_fit(self.learner, self.x, loss, self.folds, stops=candidate.stops)
         answers = self._ask_at(fitted, samples.y, n_per_round)
         regret = answers.first_regrets()
         self._note(candidate.name, number, regret)

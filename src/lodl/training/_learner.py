@@ -27,7 +27,9 @@ class Learner(Protocol):
 
     Features have shape (n, p), from which the whole label is predicted, or (n, items, p), where one
     model predicts each item's part of the label. `lodl.losses.squared_error_loss(y)` is the loss
-    of 2-stage training. `lodl.testing.check_learner` checks a learner of your own.
+    of 2-stage training. A learner that uses validation instances to stop early may say so by an
+    attribute `stops_early = True`: then 2-stage is also tried without them.
+    `lodl.testing.check_learner` checks a learner of your own.
     """
 
     def train(

@@ -53,6 +53,7 @@ class TorchLearner:
     settings: TrainingSettings | None = None
     scale_labels: bool = True
     seed: int = 0
+    stops_early = True
 
     def __post_init__(self) -> None:
         check_count("n_initialisations", self.n_initialisations)
