@@ -1,5 +1,6 @@
 """Executors: the same bits on all of them, and calls that end, stop or hold up their worker."""
 
+import faulthandler
 import os
 import signal
 import sys
@@ -7,16 +8,19 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 
 import cloudpickle
 import numpy as np
 import psutil
 import pytest
+from distributed import Client, LocalCluster
 
 from lodl.errors import OracleError
 from lodl.oracle import _run, sample
+from lodl.oracle._workers import Dask, choose_workers
 from lodl.problems import Problem
-from lodl.samplers import AllPerturbed, TwoPerturbed
+from lodl.samplers import AllPerturbed, AroundPredictions, TwoPerturbed
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
 N_SAMPLES = 730  # not a whole number of blocks
@@ -200,9 +204,9 @@ def stop():
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def quick_to_give_up(monkeypatch):
+def quick_to_give_up(monkeypatch, slack=0.3):
     monkeypatch.setattr(_run, "_TASK_SECONDS", 0.1)
-    monkeypatch.setattr(_run, "_SLACK", 0.3)
+    monkeypatch.setattr(_run, "_SLACK", slack)
 
 
 def check_poison(y, act, status, message, kinds=("raise", "skip"), **workers):
@@ -330,9 +334,112 @@ def test_a_call_that_heeds_no_signal_and_a_stopped_worker_are_given_up(y, act, m
 
 @pytest.mark.parametrize("act", [hold_everything, stop])
 def test_on_dask_a_call_that_hangs_is_given_up(y, act, client, monkeypatch):
-    quick_to_give_up(monkeypatch)
+    quick_to_give_up(monkeypatch, slack=1.0)  # a busy machine takes time to send a task
     kind = "raise" if act is stop else "skip"
     check_poison(y, act, *LATE, executor=client, timeout=0.2, kinds=[kind])
+
+
+class Slow:
+    """An object that takes its time to arrive in another process."""
+
+    def __reduce__(self):
+        return partial(slowly, os.getpid()), ()
+
+
+def slowly(parent):
+    if os.getpid() != parent:
+        time.sleep(1.2)
+    return 1.0
+
+
+@pytest.mark.parametrize("what", ["problem", "context"])
+def test_a_slow_arrival_is_not_taken_for_a_slow_call(loop, y, what, monkeypatch):
+    class Plain(loop):
+        def objective(self, z, y, context):
+            return super().objective(z, y, None)
+
+    quick_to_give_up(monkeypatch)
+    oracle, kwargs = Plain(), {"sampler": AllPerturbed(), "n_samples": 3, "keys": range(2)}
+    if what == "problem":
+        oracle.part = Slow()
+    else:
+        kwargs["context"] = [Slow(), Slow()]
+    samples = sample(oracle, y[:2], n_jobs=2, timeout=0.2, on_failure="skip", **kwargs)
+    assert samples.n_failures == 0
+
+
+@pytest.mark.parametrize("where", ["loky", "threads"])
+def test_a_batch_may_take_as_long_as_its_calls(vectorised, y, where, monkeypatch):
+    quick_to_give_up(monkeypatch)
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 20, "timeout": 0.2}
+    with ThreadPoolExecutor(1) as executor:
+        workers = {"n_jobs": 1} if where == "loky" else {"executor": executor}
+        assert sample(vectorised(seconds=0.05), y[:2], **kwargs, **workers).n_failures == 0
+
+
+def test_on_dask_nobody_is_killed_for_the_work_of_others(loop, y, client, monkeypatch):
+    quick_to_give_up(monkeypatch)
+    pids = client.run(os.getpid)
+    others = [client.submit(time.sleep, 2.5, workers=[one], pure=False) for one in pids]
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "timeout": 0.2, "on_failure": "skip"}
+    with monkeypatch.context() as patch:
+        patch.setattr(_run.Runner, "_warm_up", lambda *_: None)  # it would wait for them
+        assert sample(loop(), y, executor=client, **kwargs).n_failures == 0
+    client.gather(others)
+    assert client.run(os.getpid) == pids
+
+
+def test_an_adaptive_cluster_may_start_without_workers(loop, y):
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        cluster.adapt(minimum=0, maximum=1, interval="50ms")
+        samples = sample(loop(), y, sampler=AllPerturbed(), n_samples=3, executor=client)
+    assert samples.n_failures == 0
+
+
+def test_a_dask_executor_is_its_client(loop, client):
+    workers = choose_workers(loop(), None, client.get_executor(), None)
+    assert isinstance(workers, Dask)
+    assert workers.n_workers == 2
+
+
+def test_an_interrupt_of_the_solvers_own_is_a_failure_on_any_executor(y):
+    class Interrupts(Problem):
+        sense = "min"
+
+        def solve(self, y_hat, context):
+            raise KeyboardInterrupt
+
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
+        pytest.raises(OracleError, match="instance 0, the label itself: KeyboardInterrupt"),
+    ):
+        sample(Interrupts(), y[:1], sampler=AllPerturbed(), n_samples=1, executor=executor)
+
+
+def test_a_task_has_the_predictions_of_its_own_instances_only(loop):
+    y, sizes = np.random.default_rng(0).normal(size=(200, 50)), []
+
+    class Measures(ThreadPoolExecutor):
+        def submit(self, function, *arguments):
+            sizes.append(sum(len(one) for one in arguments if isinstance(one, bytes)))
+            return super().submit(function, *arguments)
+
+    with Measures(1) as executor:
+        kwargs = {"sampler": AroundPredictions(y + 0.1, 0.1), "n_samples": 1, "executor": executor}
+        sample(loop(seconds=0.001), y, **kwargs)
+    assert sizes[0] < y.nbytes / 2
+
+
+def test_a_crash_is_told_by_its_call_and_not_by_a_dump(loop, y):
+    class Looks(loop):
+        def objective(self, z, y, context):
+            return float(faulthandler.is_enabled())
+
+    samples = sample(Looks(), y, sampler=AllPerturbed(), n_samples=1, n_jobs=2)
+    assert not samples.optimum.any()
 
 
 def test_an_executor_whose_call_hangs_is_an_error(y, monkeypatch):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,13 @@ class Task:
     def n_calls(self) -> int:
         """Number of calls to make."""
         return sum(len(row.columns) for row in self.rows)
+
+    def largest_batch(self, *, is_vectorised: bool) -> int:
+        """Return the largest number of calls that are made at once."""
+        if not is_vectorised:
+            return 1
+        spans = (span for row in self.rows for span in _spans(row.columns, is_vectorised))
+        return max(stop - first for first, stop in spans)
 
 
 @dataclass(eq=False)
@@ -405,7 +412,7 @@ class _Alarm:
             raise error
 
 
-_MARK = struct.Struct("<qiii")
+_MARK = struct.Struct("<qiiid")
 _N_MARKS = 1024  # in a file: more than tasks are out at a time
 
 
@@ -419,7 +426,7 @@ def _marker(mark: tuple[str, int] | None) -> Iterator[Callable[[int, int, int], 
     file, place = os.open(path, os.O_WRONLY), number % _N_MARKS * _MARK.size
 
     def note(row: int, first: int, stop: int) -> None:
-        os.pwrite(file, _MARK.pack(number, row, first, stop), place)
+        os.pwrite(file, _MARK.pack(number, row, first, stop, time.monotonic()), place)
 
     try:
         yield note
@@ -427,8 +434,24 @@ def _marker(mark: tuple[str, int] | None) -> Iterator[Callable[[int, int, int], 
         os.close(file)
 
 
-def marked_calls(task: Task) -> tuple[int, int, int] | None:
-    """Return the row, and the first and last of its calls, that a worker was at when it ended."""
+class Mark(NamedTuple):
+    """The calls that a worker noted.
+
+    Attributes:
+        row: Which row of the task.
+        first: The first of its calls, as a place among its columns.
+        stop: One after the last.
+        began: When they began, by a clock that the processes of a machine share.
+    """
+
+    row: int
+    first: int
+    stop: int
+    began: float
+
+
+def marked_calls(task: Task) -> Mark | None:
+    """Return the calls that a worker began last, None if it began none or shares no files."""
     if task.mark is None:
         return None
     path, number = task.mark
@@ -436,8 +459,8 @@ def marked_calls(task: Task) -> tuple[int, int, int] | None:
         content = file.read()[number % _N_MARKS * _MARK.size :][: _MARK.size]
     if len(content) < _MARK.size:
         return None
-    noted, row, first, stop = _MARK.unpack(content)
-    return (row, first, stop) if noted == number else None  # else it was not yet at any
+    noted, *rest = _MARK.unpack(content)
+    return Mark(*rest) if noted == number else None
 
 
 @contextmanager

@@ -73,10 +73,18 @@ class RunSettings:
 
 @dataclass(eq=False)
 class _Flight:
-    """A task that is out."""
+    """A task that is out.
+
+    Attributes:
+        task: The task.
+        is_suspect: Whether it is out alone because it may end, or hold up, its worker.
+        sent_at: When it was sent.
+        late_at: When to look whether it is late.
+    """
 
     task: Task
     is_suspect: bool
+    sent_at: float
     late_at: float
 
 
@@ -129,7 +137,8 @@ class Runner:
         self._started = self._flushed = self._logged = time.monotonic()
         self._has_logged = self._is_warm = False
         self._marks: str | None = None
-        self._n_sent = 0
+        self._n_sent = self._n_not_begun = 0
+        self._n_workers = 1
         sampler = calls.series.sampler.take(slice(0, 1))  # a task has the centres of its rows
         self._series = replace(calls.series, centres=None, sampler=sampler)
 
@@ -179,17 +188,17 @@ class Runner:
         if self._error is not None:
             self._queue.clear()
             self._suspects.clear()
-        while self._queue and not self._suspects and len(self._flying) < self._workers.n_workers:
+        self._n_workers = self._workers.n_workers  # asked once: it may be a question to a cluster
+        while self._queue and not self._suspects and len(self._flying) < self._n_workers:
             self._submit(self._next_task(), is_suspect=False)
         if self._suspects and not self._flying:
             self._submit(self._suspects.popleft(), is_suspect=True)
 
     def _next_task(self) -> Task:
         """Return a task of about a second, as far as is known what a call costs."""
-        n_workers = self._workers.n_workers
         per_row = self._seconds / max(self._n_done, 1) * len(self._queue[0].columns)
         n_rows = _TASK_SECONDS / per_row if per_row > 0 else 1
-        n_rows = min(n_rows, -(-len(self._queue) // n_workers), _MAX_ROWS)
+        n_rows = min(n_rows, -(-len(self._queue) // self._n_workers), _MAX_ROWS)
         rows = [self._queue.popleft() for _ in range(max(int(n_rows), 1))]
         return Task(
             rows,
@@ -206,10 +215,10 @@ class Runner:
         if self._marks is not None:
             self._n_sent += 1
             task = replace(task, mark=(self._marks, self._n_sent))
-        late_at = np.inf
         if task.timeout is not None:
-            self._warm_up()
-            late_at = time.monotonic() + task.seconds + task.timeout + _SLACK
+            self._warm_up(task)
+        now = time.monotonic()
+        late_at = now + self._allowed(task) + (_START if with_problem else 0.0)
         try:
             future = self._workers.submit(task, with_problem=with_problem)
         except RuntimeError as error:
@@ -217,21 +226,33 @@ class Runner:
                 raise
             future = Future()
             future.set_exception(error)
-        self._flying[future] = _Flight(task, is_suspect, late_at)
+        self._flying[future] = _Flight(task, is_suspect, now, late_at)
 
-    def _warm_up(self) -> None:
-        """Wait until a worker answers: starting up is not the fault of a call."""
-        began = time.monotonic()
+    def _allowed(self, task: Task) -> float:
+        """Return the seconds that a task may take.
+
+        When its time is up it may be within a batch, which, if it fails, is asked one by one.
+        """
+        if task.timeout is None:
+            return np.inf
+        n_calls = 1 + task.largest_batch(is_vectorised=self._workers.problem.is_vectorised)
+        return task.seconds + n_calls * task.timeout + _SLACK
+
+    def _warm_up(self, task: Task) -> None:
+        """Wait until a worker has the problem: starting up is not the fault of a call."""
+        until = time.monotonic() + _START
         while not self._is_warm:
-            left = _START - (time.monotonic() - began)
             try:
-                self._workers.run(abs, 0).result(timeout=left)
+                future = self._workers.submit(replace(task, rows=[], mark=None), with_problem=True)
+                future.result(timeout=max(until - time.monotonic(), 0.0))
                 self._is_warm = True
+            except TimeoutError as error:
+                raise OracleError(
+                    f"No worker of {self._workers.name} was ready in {_START:g} seconds."
+                ) from error
             except Exception as error:
-                if not self._workers.has_died(error) or left <= 0:
-                    raise OracleError(
-                        f"No worker of {self._workers.name} answered in {_START:g} seconds."
-                    ) from error
+                if not self._workers.has_died(error):
+                    raise self._not_done(error) from error
 
     # Gathering ----------------------------------------------------------------------------------
 
@@ -256,15 +277,10 @@ class Runner:
                 yield result
             elif self._workers.has_died(error):
                 dead.append(flight)
-            elif isinstance(error, OracleError):
-                raise error
             else:
-                raise OracleError(
-                    f"{self._workers.name[:1].upper()}{self._workers.name[1:]} could not do a task "
-                    f"({type(error).__name__}: {error}). Can the problem be unpickled there, and "
-                    f"is what it imports installed? {self._store.note}"
-                ) from error
+                raise self._not_done(error) from error
         if dead:
+            self._workers.recover()
             self._is_warm = False
             self._blame(dead, Status.DIED)
 
@@ -282,39 +298,88 @@ class Runner:
         else:
             self._queue.extendleft(reversed(rest))
 
+    def _not_done(self, error: BaseException) -> OracleError:
+        """Return the error of a task that failed outside of its calls."""
+        if isinstance(error, OracleError):
+            return error
+        name = self._workers.name
+        return OracleError(
+            f"{name[:1].upper()}{name[1:]} could not do a task ({type(error).__name__}: {error}). "
+            f"Can the problem be unpickled there, and is what it imports installed? "
+            f"{self._store.note}"
+        )
+
     def _give_up_on_late_ones(self) -> None:
-        late = [flight for flight in self._flying.values() if time.monotonic() > flight.late_at]
+        """Replace the workers of tasks that are late, and narrow down which calls made them so."""
+        now = time.monotonic()
+        overdue = [future for future, flight in self._flying.items() if now > flight.late_at]
+        begun = self._workers.begun(overdue) if overdue else []
+        for future in overdue:
+            flight = self._flying[future]
+            flight.late_at = self._late_at(flight, now, is_begun=future in begun)
+        late = [future for future in overdue if now > self._flying[future].late_at]
         if not late:
             return
-        flying, self._flying = self._flying, {}
-        self._workers.replace(list(flying))
+        others = [future for future in self._flying if future not in late]
+        kept = self._workers.replace(late, others)
+        flying = self._flying
+        self._flying = {future: flying[future] for future in kept}
         self._is_warm = False
-        for flight in flying.values():
-            if flight not in late:
-                self._queue.extendleft(reversed(flight.task.rows))
-        self._blame(late, Status.TIMED_OUT)
+        for future in others:
+            if future not in kept:
+                self._queue.extendleft(reversed(flying[future].task.rows))
+        self._blame([flying[future] for future in late], Status.TIMED_OUT)
+
+    def _late_at(self, flight: _Flight, now: float, *, is_begun: bool) -> float:
+        """Return when an overdue task is late: not before one of its calls has begun.
+
+        Until then it may wait for a worker that starts, or behind the work of others.
+        """
+        task = flight.task
+        if task.mark is None:
+            return flight.late_at if is_begun else now + self._allowed(task)
+        at = marked_calls(task)
+        if at is None:
+            return flight.sent_at + _START + self._allowed(task)
+        return at.began + (at.stop - at.first) * (task.timeout or np.inf) + _SLACK
 
     def _blame(self, flights: list[_Flight], status: Status) -> None:
         """Narrow tasks that ended, or held up, their worker down to the one call that did.
 
         Where workers share files with us they noted which call they were at. Elsewhere a task is
-        cut into pieces, which go out one by one. When a worker dies others may be lost with it, so
-        that a call is guilty only if its worker dies once more while it is out alone.
+        cut into pieces, which go out one by one. When a worker is lost others may be lost with it,
+        so that a call is guilty only if it was noted as late, or was out alone.
         """
         for flight in flights:
-            is_sure = flight.is_suspect or status == Status.TIMED_OUT
+            is_late = status == Status.TIMED_OUT
+            if is_late and flight.task.mark and marked_calls(flight.task) is None:
+                self._begin_again(flight)
+                continue
+            is_sure = flight.is_suspect or (is_late and flight.task.mark is not None)
             task = self._narrow(flight.task)
-            if is_sure and task.n_calls == 1:
+            if task.n_calls > 1 and (is_sure or is_late):
+                self._suspects.extend(_cut(task))
+            elif is_sure:
                 self._take(_failed(task, status))
             else:
-                self._suspects.extend(_cut(task) if is_sure else [task])
+                self._suspects.append(task)
+
+    def _begin_again(self, flight: _Flight) -> None:
+        """Send a task out once more that no worker began."""
+        self._n_not_begun += 1
+        if self._n_not_begun > 1:
+            raise OracleError(
+                f"No worker of {self._workers.name} began a task in {_START:g} seconds. Does it "
+                f"take so long to unpickle a context? {self._store.note}"
+            )
+        self._suspects.append(flight.task)
 
     def _narrow(self, task: Task) -> Task:
         """Return the part of a task that its worker was at, and send the rest out again."""
         at = marked_calls(task)
         if at is None:
             return task
-        number, first, stop = at
+        number, first, stop, _ = at
         row = task.rows[number]
         rest = [replace(row, columns=np.delete(row.columns, np.s_[first:stop]))]
         rest += [*task.rows[:number], *task.rows[number + 1 :]]
@@ -374,15 +439,14 @@ class Runner:
             return
         cost, left = self._seconds / self._n_done, self._n_calls - self._n_done
         minutes = left * (now - self._started) / self._n_done / 60
-        n_workers = self._workers.n_workers
         _logger.info(
             "%s oracle calls%s, %s each, about %s left on %d worker%s; %d done, %d failed.",
             f"{self._n_calls:,}",
             " to make" if not self._has_logged else "",
             f"{cost * 1e3:.3g} ms" if cost < 1 else f"{cost:.3g} s",
             f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min",
-            n_workers,
-            "" if n_workers == 1 else "s",
+            self._n_workers,
+            "" if self._n_workers == 1 else "s",
             self._n_done,
             self.n_failures,
         )

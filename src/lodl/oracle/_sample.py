@@ -67,14 +67,15 @@ def sample(
             instances are equal or a store knows their answers.
         y: Labels, shape (n_instances, *label_shape).
         context: One entry per instance, or None.
-        keys: Names of the instances, whole numbers or strings. None knows an instance by its label
-            and context, so that a part, a fold or another order of the data finds its answers.
+        keys: Names of the instances, whole numbers or strings. If None, instances are identified
+            by label and context, so that a part, a fold or another order of the data finds its
+            answers.
         sampler: Draws the candidates.
         n_samples: Candidates per instance.
         seed: Random seed of the candidates.
         slopes: Whether to ask for the slope of each decision too, which decision families need.
-        n_jobs: Number of worker processes as in joblib, -1 for all cores. None is the Dask client
-            in scope, or this process if there is none.
+        n_jobs: Number of worker processes as in joblib, -1 for all cores. If None, use the active
+            Dask client, or else this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
         store: Where to keep the answers: a folder, an fsspec URL, or an open store. A run that was
             interrupted goes on where it stopped, and other instances, more samples and other

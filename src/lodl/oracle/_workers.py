@@ -4,6 +4,7 @@ Each is a `submit` that returns a future. A problem travels to a worker once: a 
 a worker that does not have it says so and gets the task again with the problem beside it.
 """
 
+import faulthandler
 import os
 import pickle
 import signal
@@ -27,7 +28,9 @@ from lodl.problems import Problem
 
 _IDLE = 60  # seconds after which a process without work ends
 _NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
+_RECOVER = 20.0  # seconds that workers which died may take to start again
 _NO_WORKERS = 30.0  # seconds to wait for a cluster that has none
+_DEAF = 60.0  # seconds after which a worker that says nothing is killed, whoever uses it
 
 
 class Workers(ABC):
@@ -35,14 +38,13 @@ class Workers(ABC):
 
     Attributes:
         name: What they are, for a message.
-        is_here: Whether tasks run in this thread.
+        problem: The problem.
     """
 
     name: str
-    is_here = False
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+        self.problem = problem
         self._key = uuid4().hex
 
     @property
@@ -57,10 +59,16 @@ class Workers(ABC):
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
         """Start a task; None as its result asks for the problem."""
         problem = self._pickled if with_problem else None
-        return self.run(_work, self._key, problem, _dumps(task, "What is asked"))
+        return self.run(_work, self._key, problem, _dumps(task, "What is asked"), os.getpid())
 
-    def replace(self, futures: list["Future[Any]"]) -> None:
-        """End the workers that hold some futures, whatever they do, and get others."""
+    def begun(self, futures: list["Future[Any]"]) -> list["Future[Any]"]:
+        """Return which of some tasks a worker has begun, as far as is known."""
+        return futures
+
+    def replace(
+        self, late: list["Future[Any]"], others: list["Future[Any]"]
+    ) -> list["Future[Any]"]:
+        """Kill the workers running late tasks and start new ones; return which others live on."""
         self._give_up("A call did not come back in time")
 
     def abandon(self, futures: list["Future[Any]"]) -> None:  # noqa: B027 - most end by themselves
@@ -74,6 +82,9 @@ class Workers(ABC):
         """Return whether an exception means that the worker of a task died."""
         return isinstance(error, BrokenExecutor)
 
+    def recover(self) -> None:  # noqa: B027 - most need no time
+        """Wait a while for workers that died to start again."""
+
     def check_alive(self) -> None:  # noqa: B027 - most cannot vanish without a word
         """Raise if there is nobody left to wait for."""
 
@@ -86,14 +97,13 @@ class Workers(ABC):
     @cached_property
     def _pickled(self) -> bytes:
         hint = "Leave that out of its `__getstate__`, or create it inside `solve`."
-        return _dumps(self._problem, "The problem", hint)
+        return _dumps(self.problem, "The problem", hint)
 
 
 class Here(Workers):
     """This process: no task is pickled, and a crash of the solver is a crash of the program."""
 
     name = "this process"
-    is_here = True
     n_workers = 1
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
@@ -102,7 +112,7 @@ class Here(Workers):
         return future
 
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
-        return self.run(ask, self._problem, task)
+        return self.run(ask, self.problem, task)
 
 
 class Processes(Workers):
@@ -121,12 +131,15 @@ class Processes(Workers):
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         return self._executor().submit(function, *arguments)  # type: ignore[no-any-return]
 
-    def replace(self, futures: list["Future[Any]"]) -> None:
+    def replace(
+        self, late: list["Future[Any]"], others: list["Future[Any]"]
+    ) -> list["Future[Any]"]:
         self._executor().shutdown(wait=True, kill_workers=True)
+        return []
 
     def abandon(self, futures: list["Future[Any]"]) -> None:
         if futures:
-            self.replace(futures)
+            self.replace(futures, [])
 
     @contextmanager
     def marks(self) -> Iterator[str | None]:
@@ -156,8 +169,8 @@ class Dask(Workers):
     def __init__(self, problem: Problem, client: Any) -> None:
         super().__init__(problem)
         self._client = client
-        self._missing_since: float | None = None
-        self.check_alive()
+        self._deaf_since: dict[str, float] = {}
+        self.recover()
 
     @property
     def n_workers(self) -> int:
@@ -170,19 +183,42 @@ class Dask(Workers):
         inner.add_done_callback(lambda done: _hand_over(done, outer))
         return outer
 
-    def replace(self, futures: list["Future[Any]"]) -> None:
-        keys = {future.inner.key for future in futures}  # type: ignore[attr-defined]
-        held = self._client.processing().items()
-        busy = [worker for worker, tasks in held if keys & set(map(str, tasks))]
-        self.abandon(futures)
-        busy = busy or list(self._client.nthreads())
+    def begun(self, futures: list["Future[Any]"]) -> list["Future[Any]"]:
+        held = self._held()
+        return [future for future in futures if self._has_begun(_key_of(future), held)]
+
+    def replace(
+        self, late: list["Future[Any]"], others: list["Future[Any]"]
+    ) -> list["Future[Any]"]:
+        keys = {_key_of(future) for future in late}
+        busy = [worker for worker, tasks in self._held().items() if keys & tasks]
+        self.abandon(late)
         try:
-            self._client.run(_kill_worker, workers=busy, nanny=True)
+            if busy:
+                self._client.run(_kill_worker, workers=busy, nanny=True)
         except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
-            super().replace(futures)
+            super().replace(late, others)
         began = time.monotonic()  # the scheduler must notice before the next task goes out
         while set(busy) & set(self._client.nthreads()) and time.monotonic() - began < _NOTICE:
             time.sleep(0.02)
+        return others
+
+    def _held(self) -> dict[str, set[str]]:
+        """Return the tasks that each worker runs, or has in its queue."""
+        return {one: set(map(str, tasks)) for one, tasks in self._client.processing().items()}
+
+    def _has_begun(self, key: str, held: dict[str, set[str]]) -> bool:
+        """Return whether a task runs, rather than waits behind the work of others."""
+        beside = next((tasks for tasks in held.values() if key in tasks), set())
+        if len(beside) < 2:
+            return bool(beside)
+        stacks = self._client.scheduler.call_stack
+        try:
+            running = self._client.sync(stacks, keys=[key], callback_timeout=_NOTICE)
+        except TimeoutError:  # the worker hangs: it is not known on whose task
+            since = self._deaf_since.setdefault(key, time.monotonic())
+            return time.monotonic() - since > _DEAF
+        return any(key in map(str, tasks) for tasks in running.values())
 
     def abandon(self, futures: list["Future[Any]"]) -> None:
         inner = [future.inner for future in futures]  # type: ignore[attr-defined]
@@ -190,6 +226,16 @@ class Dask(Workers):
 
     def has_died(self, error: BaseException) -> bool:
         return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
+
+    def recover(self) -> None:
+        # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
+        # adaptive cluster, on the other hand, starts no worker before there is a task.
+        is_adaptive = getattr(getattr(self._client, "cluster", None), "_adaptive", None) is not None
+        began = time.monotonic()
+        while (
+            not is_adaptive and not self._client.nthreads() and time.monotonic() - began < _RECOVER
+        ):
+            time.sleep(0.1)
 
     def check_alive(self) -> None:
         began = time.monotonic()
@@ -230,11 +276,14 @@ def choose_workers(
 
     Args:
         problem: The problem.
-        n_jobs: Number of processes as in joblib; None is a Dask client in scope, or this process.
-        executor: A `concurrent.futures.Executor` or a Dask client; None goes by `n_jobs`.
+        n_jobs: Number of processes as in joblib. If None, use the active Dask client, or else
+            this process.
+        executor: A `concurrent.futures.Executor` or a Dask client. If None, `n_jobs` counts.
         timeout: Seconds a call may take: a call in this process could not be given up.
     """
     if executor is not None:
+        if type(executor).__name__ == "ClientExecutor":  # a Dask client in disguise
+            executor = getattr(executor, "_client", executor)
         if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
             return Dask(problem, executor)
         if isinstance(executor, Executor):
@@ -289,6 +338,10 @@ def _hand_over(done: Any, outer: "Future[Any]") -> None:
         pass
 
 
+def _key_of(future: "Future[Any]") -> str:
+    return str(future.inner.key)  # type: ignore[attr-defined]
+
+
 def _kill_worker(dask_worker: Any) -> None:
     """End the worker process of a nanny, which starts another: asking it may hang as its call."""
     os.kill(dask_worker.pid, signal.SIGKILL)
@@ -305,12 +358,14 @@ def _dumps(thing: object, name: str, hint: str = "") -> bytes:
         ) from error
 
 
-def _work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
+def _work(key: str, pickled: bytes | None, pickled_task: bytes, parent: int) -> Result | None:
     """Run a task in a worker that keeps the problem from task to task, one per thread.
 
     So a solver that is set up at its first call is set up once per worker. Threads have one each:
     solvers are seldom safe to share.
     """
+    if os.getpid() != parent:
+        interrupts.by_user = False  # Ctrl-C is for the parent: here it is the solver's own
     if getattr(_kept, "key", None) != key:
         if pickled is None:
             return None
@@ -325,9 +380,10 @@ _kept = threading.local()
 
 
 def _prepare_process() -> None:
-    """Let a worker process leave Ctrl-C to its parent, and end with it."""
+    """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
+    if "PYTHONFAULTHANDLER" not in os.environ:  # loky turns it on; a death is told by its call
+        faulthandler.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    interrupts.by_user = False
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
 
