@@ -105,6 +105,7 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
     assert "the objective is nan" in samples.first_failures["non_finite"]
     assert "one number per decision, got shape (3,)" in samples.first_failures["wrong_shape"]
     assert f"{samples.n_failures} of {N * K} samples failed" in caplog.text
+    assert 'To try them again, use on_failure="raise" or another store.' in caplog.text
     stored = open_samples(store, oracle, y, **kwargs)
     assert stored.first_failures == samples.first_failures
     assert stored.n_failures == samples.n_failures

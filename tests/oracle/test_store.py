@@ -205,7 +205,7 @@ def test_opening_what_is_not_there_is_a_clear_error(loop, y, store):
         open_samples(store, loop(), y, **ARGUMENTS)
     assert not store.exists()
     sample(loop(), y[:4], store=store, **ARGUMENTS)
-    with pytest.raises(StoreError, match=r"lacks 42 of 126 answers. `lodl.oracle.sample` asks"):
+    with pytest.raises(StoreError, match=r"lacks 42 of 126 answers. `lodl.oracle.sample` comp"):
         open_samples(store, loop(), y, **ARGUMENTS)
 
 
@@ -362,7 +362,7 @@ def test_damage_done_after_opening_is_an_error_not_a_number(filled, store):
     for path in shards(store):
         flip(path)
     samples._store._loaded.clear()
-    with pytest.raises(StoreError, match=r"was damaged while it was in use.*Ask again"):
+    with pytest.raises(StoreError, match=r"was damaged while it was in use.*Sample again"):
         samples[0]
 
 

@@ -323,7 +323,7 @@ def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client
 
 
 def test_a_call_that_sleeps_is_given_up(y, monkeypatch):
-    check_poison(y, sleep, *LATE, n_jobs=2, timeout=0.2)
+    check_poison(y, sleep, *LATE, n_jobs=2, timeout=np.float32(0.2))
 
 
 @pytest.mark.parametrize("act", [sleep_deaf, stop])

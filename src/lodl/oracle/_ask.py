@@ -1,9 +1,7 @@
 """The work of one task: oracle calls for some instances, nothing else. Runs in workers."""
 
 import os
-import signal
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ import numpy.typing as npt
 from lodl._typing import Array, InstanceContext
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Failure, Status
 from lodl.oracle._instances import Series
+from lodl.oracle._signals import Alarm, CallTimeoutError, alarm_after
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import decide, decide_many, gradients, read_only, score, score_many
@@ -120,14 +119,10 @@ class Result:
     seconds: float = 0.0
 
 
-class _CallTimeoutError(BaseException):
-    """The call took longer than `timeout`."""
-
-
 def ask(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as far as time allows."""
     result, began = Result(), time.perf_counter()
-    with _alarm(task.timeout) as alarm, _marker(task.mark) as mark:
+    with alarm_after(task.timeout) as alarm, _marker(task.mark) as mark:
         for number, row in enumerate(task.rows):
             asking = _Asking(problem, task, row, alarm, began + task.seconds)
             asking.mark = mark and partial(mark, number)
@@ -143,9 +138,7 @@ def ask(problem: Problem, task: Task) -> Result:
 class _Asking:
     """The calls for one instance, made in order."""
 
-    def __init__(
-        self, problem: Problem, task: Task, row: Row, alarm: "_Alarm", until: float
-    ) -> None:
+    def __init__(self, problem: Problem, task: Task, row: Row, alarm: Alarm, until: float) -> None:
         self.problem, self.task, self.row, self.alarm, self.until = problem, task, row, alarm, until
         self.sign = sign_of(problem)
         self.y = read_only(row.y)
@@ -296,12 +289,12 @@ class _NotFiniteError(Exception):
         super().__init__(f"the objective is {value}, expected {kind}")
 
 
-def _failure(error: BaseException, column: int, alarm: "_Alarm") -> Failure:
+def _failure(error: BaseException, column: int, alarm: Alarm) -> Failure:
     if isinstance(error, _BadCandidateError):
         return Failure(Status.BAD_CANDIDATE, column, "the candidate is not finite")
     if isinstance(error, _NotFiniteError):
         return Failure(Status.NON_FINITE, column, str(error))
-    if isinstance(error, _CallTimeoutError):
+    if isinstance(error, CallTimeoutError):
         return Failure.late(column, alarm.timeout)
     return Failure.of(error, column)
 
@@ -386,32 +379,6 @@ def _spans(columns: npt.NDArray[np.int32], is_vectorised: bool) -> Iterator[tupl
     yield from ((int(a), int(b)) for a, b in pairwise(places) if a < b)
 
 
-@dataclass(eq=False)
-class _Alarm:
-    """Interrupts a call that takes too long, where it can be interrupted.
-
-    Python code and solvers that look for signals can; a parent ends the worker of others.
-    """
-
-    timeout: float | None
-    is_armed: bool = False
-
-    def set(self, n_calls: int) -> None:
-        if self.is_armed and self.timeout is not None:
-            signal.setitimer(signal.ITIMER_REAL, n_calls * self.timeout)
-
-    def clear(self) -> None:
-        if self.is_armed:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-
-    def forgive(self, error: BaseException) -> None:
-        """Take an exception for the call's own failure, unless the user wants to stop."""
-        self.clear()
-        is_main = threading.current_thread() is threading.main_thread()
-        if isinstance(error, KeyboardInterrupt) and is_main and interrupts.by_user:
-            raise error
-
-
 _MARK = struct.Struct("<qiiid")
 _N_MARKS = 1024  # in a file: more than tasks are out at a time
 
@@ -461,58 +428,3 @@ def marked_calls(task: Task) -> Mark | None:
         return None
     noted, *rest = _MARK.unpack(content)
     return Mark(*rest) if noted == number else None
-
-
-@contextmanager
-def _alarm(timeout: float | None) -> Iterator[_Alarm]:
-    is_main = threading.current_thread() is threading.main_thread()
-    if timeout is None or not is_main or not hasattr(signal, "setitimer"):
-        yield _Alarm(timeout)
-        return
-
-    def ring(_number: int, _frame: object) -> None:
-        raise _CallTimeoutError
-
-    before = signal.signal(signal.SIGALRM, ring)
-    alarm = _Alarm(timeout, is_armed=True)
-    try:
-        yield alarm
-    finally:
-        alarm.clear()
-        signal.signal(signal.SIGALRM, before)
-
-
-class Interrupts:
-    """Tells the user's Ctrl-C from a KeyboardInterrupt that a solver raises.
-
-    Attributes:
-        by_user: Whether a KeyboardInterrupt is to be taken for the user's.
-    """
-
-    def __init__(self) -> None:
-        self.by_user = True
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Note when the signal comes, if this is the thread that gets it."""
-        is_main = threading.current_thread() is threading.main_thread()
-        before = signal.getsignal(signal.SIGINT)
-        if not is_main or before not in (signal.default_int_handler, signal.SIG_IGN):
-            yield
-            return
-
-        def note(number: int, frame: Any) -> None:
-            self.by_user = True
-            signal.default_int_handler(number, frame)
-
-        if before is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, note)
-        self.by_user = False
-        try:
-            yield
-        finally:
-            self.by_user = True
-            signal.signal(signal.SIGINT, before)
-
-
-interrupts = Interrupts()

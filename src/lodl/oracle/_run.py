@@ -14,10 +14,11 @@ from lodl._progress import progress_bar
 from lodl._typing import Array
 from lodl._validation import context_of
 from lodl.errors import InvalidInputError, OracleError
-from lodl.oracle._ask import Found, Result, Row, Task, interrupts, marked_calls
+from lodl.oracle._ask import Found, Result, Row, Task, marked_calls
 from lodl.oracle._failure import OK, Failure, Status, listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._shard import Run
+from lodl.oracle._signals import interrupts
 from lodl.oracle._store import Store
 from lodl.oracle._workers import Workers
 
@@ -64,6 +65,7 @@ class RunSettings:
         is_number = isinstance(timeout, int | float | np.number) and not isinstance(timeout, bool)
         if timeout is not None and not (is_number and 0 < timeout < np.inf):
             raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
+        object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
 
     @property
     def stops(self) -> bool:

@@ -1,4 +1,4 @@
-"""Asks the oracle about candidate predictions around every label: the long work of the method."""
+"""Calls the oracle at candidate predictions around every label: the long work of the method."""
 
 import logging
 import os
@@ -16,8 +16,8 @@ from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._ask import Row
 from lodl.oracle._failure import OK, listed
 from lodl.oracle._instances import Instances, Series
+from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings
-from lodl.oracle._samples import OracleSamples
 from lodl.oracle._store import Store, open_store
 from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
@@ -73,7 +73,7 @@ def sample(
         sampler: Draws the candidates.
         n_samples: Candidates per instance.
         seed: Random seed of the candidates.
-        slopes: Whether to ask for the slope of each decision too, which decision families need.
+        slopes: Whether to compute the slope of each decision too, which decision families need.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. If None, use the active
             Dask client, or else this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
@@ -141,7 +141,7 @@ def open_samples(
     if n_missing:
         n_calls = len(asked.calls.instances) * (n_samples + 1)
         raise StoreError(
-            f"{store} lacks {n_missing} of {n_calls} answers. `lodl.oracle.sample` asks for them."
+            f"{store} lacks {n_missing} of {n_calls} answers. `lodl.oracle.sample` computes them."
         )
     return asked.samples
 

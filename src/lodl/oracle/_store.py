@@ -7,7 +7,7 @@
 A file appears all at once, so a kill loses what was not yet written and damages nothing. Several
 processes may share a folder: each adds files of its own. Answers are known by what was asked, so
 what two processes both found out is the same. A file that fails its checksums is left out, and its
-answers are asked again.
+answers are computed again.
 """
 
 import json
@@ -314,8 +314,8 @@ class FolderStore(Store):
                 shard = Shard.from_bytes(self._folder.read(name))
             except (ValueError, OSError) as error:
                 raise StoreError(
-                    f"{name} in {self.name} was damaged while it was in use: {error}. Ask again: "
-                    "only what is missing is computed."
+                    f"{name} in {self.name} was damaged while it was in use: {error}. Sample "
+                    "again: only what is missing is computed."
                 ) from error
             self._loaded[number] = shard
             self._n_loaded += shard.n_bytes

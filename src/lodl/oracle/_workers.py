@@ -23,7 +23,8 @@ from uuid import uuid4
 
 from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError, OracleError
-from lodl.oracle._ask import Result, Task, ask, interrupts
+from lodl.oracle._ask import Result, Task, ask
+from lodl.oracle._signals import interrupts
 from lodl.problems import Problem
 
 _IDLE = 60  # seconds after which a process without work ends

@@ -259,9 +259,6 @@ class OracleSamples:
     def _ids(self) -> list[bytes]:
         return [*self.instances.ids, *(id_ for ids in self._series_ids for id_ in ids)]
 
-    def _ids_of(self, row: int) -> list[bytes]:
-        return [self.instances.ids[row], *(ids[row] for ids in self._series_ids)]
-
     @property
     def _series_ids(self) -> list[list[bytes]]:
         return [one.ids(self.instances) for one in self.series]
@@ -279,7 +276,7 @@ class OracleSamples:
         if is_missing:
             raise StoreError(
                 f"Answers about instance {row} are missing or damaged. Call `sample` again: it "
-                "asks only for these."
+                "computes only these."
             )
         return label, parts
 
@@ -310,6 +307,7 @@ class OracleSamples:
     def _counts(self) -> _Counts:
         calls = failures = positive = 0
         seen, kinds = set[bytes](), set[int]()
+        columns = [self.instances.ids, *self._series_ids]
         size, below = 0.0, [np.empty(0)]
         for start in range(0, self.n_instances, _AT_ONCE):
             rows = range(start, min(start + _AT_ONCE, self.n_instances))
@@ -324,12 +322,10 @@ class OracleSamples:
             is_ok = (status == OK) & (label_status == OK)
             optimum = np.array([label.loss for label in labels])
             regret = regret_of(np.where(is_ok, loss, optimum), optimum)[is_ok]
-            for row, label, known in zip(rows, labels, parts, strict=True):
-                answers = [label, *(one for _, one in known)]
-                for id_, one in zip(self._ids_of(row), answers, strict=True):
-                    if id_ not in seen:
-                        calls += int(np.sum((one.status != PENDING) & (one.status != NO_OPTIMUM)))
-                seen.update(self._ids_of(row))
+            is_new = np.array([[_is_new(ids[row], seen) for ids in columns] for row in rows])
+            is_counted = np.repeat(is_new[:, 1:], [one.n_samples for one in self.series], axis=1)
+            made = (status != PENDING) & (status != NO_OPTIMUM)
+            calls += int(is_new[:, 0].sum()) + int(np.sum(made & is_counted))
             kinds.update(np.unique(status).tolist(), np.unique(label_status).tolist())
             failures += int(np.sum(~is_ok))
             positive += int(np.sum(regret > 0))
@@ -340,6 +336,14 @@ class OracleSamples:
         notable = negative[negative < -SLIGHT * mean]
         below_zero = float(-notable.sum())
         return _Counts(calls, failures, kinds, positive, notable.size, below_zero, mean)
+
+
+def _is_new(id_: bytes, seen: set[bytes]) -> bool:
+    """Return whether an id comes for the first time, and note it."""
+    if id_ in seen:
+        return False
+    seen.add(id_)
+    return True
 
 
 def _provenance(series: Series) -> dict[str, Any]:
