@@ -412,6 +412,9 @@ def test_an_interrupt_of_the_solvers_own_is_a_failure_on_any_executor(y):
         def solve(self, y_hat, context):
             raise KeyboardInterrupt
 
+        def objective(self, z, y, context):
+            return 0.0
+
     with (
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
         pytest.raises(OracleError, match="instance 0, the label itself: KeyboardInterrupt"),

@@ -30,6 +30,7 @@ _MAX_ROWS = 4096  # of a task: enough to hide its overhead
 _PIECES = 16  # into which a task that ended its worker is cut
 _SLACK = 2.0  # seconds that a task may be late for other reasons than its calls
 _START = 60.0  # seconds that new workers may take to start
+_ARRIVAL = 5.0  # times as long as before that a problem may take to reach a worker
 _LOG_EVERY = 30.0  # seconds
 _FIRST_LOG = 2.0  # seconds of work after which its cost is known
 _FLUSH_SHARE, _FLUSH_LEAST, _FLUSH_MOST = 1 / 200, 1.0, 10.0  # of the time so far, seconds
@@ -140,6 +141,7 @@ class Runner:
         self._has_logged = self._is_warm = False
         self._marks: str | None = None
         self._n_sent = self._n_not_begun = 0
+        self._arrival = 0.0  # seconds that the problem took to reach a worker
         self._n_workers = 1
         sampler = calls.series.sampler.take(slice(0, 1))  # a task has the centres of its rows
         self._series = replace(calls.series, centres=None, sampler=sampler)
@@ -220,7 +222,7 @@ class Runner:
         if task.timeout is not None:
             self._warm_up(task)
         now = time.monotonic()
-        late_at = now + self._allowed(task) + (_START if with_problem else 0.0)
+        late_at = now + self._allowed(task) + (_ARRIVAL * self._arrival if with_problem else 0.0)
         try:
             future = self._workers.submit(task, with_problem=with_problem)
         except RuntimeError as error:
@@ -245,9 +247,10 @@ class Runner:
         until = time.monotonic() + _START
         while not self._is_warm:
             try:
+                sent = time.monotonic()
                 future = self._workers.submit(replace(task, rows=[], mark=None), with_problem=True)
-                future.result(timeout=max(until - time.monotonic(), 0.0))
-                self._is_warm = True
+                future.result(timeout=max(until - sent, 0.0))
+                self._is_warm, self._arrival = True, time.monotonic() - sent
             except TimeoutError as error:
                 raise OracleError(
                     f"No worker of {self._workers.name} was ready in {_START:g} seconds."
