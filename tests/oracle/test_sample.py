@@ -341,7 +341,7 @@ def test_elsewhere_a_log_line_tells_calls_cost_time_left_and_failures(loop, y, m
         sample(loop(seconds=0.002), y, sampler=AllPerturbed(), n_samples=20)
     first, *later = [record.message for record in caplog.records]
     assert re.match(
-        r"126 oracle calls to make, [23]\.?\d* ms each, about \d+ s left on 1 worker; "
+        r"126 oracle calls to make, \d+\.?\d* ms each, about \d+ s left on 1 worker; "
         r"\d+ done, 0 failed\.",
         first,
     )
