@@ -4,7 +4,6 @@ Each is a `submit` that returns a future. A problem travels to a worker once: a 
 a worker that does not have it says so and gets the task again with the problem beside it.
 """
 
-import faulthandler
 import os
 import pickle
 import signal
@@ -382,8 +381,7 @@ _kept = threading.local()
 
 def _prepare_process() -> None:
     """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
-    if "PYTHONFAULTHANDLER" not in os.environ:  # loky turns it on; a death is told by its call
-        faulthandler.disable()
+    os.environ.setdefault("PYTHONFAULTHANDLER", "")  # keeps loky from turning it on
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
