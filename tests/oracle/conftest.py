@@ -99,7 +99,7 @@ def calls_file(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def client():
+def dask_client():
     """A Dask cluster of two processes with nannies, in scope only where a test puts it there."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its own way silences pytest too
     with (
@@ -110,3 +110,15 @@ def client():
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def client(dask_client):
+    """The cluster with both its workers, whatever the test before did to them."""
+    try:
+        dask_client.wait_for_workers(2, timeout=10)
+    except TimeoutError:  # a nanny did not bring its worker back
+        dask_client.cluster.scale(0)
+        dask_client.cluster.scale(2)
+        dask_client.wait_for_workers(2, timeout=60)
+    return dask_client
