@@ -18,7 +18,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "truck.safetensors").exists()
     said = capsys.readouterr().out
     assert "Worth it" in said
-    assert float(said.split()[-1]) < 0.5 * 0.203  # it wins
+    assert namespace["after"].mean() < 0.5 * namespace["before"].mean()  # it wins
 
 
 def test_the_readme_is_short():

@@ -49,8 +49,7 @@ def shortest_path(
     degrees 1 to 8, noise 0 and 0.5, 100 to 5,000 training instances, a quarter as many to validate
     and 10,000 to test; the data is that of PyEPO, which gives the same features and costs for the
     same seed and the same number of instances in all. (PyEPO rounds costs to single precision.)
-    The least-squares model has a relative test regret of 0.08 to 0.10, depending on the seed; SPO+
-    and decision hinges bring a linear model to 0.07 to 0.08.
+    The least-squares model has a relative test regret of 0.08 to 0.10, depending on the seed.
 
     Args:
         seed: Random seed for the data.

@@ -42,7 +42,7 @@ def knapsack(
     What is known, and where we differ. The data is that of PyEPO (Tang and Khalil, 2024), which
     gives the same weights, features and values for the same seed and the same number of instances
     in all. The least-squares model has a relative test regret of 0.06 to 0.08, depending on the
-    seed; SPO+ and decision hinges gain about a tenth of that.
+    seed.
 
     Args:
         seed: Random seed for the data.
