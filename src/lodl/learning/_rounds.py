@@ -163,7 +163,8 @@ def learn_in_rounds(
         # A further round is asked, and its model scored, at a call per instance.
         after = n_calls + len(labels) * (n_per_round + 1)
         is_last = len(rounds) == n_rounds or (max_calls is not None and after > max_calls)
-        answers = ask(sampler=_at(labels, y_hat, family), n_samples=1 if is_last else n_per_round)
+        at_models = at_predictions(labels, y_hat, family)
+        answers = ask(sampler=at_models, n_samples=1 if is_last else n_per_round)
         rounds.append(Round(model, y_hat, loss, answers.first_regrets(), n_calls, seconds))
         samples = samples.union(answers)
         done = Rounds(tuple(rounds), chosen, samples)
@@ -181,7 +182,7 @@ def _trained(result: Any, y: Array) -> tuple[Any, Array]:
     return result[0], check_predictions(result[1], y)
 
 
-def _at(y: Array, y_hat: Array, family: Family) -> AtPredictions:
+def at_predictions(y: Array, y_hat: Array, family: Family | None = None) -> AtPredictions:
     """Return the sampler of a round: its noise is half as wide as the model's residuals."""
     margin = getattr(family, "margin", 2.0)
     margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point

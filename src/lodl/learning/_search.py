@@ -12,12 +12,12 @@ from lodl.learning._candidates import Candidate
 from lodl.learning._folds import CrossFit, Folds, cross_fit
 from lodl.learning._gain import Gain, standard_error
 from lodl.learning._oracle_budget import Plan
+from lodl.learning._rounds import at_predictions
 from lodl.losses import LearnedLoss
 from lodl.oracle import OracleSamples
-from lodl.samplers import AllPerturbed, AtPredictions, Sampler
+from lodl.samplers import AllPerturbed, Sampler
 from lodl.training import Learner
 
-_NARROW = 0.5  # of the residuals' deviation: noise around predictions
 _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
 _logger = logging.getLogger(__name__)
@@ -179,10 +179,7 @@ class Search:
         return Tried(model.name, model.y_hat, regret, model.parts, model.kept)
 
     def _ask_at(self, fitted: CrossFit, y: Array, n: int) -> OracleSamples:
-        deviation = np.std(fitted.y_hat - y, axis=0)
-        least = max(float(np.std(fitted.y_hat - y)), 1e-12)
-        scale = _NARROW * np.where(deviation > 0, deviation, least)
-        return self.ask(AtPredictions(fitted.y_hat, scale=scale), n)
+        return self.ask(at_predictions(y, fitted.y_hat), n)
 
     def _mean_regret(self, model: Tried) -> float:
         return float(np.nanmean(model.regret[self.folds.judged]))
