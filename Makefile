@@ -28,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("lodl needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
-	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all]' --group dev
+	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all]' --group dev --group docs
 	touch $@
 
 clean:
