@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint bench clean
+.PHONY: demo test docs check lint bench clean
 
 demo: $(READY)  ## the main job: what a learned loss gains in Web Advertising
 	$(BIN)/lodl demo
 
 test: lint  ## what CI runs: lint, types, import layers, tests
 	$(BIN)/pytest
+
+docs: $(READY)  ## the site, docs/_build/html/index.html; its examples run while it is built
+	$(BIN)/sphinx-build -q -W --keep-going -j 2 docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
 
 check: test  ## all of it: the tests, and the package as it would be published
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(VENV)/wheel .

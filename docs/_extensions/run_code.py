@@ -1,0 +1,93 @@
+"""The directive `run`: Python code that is executed while the page is built, with what it prints.
+
+    ```{run}
+    print(1 + 1)
+    ```
+
+The blocks of a page share their names and a temporary folder to work in. Figures are shown below
+the block that drew them. With the option `hide`, only what was printed and drawn is shown. Code
+that raises is an error of the build.
+"""
+
+import contextlib
+import io
+import os
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from gallery_style import reset
+
+IMAGES = "_run"
+
+
+class Run(SphinxDirective):
+    """Run the content and show it."""
+
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {"hide": directives.flag, "alt": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the code, what it printed, and its figures."""
+        code = "\n".join(self.content)
+        page = self.env.temp_data.setdefault("run_code", _Page(self.env.docname))
+        try:
+            printed, figures = page.run(code, Path(self.env.srcdir))
+        except Exception:
+            raise self.error(f"This code raised:\n{code}\n{traceback.format_exc()}") from None
+        shown: list[nodes.Node] = []
+        if "hide" not in self.options:
+            shown.append(nodes.literal_block(code, code, language="python"))
+        if printed.strip():
+            text = printed.rstrip()
+            shown.append(nodes.literal_block(text, text, language="none", classes=["printed"]))
+        alt = self.options.get("alt", "Figure drawn by the code above")
+        shown += [nodes.image(uri=uri, alt=alt, classes=["drawn"]) for uri in figures]
+        return shown
+
+
+class _Page:
+    """The names and the folder that the blocks of a page share."""
+
+    def __init__(self, docname: str) -> None:
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.stem, self.n_figures = docname.replace("/", "-"), 0
+        self.folder = tempfile.TemporaryDirectory()
+        reset()
+
+    def run(self, code: str, source: Path) -> tuple[str, list[str]]:
+        """Return what the code printed, and the figures that it drew."""
+        printed = io.StringIO()
+        before = Path.cwd()
+        os.chdir(self.folder.name)
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, f"<{self.stem}>", "exec"), self.names)
+        finally:
+            os.chdir(before)
+        return printed.getvalue(), self._figures(source)
+
+    def _figures(self, source: Path) -> list[str]:
+        import matplotlib.pyplot as plt
+
+        (source / IMAGES).mkdir(exist_ok=True)
+        uris = []
+        for number in plt.get_fignums():
+            self.n_figures += 1
+            uri = f"/{IMAGES}/{self.stem}-{self.n_figures}.png"
+            plt.figure(number).savefig(source / uri[1:], dpi=160, bbox_inches="tight")
+            plt.close(number)
+            uris.append(uri)
+        return uris
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive."""
+    app.add_directive("run", Run)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
