@@ -39,7 +39,7 @@ class Run(SphinxDirective):
         page = self.env.temp_data.setdefault("run_code", _Page(self.env.docname))
         try:
             printed, figures = page.run(code, Path(self.env.srcdir))
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, the page names it
             raise self.error(f"This code raised:\n{code}\n{traceback.format_exc()}") from None
         shown: list[nodes.Node] = []
         if "hide" not in self.options:
