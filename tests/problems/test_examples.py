@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("adapter", ["highs", "cvxpy", "command", "pyomo", "pyepo"])
+@pytest.mark.parametrize("adapter", ["highs", "cvxpy", "command", "pyomo", "pyepo", "ortools"])
 def test_the_examples_of_an_adapter_run(adapter):
     done = doctest.testmod(import_module(f"lodl.problems.{adapter}"))
     assert done.attempted > 0

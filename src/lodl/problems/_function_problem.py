@@ -44,8 +44,8 @@ class _FunctionProblem(Problem):
     ) -> None:
         check_sense(sense, "problem()")
         self.sense = sense
-        self._solve = _Function(solve, _place_of_context("solve", solve, 1))
-        self._objective = _Function(objective, _place_of_context("objective", objective, 2))
+        self._solve = function_with_context("solve", solve, 1)
+        self._objective = function_with_context("objective", objective, 2)
         self._project = project
 
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
@@ -68,7 +68,7 @@ _Place = Literal["none", "last", "by name"]
 
 
 @dataclass(frozen=True)
-class _Function:
+class FunctionWithContext:
     """A user's function, and where it takes the context."""
 
     function: Callable[..., Any]
@@ -80,6 +80,19 @@ class _Function:
         if self.place == "last":
             return self.function(*arguments, context)
         return self.function(*arguments)
+
+
+def function_with_context(
+    name: str, function: Callable[..., Any], n_without: int
+) -> FunctionWithContext:
+    """Return a user's function to be called with `context=`, whether it takes one or not.
+
+    Args:
+        name: Name of the argument, for the message if it is not such a function.
+        function: The function.
+        n_without: Number of its arguments before the context.
+    """
+    return FunctionWithContext(function, _place_of_context(name, function, n_without))
 
 
 def _place_of_context(name: str, function: Callable[..., Any], n_without: int) -> _Place:
