@@ -200,11 +200,12 @@ class Learned(Method):
             oracle_calls=task.samples.n_calls,
             seconds_fitting=loss.provenance["seconds_fitting"],
         )
-        if self.needs_slopes:  # a bound of the regret, not a fit that has an error
-            return output
+        at_labels = None  # a loss made of decisions has no held-out error: it is not fitted
+        if not self.needs_slopes:
+            at_labels = float(np.nanmean(loss.errors.mae_held_out))
         return replace(
             output,
-            gaussian_error=float(np.nanmean(loss.errors.mae_held_out)),
+            gaussian_error=at_labels,
             empirical_error=_errors_at_predictions(loss, task.domain, trained.models),
         )
 
