@@ -46,7 +46,7 @@ def test_numbers_are_those_of_the_true_regret(loss, y, y_hat):
     assert found.regret == pytest.approx(regret.mean())
     assert found.loss == pytest.approx(value.mean())
     assert found.error == pytest.approx(np.abs(value - regret).mean())
-    assert found.share_covered == (value >= regret).mean()
+    assert found.share_bounded == (value >= regret).mean()
     assert found.error_share == pytest.approx(np.abs(value - regret).mean() / regret.mean())
     assert found.rank_correlation == pytest.approx(spearmanr(value, regret).statistic)
     assert found.reversed_regret == pytest.approx(regret_of_the_best(2 * y - y_hat, y).mean())
@@ -164,12 +164,14 @@ def test_the_solver_is_asked_in_the_valid_range_only(y, y_hat):
     assert np.max(seen) <= 1
 
 
-def test_a_loss_made_of_decisions_shows_its_coverage_instead_of_errors(loss, y, y_hat):
+def test_a_loss_made_of_decisions_shows_how_often_it_bounds_the_regret_instead_of_errors(
+    loss, y, y_hat
+):
     found = diagnose(loss, TopK(1), y, y_hat)
     assert "absolute error" in str(found)
     fit = dataclasses.replace(found.fit, family=lodl.DecisionHinges())
     shown = str(dataclasses.replace(found, fit=fit))
-    assert f"{found.fidelity.share_covered:.0%} of regrets are at most the loss" in shown
+    assert f"{found.fidelity.share_bounded:.0%} of regrets are at most the loss" in shown
     assert "absolute error" not in shown
 
 

@@ -6,7 +6,7 @@ import pytest
 from lodl.evaluation import Fidelity, Region
 from lodl.evaluation._judge import judge
 from lodl.losses import FitStatus, FitSummary, Spread, WeightedMSE
-from lodl.losses._verdicts import NOTHING, PROBLEM_OR_SCALE
+from lodl.losses._verdicts import NO_CHANGE, PROBLEM_OR_SCALE
 
 NAN = Spread(np.nan, np.nan)
 
@@ -14,7 +14,7 @@ FIDELITY = Fidelity(
     regret=1.0,
     loss=1.0,
     error=0.2,
-    share_covered=0.5,
+    share_bounded=0.5,
     rank_correlation=0.8,
     rank_correlation_within=0.8,
     reversed_regret=1.0,
@@ -36,7 +36,7 @@ FIT = FitSummary(
     error_held_out=Spread(0.22, 0.3),
     r2=NAN,
     rank_correlation=NAN,
-    coverage=None,
+    decisions_met=None,
     n_judged=10,
     n_negative=0,
 )
@@ -47,19 +47,19 @@ GAP = {"error_held_out": Spread(0.4, 0.5)}
 @pytest.mark.parametrize(
     ("fidelity", "region", "fit", "names"),
     [
-        ({}, {}, {}, ["nothing"]),
+        ({}, {}, {}, ["no change suggested"]),
         ({"reversed_regret": 0.05, "sees_direction": False}, {}, {}, ["directed family"]),
         ({"reversed_regret": 20.0, "sees_direction": False}, {}, {}, ["directed family"]),
-        ({"reversed_regret": 0.2, "sees_direction": False}, {}, {}, ["nothing"]),
-        ({"reversed_regret": 0.05}, {}, {}, ["nothing"]),
+        ({"reversed_regret": 0.2, "sees_direction": False}, {}, {}, ["no change suggested"]),
+        ({"reversed_regret": 0.05}, {}, {}, ["no change suggested"]),
         ({}, {"size_ratio": 4.0}, {}, ["larger scale"]),
-        ({}, {"size_ratio": 2.0}, {}, ["nothing"]),
+        ({}, {"size_ratio": 2.0}, {}, ["no change suggested"]),
         ({"loss": 0.1}, {"size_ratio": 0.2}, {}, ["smaller scale"]),
-        ({"loss": 0.1}, {"size_ratio": 0.7}, {}, ["nothing"]),
-        ({"loss": 0.9}, {"size_ratio": 0.05}, {}, ["nothing"]),
-        ({}, {"size_ratio": np.nan}, {}, ["nothing"]),
+        ({"loss": 0.1}, {"size_ratio": 0.7}, {}, ["no change suggested"]),
+        ({"loss": 0.9}, {"size_ratio": 0.05}, {}, ["no change suggested"]),
+        ({}, {"size_ratio": np.nan}, {}, ["no change suggested"]),
         ({}, WIDER, {}, ["more coordinates at once"]),
-        ({}, WIDER | {"share_wider": 0.4}, {}, ["nothing"]),
+        ({}, WIDER | {"share_wider": 0.4}, {}, ["no change suggested"]),
         ({"regret": 0.1}, WIDER, {}, ["good decisions"]),
         ({}, WIDER | {"size_ratio": 4.0}, {}, ["more coordinates at once", "larger scale"]),
         ({}, {}, GAP, ["more samples"]),
@@ -87,7 +87,7 @@ def test_verdicts_follow_from_numbers(fidelity, region, fit, names):
 
 def test_where_the_region_is_not_known_nothing_is_said_of_the_scale():
     (finding,) = judge(FIDELITY, None, FIT)
-    assert finding.verdict is NOTHING
+    assert finding.verdict is NO_CHANGE
 
 
 def test_an_unfitted_loss_has_one_verdict():

@@ -77,16 +77,16 @@ def test_held_out_samples_judge_a_loss_made_of_the_others(family, best_item):
     for i, one in enumerate(map(samples.instance, range(40))):
         costly = one.decision[held_out & (one.regret > 0)]
         share = np.isin(costly, one.decision[~held_out]).mean() if len(costly) else np.nan
-        np.testing.assert_equal(errors.coverage_held_out[i], share)
+        np.testing.assert_equal(errors.met_held_out[i], share)
     assert np.nanmedian(errors.rank_correlation_held_out) > 0.5
     assert np.isnan(errors.mae_fitted).all()
     assert np.isnan(errors.r2_held_out).all()
     assert (errors.n_held_out == 4).all()
 
 
-def test_the_summary_speaks_of_coverage_and_not_of_errors(best_item):
+def test_the_summary_speaks_of_decisions_met_and_not_of_errors(best_item):
     summary = str(fit(best_item(), DecisionHinges()).summary())
-    assert "coverage" in summary
+    assert "decisions met" in summary
     assert "R2" not in summary
     few = fit(best_item(n_samples=5, dim=40, n_instances=30), DecisionHinges()).summary()
     assert few.findings[0].verdict.name == "more samples"
@@ -127,5 +127,5 @@ def test_losses_with_other_numbers_of_decisions_are_joined_and_saved(family, bes
 
 def test_a_family_of_regrets_needs_no_slopes_and_makes_no_use_of_them(best_item):
     loss = fit(best_item(), WeightedMSE())
-    assert np.isnan(loss.errors.coverage_held_out).all()
+    assert np.isnan(loss.errors.met_held_out).all()
     assert np.isfinite(loss.errors.mae_fitted).all()

@@ -38,7 +38,7 @@ def make_loss():
                 mae_held_out=rng.uniform(0.2, 0.3, n_instances),
                 r2_held_out=rng.uniform(0.5, 1.0, n_instances),
                 rank_correlation_held_out=np.full(n_instances, np.nan),
-                coverage_held_out=np.full(n_instances, np.nan),
+                met_held_out=np.full(n_instances, np.nan),
                 mean_regret=rng.uniform(0.5, 1.0, n_instances),
                 n_fitted=np.full(n_instances, 70),
                 n_held_out=np.full(n_instances, 30),

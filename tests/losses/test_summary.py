@@ -52,8 +52,8 @@ def test_instances_that_were_not_fitted_are_counted_and_left_out(with_errors):
 @pytest.mark.parametrize(
     ("errors", "found"),
     [
-        ({"mae_fitted": 0.2, "mae_held_out": 0.22}, ["nothing"]),
-        ({"mae_fitted": 0.001, "mae_held_out": 0.002}, ["nothing"]),
+        ({"mae_fitted": 0.2, "mae_held_out": 0.22}, ["no change suggested"]),
+        ({"mae_fitted": 0.001, "mae_held_out": 0.002}, ["no change suggested"]),
         ({"mae_fitted": 0.2, "mae_held_out": 0.8}, ["more samples"]),
         ({"mae_fitted": 1.5, "mae_held_out": 1.6}, ["another family"]),
         ({"mae_fitted": 1.5, "mae_held_out": 2.6}, ["another family", "more samples"]),
@@ -62,7 +62,7 @@ def test_instances_that_were_not_fitted_are_counted_and_left_out(with_errors):
         ({"mean_regret": [-1.0] * 6 + [2.0] * 4, "status": 1}, ["sense or solver"]),
         (
             {"mean_regret": [-1.0] * 5 + [2.0] * 5, "mae_fitted": 0.2, "mae_held_out": 0.2},
-            ["nothing"],
+            ["no change suggested"],
         ),
         ({"status": FitStatus.NO_SAMPLES}, ["problem or scale"]),
         ({"status": FitStatus.NOTHING_TO_DECIDE, "mean_regret": 0.0}, ["problem or scale"]),
@@ -78,16 +78,49 @@ def test_summary_and_comparison_say_what_would_help(with_errors, errors, found):
     assert line.endswith(f"  {found[0]}")
 
 
-def test_a_loss_made_of_decisions_is_judged_by_rank_correlation_and_coverage(with_errors):
-    @dataclasses.dataclass(frozen=True)
-    class Bound(losses.WeightedMSE):
-        uses_slopes = True
+@dataclasses.dataclass(frozen=True)
+class Bound(losses.WeightedMSE):
+    uses_slopes = True
 
-    loss = dataclasses.replace(with_errors(coverage_held_out=0.9), family=Bound())
-    assert names(loss.summary()) == ["nothing"]
-    assert "rank correlation" in str(loss.summary())
+
+def test_a_loss_that_ranks_well_is_not_called_poor_for_its_error(with_errors):
+    large = {"mae_fitted": 1.5, "mae_held_out": 1.6}
+    for correlation, found in ((0.6, "no change suggested"), (0.1, "another family")):
+        summary = with_errors(**large, rank_correlation_held_out=correlation).summary()
+        assert names(summary) == [found]
+        assert f"rank correlation with the regret is {correlation:.2f}" in str(summary)
+
+
+def test_a_loss_made_of_decisions_is_judged_by_rank_correlation_and_decisions_met(with_errors):
+    loss = dataclasses.replace(with_errors(met_held_out=0.9), family=Bound())
+    assert names(loss.summary()) == ["no change suggested"]
+    assert "decisions met     0.90" in str(loss.summary())
     assert "R2" not in str(loss.summary())
-    assert losses.compare_losses([loss]).splitlines()[1].split()[-4:-1] == ["-", "-", "-"]
+    assert losses.compare_losses([loss]).splitlines()[1].split()[3:6] == ["nan", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("correlation", "found"),
+    [(0.8, "no change suggested"), (0.2, "more samples"), (np.nan, "held-out samples")],
+)
+def test_decisions_that_are_never_met_again_have_no_share_of_those_met(
+    with_errors, correlation, found
+):
+    errors = with_errors(met_held_out=0.0, rank_correlation_held_out=correlation)
+    summary = dataclasses.replace(errors, family=Bound()).summary()
+    assert summary.decisions_met is None
+    assert names(summary) == [found]
+    assert "met" not in str(summary).replace("parameters", "")
+    assert "%" not in str(summary)
+
+
+def test_a_comparison_names_the_family_that_ranks_best(with_errors):
+    good, poor = (with_errors(rank_correlation_held_out=value) for value in (0.7, 0.4))
+    better = dataclasses.replace(good, family=losses.WeightedMSE(min_weight=0.5))
+    assert "Best by rank" not in losses.compare_losses([poor])
+    assert f"Best by rank correlation: {better.family} (0.70)." in losses.compare_losses(
+        [poor, better]
+    )
 
 
 def test_a_comparison_has_a_line_for_each_loss_of_the_same_instances(make_loss):

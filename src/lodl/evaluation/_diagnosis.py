@@ -77,7 +77,7 @@ class Diagnosis:
         share = f", {found.error_share:.2f} of the mean regret" if found.regret > 0 else ""
         error = {"absolute error": f"{found.error:.3g}{share}"}
         if self.fit.family.uses_slopes:  # it bounds or ranks regrets, and does not repeat them
-            error = {"coverage": f"{found.share_covered:.0%} of regrets are at most the loss"}
+            error = {"bound": f"{found.share_bounded:.0%} of regrets are at most the loss"}
         return finding_text(
             f"{self.fit.family} at the predictions for {self.n_examined} of {self.n_instances} "
             "instances",

@@ -34,7 +34,7 @@ class Fidelity:
         regret: Mean true regret of the predictions.
         loss: Mean learned loss of the predictions.
         error: Mean absolute difference between the two.
-        share_covered: Share of predictions whose learned loss is at least their true regret, as it
+        share_bounded: Share of predictions whose learned loss is at least their true regret, as it
             should be for a family that bounds the regret.
         rank_correlation: Spearman's correlation of loss and regret across instances.
         rank_correlation_within: The same across points of one instance (its prediction, halfway to
@@ -49,7 +49,7 @@ class Fidelity:
     regret: float
     loss: float
     error: float
-    share_covered: float
+    share_bounded: float
     rank_correlation: float
     rank_correlation_within: float
     reversed_regret: float
@@ -92,7 +92,7 @@ def measure_fidelity(loss: LearnedLoss, y_hat: Array, *, probe: Probe, seed: int
         regret=float(of_own.mean()),
         loss=float(value[0].mean()),
         error=float(np.abs(value[0] - of_own).mean()),
-        share_covered=float((value[0] >= of_own).mean()),
+        share_bounded=float((value[0] >= of_own).mean()),
         rank_correlation=rank_correlation(value[0], of_own),
         rank_correlation_within=_mean(np.array(within)),
         reversed_regret=float(of_reversed.mean()),

@@ -19,7 +19,7 @@ from lodl.losses._verdicts import (
     GOOD_DECISIONS,
     LARGER_SCALE,
     MORE_COORDINATES,
-    NOTHING,
+    NO_CHANGE,
     PROBLEM_OR_SCALE,
     SAMPLES_AT_LABELS,
     SENSE_OR_SOLVER,
@@ -80,7 +80,7 @@ def judge(
     if fidelity.regret == 0 or fidelity.quality > _GOOD:
         return (Finding(GOOD_DECISIONS, regrets),)
     direction = tuple(_judge_direction(fidelity))
-    unwanted = {NOTHING, ANOTHER_FAMILY} if direction else {NOTHING}
+    unwanted = {NO_CHANGE, ANOTHER_FAMILY} if direction else {NO_CHANGE}
     found = (
         *direction,
         *_judge_side(fit, is_one_sided),
@@ -88,7 +88,8 @@ def judge(
         *_judge_scale(fidelity, region),
         *(finding for finding in of_fit if finding.verdict not in unwanted),
     )
-    return found or (Finding(NOTHING, "Family, scale and number of samples suit the predictions."),)
+    suits = "Family, scale and number of samples suit the predictions."
+    return found or (Finding(NO_CHANGE, suits),)
 
 
 def number_text(number: float, digits: str = ".3g") -> str:

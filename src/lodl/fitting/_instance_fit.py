@@ -122,7 +122,7 @@ def _decision_errors(family: Family, fitted: Answers, held_out: Answers) -> dict
     errors = {}
     if fitted.decision is not None and held_out.decision is not None:
         costly = held_out.decision[held_out.regret > 0]
-        errors["coverage_held_out"] = _mean(np.isin(costly, fitted.decision))
+        errors["met_held_out"] = _mean(np.isin(costly, fitted.decision))
     if status_of(fitted) == FitStatus.FITTED:
         value = _value(family, family.fit(fitted), held_out)
         errors["rank_correlation_held_out"] = rank_correlation(value, held_out.regret)

@@ -1,6 +1,7 @@
 """Learned losses side by side."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from lodl.errors import InvalidInputError
 from lodl.losses._learned_loss import LearnedLoss
@@ -14,7 +15,7 @@ _NOTE = (
 
 
 def compare_losses(losses: Sequence[LearnedLoss]) -> str:
-    """Return a table of learned losses for the same instances, with one row for each.
+    """Return a table of learned losses for the same instances, and which one ranks regrets best.
 
     Raises:
         InvalidInputError: The losses are not for the same instances.
@@ -23,12 +24,24 @@ def compare_losses(losses: Sequence[LearnedLoss]) -> str:
         raise InvalidInputError("`losses` must hold at least one learned loss, got none.")
     for loss in losses[1:]:
         loss.check_labels(losses[0].y)
-    rows = [_COLUMNS, *(_cells(loss.summary()) for loss in losses)]
+    summaries = [loss.summary() for loss in losses]
+    rows = [_COLUMNS, *map(_cells, summaries)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
-    return "\n".join([*lines, _NOTE])
+    return "\n".join([*lines, _NOTE, *_best(summaries)])
+
+
+def _best(summaries: Sequence[FitSummary]) -> Iterator[str]:
+    """Yield which family ranks held-out samples best, where there are several that do."""
+    ranked = [one for one in summaries if not math.isnan(one.rank_correlation.median)]
+    if len(ranked) > 1:
+        best = max(ranked, key=lambda one: one.rank_correlation.median)
+        yield (
+            f"Best by rank correlation: {best.family} ({best.rank_correlation.median:.2f}). "
+            "Decisions of models on validation instances have the last word."
+        )
 
 
 def _cells(summary: FitSummary) -> list[str]:

@@ -1,5 +1,6 @@
 """How well learned losses fit, for a person to read."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from lodl.losses._verdicts import (
     ANOTHER_FAMILY,
     HELD_OUT_SAMPLES,
     MORE_SAMPLES,
-    NOTHING,
+    NO_CHANGE,
     PROBLEM_OR_SCALE,
     SENSE_OR_SOLVER,
     Finding,
@@ -22,6 +23,8 @@ from lodl.losses._verdicts import (
 )
 
 _POOR = 0.5  # an error of half the mean regret
+_RANKS = 0.3  # rank correlation from which a loss is of use, however large its error
+_MOST = 0.5  # share of the decisions met, or rank correlation, of a loss made of decisions
 _SMALL = 0.05  # an error too small to need more samples
 _GAP = 1.25  # ratio of held-out to fitted error above which more samples help
 
@@ -47,7 +50,7 @@ class FitSummary:
     Errors are mean absolute errors divided by the instance's mean regret: 1 is an error as large as
     the regret itself. Numbers are of fitted instances unless they say otherwise. For a family that
     is made of decisions (`family.uses_slopes`), and so does not repeat regrets, only the rank
-    correlation and the coverage count.
+    correlation and `decisions_met` count.
 
     Attributes:
         family: The parametric loss.
@@ -56,8 +59,9 @@ class FitSummary:
         n_by_status: Number of instances that were fitted, and that were not for which reason.
         n_samples: Median number of samples per instance, held-out ones included.
         rank_correlation: Rank correlation with the regret on held-out samples.
-        coverage: Share of the costly decisions of held-out samples that fitted samples met too;
-            None for other families.
+        decisions_met: Share of the costly decisions of held-out samples that fitted samples met
+            too; None for other families, and where no decision was met twice: such decisions
+            are continuous, or far too many to be met again.
         error_held_out: Relative error on held-out samples.
         error_fitted: Relative error on fitted samples.
         r2: R2 on held-out samples.
@@ -72,7 +76,7 @@ class FitSummary:
     n_by_status: dict[FitStatus, int]
     n_samples: float
     rank_correlation: Spread
-    coverage: Spread | None
+    decisions_met: Spread | None
     error_held_out: Spread
     error_fitted: Spread
     r2: Spread
@@ -89,24 +93,45 @@ class FitSummary:
         if not self.n_by_status[FitStatus.FITTED]:
             unfitted = f"None of the {self.n_instances} instances could be fitted."
             return (Finding(PROBLEM_OR_SCALE, unfitted),)
-        if self.coverage is not None:
-            return (_judge_coverage(self.coverage.median, self.rank_correlation.median),)
+        if self.family.uses_slopes:
+            return (self._judge_decisions(),)
         if not self.n_judged:
             return (Finding(HELD_OUT_SAMPLES, "No samples were held out to judge the fit by."),)
         errors = (
             f"{self.error_held_out.median:.2f} of the mean regret on held-out samples and "
             f"{self.error_fitted.median:.2f} on fitted ones."
         )
-        return tuple(self._judge_errors(errors)) or (
-            Finding(NOTHING, f"The errors agree: {errors}"),
-        )
+        return tuple(self._judge_errors(errors)) or (Finding(NO_CHANGE, self._evidence(errors)),)
 
     def _judge_errors(self, errors: str) -> Iterator[Finding]:
         held_out, fitted = self.error_held_out.median, self.error_fitted.median
-        if min(held_out, fitted) > _POOR:
-            yield Finding(ANOTHER_FAMILY, f"The error is {errors}")
+        if min(held_out, fitted) > _POOR and not self.rank_correlation.median > _RANKS:
+            yield Finding(ANOTHER_FAMILY, self._evidence(errors))
         if held_out > max(_GAP * fitted, _SMALL):
-            yield Finding(MORE_SAMPLES, f"The error is {errors}")
+            yield Finding(MORE_SAMPLES, self._evidence(errors))
+
+    def _evidence(self, errors: str) -> str:
+        """Return the rank correlation, which matters most for training, and then the errors."""
+        if math.isnan(self.rank_correlation.median):
+            return f"The error is {errors}"
+        ranks = f"The rank correlation with the regret is {self.rank_correlation.median:.2f}"
+        return f"{ranks}, the error {errors}"
+
+    def _judge_decisions(self) -> Finding:
+        """Judge a loss made of decisions, by held-out samples."""
+        ranks = self.rank_correlation.median
+        if self.decisions_met is None:
+            if math.isnan(ranks):
+                costly = "No costly samples were held out to judge the loss by."
+                return Finding(HELD_OUT_SAMPLES, costly)
+            evidence = f"The rank correlation with the regret is {ranks:.2f}."
+            return Finding(NO_CHANGE if ranks > _MOST else MORE_SAMPLES, evidence)
+        met = self.decisions_met.median
+        evidence = (
+            f"The rank correlation with the regret is {ranks:.2f}, and {met:.0%} of the costly "
+            "decisions of held-out samples were met by the other samples."
+        )
+        return Finding(NO_CHANGE if max(met, ranks) > _MOST else MORE_SAMPLES, evidence)
 
     def __str__(self) -> str:
         by_status = ", ".join(
@@ -119,8 +144,9 @@ class FitSummary:
             "error, fitted": f"{self.error_fitted} of the mean regret",
             "R2": f"{self.r2}",
         }
-        if self.coverage is not None:
-            errors = {"coverage": f"{self.coverage} of the decisions of held-out samples"}
+        if self.family.uses_slopes:
+            met = self.decisions_met
+            errors = {} if met is None else {"decisions met": f"{met} of held-out samples"}
         return finding_text(
             f"{self.family}, {self.n_parameters} parameters per instance",
             self.findings,
@@ -145,7 +171,7 @@ def summarise(family: Family, errors: FitErrors, *, n_parameters: int) -> FitSum
         n_by_status={member: int(np.sum(errors.status == member)) for member in FitStatus},
         n_samples=_quantile(fitted.n_fitted + fitted.n_held_out, 0.5),
         rank_correlation=_spread(fitted.rank_correlation_held_out, worst=0.1),
-        coverage=_spread(fitted.coverage_held_out, worst=0.1) if family.uses_slopes else None,
+        decisions_met=_met(fitted.met_held_out) if family.uses_slopes else None,
         error_held_out=_spread(held_out, worst=0.9),
         error_fitted=_spread(fitted.mae_fitted / regret, worst=0.9),
         r2=_spread(fitted.r2_held_out, worst=0.1),
@@ -154,15 +180,9 @@ def summarise(family: Family, errors: FitErrors, *, n_parameters: int) -> FitSum
     )
 
 
-def _judge_coverage(covered: float, rank_correlation: float) -> Finding:
-    """Judge a loss made of decisions; where these are continuous, none is met twice."""
-    if np.isnan(covered):
-        return Finding(HELD_OUT_SAMPLES, "No costly samples were held out to judge the loss by.")
-    evidence = (
-        f"Of the costly decisions that held-out samples led to, {covered:.0%} were among those of "
-        f"the other samples, and the rank correlation is {rank_correlation:.2f}."
-    )
-    return Finding(NOTHING if max(covered, rank_correlation) > _POOR else MORE_SAMPLES, evidence)
+def _met(share: Array) -> Spread | None:
+    """Return the share of decisions met again, None where no instance has one."""
+    return _spread(share, worst=0.1) if np.nan_to_num(share).any() else None
 
 
 def _spread(values: Array, *, worst: float) -> Spread:

@@ -75,7 +75,7 @@ HELD_OUT_SAMPLES = Verdict(
 )
 ANOTHER_FAMILY = Verdict(
     "another family",
-    "The error is large on fitted and on held-out samples.",
+    "The error is large on fitted and on held-out samples, and the loss hardly ranks them.",
     "Compare other families on the same samples with `lodl.losses.compare_losses`, or sample "
     "closer to the label. If none is better, the cost is a step, which no smooth loss can follow; "
     "a model may still decide well.",
@@ -85,8 +85,8 @@ MORE_SAMPLES = Verdict(
     "Held-out samples have much larger errors than fitted ones, or led to other decisions.",
     "Take several times as many samples, or a family with fewer parameters.",
 )
-NOTHING = Verdict(
-    "nothing",
+NO_CHANGE = Verdict(
+    "no change suggested",
     "No other verdict applies.",
     "If a model trained on this loss decides poorly, look at its features and its training.",
 )
@@ -104,7 +104,7 @@ VERDICTS = (
     HELD_OUT_SAMPLES,
     ANOTHER_FAMILY,
     MORE_SAMPLES,
-    NOTHING,
+    NO_CHANGE,
 )
 """All verdicts, those that matter most first."""
 
