@@ -56,14 +56,21 @@ def learn(
     context: Annotated[
         Path | None, typer.Option(help="Context: a .npy file with one entry per instance.")
     ] = None,
-    family: Annotated[str, typer.Option(help=f"One of {', '.join(_FAMILIES)}.")] = (
-        "ConvexDirectedQuadratic"
-    ),
+    family: Annotated[
+        str | None,
+        typer.Option(
+            help=f"One of {', '.join(_FAMILIES)}; if absent, DecisionHinges where the objective is "
+            "affine in the label, else the largest that sees regrets only and that the samples are "
+            "enough for."
+        ),
+    ] = None,
     sampler: Annotated[str, typer.Option(help=f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",
     scale: Annotated[str, typer.Option(help="Size of the noise: a number or auto.")] = "auto",
     n_samples: Annotated[
         int | None,
-        typer.Option(help="Candidates per instance; if absent 1000, or 20 for Decision families."),
+        typer.Option(
+            help="Candidates per instance; if absent 20 for Decision families, else 1000."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed for the candidates.")] = 0,
     n_jobs: Jobs = -1,
@@ -83,7 +90,7 @@ def learn(
         load_problem(problem),
         _load_array("labels", labels),
         context=None if context is None else _load_array("context", context),
-        family=named("family", family, _FAMILIES)(),
+        family=None if family is None else named("family", family, _FAMILIES)(),
         sampler=named("sampler", sampler, _SAMPLERS)(scale=_parse_scale(scale)),
         n_samples=n_samples,
         seed=seed,

@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from math import prod
 
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 from lodl.fitting import fit
+from lodl.learning._enough_samples import N_SAMPLES_WITH_SLOPES, largest_family
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
-    DirectedWeightedMSE,
     Family,
     LearnedLoss,
-    WeightedMSE,
     squared_error_loss,
 )
 from lodl.losses._family import check_can_fit
@@ -22,10 +19,7 @@ from lodl.oracle import OracleSamples
 
 TWO_STAGE = "2-stage"
 
-_N_SAMPLES = 20  # enough to meet most decisions that matter
 _N_SAMPLES_TO_FIT = 60  # for a family that is fitted to regrets
-_SAMPLES_PER_PARAMETER = 3  # with fewer, directed families decided worse than squared error
-_BY_SIZE = (ConvexDirectedQuadratic(), DirectedWeightedMSE(), WeightedMSE())  # the largest first
 
 
 @dataclass(frozen=True)
@@ -75,21 +69,13 @@ def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Fami
         DecisionRanking(),
         DecisionRanking(temperature=1.0),
     )
-    if is_affine:
-        return decisions
-    affordable = (
-        family
-        for family in _BY_SIZE
-        if _SAMPLES_PER_PARAMETER * sum(map(prod, family.parameter_shapes(dim).values()))
-        <= n_samples
-    )
-    return (*decisions, next(affordable, _BY_SIZE[-1]))
+    return decisions if is_affine else (*decisions, largest_family(n_samples, dim))
 
 
 def resolve_n_samples(n_samples: int | None, *, is_affine: bool) -> int:
     """Return the number of samples at each label."""
     if n_samples is None:
-        return _N_SAMPLES if is_affine else _N_SAMPLES_TO_FIT
+        return N_SAMPLES_WITH_SLOPES if is_affine else _N_SAMPLES_TO_FIT
     return check_count("n_samples", n_samples)
 
 

@@ -2,26 +2,28 @@
 
 import logging
 from collections.abc import Sequence
-from math import prod
 from os import PathLike
 from typing import Any, Literal
 
 import numpy.typing as npt
 
-from lodl._typing import Context
+from lodl._typing import Array, Context
 from lodl._validation import check_labels
 from lodl.fitting import fit
-from lodl.losses import ConvexDirectedQuadratic, Family, LearnedLoss
+from lodl.learning._enough_samples import (
+    N_SAMPLES_WITH_SLOPES,
+    largest_family,
+    n_parameters,
+    n_samples_for,
+)
+from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.losses._family import check_can_fit
 from lodl.oracle import Store, sample
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, Sampler
 
-_DEFAULT_FAMILY = ConvexDirectedQuadratic()
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
-_N_SAMPLES = 1000  # several times the parameters of a small family
-_SAMPLES_PER_PARAMETER = 2  # below, a family mostly repeats its prior or noise
-_N_SAMPLES_WITH_SLOPES = 20  # nothing is fitted, and most decisions that matter are met
+_N_SAMPLES = 1000  # of a family that is fitted to regrets
 
 _logger = logging.getLogger(__name__)
 
@@ -32,7 +34,7 @@ def learn_loss(
     *,
     context: Context = None,
     keys: Sequence[int | str] | None = None,
-    family: Family = _DEFAULT_FAMILY,
+    family: Family | None = None,
     sampler: Sampler = _DEFAULT_SAMPLER,
     n_samples: int | None = None,
     seed: int = 0,
@@ -59,11 +61,13 @@ def learn_loss(
         context: One entry per instance, or None.
         keys: Names of the instances, whole numbers or strings; None knows them by label and
             context.
-        family: The parametric loss.
+        family: The parametric loss. None fits the problem: `DecisionHinges` where the objective is
+            affine in the label, which some twenty calls in this process find out, elsewhere the
+            largest family that sees regrets only and that the samples are enough for.
         sampler: Draws the candidates.
-        n_samples: Number of candidates per instance; None is 1000, or 20 for a family made of
-            decisions. A fifth of them measures the fit. A family that is fitted should have at
-            least twice as many as parameters; a warning is logged where it has not.
+        n_samples: Number of candidates per instance; None is 20 for a family made of decisions,
+            else 1000. A fifth of them measures the fit. A family that is fitted should have at
+            least three times as many as parameters; a warning is logged where it has not.
         seed: Random seed for the candidates.
         n_jobs: Number of worker processes, -1 for all cores. None is the Dask client in scope, or
             this process if there is none.
@@ -77,11 +81,13 @@ def learn_loss(
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show bars on a terminal.
     """
-    dim = check_labels(y)[0].size
-    check_can_fit(family, dim)
+    labels = check_labels(y)
+    if family is None:
+        family = _fitting_family(problem, labels, context, n_samples)
+    check_can_fit(family, labels[0].size)
     if n_samples is None:
-        n_samples = _N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
-    _warn_of_few_samples(family, n_samples, dim)
+        n_samples = N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
+    _warn_of_few_samples(family, n_samples, labels[0].size)
     samples = sample(
         problem,
         y,
@@ -102,17 +108,25 @@ def learn_loss(
     return fit(samples, family, n_jobs=n_jobs, progress=progress)
 
 
+def _fitting_family(problem: Problem, y: Array, context: Context, n_samples: int | None) -> Family:
+    """Return the family that fits the problem and the number of samples."""
+    from lodl.testing import is_affine  # slow to import
+
+    if is_affine(problem, y, context=context):
+        return DecisionHinges()
+    return largest_family(n_samples or _N_SAMPLES, y[0].size)
+
+
 def _warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:
-    n_parameters = sum(map(prod, family.parameter_shapes(dim).values()))
-    if not family.uses_slopes and n_samples < _SAMPLES_PER_PARAMETER * n_parameters:
+    if not family.uses_slopes and n_samples < n_samples_for(family, dim):
         _logger.warning(
             "%s has %d parameters per instance, and %d samples are few for them. Take a smaller "
             "family (`DirectedWeightedMSE` has %d), at least %d samples, or a family made of "
             "decisions (`DecisionHinges`), which needs about %d.",
             family,
-            n_parameters,
+            n_parameters(family, dim),
             n_samples,
             2 * dim,
-            _SAMPLES_PER_PARAMETER * n_parameters,
-            _N_SAMPLES_WITH_SLOPES,
+            n_samples_for(family, dim),
+            N_SAMPLES_WITH_SLOPES,
         )
