@@ -91,7 +91,12 @@ def test_too_few_samples_are_found_out_in_the_linear_model(linear):
 
     def look(n_samples):
         loss = lodl.learn_loss(
-            linear.problem, y, sampler=lodl.AllPerturbed(1.0), n_samples=n_samples, progress=False
+            linear.problem,
+            y,
+            family=lodl.ConvexDirectedQuadratic(),
+            sampler=lodl.AllPerturbed(1.0),
+            n_samples=n_samples,
+            progress=False,
         )
         return diagnose(loss, linear.problem, y, y_hat)
 
