@@ -17,7 +17,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
         exec(compile(block, "README.md", "exec"), namespace)
     assert (tmp_path / "truck.safetensors").exists()
     said = capsys.readouterr().out
-    assert "Worth it" in said
+    assert "Use this model: regret" in said
     assert namespace["after"].mean() < 0.5 * namespace["before"].mean()  # it wins
 
 

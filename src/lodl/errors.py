@@ -9,6 +9,10 @@ class InvalidInputError(LodlError, ValueError):
     """An argument is not what was expected; the message names it."""
 
 
+class NotFittedError(InvalidInputError, AttributeError):
+    """A model is used before `fit`."""
+
+
 class MissingExtraError(LodlError, ImportError):
     """An optional package is needed; the message says how to install it."""
 
@@ -43,3 +47,7 @@ class StoreError(LodlError):
 
 class LossFileError(LodlError):
     """A loss file cannot be used: it is damaged, or of another version."""
+
+
+class ModelFolderError(LodlError):
+    """The folder of a saved model cannot be used: it is damaged, or of another version."""

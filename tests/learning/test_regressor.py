@@ -11,7 +11,7 @@ from torch import nn
 import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges, WeightedMSE
 from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest_path
-from lodl.errors import InvalidInputError, OracleError
+from lodl.errors import InvalidInputError, NotFittedError, OracleError
 from lodl.evaluation import regret
 from lodl.learning._candidates import default_families, short_name
 from lodl.training.torch import TorchLearner, TrainingSettings
@@ -48,7 +48,7 @@ def two_stage():
 
 def test_it_decides_better_than_squared_error_on_new_instances(model):
     assert model.gain_.difference > 0
-    assert "of the regret of squared error is avoided" in model.summary()
+    assert model.summary().startswith("Use this model: regret ")
     assert model.regret(TEST.x, TEST.y).mean() < 0.8 * two_stage().regret(TEST.x, TEST.y).mean()
 
 
@@ -262,7 +262,9 @@ def test_scikit_learn_validates_and_searches_it():
         ({}, {"validation": 1}, "`validation`, if a number of folds, must be from 2"),
         ({}, {"validation": 1.5}, "`validation` must be a number of folds, a share"),
         ({}, {"validation": (1,)}, "`validation` must be `\\(X, Y\\)`"),
-        ({}, {"X": DATA.x[:4]}, "`X` must have shape \\(n, p\\)"),
+        ({}, {"X": DATA.x[:4]}, "`X` must have one row per instance \\(60, as `Y` has\\), got 4"),
+        ({}, {"X": DATA.x[:, 0]}, "`X` must have shape \\(n, p\\)"),
+        ({}, {"groups": [1, 2]}, "`groups` must have one entry per instance \\(60\\), got 2"),
         ({"problem": ShortestPath}, {}, "`problem` must be an instance"),
         ({"families": (WeightedMSE(), WeightedMSE())}, {}, "`families` must differ"),
         ({"n_rounds": -1}, {}, "`n_rounds` must be a whole number of at least 0"),
@@ -275,5 +277,6 @@ def test_bad_arguments_are_named(arguments, data, match):
 
 
 def test_a_model_must_be_fitted_first():
-    with pytest.raises(InvalidInputError, match="is not fitted yet"):
-        regressor().predict(TEST.x)
+    for use in (regressor().predict, regressor().decide):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            use(TEST.x)

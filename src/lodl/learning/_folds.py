@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl._frames import Features, take_rows
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
@@ -16,6 +18,8 @@ _N_FOLDS = 5
 _SHARE = 0.2
 
 Index = npt.NDArray[np.intp]
+Groups: TypeAlias = Sequence[Any] | npt.NDArray[Any] | None
+"""The group of each instance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +37,15 @@ class Folds:
     n_final: int
 
     @classmethod
-    def of(cls, n: int, validation: int | float | None, *, shuffle: bool, seed: int) -> "Folds":
+    def of(
+        cls,
+        n: int,
+        validation: int | float | None,
+        *,
+        shuffle: bool,
+        seed: int,
+        groups: Groups = None,
+    ) -> "Folds":
         """Return folds of `n` instances.
 
         Args:
@@ -43,7 +55,10 @@ class Folds:
             shuffle: Whether instances are drawn at random. Otherwise a share is the last of
                 them, and folds are blocks.
             seed: Random seed of the draw.
+            groups: The group of each instance; a group is held out as a whole.
         """
+        if groups is not None:
+            return cls._of_groups(n, validation, groups, shuffle=shuffle, seed=seed)
         if validation is None:
             validation = min(_N_FOLDS, n) if n < _MANY else _SHARE
         order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
@@ -61,6 +76,21 @@ class Folds:
             )
         n_held_out = min(max(1, round(validation * n)), n - 1)
         return cls(n, (np.sort(order[n - n_held_out :]),), n)
+
+    @classmethod
+    def _of_groups(
+        cls, n: int, validation: int | float | None, groups: Groups, *, shuffle: bool, seed: int
+    ) -> "Folds":
+        """Return folds of whole groups, in the order in which the groups appear."""
+        _, first, number = np.unique(np.asarray(groups), return_index=True, return_inverse=True)
+        place = np.argsort(np.argsort(first))[number]  # 0 for the group that appears first
+        if len(first) < 2:
+            raise InvalidInputError("`groups` must name at least 2 groups, got 1.")
+        if validation is None and n >= _MANY:
+            validation = _SHARE
+        of_groups = cls.of(len(first), validation, shuffle=shuffle, seed=seed)
+        parts = (np.flatnonzero(np.isin(place, part)) for part in of_groups.held_out)
+        return cls(n, tuple(parts), n)
 
     @classmethod
     def given(cls, n: int, n_validation: int) -> "Folds":
@@ -105,7 +135,7 @@ class CrossFit:
 
 
 def cross_fit(
-    learner: Learner, x: Array, loss: LearnedLoss, folds: Folds, *, stops: bool = True
+    learner: Learner, x: Features, loss: LearnedLoss, folds: Folds, *, stops: bool = True
 ) -> CrossFit:
     """Train a model without each part and predict the part.
 
@@ -115,23 +145,23 @@ def cross_fit(
         models = _train_folds(learner, x, loss, folds)
     else:
         rests = [folds.rest(part) for part in folds.held_out]
-        models = [learner.train(x[rest], loss.subset(rest)) for rest in rests]
+        models = [learner.train(take_rows(x, rest), loss.subset(rest)) for rest in rests]
     y_hat = models[-1].predict(x)
     for part, model in zip(folds.held_out, models, strict=True):
-        y_hat[part] = model.predict(x[part])
+        y_hat[part] = model.predict(take_rows(x, part))
     return CrossFit(y_hat, round(float(np.mean([model.n_steps for model in models]))))
 
 
 def _train_folds(
-    learner: Learner, x: Array, loss: LearnedLoss, folds: Folds
+    learner: Learner, x: Features, loss: LearnedLoss, folds: Folds
 ) -> Sequence[Predictor]:
     """Return one model per part; a learner that has `train_folds` may train them at once."""
     at_once = getattr(learner, "train_folds", lambda *_: None)(x, loss, folds.held_out)
     return at_once or [
         learner.train(
-            x[rest],
+            take_rows(x, rest),
             loss.subset(rest),
-            x_validation=x[part],
+            x_validation=take_rows(x, part),
             loss_validation=loss.subset(part),
         )
         for part, rest in ((part, folds.rest(part)) for part in folds.held_out)

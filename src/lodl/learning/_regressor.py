@@ -3,36 +3,37 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl._frames import Features, column_names, records, take_rows
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_context, check_count, check_labels, context_of
-from lodl.errors import InvalidInputError
+from lodl._validation import check_context, check_count, context_of
+from lodl.errors import InvalidInputError, NotFittedError
 from lodl.evaluation import constant_predictions, regret
+from lodl.learning._asking import Asking
 from lodl.learning._candidates import candidates, default_families, resolve_n_samples
-from lodl.learning._folds import Folds
-from lodl.learning._gain import Gain
+from lodl.learning._data import Data, Validation, check_names, features_of, labels_of
+from lodl.learning._folds import Folds, Groups
+from lodl.learning._held_out import HeldOut
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._parameters import Parameters
-from lodl.learning._search import HistoryRow, Search, Tried
+from lodl.learning._search import Search, Tried
+from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
-from lodl.oracle import OracleSamples, Store, sample
+from lodl.oracle import Store
 from lodl.oracle._sample import open_or_make
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, projected
 from lodl.problems._regret import decide
-from lodl.samplers import Sampler
 from lodl.samplers._sampler import spread_of
 from lodl.training import Learner, Predictor, learner_for
 
 _logger = logging.getLogger(__name__)
-
-Validation = int | float | tuple[Any, ...] | None
 
 
 class DecisionFocusedRegressor(Parameters):
@@ -73,10 +74,14 @@ class DecisionFocusedRegressor(Parameters):
         chosen_: What was kept, in words.
         history_: A `HistoryRow` for every model that was tried.
         gain_: The held-out regret of the kept model beside that of 2-stage, with an interval.
+        held_out_: The regrets and predictions that it was computed from.
         loss_: The learned loss of the kept model, of the better one if it averages two.
         n_oracle_calls_: Oracle calls made, without those the store could answer. Opening a store
             asks a few of its answers again; these are not counted.
         seconds_: Time that `fit` took.
+        n_features_in_: Number of features.
+        feature_names_in_: Columns of the features, if they came as a frame.
+        label_names_: Columns of the labels, if they came as a frame, else None.
 
     Example:
         >>> model = DecisionFocusedRegressor(problem).fit(X, Y)
@@ -123,27 +128,35 @@ class DecisionFocusedRegressor(Parameters):
 
     def fit(
         self,
-        X: npt.ArrayLike,  # noqa: N803 - as in scikit-learn
+        X: Features,  # noqa: N803 - as in scikit-learn
         Y: npt.ArrayLike,  # noqa: N803
         *,
         context: Context = None,
         validation: Validation = None,
+        groups: Groups = None,
     ) -> Self:
         """Train, ask, choose, and train what was chosen on all instances.
 
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
-                of the label.
-            Y: Labels, shape (n, *label_shape).
-            context: One entry per instance, or None.
+                of the label. A pandas or polars frame is kept as it is for estimators that take
+                frames, with named, categorical and missing columns, and is else read as numbers.
+            Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
+            context: One entry per instance, or None. Of a frame, each row is a dict by column.
             validation: How to choose: a number of folds, a share of the instances to hold out, or
                 instances of their own as a tuple `(X, Y)` or `(X, Y, context)`. None is five folds,
                 or a fifth from 3000 instances on.
+            groups: The group of each instance (a customer, a day), or None. A group is held out as
+                a whole.
         """
         started = time.perf_counter()
         check_problem_type(self.problem)
-        data, folds = self._data(X, Y, context, validation)
-        learner = learner_for(self.estimator, seed=self.random_state)
+        seed = check_count("random_state", self.random_state, minimum=0)
+        learner = learner_for(self.estimator, seed=seed)
+        self._keeps_frames = getattr(learner, "takes_frames", False)
+        data, folds = Data.of(X, Y, context, keeps_frames=self._keeps_frames).held_out(
+            validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
+        )
         plan, tried = self._plan(data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
         n_before = store.n_answers
@@ -159,7 +172,7 @@ class DecisionFocusedRegressor(Parameters):
             data.x,
             learner,
             folds,
-            _Oracle(self, data, store),
+            Asking(self, data, store),
             lambda: store.n_answers - n_before,
             started,
             started + (np.inf if self.max_seconds is None else self.max_seconds),
@@ -167,45 +180,53 @@ class DecisionFocusedRegressor(Parameters):
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
         self.predictors_: list[Predictor] = [
-            learner.train(data.x[final], loss.subset(final), n_steps=n_steps)
+            learner.train(take_rows(data.x, final), loss.subset(final), n_steps=n_steps)
             for loss, n_steps in chosen.parts
         ]
-        self._keep(chosen, search.gain(chosen, two_stage), search.history, data.y[final])
+        self._keep_data(data, final)
+        self._keep_choice(chosen, folds, HeldOut.of(data.y, folds.judged, two_stage, chosen))
+        self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
         self.n_oracle_calls_ = search.n_calls()
         self.seconds_ = time.perf_counter() - started
-        self.judged_by_ = str(folds)
         _logger.info("%s: %s", self.chosen_, self.gain_)
         return self
 
-    def predict(self, X: npt.ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions, shape (n, *label_shape)."""
-        x = np.asarray(X, dtype=np.float64)
         self._check_fitted()
+        check_names(getattr(self, "feature_names_in_", None), column_names(X))
+        x = features_of(X, keeps_frames=self._keeps_frames)
+        if x.shape[-1] != self.n_features_in_:
+            raise InvalidInputError(
+                f"`X` must have the {self.n_features_in_} features of `fit`, got {x.shape[-1]}."
+            )
         y_hat = np.mean([model.predict(x) for model in self.predictors_], axis=0)
         return np.asarray(self.mean_ + self.kept_ * (y_hat - self.mean_))
 
     def decide(
         self,
-        X: npt.ArrayLike,  # noqa: N803
+        X: Features,  # noqa: N803
         context: Context = None,
     ) -> list[Decision]:
         """Return the solver's decision for each instance, one oracle call each."""
         y_hat = projected(self.problem, self.predict(X))
-        check_context(context, len(y_hat))
+        context = self._checked(context, len(y_hat), "decide")
         return [decide(self.problem, one, context_of(context, i)) for i, one in enumerate(y_hat)]
 
     def regret(
         self,
-        X: npt.ArrayLike,  # noqa: N803
+        X: Features,  # noqa: N803
         Y: npt.ArrayLike,  # noqa: N803
         context: Context = None,
     ) -> Array:
         """Return what each decision costs more than the best one, in the objective's unit."""
-        return regret(self.problem, self.predict(X), Y, context=context, progress=self.verbose)
+        y_hat = self.predict(X)
+        context = self._checked(context, len(y_hat), "regret")
+        return regret(self.problem, y_hat, labels_of(Y), context=context, progress=self.verbose)
 
     def score(
         self,
-        X: npt.ArrayLike,  # noqa: N803
+        X: Features,  # noqa: N803
         Y: npt.ArrayLike,  # noqa: N803
         context: Context = None,
     ) -> float:
@@ -213,7 +234,8 @@ class DecisionFocusedRegressor(Parameters):
 
         1 is perfect, 0 is as good as always predicting the mean training label; worse is negative.
         """
-        labels = check_labels(Y, "Y")
+        labels = labels_of(Y)
+        context = self._checked(context, len(labels), "score")
         constant = np.broadcast_to(self.mean_, labels.shape)
         y_hats = np.stack([self.predict(X), constant])
         ours, constants = regret(
@@ -226,33 +248,16 @@ class DecisionFocusedRegressor(Parameters):
     def summary(self) -> str:
         """Return what was gained, whether it is worth it, what was tried, and what it cost."""
         self._check_fitted()
-        width = max(len(row.name) for row in self.history_)
-        lines = [
-            f"Held-out decisions ({self.judged_by_}): {self.gain_}",
-            f"Kept: {self.chosen_}.",
-            f"{self.n_oracle_calls_:,} oracle calls, {self.seconds_:.3g} s.",
-            "",
-            f"{'model':{width}}  round    regret",
-            *(f"{row.name:{width}}  {row.round:5d}  {row.regret:8.4g}" for row in self.history_),
-        ]
-        return "\n".join(lines)
+        return summary_of(self)
 
-    def _data(
-        self, x: Any, y: Any, context: Context, validation: Validation
-    ) -> tuple["_Data", Folds]:
-        data = _Data.of(x, y, context)
-        if isinstance(validation, tuple):
-            if len(validation) not in (2, 3):
-                raise InvalidInputError(
-                    "`validation` must be `(X, Y)` or `(X, Y, context)`, got "
-                    f"{len(validation)} entries."
-                )
-            more = _Data.of(*validation, *([None] if len(validation) == 2 else []))
-            return data.joined(more), Folds.given(len(data.y), len(more.y))
-        seed = check_count("random_state", self.random_state, minimum=0)
-        return data, Folds.of(len(data.y), validation, shuffle=self.shuffle, seed=seed)
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page that shows what was gained, tried and spent; return its path."""
+        self._check_fitted()
+        from lodl.learning._report import write_report_of  # matplotlib: only where needed
 
-    def _plan(self, data: "_Data", learner: Learner) -> tuple[Plan, tuple[Any, ...]]:
+        return write_report_of(self, Path(path))
+
+    def _plan(self, data: Data, learner: Learner) -> tuple[Plan, tuple[Any, ...]]:
         from lodl.testing import is_affine  # slow to import
 
         affine = is_affine(self.problem, data.y, context=data.context)
@@ -267,66 +272,34 @@ class DecisionFocusedRegressor(Parameters):
         plan = Plan(n_samples, self.n_rounds, self.n_per_round, len(families), stops_early)
         return plan.within(self.max_calls, len(data.y)), tried
 
-    def _keep(self, chosen: Tried, gain: Gain, history: list[HistoryRow], y: Array) -> None:
+    def _keep_data(self, data: Data, final: npt.NDArray[np.intp]) -> None:
+        self.n_features_in_ = int(data.x.shape[-1])
+        if data.feature_names is None:
+            vars(self).pop("feature_names_in_", None)
+        else:
+            self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+        self.label_names_, self.label_shape_ = data.label_names, data.y.shape[1:]
+        self.has_context_ = data.context is not None
+        self.mean_ = constant_predictions(data.y[final], 1)[0]
+
+    def _keep_choice(self, chosen: Tried, folds: Folds, held_out: HeldOut) -> None:
         self.chosen_, self.kept_ = chosen.name, chosen.kept
         self.loss_: LearnedLoss = chosen.parts[0][0]
-        self.gain_, self.history_ = gain, history
-        self.mean_ = constant_predictions(y, 1)[0]
+        self.judged_by_, self.held_out_ = str(folds), held_out
+
+    def _checked(self, context: Any, n: int, method: str) -> Context:
+        """Return contexts of new instances; raise if `fit` had some and there are none now."""
+        self._check_fitted()
+        if context is None and self.has_context_:
+            raise InvalidInputError(
+                f"`context` must be given to `{method}` because `fit` had one, got None. "
+                "scikit-learn's searches and `cross_val_score` pass it on after "
+                "`sklearn.set_config(enable_metadata_routing=True)`."
+            )
+        contexts = records(context)
+        check_context(contexts, n)
+        return contexts
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictors_"):
-            raise InvalidInputError(f"This {type(self).__name__} is not fitted yet: call `fit`.")
-
-
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """Features, labels and contexts of instances."""
-
-    x: Array
-    y: Array
-    context: Context
-
-    @classmethod
-    def of(cls, x: Any, y: Any, context: Context) -> "_Data":
-        labels = check_labels(y, "Y")
-        features = np.asarray(x, dtype=np.float64)
-        if features.ndim < 2 or len(features) != len(labels):
-            raise InvalidInputError(
-                f"`X` must have shape (n, p) or (n, items, p) with n = {len(labels)}, as `Y` has, "
-                f"got {features.shape}."
-            )
-        check_context(context, len(labels))
-        return cls(features, labels, context)
-
-    def joined(self, other: "_Data") -> "_Data":
-        if (self.context is None) != (other.context is None):
-            raise InvalidInputError("`context` must be given for all instances, or for none.")
-        context: Context = None
-        if self.context is not None and other.context is not None:
-            context = [*self.context, *other.context]
-        return _Data(np.concatenate([self.x, other.x]), np.concatenate([self.y, other.y]), context)
-
-
-@dataclass(frozen=True, eq=False)
-class _Oracle:
-    """The oracle, with all that stays the same from one question to the next."""
-
-    model: DecisionFocusedRegressor
-    data: _Data
-    store: Store
-
-    def __call__(self, sampler: Sampler, n_samples: int) -> OracleSamples:
-        return sample(
-            self.model.problem,
-            self.data.y,
-            context=self.data.context,
-            sampler=sampler,
-            n_samples=n_samples,
-            seed=self.model.random_state,
-            slopes=True,
-            n_jobs=self.model.n_jobs,
-            store=self.store,
-            timeout=self.model.timeout,
-            on_failure=self.model.on_failure,
-            progress=self.model.verbose,
-        )
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit`.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lodl._frames import Features
 from lodl._typing import Array
 from lodl.learning._candidates import Candidate
 from lodl.learning._folds import CrossFit, Folds, cross_fit
@@ -78,7 +79,7 @@ class Search:
         history: One row per model.
     """
 
-    x: Array
+    x: Features
     learner: Learner
     folds: Folds
     ask: Ask

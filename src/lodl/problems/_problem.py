@@ -21,6 +21,7 @@ class Problem(ABC):
 
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
+        unit: What the objective is counted in ("EUR", "minutes"), for summaries and reports.
 
     Example:
         >>> class Knapsack(Problem):
@@ -31,6 +32,7 @@ class Problem(ABC):
     """
 
     sense: Sense
+    unit: str = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -11,6 +11,7 @@ require("jinja2", extra="report")
 from lodl.report._draw_quality import draw_quality  # noqa: E402
 from lodl.report._draw_time import draw_time  # noqa: E402
 from lodl.report._mean_std import MeanStd  # noqa: E402
+from lodl.report._model_run import ModelRun, TriedModel, write_model_report  # noqa: E402
 from lodl.report._page import write_report  # noqa: E402
 from lodl.report._results import Result, Results, results_of  # noqa: E402
 from lodl.report._rows import Row, read_rows  # noqa: E402
@@ -21,11 +22,13 @@ from lodl.report._table import Cell, Table  # noqa: E402
 __all__ = [
     "Cell",
     "MeanStd",
+    "ModelRun",
     "Result",
     "Results",
     "Row",
     "Slice",
     "Table",
+    "TriedModel",
     "draw_quality",
     "draw_slice",
     "draw_time",
@@ -34,5 +37,6 @@ __all__ = [
     "results_of",
     "save_figure",
     "style",
+    "write_model_report",
     "write_report",
 ]

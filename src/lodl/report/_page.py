@@ -21,7 +21,12 @@ from lodl.report._result_sections import (
 from lodl.report._results import Results, results_of
 from lodl.report._rows import Row, read_rows
 from lodl.report._slices import slices_section
-from lodl.report._summary import summaries_of
+from lodl.report._summary import Summary, summaries_of
+
+_ABOUT_QUALITY = (
+    "Decision quality is the worth of decisions taken under predictions, scored under the true "
+    "labels, and normalised: random predictions give 0, the labels themselves 1."
+)
 
 
 def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
@@ -83,6 +88,27 @@ def render_page(
     folder: Path, rows: Sequence[Row], results: Results, sections: Sequence[Section | None]
 ) -> str:
     """Return the HTML of a page with a summary of the results and the sections that are there."""
+    return render(
+        folder.resolve().name,
+        _scope(rows),
+        summaries_of(results),
+        [section for section in sections if section is not None],
+        _ABOUT_QUALITY,
+    )
+
+
+def render(
+    name: str, scope: str, summary: Sequence[Summary], sections: Sequence[Section], footer: str
+) -> str:
+    """Return the HTML of a page.
+
+    Args:
+        name: What the page is made from.
+        scope: How much that is, in words.
+        summary: What came out.
+        sections: The details.
+        footer: What the numbers mean.
+    """
     script = _asset("page.js")
     environment = Environment(
         loader=PackageLoader("lodl.report"),
@@ -92,10 +118,11 @@ def render_page(
         lstrip_blocks=True,
     )
     return environment.get_template("page.html").render(
-        name=folder.resolve().name,
-        scope=_scope(rows),
-        summary=summaries_of(results),
-        sections=[section for section in sections if section is not None],
+        name=name,
+        scope=scope,
+        summary=summary,
+        sections=sections,
+        footer=footer,
         css=_asset("page.css"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

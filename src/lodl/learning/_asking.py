@@ -1,0 +1,42 @@
+"""The oracle, with all that stays the same from one question of `fit` to the next."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lodl.learning._data import Data
+from lodl.oracle import OracleSamples, Store, sample
+from lodl.samplers import Sampler
+
+if TYPE_CHECKING:
+    from lodl.learning._regressor import DecisionFocusedRegressor
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """Asks about candidates of a sampler at every instance, as a regressor was told to.
+
+    Attributes:
+        model: Has the problem, and the parameters of oracle calls.
+        data: The instances.
+        store: Keeps the answers.
+    """
+
+    model: "DecisionFocusedRegressor"
+    data: Data
+    store: Store
+
+    def __call__(self, sampler: Sampler, n_samples: int) -> OracleSamples:
+        return sample(
+            self.model.problem,
+            self.data.y,
+            context=self.data.context,
+            sampler=sampler,
+            n_samples=n_samples,
+            seed=self.model.random_state,
+            slopes=True,
+            n_jobs=self.model.n_jobs,
+            store=self.store,
+            timeout=self.model.timeout,
+            on_failure=self.model.on_failure,
+            progress=self.model.verbose,
+        )

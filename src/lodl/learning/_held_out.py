@@ -1,0 +1,47 @@
+"""Decisions on instances that the models had not seen: what the choice was made by."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._typing import Array
+
+if TYPE_CHECKING:
+    from lodl.learning._search import Tried
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The kept model beside 2-stage on held-out instances.
+
+    Attributes:
+        index: Positions of the instances in the data of `fit`, shape (n,).
+        two_stage: Regret of 2-stage, NaN where the solver failed, shape (n,).
+        chosen: Regret of the kept model, shape (n,).
+        y: Labels; None in a model that was loaded, as are the predictions.
+        y_hat_two_stage: Predictions of 2-stage.
+        y_hat: Predictions of the kept model.
+    """
+
+    index: npt.NDArray[np.intp]
+    two_stage: Array
+    chosen: Array
+    y: Array | None = None
+    y_hat_two_stage: Array | None = None
+    y_hat: Array | None = None
+
+    @classmethod
+    def of(
+        cls, y: Array, index: npt.NDArray[np.intp], two_stage: "Tried", chosen: "Tried"
+    ) -> "HeldOut":
+        """Select the held-out instances from what the search knows of all."""
+        return cls(
+            index,
+            two_stage.regret[index],
+            chosen.regret[index],
+            y[index],
+            two_stage.y_hat[index],
+            chosen.y_hat[index],
+        )

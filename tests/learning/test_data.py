@@ -1,0 +1,151 @@
+"""What a user may hand over: frames, contexts, groups, validation instances."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import Ridge
+
+import lodl
+from lodl import DecisionFocusedRegressor
+from lodl.errors import InvalidInputError
+from lodl.learning._folds import Folds
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 3))
+Y = X @ RNG.normal(size=(3, 4)) + RNG.normal(size=(30, 4))
+CONTEXT = [{"open": is_open} for is_open in RNG.random((30, 4)) < 0.8]
+FEATURES, LABELS = ["wind", "sun", "rain"], ["north", "east", "south", "west"]
+FRAMES = {"pandas": pd.DataFrame, "polars": lambda x, columns: pl.DataFrame(x, schema=columns)}
+
+
+def pick_open(y_hat, context):
+    return int(np.argmax(np.where(context["open"], y_hat, -9)))
+
+
+PICK = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
+PICK_OPEN = lodl.problem(pick_open, lambda z, y: y[z], sense="max")
+
+
+def quick(problem=PICK, estimator=None, **arguments):
+    settings = {"families": (), "n_rounds": 0, "n_samples": 2}
+    return DecisionFocusedRegressor(problem, estimator or Ridge(), **(settings | arguments))
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return quick().fit(X, Y)
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_frames_give_the_model_of_their_numbers_and_keep_their_names(frame, plain):
+    x, y = frame(X, columns=FEATURES), frame(Y, columns=LABELS)
+    model = quick().fit(x, y)
+    np.testing.assert_array_equal(model.predict(x), plain.predict(X))
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(model.regret(x, y), plain.regret(X, Y))
+    assert model.score(x, y) == plain.score(X, Y)
+    assert list(model.feature_names_in_) == FEATURES
+    assert model.label_names_ == tuple(LABELS)
+    assert "Predicts north, east, south, west." in model.summary()
+    assert plain.label_names_ is None
+    assert not hasattr(plain, "feature_names_in_")
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_columns_must_be_those_of_fit(frame):
+    model = quick().fit(frame(X, columns=FEATURES), Y)
+    with pytest.raises(InvalidInputError, match="missing are 'sun'; not known are 'fog'"):
+        model.predict(frame(X, columns=["wind", "fog", "rain"]))
+    with pytest.raises(InvalidInputError, match="in another order; use `X\\[list"):
+        model.predict(frame(X, columns=["sun", "wind", "rain"]))
+    with pytest.raises(InvalidInputError, match="must have the 3 features of `fit`, got 2"):
+        model.predict(X[:, :2])
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_columns_that_are_no_numbers_are_named(frame):
+    x = frame(X, columns=FEATURES)
+    texts = [str(value) + "?" for value in X[:, 0]]
+    x = x.assign(town=texts) if hasattr(x, "assign") else x.with_columns(town=pl.Series(texts))
+    with pytest.raises(InvalidInputError, match=r"`X` must have numbers only, .* in 'town'"):
+        quick().fit(x, Y)
+
+
+class FrameLearner:
+    """Learns nothing, and sees what it is given."""
+
+    takes_frames = True
+
+    def __init__(self):
+        self.seen = []
+
+    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
+        self.seen += [x, *([] if x_validation is None else [x_validation])]
+        return Constant(loss.y.mean(axis=0))
+
+
+class Constant:
+    n_steps = 0
+
+    def __init__(self, mean):
+        self.mean = mean
+
+    def predict(self, x):
+        return np.tile(self.mean, (len(x), 1))
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_a_learner_that_takes_frames_gets_them_as_they_came(frame):
+    towns = np.where(X[:, 0] > 0, "Ulm", "Bern")
+    x = frame({"town": towns, "sun": X[:, 1]}, columns=["town", "sun"])
+    learner = FrameLearner()
+    model = quick(estimator=learner).fit(x, Y, validation=(x[:5], Y[:5]))
+    assert model.predict(x).shape == Y.shape
+    assert {type(one) for one in learner.seen} == {type(x)}
+    assert [len(one) for one in learner.seen] == [30, 5, 30]
+    with pytest.raises(InvalidInputError, match="`X` must have the columns it had in `fit`"):
+        model.fit(x, Y, validation=(x[["town"]], Y))
+
+
+def test_contexts_may_be_a_list_or_a_frame_of_rows():
+    towns = pd.DataFrame({"open": [context["open"] for context in CONTEXT]}, index=range(5, 35))
+    expected = quick(PICK_OPEN).fit(X, Y, context=CONTEXT)
+    for context in (towns, pl.from_pandas(towns)):
+        model = quick(PICK_OPEN).fit(X, Y, context=context)
+        assert model.gain_ == expected.gain_
+        assert model.decide(X, context) == expected.decide(X, CONTEXT)
+
+
+def test_a_context_of_fit_is_asked_for_ever_after():
+    model = quick(PICK_OPEN).fit(X, Y, context=CONTEXT)
+    for use in (model.score, model.regret):
+        with pytest.raises(InvalidInputError, match="enable_metadata_routing=True"):
+            use(X, Y)
+    with pytest.raises(InvalidInputError, match="`context` must be given to `decide`"):
+        model.decide(X)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("validation", [None, 2, 0.3])
+def test_groups_are_held_out_as_a_whole(validation, shuffle):
+    groups = np.array(["b", "a", "c", "e", "d"])[np.arange(30) // 6]
+    folds = Folds.of(30, validation, shuffle=shuffle, seed=1, groups=groups)
+    for part in folds.held_out:
+        assert not set(groups[part]) & set(groups[folds.rest(part)])
+    if not shuffle:
+        assert folds.held_out[-1][-1] == 29  # the last group to appear, not the last by name
+    model = quick(shuffle=shuffle, random_state=1).fit(X, Y, validation=validation, groups=groups)
+    np.testing.assert_array_equal(model.held_out_.index, folds.judged)
+
+
+def test_the_last_fifth_judges_data_in_time_order():
+    model = quick(shuffle=False).fit(X, Y, validation=0.2)
+    np.testing.assert_array_equal(model.held_out_.index, np.arange(24, 30))
+
+
+def test_groups_that_cannot_be_held_out_are_refused():
+    with pytest.raises(InvalidInputError, match="`groups` must name at least 2 groups"):
+        quick().fit(X, Y, groups=np.zeros(30))
+    with pytest.raises(InvalidInputError, match="`groups` must be None where `validation` gives"):
+        quick().fit(X, Y, groups=np.arange(30), validation=(X, Y))

@@ -1,0 +1,33 @@
+from types import SimpleNamespace
+
+from lodl.learning import Gain, HistoryRow
+from lodl.learning._summary import headline, summary_of
+
+
+def test_the_summary_leads_with_what_to_do_in_the_objectives_unit():
+    worth_it = headline(Gain(6.48, 2.19, 3.9, 4.7), "EUR")
+    assert worth_it == (
+        "Use this model: regret 6.48 -> 2.19 EUR per instance (-66 %, 95 % interval of the gain "
+        "3.9 to 4.7)."
+    )
+    assert headline(Gain(6.48, 6.0, -1, 2)).startswith("Perhaps use this model: regret 6.48 -> 6 ")
+    assert headline(Gain(0.0, 0.0, 0, 0)) == (
+        "Keep squared error: nothing to gain here. Its regret is 0 per instance."
+    )
+
+
+def test_the_summary_fits_a_terminal():
+    name = "average of DecisionRanking(temperature=0.3) and DecisionHinges(margin=1.0), 50% of it"
+    model = SimpleNamespace(
+        problem=SimpleNamespace(unit="thousand EUR"),
+        gain_=Gain(123456.7, 98765.4, -3.9, 4.7),
+        judged_by_="300 instances, 5 folds",
+        chosen_=name,
+        n_oracle_calls_=123_456_789,
+        seconds_=12345.6,
+        label_names_=tuple(f"town {i}" for i in range(40)),
+        history_=[HistoryRow("2-stage", 0, 1.5, 10, 0.1), HistoryRow(name, 3, 1e-7, 10**8, 1e4)],
+    )
+    lines = summary_of(model).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[-2].split() == ["2-stage", "0", "1.5", "10", "0.1"]
