@@ -45,6 +45,7 @@ DOMAINS = {
     "salesman, 20 nodes": partial(domains.travelling_salesman, n_nodes=20),
     "energy scheduling, 5 jobs": domains.energy_scheduling,
     "dispatch, 24 hours": domains.dispatch,
+    "unit commitment, 4 plants": domains.unit_commitment,
 }
 
 

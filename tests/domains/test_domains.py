@@ -1,4 +1,5 @@
 import dataclasses
+import inspect
 
 import numpy as np
 import pytest
@@ -6,22 +7,11 @@ import pytest
 from lodl import domains
 from lodl._validation import context_of
 from lodl.domains import ClickMatrices, Portfolio, TopK, WebAdvertising, synthetic_prices
+from lodl.errors import InvalidInputError
 from lodl.problems._regret import decision_losses
 from lodl.testing import check_problem
 
-DOMAINS = [
-    domains.linear_model,
-    domains.web_advertising,
-    domains.portfolio,
-    domains.shortest_path,
-    domains.knapsack,
-    domains.item_knapsack,
-    domains.newsvendor,
-    domains.assignment,
-    domains.travelling_salesman,
-    domains.energy_scheduling,
-    domains.dispatch,
-]
+DOMAINS = list(domains.DOMAINS.values())
 WITHOUT_SLOPE = [domains.newsvendor, domains.dispatch]
 EVERY = pytest.mark.parametrize("make", DOMAINS, ids=lambda make: make.__name__)
 SMALL = (8, 6, 10)
@@ -117,6 +107,23 @@ def test_knowing_the_label_beats_knowing_nothing(make):
         for y_hats in (test.y, rng.random(test.y.shape))
     )
     assert best < random
+
+
+def test_the_table_has_every_domain():
+    made = [getattr(domains, name) for name in domains.__all__]
+    made = [make for make in made if inspect.isfunction(make) and "sizes" in vars_of(make)]
+    assert set(made) == set(DOMAINS)
+
+
+def vars_of(make):
+    return inspect.signature(make).parameters
+
+
+def test_a_domain_is_loaded_by_its_name():
+    domain = domains.load("shortest_path", grid=(3, 4), sizes=SMALL)
+    assert domain.problem == domains.ShortestPath((3, 4))
+    with pytest.raises(InvalidInputError, match=r"`name` must be one of linear_model.*got 'moon'"):
+        domains.load("moon")
 
 
 def test_web_advertising_has_the_published_optimum_and_random_quality():

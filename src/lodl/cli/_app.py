@@ -8,6 +8,7 @@ import typer
 from lodl._version import package_version
 from lodl.cli._benchmark import benchmark
 from lodl.cli._demo import demo
+from lodl.cli._domains import domains
 from lodl.cli._learn import learn
 from lodl.cli._reproduce import reproduce
 
@@ -19,6 +20,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(learn)
+app.command()(domains)
 
 
 @app.command()

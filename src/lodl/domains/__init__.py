@@ -1,6 +1,7 @@
 """Ready problems with data: each domain is a function that returns a `Domain`.
 
-A domain's own names (its problem, its sources of data) stand beside it.
+`DOMAINS` lists them by name, and `load` makes one of them. A domain's own names (its problem, its
+sources of data) stand beside it.
 """
 
 from lodl.domains._assignment import Assignment, assignment
@@ -13,7 +14,9 @@ from lodl.domains._linear_model import TopK, linear_model
 from lodl.domains._newsvendor import Newsvendor, newsvendor
 from lodl.domains._portfolio import Portfolio, Prices, portfolio, read_prices, synthetic_prices
 from lodl.domains._shortest_path import ShortestPath, shortest_path
+from lodl.domains._table import DOMAINS, load
 from lodl.domains._travelling_salesman import TravellingSalesman, travelling_salesman
+from lodl.domains._unit_commitment import UnitCommitment, unit_commitment
 from lodl.domains._web_advertising import (
     ClickMatrices,
     ClickRates,
@@ -27,6 +30,7 @@ from lodl.domains._web_advertising import (
 )
 
 __all__ = [
+    "DOMAINS",
     "Assignment",
     "ClickMatrices",
     "ClickRates",
@@ -45,6 +49,7 @@ __all__ = [
     "Splits",
     "TopK",
     "TravellingSalesman",
+    "UnitCommitment",
     "VisitGraph",
     "WebAdvertising",
     "assignment",
@@ -53,6 +58,7 @@ __all__ = [
     "item_knapsack",
     "knapsack",
     "linear_model",
+    "load",
     "msweb_graph",
     "newsvendor",
     "portfolio",
@@ -61,5 +67,6 @@ __all__ = [
     "shortest_path",
     "synthetic_prices",
     "travelling_salesman",
+    "unit_commitment",
     "web_advertising",
 ]
