@@ -56,6 +56,7 @@ _SUB_PACKAGES = (
     "learning",
     "losses",
     "oracle",
+    "plots",
     "problems",
     "report",
     "samplers",

@@ -48,13 +48,14 @@ def loss_slices(
 ) -> dict[str, Any]:
     """Return one-dimensional slices of true regret and learned losses through labels.
 
-    Each instance is cut along the two coordinates in which the sum of the learned losses rises most
-    within three scales of the sampled noise, and towards its prediction if there is one. Points are
-    projected into the problem's valid range, as sampled candidates are.
+    Each instance is cut along the two coordinates in which the true regret rises most within three
+    scales of the sampled noise, and towards its prediction if there is one. Points are projected
+    into the problem's valid range, as sampled candidates are.
 
     Args:
         loss: A learned loss, or several for the same instances, by name.
-        problem: The problem whose solver is asked, at most `3 * n_points + 1` times per instance.
+        problem: The problem whose solver is asked: for each instance, twice per coordinate of the
+            label, and once for each point of its slices.
         y: The labels that the losses were learned for.
         context: One entry per instance, or None.
         y_hat: Predictions for all instances, shape (n, *label_shape), or None.
@@ -84,7 +85,7 @@ def loss_slices(
     return {
         "kind": "slices",
         "title": "True regret and learned loss through the label",
-        "oracle_calls": len(index) * (len(lines) * n_points + 1),
+        "oracle_calls": len(index) * (2 * labels[0].size + len(lines) * n_points + 2),
         "slices": _cut(lines, losses, probe),
     }
 
@@ -114,23 +115,16 @@ def _cut(
 def _coordinate_lines(
     losses: Mapping[str, LearnedLoss], probe: Probe, n_points: int
 ) -> Iterator[_Lines]:
-    """Yield a line along each of the coordinates in which the losses rise most."""
+    """Yield a line along each of the coordinates in which the true regret rises most."""
     span = _SPAN * max(_scale(loss, probe.y) for loss in losses.values())
     label_shape = probe.y.shape[1:]
-    rise = np.array(
-        [_rise(losses, probe, span * _unit(i, label_shape)) for i in range(math.prod(label_shape))]
-    )
-    ranked = np.argsort(-rise, axis=0, kind="stable")[:_N_COORDINATES]
+    units = np.stack([_unit(i, label_shape) for i in range(math.prod(label_shape))])
+    ends = probe.y + span * np.concatenate([units, -units])[:, np.newaxis]
+    regrets = probe.regret(probe.project(ends)).reshape(2, len(units), len(probe.y))
+    ranked = np.argsort(-regrets.sum(axis=0), axis=0, kind="stable")[:_N_COORDINATES]
     for coordinates in ranked:
         names = [_coordinate_name(i, label_shape) for i in coordinates]
-        steps = np.stack([_unit(i, label_shape) for i in coordinates])
-        yield _Lines(names, np.linspace(-span, span, n_points), steps)
-
-
-def _rise(losses: Mapping[str, LearnedLoss], probe: Probe, step: Array) -> Array:
-    """Return the sum of the losses one step to either side of each label, shape (n,)."""
-    points = probe.project(np.stack([probe.y - step, probe.y + step]))
-    return np.asarray(np.sum([probe.loss(loss, points) for loss in losses.values()], axis=(0, 1)))
+        yield _Lines(names, np.linspace(-span, span, n_points), units[coordinates])
 
 
 def _unit(coordinate: int, label_shape: tuple[int, ...]) -> Array:

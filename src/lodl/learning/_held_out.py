@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lodl._typing import Array
+from lodl._typing import Array, Context
 
 if TYPE_CHECKING:
+    from lodl.learning._data import Data
     from lodl.learning._search import Tried
 
 
@@ -20,7 +21,8 @@ class HeldOut:
         index: Positions of the instances in the data of `fit`, shape (n,).
         two_stage: Regret of 2-stage, NaN where the solver failed, shape (n,).
         chosen: Regret of the kept model, shape (n,).
-        y: Labels; None in a model that was loaded, as are the predictions.
+        y: Labels; None in a model that was loaded, as are contexts and predictions.
+        context: Contexts, or None.
         y_hat_two_stage: Predictions of 2-stage.
         y_hat: Predictions of the kept model.
     """
@@ -29,19 +31,21 @@ class HeldOut:
     two_stage: Array
     chosen: Array
     y: Array | None = None
+    context: Context = None
     y_hat_two_stage: Array | None = None
     y_hat: Array | None = None
 
     @classmethod
     def of(
-        cls, y: Array, index: npt.NDArray[np.intp], two_stage: "Tried", chosen: "Tried"
+        cls, data: "Data", index: npt.NDArray[np.intp], two_stage: "Tried", chosen: "Tried"
     ) -> "HeldOut":
         """Select the held-out instances from what the search knows of all."""
         return cls(
             index,
             two_stage.regret[index],
             chosen.regret[index],
-            y[index],
+            data.y[index],
+            None if data.context is None else [data.context[i] for i in index.tolist()],
             two_stage.y_hat[index],
             chosen.y_hat[index],
         )

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from lodl._fit_record import FitRecord
 from lodl._frames import Features, column_names, records, take_rows
 from lodl._typing import Array, Context, Decision
 from lodl._validation import check_context, check_count, context_of
@@ -22,6 +23,7 @@ from lodl.learning._folds import Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._parameters import Parameters
+from lodl.learning._record import record_of
 from lodl.learning._search import Search, Tried
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
@@ -88,6 +90,8 @@ class DecisionFocusedRegressor(Parameters):
         >>> print(model.summary())
         >>> decisions = model.decide(X_new)
     """
+
+    _record: FitRecord | None
 
     def __init__(
         self,
@@ -184,7 +188,7 @@ class DecisionFocusedRegressor(Parameters):
             for loss, n_steps in chosen.parts
         ]
         self._keep_data(data, final)
-        self._keep_choice(chosen, folds, HeldOut.of(data.y, folds.judged, two_stage, chosen))
+        self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
         self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
         self.n_oracle_calls_ = search.n_calls()
         self.seconds_ = time.perf_counter() - started
@@ -250,12 +254,26 @@ class DecisionFocusedRegressor(Parameters):
         self._check_fitted()
         return summary_of(self)
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page that shows what was gained, tried and spent; return its path."""
-        self._check_fitted()
-        from lodl.learning._report import write_report_of  # matplotlib: only where needed
+    def record(self) -> FitRecord:
+        """Return what a report shows, as plain data.
 
-        return write_report_of(self, Path(path))
+        The first call asks the solver again, some hundred times, to show which decisions changed
+        and what the learned loss looks like beside the true regret.
+        """
+        self._check_fitted()
+        if self._record is None:
+            self._record = record_of(self)
+        return self._record
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write one HTML page that shows what was gained, tried and spent; return its path.
+
+        The page needs nothing but a browser. Asks the solver as `record` does.
+        """
+        record = self.record()
+        from lodl.report import write_fit_report  # matplotlib: only where needed
+
+        return write_fit_report(record, Path(path))
 
     def _plan(self, data: Data, learner: Learner) -> tuple[Plan, tuple[Any, ...]]:
         from lodl.testing import is_affine  # slow to import
@@ -286,6 +304,7 @@ class DecisionFocusedRegressor(Parameters):
         self.chosen_, self.kept_ = chosen.name, chosen.kept
         self.loss_: LearnedLoss = chosen.parts[0][0]
         self.judged_by_, self.held_out_ = str(folds), held_out
+        self._record = None
 
     def _checked(self, context: Any, n: int, method: str) -> Context:
         """Return contexts of new instances; raise if `fit` had some and there are none now."""

@@ -3,10 +3,12 @@
 import base64
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from lodl.errors import DataError
 from lodl.report._blocks import Section
@@ -23,7 +25,7 @@ from lodl.report._rows import Row, read_rows
 from lodl.report._slices import slices_section
 from lodl.report._summary import Summary, summaries_of
 
-_ABOUT_QUALITY = (
+_QUALITY_FOOTER = (
     "Decision quality is the worth of decisions taken under predictions, scored under the true "
     "labels, and normalised: random predictions give 0, the labels themselves 1."
 )
@@ -84,30 +86,61 @@ def _generic_page(folder: Path) -> str:
     return render_page(folder, rows, results, sections)
 
 
+@dataclass(frozen=True)
+class Headline:
+    """The first thing on a page: one number, what it means, and one figure.
+
+    Attributes:
+        kicker: What the number is.
+        number: The number, as text.
+        text: What it means, in a few sentences.
+        svg: A figure, made by `svg_of`.
+    """
+
+    kicker: str
+    number: str
+    text: str
+    svg: Markup
+
+
 def render_page(
-    folder: Path, rows: Sequence[Row], results: Results, sections: Sequence[Section | None]
+    folder: Path,
+    rows: Sequence[Row],
+    results: Results,
+    sections: Sequence[Section | None],
+    verdict: Sequence[str] = (),
 ) -> str:
     """Return the HTML of a page with a summary of the results and the sections that are there."""
     return render(
-        folder.resolve().name,
-        _scope(rows),
-        summaries_of(results),
-        [section for section in sections if section is not None],
-        _ABOUT_QUALITY,
+        title="What the decisions are worth",
+        scope=f"{_scope(rows)}, from {folder.resolve().name}",
+        summary=summaries_of(results),
+        verdict=verdict,
+        sections=[section for section in sections if section is not None],
+        footer=_QUALITY_FOOTER,
     )
 
 
 def render(
-    name: str, scope: str, summary: Sequence[Summary], sections: Sequence[Section], footer: str
+    *,
+    title: str,
+    scope: str,
+    sections: Sequence[Section],
+    footer: str,
+    headline: Headline | None = None,
+    summary: Sequence[Summary] = (),
+    verdict: Sequence[str] = (),
 ) -> str:
     """Return the HTML of a page.
 
     Args:
-        name: What the page is made from.
-        scope: How much that is, in words.
-        summary: What came out.
-        sections: The details.
-        footer: What the numbers mean.
+        title: The heading.
+        scope: What the page is about, in a line.
+        sections: The contents.
+        footer: How to read the numbers.
+        headline: One number above everything else.
+        summary: What came out, by domain.
+        verdict: What it all amounts to, one line each.
     """
     script = _asset("page.js")
     environment = Environment(
@@ -118,9 +151,11 @@ def render(
         lstrip_blocks=True,
     )
     return environment.get_template("page.html").render(
-        name=name,
+        title=title,
         scope=scope,
+        headline=headline,
         summary=summary,
+        verdict=verdict,
         sections=sections,
         footer=footer,
         css=_asset("page.css"),

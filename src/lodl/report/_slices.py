@@ -1,35 +1,22 @@
 """Slices: learned losses beside the true regret, along lines through labels."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from lodl._fit_record import Slice
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._json_file import blaming, read_json
 from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
 
+_TEXT = (
+    "The true regret of the decision and the learned losses, as the prediction leaves the label "
+    "(dashed) in one direction. True regret goes in steps, because the decision changes all at "
+    "once; a convex loss cannot, and lies above it where it levels off."
+)
 _ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, losses are cut off
-
-
-@dataclass(frozen=True)
-class Slice:
-    """One line through the label of an instance.
-
-    Attributes:
-        instance: The instance.
-        direction: The line, in words.
-        offsets: Points on the line; 0 is the label.
-        regret: The true regret at the points.
-        loss: The learned losses at the points, by name.
-    """
-
-    instance: int | str
-    direction: str
-    offsets: tuple[float, ...]
-    regret: tuple[float, ...]
-    loss: Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -46,27 +33,29 @@ def slices_section(folder: Path) -> Section | None:
     found = read_json(path, Slices)
     if found is None:
         return None
-    names = dict.fromkeys(name for one in found.slices for name in one.loss)
     with blaming(path):
-        svgs = tuple(
-            svg_of(
-                draw_slice(one),
-                f"slice-{i}",
-                label=f"True regret and {', '.join(one.loss)} of instance {one.instance}, "
-                f"{one.direction}",
-            )
-            for i, one in enumerate(found.slices)
+        return section_of_slices(found.slices, found.title)
+
+
+def section_of_slices(slices: Sequence[Slice], title: str = "") -> Section:
+    """Return the section that shows slices."""
+    names = dict.fromkeys(name for one in slices for name in one.loss)
+    svgs = tuple(
+        svg_of(
+            draw_slice(one),
+            f"slice-{i}",
+            label=f"True regret and {', '.join(one.loss)} of instance {one.instance}, "
+            f"{one.direction}",
         )
+        for i, one in enumerate(slices)
+    )
     return Section(
         name="slices",
         title="What the losses look like",
-        text=(
-            "The true regret of the decision and the learned losses, as the prediction leaves the "
-            "label (dashed) in one direction."
-        ),
+        text=_TEXT,
         blocks=(
             Block(
-                found.title,
+                title,
                 svgs,
                 key=(("true regret", "currentColor"), *method_colours(names).items()),
             ),
@@ -80,7 +69,7 @@ def draw_slice(one: Slice) -> Figure:
     figure = new_figure(3.5, 2.5)
     axes = figure.subplots()
     axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.plot(one.offsets, one.regret, color=INK, linewidth=2.6)
+    axes.step(one.offsets, one.regret, where="mid", color=INK, linewidth=2.6)
     for name, colour in method_colours(one.loss).items():
         axes.plot(one.offsets, one.loss[name], color=colour, linewidth=1.6)
     highest = max(one.regret)

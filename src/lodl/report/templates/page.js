@@ -7,6 +7,7 @@
   const show = (theme) => {
     root.dataset.theme = theme;
     button.setAttribute("aria-pressed", String(theme === "dark"));
+    button.textContent = theme === "dark" ? "Light theme" : "Dark theme";
   };
   const follow = () => show(dark.matches ? "dark" : "light");
   follow();

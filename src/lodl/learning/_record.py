@@ -1,0 +1,201 @@
+"""What a `fit` leaves to be shown: held-out decisions, and what the loss thinks of errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._digest import digest
+from lodl._fit_record import (
+    ChangedDecision,
+    CoordinateCosts,
+    FitRecord,
+    Slice,
+    TriedModel,
+)
+from lodl._typing import Array, Context
+from lodl._validation import context_of
+from lodl._version import package_version
+from lodl.errors import InvalidInputError
+from lodl.evaluation import loss_slices
+from lodl.learning._candidates import TWO_STAGE
+from lodl.losses import LearnedLoss
+from lodl.problems import Problem
+from lodl.problems._problem import describe, projected
+from lodl.problems._regret import decide
+
+if TYPE_CHECKING:
+    from lodl.learning._regressor import DecisionFocusedRegressor
+
+_N_CHANGES = 10  # of the best and of the worst
+_N_SLICES = 2  # instances that are cut
+_LONGEST = 80  # characters of a decision, or of a setting
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """The held-out instances of which both regrets are known.
+
+    Attributes:
+        index: Their positions among all instances.
+        y: Their labels.
+        context: Their contexts, or None.
+        two_stage: Predictions of 2-stage.
+        kept: Predictions of the kept model.
+        regret_two_stage: Regrets of the decisions under the first.
+        regret_kept: Regrets of the decisions under the second.
+        loss: The learned loss of the kept model, for these instances; None for 2-stage.
+    """
+
+    index: npt.NDArray[np.intp]
+    y: Array
+    context: Context
+    two_stage: Array
+    kept: Array
+    regret_two_stage: Array
+    regret_kept: Array
+    loss: LearnedLoss | None
+
+    @classmethod
+    def of(cls, model: "DecisionFocusedRegressor") -> "_Judged":
+        found = model.held_out_
+        if found.y is None or found.y_hat is None or found.y_hat_two_stage is None:
+            raise InvalidInputError("A model that was loaded keeps no held-out predictions.")
+        known = np.flatnonzero(np.isfinite(found.two_stage) & np.isfinite(found.chosen))
+        index = found.index[known]
+        return cls(
+            index,
+            found.y[known],
+            None if found.context is None else [found.context[i] for i in known.tolist()],
+            found.y_hat_two_stage[known],
+            found.y_hat[known],
+            found.two_stage[known],
+            found.chosen[known],
+            None if model.chosen_.startswith(TWO_STAGE) else model.loss_.subset(index),
+        )
+
+
+def record_of(model: "DecisionFocusedRegressor") -> FitRecord:
+    """Return what a report shows of a fitted model.
+
+    This asks the solver again about the instances whose decisions changed most, twenty at the
+    most, and along lines through the labels of two.
+    """
+    held_out = _Judged.of(model)
+    loss = held_out.loss
+    names = tuple(f"instance {i}" for i in held_out.index.tolist())
+    problem = model.problem
+    return FitRecord(
+        problem=describe(problem),
+        model=_in_words(model.estimator),
+        unit=problem.unit,
+        chosen=model.chosen_,
+        verdict=model.gain_.verdict,
+        judged_by=model.judged_by_,
+        data=digest(held_out.y)[:16],
+        instances=names,
+        regret_two_stage=tuple(held_out.regret_two_stage.tolist()),
+        regret_kept=tuple(held_out.regret_kept.tolist()),
+        loss_kept=() if loss is None else tuple(loss.value(held_out.kept).tolist()),
+        gain_95=(model.gain_.low, model.gain_.high),
+        history=tuple(
+            TriedModel(row.name, row.round, row.regret, row.n_calls, row.seconds)
+            for row in model.history_
+        ),
+        changes=_changes(problem, held_out, names),
+        coordinates=None if loss is None else _coordinates(loss, model.label_names_),
+        slices=() if loss is None else _slices(problem, held_out, loss),
+        n_calls=model.n_oracle_calls_,
+        seconds=model.seconds_,
+        settings=_settings(model),
+        versions={"lodl": package_version(), "numpy": np.__version__},
+    )
+
+
+def _changes(
+    problem: Problem, held_out: _Judged, names: tuple[str, ...]
+) -> tuple[ChangedDecision, ...]:
+    """Return the instances that gained most, then those that lost most."""
+    avoided = held_out.regret_two_stage - held_out.regret_kept
+    order = np.argsort(-avoided, kind="stable")
+    best = [i for i in order[:_N_CHANGES] if avoided[i] > 0]
+    worst = [i for i in order[::-1][:_N_CHANGES] if avoided[i] < 0]
+    return tuple(
+        ChangedDecision(
+            names[i],
+            _decision(problem, held_out.two_stage[i], held_out.context, i),
+            _decision(problem, held_out.kept[i], held_out.context, i),
+            float(held_out.regret_two_stage[i]),
+            float(held_out.regret_kept[i]),
+        )
+        for i in (*best, *worst)
+    )
+
+
+def _decision(problem: Problem, y_hat: Array, context: Context, i: int) -> str:
+    z = decide(problem, projected(problem, y_hat[np.newaxis])[0], context_of(context, i))
+    if isinstance(z, np.ndarray):
+        text = np.array2string(z, precision=3, suppress_small=True, threshold=24, separator=", ")
+        return _shortened(" ".join(text.split()))
+    return _shortened(str(z))
+
+
+def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> CoordinateCosts:
+    """Return the mean loss of an error of one standard deviation in one coordinate alone."""
+    labels = loss.y.reshape(loss.n_instances, -1)
+    deviation = labels.std(axis=0)
+    over, under = np.zeros(loss.dim), np.zeros(loss.dim)
+    for costs, sign in ((over, 1.0), (under, -1.0)):
+        for j in range(loss.dim):
+            y_hat = labels.copy()
+            y_hat[:, j] += sign * deviation[j]
+            costs[j] = loss.value(y_hat.reshape(loss.y.shape)).mean()
+    names = label_names or [_coordinate_name(j, loss.label_shape) for j in range(loss.dim)]
+    return CoordinateCosts(tuple(names), tuple(over.tolist()), tuple(under.tolist()))
+
+
+def _coordinate_name(j: int, label_shape: tuple[int, ...]) -> str:
+    place = [int(i) for i in np.unravel_index(j, label_shape)]
+    return f"label {place[0] if len(place) == 1 else tuple(place)}"
+
+
+def _slices(problem: Problem, held_out: _Judged, loss: LearnedLoss) -> tuple[Slice, ...]:
+    """Return slices of the instances whose decisions by 2-stage cost most."""
+    chosen = np.argsort(-held_out.regret_two_stage, kind="stable")[:_N_SLICES]
+    found = loss_slices(
+        loss,
+        problem,
+        held_out.y,
+        context=held_out.context,
+        y_hat=held_out.kept,
+        instances=chosen,
+    )
+    return tuple(
+        Slice(
+            instance=int(held_out.index[one["instance"]]),
+            direction=one["direction"],
+            offsets=tuple(one["offsets"]),
+            regret=tuple(one["regret"]),
+            loss={name: tuple(values) for name, values in one["loss"].items()},
+        )
+        for one in found["slices"]
+    )
+
+
+def _settings(model: "DecisionFocusedRegressor") -> dict[str, str]:
+    settings = model.get_params(deep=False)
+    return {
+        name: _shortened(str(value))
+        for name, value in settings.items()
+        if name not in ("problem", "estimator")
+    }
+
+
+def _in_words(estimator: Any) -> str:
+    return "linear model" if estimator is None else _shortened(" ".join(str(estimator).split()))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,164 @@
+"""Two or more fits side by side, judged by the same held-out instances."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from lodl._fit_record import FitRecord
+from lodl.errors import InvalidInputError
+from lodl.report._blocks import Block, Section, svg_of
+from lodl.report._draw_fit import KEPT, TWO_STAGE
+from lodl.report._json_file import write_text
+from lodl.report._page import Headline, render
+from lodl.report._style import INK, new_figure, shortened, style
+from lodl.report._table import Cell, Table
+
+_Z_95 = 1.96
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """The regret of one run less that of another, paired by instance where they share them.
+
+    Attributes:
+        mean: The mean difference; positive where the second is better.
+        low: The lower end of its 95 % interval.
+        high: The upper end.
+        is_paired: Whether both were judged by the same instances.
+    """
+
+    mean: float
+    low: float
+    high: float
+    is_paired: bool
+
+    @classmethod
+    def of(cls, one: FitRecord, other: FitRecord) -> "PairedDifference":
+        """Compare the kept models of two runs."""
+        a, b = np.asarray(one.regret_kept), np.asarray(other.regret_kept)
+        mean = float(a.mean() - b.mean())
+        is_paired = one.data == other.data and one.instances == other.instances
+        error = _error(a - b) if is_paired else math.hypot(_error(a), _error(b))
+        return cls(mean, mean - _Z_95 * error, mean + _Z_95 * error, is_paired)
+
+    def in_words(self, one: str, other: str) -> str:
+        """Return which run decides better, and whether that may be chance."""
+        if self.low <= 0 <= self.high:
+            return f"No clear difference between {one} and {other}: it may be chance."
+        better, worse = (other, one) if self.mean > 0 else (one, other)
+        return f"{better} decides better than {worse}."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs by name; the first is what the others are compared with."""
+
+    runs: Mapping[str, FitRecord]
+
+    def __post_init__(self) -> None:
+        if len(self.runs) < 2:
+            raise InvalidInputError("A comparison needs at least two runs of different names.")
+
+    def differences(self) -> dict[str, PairedDifference]:
+        """Return the first run less each other one."""
+        (_, first), *others = self.runs.items()
+        return {name: PairedDifference.of(first, run) for name, run in others}
+
+    def table(self) -> Table:
+        """Return regret, difference and cost of every run."""
+        differences = self.differences()
+        first = next(iter(self.runs))
+        rows = tuple(
+            (
+                Cell(name),
+                Cell.of_number(run.mean_two_stage, "{:.4g}"),
+                Cell.of_number(run.mean_kept, "{:.4g}"),
+                _difference_cell(differences.get(name)),
+                Cell.of_number(run.n_calls, "{:,}"),
+                Cell.of_number(run.seconds, "{:.1f}"),
+            )
+            for name, run in self.runs.items()
+        )
+        columns = ("run", "2-stage", "regret", f"better than {first} by", "calls", "seconds")
+        return Table("Runs side by side", columns, rows)
+
+    def sentences(self) -> list[str]:
+        """Return what each comparison amounts to."""
+        first = next(iter(self.runs))
+        sentences = []
+        for name, difference in self.differences().items():
+            sentences.append(difference.in_words(first, name))
+            if not difference.is_paired:
+                sentences.append(
+                    f"{name} was judged by other instances than {first}: the interval is that of "
+                    "unpaired means, and wider."
+                )
+        return sentences
+
+    def write(self, path: str | Path) -> Path:
+        """Write one HTML file that shows the comparison, and return its path."""
+        return write_text(Path(path), self._page())
+
+    def _page(self) -> str:
+        first = next(iter(self.runs.values()))
+        with style():
+            figure = new_figure(5.2, 0.45 * len(self.runs) + 0.9)
+            _draw(figure.subplots(), self.runs)
+        best = min(self.runs, key=lambda name: self.runs[name].mean_kept)
+        numbers = " · ".join(f"{run.mean_kept:.4g}" for run in self.runs.values())
+        kept = tuple((Cell(name), Cell(run.chosen)) for name, run in self.runs.items())
+        return render(
+            title=" and ".join(self.runs),
+            scope=f"{first.problem}, judged by held-out decisions: {first.judged_by}",
+            headline=Headline(
+                kicker="Regret per instance",
+                number=f"{numbers}{first.in_unit}",
+                text=" ".join(self.sentences()),
+                svg=svg_of(figure, "runs", label=f"Mean regret by run; the least is {best}"),
+            ),
+            sections=[
+                Section(
+                    "runs",
+                    "Runs",
+                    "Differences are paired by instance, with 95 % intervals.",
+                    (
+                        Block("", tables=(self.table(),)),
+                        Block("Kept", tables=(Table("What was kept", (), kept),)),
+                    ),
+                )
+            ],
+            footer="Regret is what a decision costs more than the best one would have.",
+        )
+
+
+def _error(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
+    if len(values) < 2:
+        return math.inf
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def _difference_cell(difference: PairedDifference | None) -> Cell:
+    if difference is None:
+        return Cell("")
+    text = f"{difference.mean:.3g} ({difference.low:.3g} to {difference.high:.3g})"
+    return Cell(text, difference.mean)
+
+
+def _draw(axes: Axes, runs: Mapping[str, FitRecord]) -> None:
+    """Draw the regret of each run as a bar, 2-stage as a mark on it."""
+    for row, run in enumerate(runs.values()):
+        half = _Z_95 * _error(np.asarray(run.regret_kept))
+        axes.barh(row, run.mean_kept, height=0.58, color=KEPT)
+        axes.plot([max(run.mean_kept - half, 0), run.mean_kept + half], [row, row], color=INK)
+        axes.plot(run.mean_two_stage, row, "D", color=TWO_STAGE, markersize=7)
+    axes.set_yticks(range(len(runs)), [shortened(name) for name in runs])
+    axes.set_ylim(len(runs) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlim(left=0)
+    unit = next(iter(runs.values())).unit
+    axes.set_xlabel(f"regret per instance{f', {unit}' if unit else ''}; diamond: squared error")

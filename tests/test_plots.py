@@ -1,0 +1,69 @@
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("agg")
+
+from matplotlib import pyplot as plt
+
+import lodl
+from lodl import plots
+from lodl.errors import InvalidInputError
+
+
+class TopTwo(lodl.LinearProblem):
+    sense = "max"
+    unit = "EUR"
+
+    def solve(self, y_hat, context):
+        return np.isin(np.arange(4), np.argsort(y_hat)[-2:]).astype(float)
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    y = np.exp(x @ rng.normal(size=(2, 4)))
+    model = lodl.DecisionFocusedRegressor(
+        TopTwo(), families=(lodl.DecisionHinges(),), n_rounds=1, n_samples=8, ensemble=False
+    )
+    return model.fit(x, y, validation=2)
+
+
+@pytest.fixture
+def record(model):
+    return model.record()
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_every_figure_draws_into_given_or_new_axes(model, record, name):
+    draw = getattr(plots, name)
+    if name == "coordinates" and record.coordinates is None:
+        with pytest.raises(InvalidInputError, match="squared error"):
+            draw(model)
+        return
+    given = plt.figure().subplots()
+    assert draw(record, ax=given) is given
+    assert given.has_data()
+    assert draw(model).has_data()
+    plt.close("all")
+
+
+def test_record_agrees_with_the_models_own_gain(model, record):
+    assert record.mean_two_stage == pytest.approx(model.gain_.two_stage)
+    assert record.mean_kept == pytest.approx(model.gain_.chosen)
+    assert record.unit == "EUR"
+    assert len(record.history) == len(model.history_)
+
+
+def test_changed_decisions_are_worth_what_the_record_says(model, record):
+    for change in record.changes:
+        i = record.instances.index(change.instance)
+        assert change.regret_two_stage == record.regret_two_stage[i]
+        assert change.regret_kept == record.regret_kept[i]
+        assert change.regret_kept == change.regret_two_stage or change.two_stage != change.kept
+
+
+def test_report_of_a_model_is_a_page(model, tmp_path):
+    path = model.report(tmp_path / "report.html")
+    assert model.record().headline() in path.read_text(encoding="utf-8")
