@@ -7,6 +7,10 @@ from typing import Any
 from lodl.errors import InvalidInputError
 from lodl.training._learner import Learner
 
+_BOOSTING = {  # package: its regressor, and our learner
+    "xgboost": ("XGBRegressor", "XGBoostLearner"),
+}
+
 
 def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
     """Return the learner of an estimator.
@@ -14,8 +18,8 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
     Frameworks are imported only if they are needed.
 
     Args:
-        estimator: None for a linear model, a PyTorch module, a scikit-learn regressor or pipeline,
-            or a learner, which is returned as it is.
+        estimator: None for a linear model, a PyTorch module, a regressor of XGBoost, a
+            scikit-learn regressor or pipeline, or a learner, which is returned as it is.
         seed: Random seed of the training.
     """
     torch = sys.modules.get("torch")
@@ -28,6 +32,10 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
         )
     if isinstance(estimator, Learner):
         return estimator
+    for package, (regressor, learner) in _BOOSTING.items():
+        kind = getattr(sys.modules.get(package), regressor, None)
+        if kind is not None and isinstance(estimator, kind):
+            return _learner(package, learner, estimator, seed)
     if hasattr(estimator, "fit") and hasattr(estimator, "predict"):
         return _learner("sklearn", "SklearnLearner", estimator, seed)
     raise InvalidInputError(

@@ -13,21 +13,23 @@ large as the model's errors, whatever the unit of the loss.
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl._frames import take_rows
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
 
 Folds = list[npt.NDArray[np.intp]]
 """The instances that each fold holds out."""
 
-Refit = Callable[[Array, npt.NDArray[np.intp]], Callable[[Array], Array]]
+Refit = Callable[[Array, npt.NDArray[np.intp]], Callable[[Any], Array]]
 """Fits a model to targets of the instances at an index; returns its `predict`."""
 
 
-def shifted_targets(loss: LearnedLoss, x: Array, refit: Refit, folds: Folds) -> Iterator[Array]:
+def shifted_targets(loss: LearnedLoss, x: Any, refit: Refit, folds: Folds) -> Iterator[Array]:
     """Yield the labels, then the targets of one round after another."""
     targets, g_bar, mu = loss.y, np.zeros(loss.y.shape), 0.0
     k = 0
@@ -49,11 +51,11 @@ def interleaved_folds(n_instances: int, n_folds: int, seed: int) -> Folds:
     return [np.sort(order[start::n_folds]) for start in range(min(n_folds, n_instances))]
 
 
-def _out_of_fold(x: Array, targets: Array, refit: Refit, folds: Folds) -> Array:
+def _out_of_fold(x: Any, targets: Array, refit: Refit, folds: Folds) -> Array:
     p = np.empty(targets.shape)
     for held_out in folds:
-        rest = np.setdiff1d(np.arange(len(x)), held_out)
-        p[held_out] = refit(targets, rest)(x[held_out])
+        rest = np.setdiff1d(np.arange(len(targets)), held_out)
+        p[held_out] = refit(targets, rest)(take_rows(x, held_out))
     return p
 
 

@@ -1,6 +1,6 @@
 """What trains a model on a learned loss, whatever the framework."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
@@ -16,7 +16,7 @@ class Predictor(Protocol):
 
     n_steps: int
 
-    def predict(self, x: Array) -> Array:
+    def predict(self, x: Any) -> Array:
         """Return predictions of shape (n, *label_shape)."""
         ...
 
@@ -26,18 +26,19 @@ class Learner(Protocol):
     """Trains a model on a learned loss.
 
     Features have shape (n, p), from which the whole label is predicted, or (n, items, p), where one
-    model predicts each item's part of the label. `lodl.losses.squared_error_loss(y)` is the loss
-    of 2-stage training. A learner that uses validation instances to stop early may say so by an
-    attribute `stops_early = True`: then 2-stage is also tried without them.
+    model predicts each item's part of the label. `lodl.losses.squared_error_loss(y)` is the loss of
+    2-stage training. A learner that uses validation instances to stop early may say so by an
+    attribute `stops_early = True`: then 2-stage is also tried without them. One that takes pandas
+    and polars frames says `takes_frames = True`; others get arrays.
     `lodl.testing.check_learner` checks a learner of your own.
     """
 
     def train(
         self,
-        x: Array,
+        x: Any,
         loss: LearnedLoss,
         *,
-        x_validation: Array | None = None,
+        x_validation: Any = None,
         loss_validation: LearnedLoss | None = None,
         n_steps: int | None = None,
     ) -> Predictor:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,38 +44,3 @@ class Scaling:
     def scaled(self, values: Array) -> Array:
         """Return values in units of the spread around the centre."""
         return (values - self.centre) / self.spread
-
-
-def check_features(x: object, n: int | None = None, *, missing: bool = False) -> Array:
-    """Return features as an array (n, p) or (n, items, p) of numbers.
-
-    Args:
-        x: The features.
-        n: The number of instances there should be; any if None.
-        missing: Whether NaN may stand for what is missing.
-    """
-    try:
-        array = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"`x` must be an array of numbers: {error}") from error
-    if array.ndim < 2 or 0 in array.shape:
-        raise InvalidInputError(
-            f"`x` must have shape (n, p), or (n, items, p) for a model per item, got {array.shape}."
-        )
-    if n is not None and len(array) != n:
-        raise InvalidInputError(f"`x` must have one row per instance ({n}), got {len(array)}.")
-    if not missing and not np.isfinite(array).all():
-        raise InvalidInputError("`x` must be finite. Fill or drop missing values first.")
-    return array
-
-
-def count_items(x: Array, y: Array) -> int | None:
-    """Return the number of items that one model serves, None where features are joint."""
-    if x.ndim < 3:
-        return None
-    if y[0].size % x.shape[1]:
-        raise InvalidInputError(
-            f"`x` has {x.shape[1]} items per instance, which must divide the {y[0].size} values of "
-            "a label."
-        )
-    return int(x.shape[1])

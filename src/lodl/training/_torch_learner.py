@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,10 @@ from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.losses import LearnedLoss
+from lodl.training._features import check_numbers, count_items
 from lodl.training._learned_loss_module import LearnedLossModule
 from lodl.training._models import mlp
-from lodl.training._scaling import Scaling, check_features, count_items
+from lodl.training._scaling import Scaling
 from lodl.training._scores import Score, validation_loss
 from lodl.training._single import train_singly
 from lodl.training._stack import can_be_stacked
@@ -60,29 +62,31 @@ class TorchLearner:
 
     def train(
         self,
-        x: Array,
+        x: Any,
         loss: LearnedLoss,
         *,
-        x_validation: Array | None = None,
+        x_validation: Any = None,
         loss_validation: LearnedLoss | None = None,
         n_steps: int | None = None,
     ) -> "TorchPredictor":
-        start = _Start.of(self, check_features(x, loss.n_instances), loss)
+        x = check_numbers(x, loss.n_instances)
+        start = _Start.of(self, x, loss)
         settings = self._settings(loss.n_instances)
         if x_validation is None or loss_validation is None:
             steps = settings.n_steps if n_steps is None else n_steps
             settings = replace(settings, n_steps=steps, validate_every=max(steps, 1))
-            x_validation, score = x[:1], _latest()
+            held_out, score = x[:1], _latest()
         else:
-            n_validation = loss_validation.n_instances
-            score = validation_loss(start.criterion(loss_validation), n_validation)
+            n = loss_validation.n_instances
+            held_out = check_numbers(x_validation, n, n_features=x.shape[-1])
+            score = validation_loss(start.criterion(loss_validation), n)
         run = train if can_be_stacked(start.modules[0]) else train_singly
         with one_torch_thread():
             trained: Trained = run(
                 start.modules,
-                start.features.scaled(check_features(x)),
+                start.features.scaled(x),
                 criterion=start.criterion(loss),
-                x_validation=start.features.scaled(check_features(x_validation)),
+                x_validation=start.features.scaled(held_out),
                 score=score,
                 settings=settings,
                 progress=False,
@@ -90,14 +94,14 @@ class TorchLearner:
         return start.predictor(trained, slice(None))
 
     def train_folds(
-        self, x: Array, loss: LearnedLoss, held_out: Sequence[npt.NDArray[np.intp]]
+        self, x: Any, loss: LearnedLoss, held_out: Sequence[npt.NDArray[np.intp]]
     ) -> "list[TorchPredictor] | None":
         """Return a model trained without each part, stopped on the part's own loss; all at once.
 
         Features and outputs are scaled alike for all folds. None where the module cannot be
         stacked.
         """
-        x = check_features(x, loss.n_instances)
+        x = check_numbers(x, loss.n_instances)
         starts = [_Start.of(self, x, loss) for _ in held_out]
         modules = [module for start in starts for module in start.modules]
         if not can_be_stacked(modules[0]):
@@ -181,8 +185,8 @@ class TorchPredictor:
     labels: Scaling
     n_steps: int
 
-    def predict(self, x: Array) -> Array:
-        scaled = self.features.scaled(check_features(x))
+    def predict(self, x: Any) -> Array:
+        scaled = self.features.scaled(check_numbers(x, n_features=len(self.features.centre)))
         total = 0.0
         with torch.no_grad():
             for module in self.modules:

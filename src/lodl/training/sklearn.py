@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._frames import take_rows
 from lodl._typing import Array
 from lodl._validation import check_count, require
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
+from lodl.training._features import as_rows, check_features, count_items, count_rows
 from lodl.training._label_shift import interleaved_folds, shifted_targets
-from lodl.training._scaling import check_features, count_items
 
 require("sklearn", extra="sklearn")
 
@@ -50,6 +51,7 @@ class SklearnLearner:
     max_rounds: int = 4
     n_folds: int = 5
     seed: int = 0
+    takes_frames = True
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
@@ -61,21 +63,23 @@ class SklearnLearner:
 
     def train(
         self,
-        x: Array,
+        x: Any,
         loss: LearnedLoss,
         *,
-        x_validation: Array | None = None,
+        x_validation: Any = None,
         loss_validation: LearnedLoss | None = None,
         n_steps: int | None = None,
     ) -> "SklearnPredictor":
-        x = check_features(x, loss.n_instances, missing=True)
+        x = check_features(x, loss.n_instances)
 
         def refit(targets: Array, index: npt.NDArray[np.intp]) -> Any:
-            return self._fit(x[index], targets[index], 0).predict
+            return self._fit(take_rows(x, index), targets[index], 0).predict
 
         if is_squared_error(loss):
             return self._fit(x, loss.y, 0)
-        rounds = shifted_targets(loss, x, refit, interleaved_folds(len(x), self.n_folds, self.seed))
+        rounds = shifted_targets(
+            loss, x, refit, interleaved_folds(count_rows(x), self.n_folds, self.seed)
+        )
         if x_validation is None or loss_validation is None:
             last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
             return self._fit(x, next(islice(rounds, last, None)), last)
@@ -86,17 +90,17 @@ class SklearnLearner:
         scores = [loss_validation.value(model.predict(x_validation)).mean() for model in models]
         return models[int(np.argmin(scores))]
 
-    def _fit(self, x: Array, targets: Array, n_steps: int) -> "SklearnPredictor":
+    def _fit(self, x: Any, targets: Array, n_steps: int) -> "SklearnPredictor":
         n_items = count_items(x, targets)
-        rows = len(x) * (n_items or 1)
+        rows = len(targets) * (n_items or 1)
         outputs = targets.reshape(rows, -1)
         model = clone(self.estimator)
         if outputs.shape[1] == 1:
             outputs = outputs[:, 0]
         elif not get_tags(model).target_tags.multi_output:
             model = MultiOutputRegressor(model)
-        model.fit(x.reshape(rows, -1), outputs)
-        return SklearnPredictor(model, tuple(targets.shape[1:]), n_steps)
+        model.fit(as_rows(x), outputs)
+        return SklearnPredictor(model, tuple(targets.shape[1:]), x.shape[-1], n_steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +109,10 @@ class SklearnPredictor:
 
     model: Any
     label_shape: tuple[int, ...]
+    n_features: int
     n_steps: int
 
-    def predict(self, x: Array) -> Array:
-        x = check_features(x, missing=True)
-        rows = x.reshape(-1, x.shape[-1]) if x.ndim > 2 else x
-        outputs = np.asarray(self.model.predict(rows), dtype=np.float64)
-        return outputs.reshape(len(x), *self.label_shape)
+    def predict(self, x: Any) -> Array:
+        x = check_features(x, n_features=self.n_features)
+        outputs = np.asarray(self.model.predict(as_rows(x)), dtype=np.float64)
+        return outputs.reshape(count_rows(x), *self.label_shape)

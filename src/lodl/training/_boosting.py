@@ -1,0 +1,259 @@
+r"""Gradient boosting on a learned loss, for every framework that takes gradients and Hessians.
+
+A model is a constant, the mean label, plus trees. For a loss made of decisions, trees go on where
+2-stage ends: such a loss says in which direction a prediction should move, hardly where it should
+be, and trees that start from the mean label lost on paths and knapsacks. A loss that is fitted to
+regrets is a kind of squared error around the label and starts from the mean, which was better for
+orders under a budget (newsvendor).
+
+What trees start from is *out of fold* on the training instances: a fitted model hardly errs on
+those, so nothing would be left to learn. The squared error of the held-out folds also says how many
+trees 2-stage should have. All this depends on features and labels only, not on the loss, and is
+done once for all losses of the same instances.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lodl._frames import take_rows
+from lodl._typing import Array
+from lodl._validation import check_count
+from lodl.losses import LearnedLoss, squared_error_loss
+from lodl.training._boosting_objective import BoostingObjective
+from lodl.training._features import (
+    as_rows,
+    check_features,
+    count_items,
+    count_rows,
+    same_features,
+)
+from lodl.training._label_shift import interleaved_folds
+from lodl.training._saving import write_predictor
+
+_PATIENCE = 20  # rounds without a better validation loss, unless the estimator says otherwise
+_N_REMEMBERED = 8  # starts kept: one for each fold of the regressor, and the final one
+
+
+class Trees(ABC):
+    """Fitted trees of one framework.
+
+    Attributes:
+        n_rounds: Rounds of boosting that count; there may be more trees.
+    """
+
+    n_rounds: int
+
+    @abstractmethod
+    def margin(self, x: Any) -> Array:
+        """Return what the trees add to predictions, one row for each of `x`, of any layout."""
+
+    @abstractmethod
+    def save(self, path: Path) -> dict[str, Any]:
+        """Write the trees to a file and return what is needed to read it, as JSON."""
+
+
+class Stopping:
+    """Watches the loss of held-out rows, from before the first round on.
+
+    Args:
+        x: Features, one row each.
+        margin: Predictions of these rows before the first round, shape (rows, outputs).
+        score: Returns their loss.
+        patience: Rounds without a better loss after which boosting stops.
+    """
+
+    def __init__(
+        self, x: Any, margin: Array, score: Callable[[Array], float], patience: int | None
+    ) -> None:
+        self.x, self.margin, self.score = x, margin, score
+        self.patience = patience or _PATIENCE
+        self.best_score, self.best_round, self.round = score(margin), 0, 0
+
+    def is_over(self, added: Array) -> bool:
+        """Add the newest round's part of the predictions; return whether to stop."""
+        self.margin = self.margin + added.reshape(self.margin.shape)
+        self.round += 1
+        now = self.score(self.margin)
+        if now < self.best_score:
+            self.best_score, self.best_round = now, self.round
+        return self.round - self.best_round >= self.patience
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedPredictor:
+    """A constant plus the trees of one or two fits.
+
+    Attributes:
+        kind: Name of the framework.
+        centre: The constant of each output.
+        parts: Trees of 2-stage, then those of the learned loss.
+        label_shape: Shape of a label.
+        n_features: Number of features it was trained with.
+        n_steps: Rounds of boosting on the loss it was trained for.
+    """
+
+    kind: str
+    centre: Array
+    parts: tuple[Trees, ...]
+    label_shape: tuple[int, ...]
+    n_features: int
+    n_steps: int
+
+    def predict(self, x: Any) -> Array:
+        checked = check_features(x, n_features=self.n_features)
+        return self.margin(as_rows(checked)).reshape(count_rows(checked), *self.label_shape)
+
+    def margin(self, rows: Any) -> Array:
+        """Return predictions of shape (rows, outputs)."""
+        total = np.tile(self.centre, (count_rows(rows), 1))
+        for trees in self.parts:
+            total += trees.margin(rows).reshape(total.shape)
+        return total
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model to a folder that `lodl.training.load_predictor` reads."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        content = {
+            "centre": self.centre.tolist(),
+            "label_shape": self.label_shape,
+            "n_features": self.n_features,
+            "n_steps": self.n_steps,
+            "parts": [part.save(part_file(path, i)) for i, part in enumerate(self.parts)],
+        }
+        write_predictor(path, self.kind, content)
+
+
+def part_file(folder: Path, number: int) -> Path:
+    """Return where a predictor's trees are."""
+    return folder / f"trees_{number}"
+
+
+def loaded(content: dict[str, Any], parts: list[Trees]) -> BoostedPredictor:
+    """Return the predictor of a folder."""
+    return BoostedPredictor(
+        content["kind"],
+        np.array(content["centre"], dtype=np.float64),
+        tuple(parts),
+        tuple(content["label_shape"]),
+        content["n_features"],
+        content["n_steps"],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingLearner(ABC):
+    """Boost trees on a learned loss.
+
+    Attributes:
+        estimator: The regressor whose parameters are used; it is not changed. Its number of trees
+            is the largest, its `early_stopping_rounds` (20 if it has none) say when validation
+            instances stop it.
+        n_folds: Folds for out-of-fold predictions of 2-stage.
+        seed: Random seed for the folds and, unless the estimator has one, the trees.
+    """
+
+    estimator: Any
+    n_folds: int = 5
+    seed: int = 0
+    _starts: list[tuple[Any, Array, tuple[BoostedPredictor, Array]]] = field(
+        default_factory=list, init=False, repr=False
+    )
+    kind: ClassVar[str]
+    stops_early = True
+    takes_frames = True
+
+    def __post_init__(self) -> None:
+        check_count("n_folds", self.n_folds, minimum=2)
+
+    @abstractmethod
+    def boost(
+        self,
+        x: Any,
+        margin: Array,
+        objective: BoostingObjective,
+        n_rounds: int | None,
+        stopping: Stopping | None,
+    ) -> Trees | None:
+        """Return trees to be added to `margin`, or None if the best number of rounds is 0.
+
+        Args:
+            x: Features, one row each.
+            margin: Predictions to start from, shape (rows, outputs).
+            objective: What to minimise.
+            n_rounds: The number of rounds; None is that of the estimator.
+            stopping: When to stop.
+        """
+
+    @property
+    @abstractmethod
+    def patience(self) -> int | None:
+        """The estimator's own number of rounds to wait for a better validation loss."""
+
+    def train(
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        *,
+        x_validation: Any = None,
+        loss_validation: LearnedLoss | None = None,
+        n_steps: int | None = None,
+    ) -> BoostedPredictor:
+        x = check_features(x, loss.n_instances)
+        if loss.family.uses_slopes:
+            start, margin = self._two_stage(x, loss.y)
+        else:
+            start = self._mean_label(x, loss.y)
+            margin = start.margin(as_rows(x))
+        stopping = None
+        if x_validation is not None and loss_validation is not None:
+            held_out = check_features(
+                x_validation, loss_validation.n_instances, n_features=start.n_features
+            )
+            rows, score = as_rows(held_out), _mean_loss(loss_validation)
+            stopping = Stopping(rows, start.margin(rows), score, self.patience)
+        trees = self.boost(as_rows(x), margin, BoostingObjective.of(loss), n_steps, stopping)
+        return replace(
+            start,
+            parts=start.parts if trees is None else (*start.parts, trees),
+            n_steps=0 if trees is None else trees.n_rounds,
+        )
+
+    def _mean_label(self, x: Any, y: Array) -> BoostedPredictor:
+        n_items = count_items(x, y)
+        centre = y.reshape(len(y) * (n_items or 1), -1).mean(axis=0)
+        return BoostedPredictor(self.kind, centre, (), tuple(y.shape[1:]), x.shape[-1], 0)
+
+    def _two_stage(self, x: Any, y: Array) -> tuple[BoostedPredictor, Array]:
+        """Return 2-stage and its out-of-fold predictions, shape (rows, outputs)."""
+        for known_x, known_y, start in self._starts:
+            if np.array_equal(known_y, y) and same_features(known_x, x):
+                return start
+        loss = squared_error_loss(y)
+        p, n_steps = np.empty(y.shape), []
+        for part in interleaved_folds(len(y), self.n_folds, self.seed):
+            rest, held_out = np.setdiff1d(np.arange(len(y)), part), take_rows(x, part)
+            model = self.train(
+                take_rows(x, rest),
+                loss.subset(rest),
+                x_validation=held_out,
+                loss_validation=loss.subset(part),
+            )
+            p[part] = model.predict(held_out)
+            n_steps.append(model.n_steps)
+        model = self.train(x, loss, n_steps=round(float(np.mean(n_steps))))
+        start = model, p.reshape(-1, len(model.centre))
+        everything = np.arange(len(y))
+        self._starts.append((take_rows(x, everything), y[everything], start))  # copies
+        del self._starts[:-_N_REMEMBERED]
+        return start
+
+
+def _mean_loss(loss: LearnedLoss) -> Callable[[Array], float]:
+    return lambda margin: float(loss.value(margin.reshape(loss.y.shape)).mean())

@@ -1,0 +1,77 @@
+r"""Gradients and Hessians of a learned loss that boosting can use.
+
+Boosting takes Newton steps, coordinate by coordinate, from a diagonal Hessian. That of a learned
+loss is often 0 (a hinge) or nearly so (a direction of which the samples saw no cost), and steps
+would be huge there. So:
+
+- **Losses fitted to regrets** have their curvature plus its mean: half as fast as Newton where the
+  curvature is ordinary, and never faster than that.
+- **Losses made of decisions** have a constant Hessian of 10 c, c = rms(gradient) / sd(label) at the
+  mean label: a step of a gradient of ordinary size is a tenth of a deviation.
+
+Gradients and Hessians are divided by the mean Hessian. Steps stay the same, and all that a
+framework compares with sums of Hessians (`min_child_weight`, `reg_lambda`, `min_sum_hessian`) acts
+as it does with squared error, whose Hessian is 1: with small Hessians and the default
+`min_child_weight` XGBoost makes trees without a split, and does not say so.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.losses import LearnedLoss
+
+_CAUTION = 10.0  # about the steps on losses made of decisions
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingObjective:
+    """Gradient and Hessian of a learned loss, in a unit in which the Hessian is about 1.
+
+    Attributes:
+        loss: The learned loss.
+        floor: What is added to the curvature, in the unit of the loss.
+        unit: The mean of their sum.
+        uses_curvature: Whether the Hessian is more than the floor.
+    """
+
+    loss: LearnedLoss
+    floor: float
+    unit: float
+    uses_curvature: bool
+
+    @classmethod
+    def of(cls, loss: LearnedLoss) -> "BoostingObjective":
+        """Return the objective of a loss."""
+        mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
+        if loss.family.uses_slopes:
+            size = float(np.sqrt(np.mean(np.square(loss.gradient(mean)))))
+            spread = float(np.sqrt(np.var(loss.y, axis=0).mean())) or 1.0
+            constant = _CAUTION * size / spread or 1.0
+            return cls(loss, constant, constant, uses_curvature=False)
+        curvature = loss.curvature(mean)
+        is_flat = np.ptp(curvature) == 0  # squared error
+        floor = 0.0 if is_flat else float(curvature.mean())
+        return cls(loss, floor, float(curvature.mean()) + floor or 1.0, uses_curvature=True)
+
+    def __call__(self, y_hat: Array) -> tuple[Array, Array]:
+        """Return gradient and Hessian in the shape of the predictions.
+
+        Args:
+            y_hat: Predictions of all instances in order, in any shape that holds them row by row:
+                one row for each instance, or one for each item.
+        """
+        if y_hat.size != self.loss.y.size:
+            raise InvalidInputError(
+                f"Predictions must be of the {self.loss.n_instances} instances of the loss, with "
+                f"{self.loss.dim} values each, got shape {y_hat.shape}. Use `loss.subset(index)` "
+                "for some of the instances."
+            )
+        predictions = np.asarray(y_hat, dtype=np.float64).reshape(self.loss.y.shape)
+        gradient = self.loss.gradient(predictions) / self.unit
+        if not self.uses_curvature:
+            return gradient.reshape(y_hat.shape), np.ones(y_hat.shape)
+        hessian = (self.loss.curvature(predictions) + self.floor) / self.unit
+        return gradient.reshape(y_hat.shape), hessian.reshape(y_hat.shape)

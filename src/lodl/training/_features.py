@@ -1,0 +1,76 @@
+"""Features as learners get them: arrays, and frames for those that take them."""
+
+from typing import Any
+
+import numpy as np
+
+from lodl._frames import as_numbers, is_frame
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+
+
+def count_rows(x: Any) -> int:
+    """Return the number of rows of an array or a frame."""
+    return int(x.shape[0])
+
+
+def same_features(one: Any, other: Any) -> bool:
+    """Return whether two arrays or frames hold the same values."""
+    if type(one) is not type(other) or one.shape != other.shape:
+        return False
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return bool(one.equals(other))
+
+
+def check_features(x: Any, n: int | None = None, *, n_features: int | None = None) -> Any:
+    """Return features as a frame, or as an array (n, p) or (n, items, p) of numbers or NaN.
+
+    Args:
+        x: The features.
+        n: The number of instances there should be; any if None.
+        n_features: The number of features there should be; any if None.
+    """
+    if not is_frame(x):
+        x = as_numbers(x, "x")
+    if len(x.shape) < 2 or 0 in x.shape:
+        raise InvalidInputError(
+            f"`x` must have shape (n, p), or (n, items, p) for a model per item, got {x.shape}."
+        )
+    if n is not None and count_rows(x) != n:
+        raise InvalidInputError(f"`x` must have one row per instance ({n}), got {count_rows(x)}.")
+    if n_features is not None and x.shape[-1] != n_features:
+        raise InvalidInputError(
+            f"`x` must have the {n_features} features that the model was trained with, got "
+            f"{x.shape[-1]}."
+        )
+    return x
+
+
+def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None) -> Array:
+    """Return features as a finite array; what is not a number is named by its column."""
+    numbers: Array = as_numbers(check_features(x, n, n_features=n_features), "x")
+    if not np.isfinite(numbers).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        raise InvalidInputError(
+            f"`x` must be finite for this estimator, got {numbers[where]} at {where}. Fill or drop "
+            "missing values first."
+        )
+    return numbers
+
+
+def as_rows(x: Any) -> Any:
+    """Return features with one row per instance or, for a model per item, per item."""
+    return x.reshape(-1, x.shape[-1]) if isinstance(x, np.ndarray) else x
+
+
+def count_items(x: Any, y: Array) -> int | None:
+    """Return the number of items that one model serves, None where features are joint."""
+    if len(x.shape) < 3:
+        return None
+    if y[0].size % x.shape[1]:
+        raise InvalidInputError(
+            f"`x` has {x.shape[1]} items per instance, which must divide the {y[0].size} values of "
+            "a label."
+        )
+    return int(x.shape[1])

@@ -1,0 +1,66 @@
+"""Trained models in folders: `predictor.json` beside files in the framework's own format.
+
+Nothing in such a folder is code, and no pickle is read or written.
+"""
+
+import importlib
+import json
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from lodl.errors import ModelFolderError
+from lodl.training._learner import Predictor
+
+_FILE = "predictor.json"
+_VERSION = 1
+_KINDS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")  # modules beside this one
+
+
+def write_predictor(folder: str | PathLike[str], kind: str, content: Mapping[str, Any]) -> Path:
+    """Write `predictor.json` and return the folder, which is made if need be."""
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"kind": kind, "version": _VERSION, **content}, indent=1)
+    (path / _FILE).write_text(text, encoding="utf-8")
+    return path
+
+
+def load_predictor(folder: str | PathLike[str], estimator: Any = None) -> Predictor:
+    """Return the model that a predictor's `save` wrote to a folder.
+
+    Args:
+        folder: The folder.
+        estimator: The PyTorch module of a model that was one, untrained: its code is not in the
+            folder. Other models need none.
+
+    Raises:
+        ModelFolderError: The folder is not one of a model, is damaged, or is of another version.
+        MissingExtraError: The model's framework is not installed.
+    """
+    path = Path(folder)
+    try:
+        content = json.loads((path / _FILE).read_text(encoding="utf-8"))
+        kind, version = content["kind"], content["version"]
+    except FileNotFoundError as error:
+        raise unusable(path, f"there is no {_FILE} in it") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise unusable(path, f"its {_FILE} is damaged ({error})") from error
+    if kind not in _KINDS or version != _VERSION:
+        raise unusable(
+            path,
+            f"it is of kind {kind!r} and version {version!r}; this package reads version "
+            f"{_VERSION} of {', '.join(_KINDS)}",
+        )
+    module = importlib.import_module(f"lodl.training.{kind}")
+    try:
+        predictor: Predictor = module.load(path, content, estimator)
+    except (FileNotFoundError, KeyError, TypeError, ValueError) as error:
+        raise unusable(path, f"a part of it is missing or damaged ({error})") from error
+    return predictor
+
+
+def unusable(path: object, reason: str) -> ModelFolderError:
+    """Return an error that names the folder and says why it cannot be used."""
+    return ModelFolderError(f"The model in {str(path)!r} cannot be used: {reason.rstrip('.')}.")

@@ -1,0 +1,201 @@
+"""XGBoost: its regressor trained on a learned loss, and the loss as an objective.
+
+learner = XGBoostLearner(XGBRegressor(max_depth=3))
+model = learner.train(x, loss)
+
+In a training call of your own you only need `objective`:
+
+    xgboost.train({"base_score": 0.0}, xgboost.DMatrix(x, label=y), obj=objective(loss))
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl._validation import require
+from lodl.errors import InvalidInputError
+from lodl.losses import LearnedLoss
+from lodl.training._boosting import (
+    BoostedPredictor,
+    BoostingLearner,
+    Stopping,
+    Trees,
+    loaded,
+    part_file,
+)
+from lodl.training._boosting_objective import BoostingObjective
+
+require("xgboost", extra="xgboost")
+
+import xgboost  # noqa: E402
+
+__all__ = ["XGBoostLearner", "objective"]
+
+_MANY = 100_000  # numbers to predict from which on more than one thread is worth it
+_OURS = ("objective", "eval_metric", "base_score")  # parameters that a learned loss replaces
+
+
+def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
+    """Return a learned loss as a custom objective of XGBoost.
+
+    It fits both of XGBoost's interfaces, `xgboost.train(..., obj=objective(loss))` and
+    `XGBRegressor(objective=objective(loss))`. The training data must be the instances of the loss,
+    in its order: labels (n, *label_shape) flattened to (n, D), or for a model of items one row for
+    each item. Gradient and Hessian are divided by the mean Hessian, so parameters such as
+    `min_child_weight` act as they do with squared error.
+
+    With a custom objective XGBoost starts from 0.5: give `base_score`, or `base_margin` at both
+    training and prediction.
+
+    Example:
+        >>> import numpy as np, xgboost
+        >>> from lodl.losses import squared_error_loss
+        >>> from lodl.training.xgboost import objective
+        >>> x, y = np.arange(8.0).reshape(8, 1), np.arange(16.0).reshape(8, 2)
+        >>> data, loss = xgboost.DMatrix(x, label=y), squared_error_loss(y)
+        >>> parameters = {"base_score": y.mean(), "num_target": 2}
+        >>> booster = xgboost.train(parameters, data, obj=objective(loss))
+        >>> booster.predict(data).shape
+        (8, 2)
+    """
+    return _Objective(BoostingObjective.of(loss))
+
+
+@dataclass(frozen=True, eq=False)
+class _Objective:
+    """An objective for both interfaces; unlike a lambda it can be pickled with a regressor."""
+
+    of_loss: BoostingObjective
+
+    def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
+        """Return gradient and Hessian of `(predictions, DMatrix)` or `(labels, predictions)`."""
+        is_native = isinstance(second, xgboost.DMatrix)
+        return self.of_loss(np.asarray(first if is_native else second))
+
+
+@dataclass(frozen=True, eq=False)
+class XGBoostLearner(BoostingLearner):
+    """Train an `XGBRegressor` on a learned loss: see `lodl.training._boosting`.
+
+    All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
+    loss replaces. `early_stopping_rounds` is 20 if it is not given. Missing values and, with
+    `enable_categorical=True`, categories are XGBoost's own matter.
+    """
+
+    kind = "xgboost"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, xgboost.XGBRegressor):
+            raise InvalidInputError(f"`estimator` must be an XGBRegressor, got {self.estimator!r}.")
+        if self.estimator.objective not in ("reg:squarederror", None):
+            raise InvalidInputError(
+                "`objective` of the estimator must be left at 'reg:squarederror', because the "
+                f"learned loss replaces it, got {self.estimator.objective!r}."
+            )
+        if self.estimator.booster not in ("gbtree", None):
+            raise InvalidInputError(
+                "`booster` of the estimator must be 'gbtree', whose trees can be counted, got "
+                f"{self.estimator.booster!r}."
+            )
+
+    @property
+    def patience(self) -> int | None:
+        rounds: int | None = self.estimator.early_stopping_rounds
+        return rounds
+
+    def boost(
+        self,
+        x: Any,
+        margin: Array,
+        objective: BoostingObjective,
+        n_rounds: int | None,
+        stopping: Stopping | None,
+    ) -> "XGBoostTrees | None":
+        rounds = self.estimator.get_num_boosting_rounds() if n_rounds is None else n_rounds
+        options = self._matrix_options(margin.size)
+        data = xgboost.DMatrix(x, label=np.zeros(margin.shape), base_margin=margin, **options)
+        callbacks = list(self.estimator.callbacks or [])
+        if stopping is not None:
+            callbacks.append(_Stop(stopping, xgboost.DMatrix(stopping.x, **options)))
+        booster = xgboost.train(
+            self._parameters(margin),
+            data,
+            num_boost_round=rounds,
+            obj=_Objective(objective),
+            callbacks=callbacks,
+        )
+        best = rounds if stopping is None else stopping.best_round
+        return XGBoostTrees(booster, best, options) if best else None
+
+    def _parameters(self, margin: Array) -> dict[str, Any]:
+        given = self.estimator.get_xgb_params().items()
+        return {
+            "seed": self.seed,
+            "nthread": 0 if margin.size >= _MANY else 1,
+            **{name: value for name, value in given if value is not None and name not in _OURS},
+            "base_score": 0.0,  # what trees are added to is ours
+            "num_target": margin.shape[1],
+            "disable_default_eval_metric": 1,
+        }
+
+    def _matrix_options(self, size: int) -> dict[str, Any]:
+        return {
+            "missing": self.estimator.missing,
+            "enable_categorical": self.estimator.enable_categorical,
+            "feature_types": self.estimator.feature_types,
+            "nthread": self.estimator.n_jobs or (0 if size >= _MANY else 1),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class XGBoostTrees(Trees):
+    """A booster, of which the first rounds count.
+
+    A slice of it would lose its categories, and read codes of other frames as its own.
+    """
+
+    booster: Any
+    n_rounds: int
+    options: dict[str, Any]
+
+    def margin(self, x: Any) -> Array:
+        return _margin(self.booster, xgboost.DMatrix(x, **self.options), (0, self.n_rounds))
+
+    def save(self, path: Path) -> dict[str, Any]:
+        self.booster.save_model(path.with_suffix(".json"))
+        missing = self.options["missing"]
+        options = {**self.options, "missing": None if math.isnan(missing) else missing}
+        return {"n_rounds": self.n_rounds, "options": options}
+
+
+def load(folder: Path, content: dict[str, Any], _: Any) -> BoostedPredictor:
+    """Return the model in a folder; use `lodl.training.load_predictor`."""
+    parts: list[Trees] = []
+    for i, part in enumerate(content["parts"]):
+        booster = xgboost.Booster(model_file=part_file(folder, i).with_suffix(".json"))
+        missing = part["options"]["missing"]
+        options = {**part["options"], "missing": math.nan if missing is None else missing}
+        parts.append(XGBoostTrees(booster, part["n_rounds"], options))
+    return loaded(content, parts)
+
+
+class _Stop(xgboost.callback.TrainingCallback):
+    """Stops on a learned loss; XGBoost's own rounds a metric to six places after the point."""
+
+    def __init__(self, stopping: Stopping, data: Any) -> None:
+        super().__init__()
+        self.stopping, self.data = stopping, data
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        return self.stopping.is_over(_margin(model, self.data, (epoch, epoch + 1)))
+
+
+def _margin(booster: Any, data: Any, rounds: tuple[int, int]) -> Array:
+    margin = booster.predict(data, output_margin=True, iteration_range=rounds)
+    return np.asarray(margin, dtype=np.float64)

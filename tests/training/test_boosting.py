@@ -1,0 +1,278 @@
+"""What every framework that boosts trees on gradients must do."""
+
+import importlib
+import pickle
+
+import numpy as np
+import pytest
+
+from lodl.errors import InvalidInputError
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
+    DirectedWeightedMSE,
+    FitErrors,
+    LearnedLoss,
+    squared_error_loss,
+)
+from lodl.testing import check_learner
+from lodl.training import learner_for, load_predictor
+from lodl.training._boosting_objective import BoostingObjective
+
+REGRESSORS = {"xgboost": "XGBRegressor"}
+N, D = 60, 3
+
+
+@pytest.fixture(params=REGRESSORS)
+def regressor(request):
+    """Make a small regressor of each framework that is installed."""
+    module = pytest.importorskip(request.param)
+    defaults = {"max_depth": 3, "n_estimators": 20}
+    return lambda **params: getattr(module, REGRESSORS[request.param])(**{**defaults, **params})
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N, 2))
+    return x, 10 + x @ rng.normal(size=(2, D)) + 0.3 * rng.normal(size=(N, D))
+
+
+def directed(y, over=10.0, under=0.1):
+    phi = {"w_plus": np.full(y.shape, over), "w_minus": np.full(y.shape, under)}
+    return LearnedLoss(DirectedWeightedMSE(), y, phi, FitErrors.empty(len(y)), {})
+
+
+def of_decisions(family, y, seed=1):
+    """Return a loss that knows four decisions of each instance; predicting too much costs."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            **family.scaled(rng.uniform(0.1, 0.4, size=4), rng.integers(-1, 1, size=(4, D)) * 1.0),
+            "w": np.full(D, 0.01),
+        }
+        for _ in y
+    ]
+    phi = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    return LearnedLoss(family, y, phi, FitErrors.empty(len(y)), {})
+
+
+def quadratic(y):
+    family, rng = ConvexDirectedQuadratic(), np.random.default_rng(2)
+    shapes = family.parameter_shapes(D)
+    phi = {name: np.abs(rng.normal(size=(len(y), *shape))) for name, shape in shapes.items()}
+    return LearnedLoss(family, y, phi, FitErrors.empty(len(y)), {})
+
+
+LOSSES = {
+    "directed": directed,
+    "quadratic": quadratic,
+    "hinges": lambda y: of_decisions(DecisionHinges(), y),
+    "ranking": lambda y: of_decisions(DecisionRanking(), y),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_are_those_of_the_loss_and_hessians_are_about_one(name, data):
+    _, y = data
+    loss = LOSSES[name](y)
+    objective = BoostingObjective.of(loss)
+    p = y + np.random.default_rng(3).normal(size=y.shape)
+    gradient, hessian = objective(p)
+    steps = 1e-6 * np.eye(D)
+    differences = np.stack(
+        [(loss.value(p + step) - loss.value(p - step)) / 2e-6 for step in steps], axis=1
+    )
+    np.testing.assert_allclose(gradient * objective.unit, differences, rtol=1e-4, atol=1e-5)
+    assert 0.2 < hessian.mean() < 5
+    assert hessian.min() > 0
+
+
+def test_the_hessian_of_squared_error_is_one(data):
+    gradient, hessian = BoostingObjective.of(squared_error_loss(data[1]))(data[1] + 2.0)
+    np.testing.assert_allclose(hessian, 1.0)
+    np.testing.assert_allclose(gradient, 2.0)
+
+
+@pytest.mark.parametrize("items", [False, True])
+def test_the_contract_is_kept(regressor, items):
+    check_learner(learner_for(regressor()), items=items)
+
+
+@pytest.mark.parametrize("name", ["directed", "quadratic"])
+def test_trees_from_the_mean_label_lower_the_learned_loss(name, regressor, data):
+    x, y = data
+    loss, learner = LOSSES[name](y), learner_for(regressor())
+    two_stage = learner.train(x, squared_error_loss(y), n_steps=8)
+    model = learner.train(x, loss, n_steps=60)
+    assert loss.value(model.predict(x)).mean() < loss.value(two_stage.predict(x)).mean()
+
+
+@pytest.mark.parametrize("name", ["hinges", "ranking"])
+def test_trees_from_two_stage_move_predictions_where_decisions_cost_less(name, regressor, data):
+    x, y = data
+    learner = learner_for(regressor())
+    before, after = (learner.train(x, LOSSES[name](y), n_steps=n).predict(x) for n in (0, 10))
+    assert after.mean() < before.mean() - 0.05 * y.std()
+
+
+def test_training_stops_where_the_validation_loss_is_least(regressor, data):
+    x, y = data
+    train, held_out = np.split(np.arange(N), [40])
+    noise = np.random.default_rng(5).normal(size=y.shape)  # nothing to learn
+    loss = squared_error_loss(noise)
+    learner = learner_for(regressor(n_estimators=50))
+    model = learner.train(
+        x[train],
+        loss.subset(train),
+        x_validation=x[held_out],
+        loss_validation=loss.subset(held_out),
+    )
+    again = learner.train(x[train], loss.subset(train), n_steps=model.n_steps)
+    longer = learner.train(x[train], loss.subset(train), n_steps=50)
+    assert model.n_steps < 50
+    np.testing.assert_allclose(model.predict(x), again.predict(x), atol=1e-5)
+    scores = [loss.subset(held_out).value(m.predict(x[held_out])).mean() for m in (model, longer)]
+    assert scores[0] < scores[1]
+
+
+def test_without_a_step_the_prediction_is_that_of_the_start(regressor, data):
+    x, y = data
+    learner = learner_for(regressor())
+    cold = learner.train(x, squared_error_loss(y), n_steps=0)
+    np.testing.assert_allclose(cold.predict(x), np.broadcast_to(y.mean(axis=0), y.shape))
+    warm = learner.train(x, LOSSES["hinges"](y), n_steps=0)
+    assert np.var(warm.predict(x) - y) < 0.8 * np.var(y)
+    assert (cold.n_steps, warm.n_steps) == (0, 0)
+
+
+def test_the_start_of_a_loss_of_decisions_is_remembered_for_the_same_instances_only(
+    regressor, data, monkeypatch
+):
+    x, y = data
+    learner = learner_for(regressor())
+    calls = []
+    boost = type(learner).boost
+    monkeypatch.setattr(type(learner), "boost", lambda *args: (calls.append(1), boost(*args))[1])
+    learner.train(x, of_decisions(DecisionHinges(), y), n_steps=1)
+    first = len(calls)
+    learner.train(x.copy(), of_decisions(DecisionHinges(margin=1.0), y), n_steps=1)
+    assert len(calls) == first + 1
+    learner.train(x + 1, of_decisions(DecisionHinges(), y), n_steps=1)
+    assert len(calls) == 2 * first + 1
+
+
+def test_the_regressor_is_used_and_not_changed(regressor, data):
+    x, y = data
+    model = regressor(n_estimators=7, learning_rate=0.05)
+    before = repr(model.get_params())
+    slow = learner_for(model).train(x, squared_error_loss(y))
+    fast = learner_for(regressor(n_estimators=7, learning_rate=0.5)).train(x, squared_error_loss(y))
+    assert repr(model.get_params()) == before
+    assert slow.n_steps == 7
+    assert np.var(slow.predict(x)) < 0.7 * np.var(fast.predict(x))
+
+
+def test_the_unit_of_the_loss_does_not_matter(regressor, data):
+    x, y = data
+    models = [
+        learner_for(regressor()).train(x, directed(y, over=10 * unit, under=unit), n_steps=5)
+        for unit in (1e-9, 1e9)
+    ]
+    np.testing.assert_allclose(models[0].predict(x), models[1].predict(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_frames_have_names_categories_and_missing_values(frame, regressor, tmp_path):
+    frames = pytest.importorskip(frame)
+    rng = np.random.default_rng(0)
+    size, colour = rng.normal(size=N), rng.choice(["red", "green", "blue"], size=N)
+    y = np.column_stack([size + 5 * (colour == "red"), size - 5 * (colour == "blue")])
+    size[::7] = np.nan
+    if frame == "pandas":
+        x = frames.DataFrame(
+            {"size": size, "colour": frames.Categorical(colour)}, index=rng.permutation(N) + 100
+        )
+        other = frames.DataFrame(  # the same rows, other codes of the categories
+            {
+                "size": size[:5],
+                "colour": frames.Categorical(colour[:5], categories=["red", "green", "blue"]),
+            }
+        )
+    else:
+        kinds = {"colour": frames.Categorical}
+        x = frames.DataFrame({"size": size, "colour": colour}, schema_overrides=kinds)
+        other = frames.DataFrame(
+            {"size": size[:5][::-1], "colour": colour[:5][::-1]}, schema_overrides=kinds
+        ).reverse()
+    learner = learner_for(regressor(**categories_of(regressor)))
+    model = learner.train(x, of_two(y), x_validation=x[:20], loss_validation=of_two(y[:20]))
+    p = model.predict(x)
+    assert np.mean((p - y) ** 2) < 0.3 * np.var(y)
+    np.testing.assert_allclose(model.predict(other), p[:5])
+    model.save(tmp_path)
+    np.testing.assert_allclose(load_predictor(tmp_path).predict(other), p[:5])
+
+
+def categories_of(regressor):
+    return {"enable_categorical": True} if "XGB" in type(regressor()).__name__ else {}
+
+
+def of_two(y):
+    return directed(y, 1.0, 0.9)
+
+
+def test_a_saved_model_predicts_the_same(regressor, data, tmp_path):
+    x, y = data
+    for name in ("directed", "hinges"):
+        model = learner_for(regressor()).train(x, LOSSES[name](y), n_steps=5)
+        model.save(tmp_path / name)
+        again = load_predictor(tmp_path / name)
+        np.testing.assert_array_equal(again.predict(x), model.predict(x))
+        assert again.n_steps == 5
+
+
+def test_bad_arguments_are_named(regressor, data):
+    x, y = data
+    learner = learner_for(regressor())
+    model = learner.train(x, squared_error_loss(y), n_steps=1)
+    with pytest.raises(InvalidInputError, match="`x` must have the 2 features"):
+        model.predict(x[:, :1])
+    with pytest.raises(InvalidInputError, match="`x` must have one row per instance"):
+        learner.train(x[:5], squared_error_loss(y))
+    with pytest.raises(InvalidInputError, match="`objective` of the estimator must be left"):
+        learner_for(regressor(objective="mae"))
+
+
+def test_objectives_are_plain_functions_for_a_call_of_ones_own(regressor, data):
+    _, y = data
+    loss = directed(y)
+    module = importlib.import_module(f"lodl.training.{type(regressor()).__module__.split('.')[0]}")
+    objective = module.objective(loss)
+    gradient, hessian = objective(np.zeros(y.shape), y)
+    assert gradient.shape == hessian.shape == y.shape
+    restored = pickle.loads(pickle.dumps(objective))  # noqa: S301 - our own
+    np.testing.assert_array_equal(restored(np.zeros(y.shape), y)[0], gradient)
+    with pytest.raises(InvalidInputError, match="Predictions must be of the 60 instances"):
+        objective(np.zeros((5, 3)), np.zeros((5, 3)))
+
+
+def test_xgboost_takes_the_objective_in_both_of_its_interfaces(data):
+    xgboost = pytest.importorskip("xgboost")
+    from lodl.training.xgboost import objective
+
+    x, y = data
+    loss = directed(y, 3.0, 0.3)
+    parameters = {"max_depth": 1, "base_score": 10.0, "nthread": 1}
+    booster = xgboost.train(
+        {**parameters, "num_target": D},
+        xgboost.DMatrix(x, label=y),
+        num_boost_round=100,
+        obj=objective(loss),
+    )
+    model = xgboost.XGBRegressor(n_estimators=100, objective=objective(loss), **parameters)
+    p = model.fit(x, y).predict(x)
+    np.testing.assert_allclose(booster.predict(xgboost.DMatrix(x)), p, rtol=1e-5)
+    plain = xgboost.XGBRegressor(n_estimators=100, **parameters).fit(x, y).predict(x)
+    assert loss.value(p).mean() < loss.value(plain).mean()
