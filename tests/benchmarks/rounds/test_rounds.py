@@ -1,9 +1,11 @@
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
 from lodl.benchmarks.rounds import METHODS, TASKS, plan, run, tables
+from lodl.benchmarks.rounds._loop import Predictions, average
 from lodl.benchmarks.rounds._run import Trial
 from lodl.domains import newsvendor, shortest_path
 from lodl.training.torch import TrainingSettings
@@ -57,6 +59,12 @@ def test_calls_of_spo_plus_are_those_of_one_model(rows):
     assert row["validation_looks"] == n_looks
     # Three models and two learning rates; labels are asked once.
     assert row["calls_of_all_models"] == 12 + 6 + 6 * (20 * 8 + 5 * 6)
+
+
+def test_an_average_is_that_of_the_predictions_of_every_split():
+    one, other = (Predictions(*np.full((3, 2, 4), value)) for value in (1.0, 3.0))
+    mean = average([one, other])
+    assert np.array_equal([mean.train, mean.validation, mean.test], np.full((3, 2, 4), 2.0))
 
 
 def test_rows_that_are_there_are_not_computed_again(tmp_path):

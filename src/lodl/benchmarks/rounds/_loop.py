@@ -1,7 +1,8 @@
 """One training loop for all methods: the same models, scaling, learning rates and stopping."""
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -29,6 +30,16 @@ class Predictions:
     train: Array
     validation: Array
     test: Array
+
+
+def average(predictions: Sequence[Predictions]) -> Predictions:
+    """Return the mean of the predictions of several models."""
+    return Predictions(
+        *(
+            np.mean([getattr(one, part.name) for one in predictions], axis=0)
+            for part in fields(Predictions)
+        )
+    )
 
 
 class Loop:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from lodl._typing import Array
-from lodl.benchmarks.rounds._loop import Loop, Predictions
+from lodl.benchmarks.rounds._loop import Loop, Predictions, average
 from lodl.benchmarks.rounds._tasks import Task
 from lodl.benchmarks.surrogates import SPOPlus
 from lodl.domains import Domain
 from lodl.evaluation import regret
 from lodl.fitting import fit
-from lodl.learning import learn_in_rounds
+from lodl.learning import Rounds, learn_in_rounds
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -169,7 +169,7 @@ class InRounds(Method):
             progress=False,
         )
         return Outcome(
-            rounds.best.model,
+            self._kept(rounds),
             rounds.samples.n_calls + n_choosing,
             0,
             rounds.samples.seconds,
@@ -180,6 +180,11 @@ class InRounds(Method):
                 "calls_by_round": [one.n_calls + n_choosing for one in rounds.rounds],
             },
         )
+
+    def _kept(self, rounds: Rounds) -> Predictions:
+        """Return the predictions to keep, chosen by validation decisions."""
+        best: Predictions = rounds.best.model
+        return best
 
     def _chosen(self, run: Run, loop: Loop) -> tuple[Family, int]:
         """Return the family with the best validation decisions, and the calls that took."""
@@ -194,6 +199,20 @@ class InRounds(Method):
         return self.families[int(np.argmin(scores))], len(self.families) * len(part.y)
 
 
+@dataclass(frozen=True)
+class InAveragedRounds(InRounds):
+    """The same, but the predictions of the best rounds are averaged.
+
+    Attributes:
+        n_averaged: How many rounds.
+    """
+
+    n_averaged: int = 3
+
+    def _kept(self, rounds: Rounds) -> Predictions:
+        return average([one.model for one in rounds.top(self.n_averaged)])
+
+
 METHODS: Mapping[str, Method] = {
     "2-stage": TwoStage(),
     "SPO+": WithSolver(),
@@ -201,6 +220,7 @@ METHODS: Mapping[str, Method] = {
     "ConvexDirectedQuadratic, 1000": AtLabels(ConvexDirectedQuadratic(), 1000),
     "DecisionHinges, labels only": AtLabels(DecisionHinges()),
     "DecisionHinges, rounds": InRounds((DecisionHinges(),)),
+    "DecisionHinges, best 3 rounds": InAveragedRounds((DecisionHinges(),)),
     "DecisionRanking, rounds": InRounds(
         tuple(replace(DecisionRanking(), temperature=t) for t in _TEMPERATURES)
     ),

@@ -9,7 +9,6 @@ from lodl.benchmarks.rounds._run import RowValues
 from lodl.benchmarks.rounds._tasks import TASKS, Task
 from lodl.report import Cell, Table
 
-_JUDGED = "DecisionHinges, rounds"
 _BASELINE = "2-stage"
 
 
@@ -26,7 +25,8 @@ def tables(rows: Sequence[RowValues], tasks: Mapping[str, Task] = TASKS) -> list
 def _goals(rows: Mapping[str, Sequence[RowValues]], tasks: Mapping[str, Task]) -> Table:
     lines = []
     for name, group in rows.items():
-        task, judged = tasks[name], _by_seed(group, _JUDGED)
+        task = tasks[name]
+        judged = _by_seed(group, task.judged)
         if task.goal is None or task.max_calls is None or not judged:
             continue
         value = _mean(judged, "test")
@@ -39,12 +39,13 @@ def _goals(rows: Mapping[str, Sequence[RowValues]], tasks: Mapping[str, Task]) -
                 Cell(task.measure),
                 Cell.of_number(task.goal, "{:.3f}"),
                 Cell.of_number(task.max_calls, "{:,}"),
+                Cell(task.judged),
                 Cell.of_number(value, "{:.4f}"),
                 Cell.of_number(calls, "{:,}"),
                 Cell("yes" if is_reached else "no"),
             )
         )
-    columns = ("task", "measure", "goal", "with at most", f"{_JUDGED}", "calls", "reached")
+    columns = ("task", "measure", "goal", "with at most", "method", "test", "calls", "reached")
     return Table("What was to be reached, and what is", columns, tuple(lines))
 
 
