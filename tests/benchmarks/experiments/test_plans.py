@@ -12,6 +12,7 @@ from lodl.benchmarks.experiments import (
     table1_experiments,
     table2a_experiments,
     table2b_experiments,
+    table3_experiments,
 )
 from lodl.benchmarks.runner import METHODS, run
 from lodl.domains import web_advertising
@@ -69,6 +70,10 @@ def test_decision_families_have_few_samples_of_their_own():
     of_table2b = [e for e in table2b_experiments(size) if e.method in DECISIONS]
     assert [e.n_samples for e in of_table2b] == [n for n in (20, 50, 500) for _ in range(20)]
     assert not {e.method for e in learned_experiments(size)} & set(DECISIONS)
+    of_table3 = [e for e in table3_experiments(size) if e.method in DECISIONS]
+    assert {(e.domain, e.method, e.seed) for e in of_table3} == {
+        (e.domain, e.method, e.seed) for e in of_table1
+    }
 
 
 def test_fewer_samples_are_the_first_of_the_one_store_of_a_seed(small, tmp_path):

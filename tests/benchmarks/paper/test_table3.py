@@ -63,6 +63,18 @@ def test_the_means_of_a_method_are_over_all_runs_of_all_seeds(rows):
     assert method.paper is None
 
 
+def test_losses_that_bound_the_regret_are_shown_and_have_no_part_in_the_lines(rows, tmp_path):
+    bound = row("DecisionHinges", quality=[0.9, 0.8], empirical=[3.0, 5.0], gaussian=None)
+    with_bound = Table3.of([*rows, bound])
+    found = with_bound.domains["linear"]
+    assert found.bounds["DecisionHinges"].empirical.mean == pytest.approx(4.0)
+    assert (found.methods, found.trends) == (linear(rows).methods, linear(rows).trends)
+    (line,) = (line for line in found.table().rows if line[0].text == "DecisionHinges")
+    assert [cell.text for cell in line[1:]] == ["400.00 ± 100.00", "", "0.85 ± 0.05"]
+    assert read_json(write_json(tmp_path / "table3.json", with_bound), Table3) == with_bound
+    assert not Table3.of([bound]).domains
+
+
 def test_a_straight_line_is_found_with_its_value_at_no_error(rows):
     trends = linear(rows).trends["empirical"]
     for trend, n in [(trends.of_methods, 3), (trends.of_runs, 6)]:

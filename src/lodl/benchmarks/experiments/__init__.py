@@ -12,6 +12,7 @@ from lodl.benchmarks.experiments._plans import (
     table1_experiments,
     table2a_experiments,
     table2b_experiments,
+    table3_experiments,
 )
 from lodl.benchmarks.experiments._setups import SETUPS, setups_with_prices
 from lodl.benchmarks.experiments._slices import slices_of_losses
@@ -36,5 +37,6 @@ __all__ = [
     "table1_experiments",
     "table2a_experiments",
     "table2b_experiments",
+    "table3_experiments",
     "tuning_experiments",
 ]

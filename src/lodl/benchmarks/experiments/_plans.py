@@ -60,16 +60,14 @@ def table1_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> l
     ]
 
 
-def learned_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> list[Experiment]:
-    """Return the experiments of table 1 that fit a loss; these are the ones of table 3.
+def table3_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> list[Experiment]:
+    """Return the experiments of table 1 that learn a loss."""
+    return [e for e in table1_experiments(size, setups) if METHODS[e.method].needs_samples]
 
-    Decision families are not among them: they bound the regret, and a small error is not their aim.
-    """
-    return [
-        e
-        for e in table1_experiments(size, setups)
-        if METHODS[e.method].needs_samples and not METHODS[e.method].needs_slopes
-    ]
+
+def learned_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> list[Experiment]:
+    """Return those that fit a loss, as the paper's do; decision families are not fitted."""
+    return [e for e in table3_experiments(size, setups) if not METHODS[e.method].needs_slopes]
 
 
 def table2a_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> list[Experiment]:

@@ -4,6 +4,9 @@ Each learned loss has an error around the labels, where it was sampled (the pape
 neighbourhood), and one at the predictions of the models that were trained on it (the empirical
 neighbourhood). The paper finds that decision quality falls in a straight line with the second, from
 1 at no error, and does not depend on the first.
+
+Losses made of decisions are not fitted to regrets but bound them. Their error at predictions, how
+far they are from the regret, is shown beside the others and has no part in the lines.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,6 +107,14 @@ class MethodErrors:
 
 
 @dataclass(frozen=True)
+class BoundErrors:
+    """How far a loss that bounds the regret is from it at predictions, and its decision quality."""
+
+    empirical: MeanStd
+    quality: MeanStd
+
+
+@dataclass(frozen=True)
 class DomainErrors:
     """The errors of one domain, in a unit, and the lines of quality on each kind of error."""
 
@@ -111,19 +122,23 @@ class DomainErrors:
     unit: str
     methods: Mapping[str, MethodErrors]
     trends: Mapping[str, Trends]
+    bounds: Mapping[str, BoundErrors] = field(default_factory=dict)
 
     def table(self) -> Table:
         """Return errors and quality of every method, in the order of the methods."""
-        colours = method_colours(in_method_order(self.methods))
+        colours = method_colours(in_method_order([*self.methods, *self.bounds]))
         rows = tuple(
-            (
-                Cell(name, colour=colour),
-                *(_cell(self.methods[name], column) for column in _FACTORS),
-            )
-            for name, colour in colours.items()
+            (Cell(name, colour=colour), *self._cells(name)) for name, colour in colours.items()
         )
         caption = f"Mean absolute errors of learned losses in {self.title}, in {self.unit}"
         return Table(caption, (self.title, *_ERROR_COLUMNS), rows)
+
+    def _cells(self, name: str) -> tuple[Cell, ...]:
+        if name in self.methods:
+            return tuple(_cell(self.methods[name], column) for column in _FACTORS)
+        bound = self.bounds[name]
+        error = bound.empirical.times(_FACTORS["empirical"])
+        return Cell.of_mean(error, None), Cell(""), Cell.of_mean(bound.quality, None)
 
 
 @dataclass(frozen=True)
@@ -138,9 +153,10 @@ class Table3:
         """Return the table of rows of any methods and domains, without rows that have no errors."""
         groups: dict[str, dict[str, list[Row]]] = {}
         for row in rows:
-            if row.empirical_error and row.gaussian_error is not None:
+            if row.empirical_error:
                 groups.setdefault(row.domain, {}).setdefault(row.method, []).append(row)
-        return cls(domains={name: _domain(name, group) for name, group in groups.items()})
+        domains = {name: _domain(name, group) for name, group in groups.items()}
+        return cls(domains={name: domain for name, domain in domains.items() if domain.methods})
 
     def trends(self) -> Table:
         """Return the straight lines of all domains."""
@@ -156,10 +172,29 @@ def _domain(name: str, rows: Mapping[str, Sequence[Row]]) -> DomainErrors:
     unit = ERROR_UNITS.get(name, ErrorUnit())
     published = _PUBLISHED.get(name, {})
     methods = {
-        method: _method(group, unit.factor, published.get(method)) for method, group in rows.items()
+        method: _method(group, unit.factor, published.get(method))
+        for method, group in rows.items()
+        if _is_fitted(group)
+    }
+    bounds = {
+        method: _bound(group, unit.factor)
+        for method, group in rows.items()
+        if not _is_fitted(group)
     }
     trends = {error: _trends(methods, error) for error in ERRORS}
-    return DomainErrors(DOMAINS.get(name, name), unit.name, methods, trends)
+    return DomainErrors(DOMAINS.get(name, name), unit.name, methods, trends, bounds)
+
+
+def _is_fitted(rows: Sequence[Row]) -> bool:
+    """Return whether losses have errors around labels, which a loss that is not fitted lacks."""
+    return all(row.gaussian_error is not None for row in rows)
+
+
+def _bound(rows: Sequence[Row], factor: float) -> BoundErrors:
+    return BoundErrors(
+        empirical=MeanStd.of([factor * error for row in rows for error in row.empirical_error]),
+        quality=MeanStd.of([quality for row in rows for quality in row.test]),
+    )
 
 
 def _method(
