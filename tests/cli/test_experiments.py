@@ -156,23 +156,23 @@ def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--domain", "chess"], "`domain` must be one of linear, web, portfolio, got 'chess'"),
-        (["--scale", "huge"], "`scale` must be one of quick, paper, got 'huge'"),
-        (["--scale", "demo"], "`scale` must be one of quick, paper, got 'demo'"),
+        (["--domain", "chess"], "--domain must be one of linear, web, portfolio, got 'chess'"),
+        (["--scale", "huge"], "--scale must be one of quick, paper, got 'huge'"),
+        (["--scale", "demo"], "--scale must be one of quick, paper, got 'demo'"),
         (["--domain", "portfolio-prices"], "portfolio-prices needs --prices FILE"),
     ],
 )
-def test_a_name_that_is_not_known_is_one_line_and_exit_code_1(command, arguments, message):
+def test_a_name_that_is_not_known_is_one_line_and_exit_code_2(command, arguments, message):
     code, said = command("reproduce", "table1", *arguments)
-    assert code == 1
+    assert code == 2
     assert message in said
 
 
 @pytest.mark.parametrize("name", [["demo"], ["reproduce", "table1"], ["reproduce", "all"]])
 def test_no_workers_are_an_error(run_lodl, name, tmp_path):
     code, _, err = run_lodl(*name, "--n-jobs", "0", "--out", str(tmp_path / "out"))
-    assert code == 1
-    assert err.startswith("Error: `n_jobs` must be")
+    assert code == 2
+    assert err.startswith("Error: --n-jobs must be")
     assert err.count("\n") == 1
 
 
@@ -191,5 +191,17 @@ def test_the_version_is_told(run_lodl):
 def test_the_help_tells_what_lodl_is_for(run_lodl):
     code, said, _ = run_lodl("--help")
     assert code == 0
-    assert "a loss that knows what prediction errors cost" in said
+    assert "Train models to make better decisions" in said
     assert "--version" in said
+
+
+def test_short_help_and_no_arguments_show_the_same_help(run_lodl):
+    asked = run_lodl("--help")
+    assert run_lodl("-h") == asked
+    assert run_lodl() == asked
+
+
+def test_a_command_that_is_not_known_gets_a_suggestion(run_lodl):
+    code, _, err = run_lodl("lern")
+    assert code == 2
+    assert "learn" in err

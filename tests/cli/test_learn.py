@@ -121,25 +121,26 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         (".mine:PickOne", {}, "must be given as MODULE:PROBLEM, got '.mine:PickOne'"),
         ("mine:Bad", {}, "Bad is not complete: write objective in it"),
         ("mine:Sized", {}, r"Sized\(\) cannot be made: .* 'size'\. Make an instance"),
-        ("mine:PickOne", {"out": "nowhere/loss"}, "`out` must be a file in a folder that exists"),
-        ("mine:PickOne", {"out": "."}, "`out` must be a file in a folder that exists, got \\."),
+        ("mine:PickOne", {"out": "nowhere/loss"}, "--out must be a file in a folder that exists"),
+        ("mine:PickOne", {"out": "."}, "--out must be a file in a folder that exists, got \\."),
         ("mine:not_a_problem", {}, "must be a lodl.Problem or a subclass of it, got int"),
         ("mine:PickOne", {"labels": "absent.npy"}, "There is no file absent.npy\\."),
         ("mine:PickOne", {"labels": "."}, "labels in . cannot be read as .npy"),
-        ("mine:PickOne", {"n-jobs": 0}, "`n_jobs` must be a whole number other than 0"),
+        ("mine:PickOne", {"n-jobs": 0}, "--n-jobs must be a whole number other than 0"),
         ("mine:PickOne", {"labels": "mine.py"}, "labels in mine.py cannot be read as .npy"),
-        ("mine:PickOne", {"family": "Cubic"}, "`family` must be one of .*, got 'Cubic'"),
-        ("mine:PickOne", {"sampler": "None"}, "`sampler` must be one of AllPerturbed, "),
-        ("mine:PickOne", {"scale": "wide"}, "`scale` must be a number"),
+        ("mine:PickOne", {"family": "Cubic"}, "--family must be one of .*, got 'Cubic'"),
+        ("mine:PickOne", {"family": "Quadratc"}, "got 'Quadratc'. Did you mean Quadratic\\?"),
+        ("mine:PickOne", {"sampler": "None"}, "--sampler must be one of AllPerturbed, "),
+        ("mine:PickOne", {"scale": "wide"}, "--scale must be a number"),
         ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
-        ("mine:PickOne", {"on-failure": "stop"}, "`on_failure` must be one of raise, skip"),
-        ("mine:PickOne", {"max-failure-rate": 2}, "`max_failure_rate` must be from 0 to 1"),
-        ("mine:PickOne", {"n-samples": 0}, "`n_samples` must be a whole number of at least 1"),
+        ("mine:PickOne", {"on-failure": "stop"}, "--on-failure must be one of raise, skip"),
+        ("mine:PickOne", {"max-failure-rate": 2}, "--max-failure-rate must be from 0 to 1"),
+        ("mine:PickOne", {"n-samples": 0}, "--n-samples must be a whole number of at least 1"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_1(folder, learn, problem, options, message):
+def test_bad_input_is_one_line_and_an_exit_code(folder, learn, problem, options, message):
     code, _, err = learn(problem, **options)
-    assert code == 1
+    assert code == (1 if "labels" in options else 2)  # a file, or a value
     assert err.startswith("Error: ")
     assert err.count("\n") == 1
     assert re.search(message, err)
@@ -164,3 +165,9 @@ def test_a_place_without_a_store_is_an_error(folder, run_lodl):
     code, _, err = run_lodl("store", "nowhere")
     assert code == 1
     assert "There is no store at" in err
+
+
+def test_a_problem_that_keeps_its_contract_is_ok(folder, run_lodl):
+    code, out, _ = run_lodl("check", "mine:PickOne", "--labels", "y.npy")
+    assert code == 0
+    assert "PickOne is ok on 3 instances" in out

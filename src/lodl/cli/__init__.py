@@ -1,10 +1,11 @@
 """The command `lodl`."""
 
+import re
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lodl._validation import require
-from lodl.errors import LodlError
+from lodl.errors import InvalidInputError, LodlError
 
 _CTRL_C = 130  # the exit code of typer
 _STOPPED = (
@@ -14,7 +15,11 @@ _STOPPED = (
 
 
 def main() -> None:
-    """Run the command line; an error of ours or of a file is one line and exit code 1."""
+    """Run the command line; an error of ours or of a file is one line.
+
+    The exit code is 2 for a value that is not what was expected, as for a wrong option, and 1 for
+    everything else that fails.
+    """
     try:
         require("typer", "cli")
         require("rich", "cli")
@@ -25,6 +30,8 @@ def main() -> None:
         if end.code == _CTRL_C:
             sys.stderr.write(f"\n{_STOPPED}\n")
         raise
+    except InvalidInputError as error:
+        _end(_with_options(str(error)), code=2)
     except LodlError as error:
         _end(str(error))
     except OSError as error:
@@ -32,6 +39,19 @@ def main() -> None:
         _end(str(error) if path is None else f"{path} cannot be used: {error.strerror}.")
 
 
-def _end(message: str) -> NoReturn:
+def _end(message: str, code: int = 1) -> NoReturn:
     sys.stderr.write(f"Error: {message}\n")
-    sys.exit(1)
+    sys.exit(code)
+
+
+def _with_options(message: str) -> str:
+    """Return the message with the command's parameters as they are typed: `n_jobs` as --n-jobs."""
+    from typer.main import get_command
+
+    from lodl.cli._app import app
+
+    command: Any = get_command(app)
+    for word in sys.argv[1:]:
+        command = getattr(command, "commands", {}).get(word, command)
+    typed = {one.name: one.opts[0] for one in command.params if one.opts[0].startswith("--")}
+    return re.sub(r"`(\w+)`", lambda found: typed.get(found[1], found[0]), message)

@@ -9,12 +9,12 @@ from lodl._version import package_version
 from lodl.cli._benchmark import benchmark
 from lodl.cli._demo import demo
 from lodl.cli._domains import domains
-from lodl.cli._learn import learn
+from lodl.cli._learn import learn, load_array, load_problem
 from lodl.cli._reproduce import reproduce
 
 app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: Rich would take longer to import than everything else here
 )
@@ -46,6 +46,24 @@ def report(
 
 
 @app.command()
+def check(
+    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a subclass of it.")],
+    labels: Annotated[
+        Path, typer.Option(help="Labels y: a .npy file, instance on the first axis.")
+    ],
+    context: Annotated[
+        Path | None, typer.Option(help="Context: a .npy file with one entry per instance.")
+    ] = None,
+) -> None:
+    """Check that a problem of your own keeps its contract, in about fifty oracle calls."""
+    from lodl.testing import check_problem
+
+    y = load_array("labels", labels)
+    contexts = None if context is None else load_array("context", context)
+    typer.echo(str(check_problem(load_problem(problem), y, context=contexts)))
+
+
+@app.command()
 def store(
     place: Annotated[str, typer.Argument(help="Folder or URL of a store of oracle answers.")],
 ) -> None:
@@ -67,9 +85,12 @@ def _show_version(is_asked: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Learn, from your own solver, a loss that knows what prediction errors cost."""
+    """Train models to make better decisions, with a loss learned from your own solver."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -88,8 +88,8 @@ def learn(
     _check_out(out)
     loss = learn_loss(
         load_problem(problem),
-        _load_array("labels", labels),
-        context=None if context is None else _load_array("context", context),
+        load_array("labels", labels),
+        context=None if context is None else load_array("context", context),
         family=None if family is None else named("family", family, _FAMILIES)(),
         sampler=named("sampler", sampler, _SAMPLERS)(scale=_parse_scale(scale)),
         n_samples=n_samples,
@@ -155,7 +155,8 @@ def _parse_scale(text: str) -> float | str:
         return text  # the sampler knows "auto" and refuses the rest
 
 
-def _load_array(what: str, path: Path) -> np.ndarray[Any, Any]:
+def load_array(what: str, path: Path) -> np.ndarray[Any, Any]:
+    """Return the array of a .npy file."""
     try:
         with path.open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)

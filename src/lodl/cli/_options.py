@@ -1,6 +1,7 @@
 """Options that several commands share, and names that become objects."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, TypeAlias, TypeVar
 
 import typer
@@ -13,7 +14,9 @@ _T = TypeVar("_T")
 def named(what: str, name: str, table: Mapping[str, _T]) -> _T:
     """Return the entry of a table, or raise an error that lists the names there are."""
     if name not in table:
-        raise InvalidInputError(f"`{what}` must be one of {', '.join(table)}, got {name!r}.")
+        close = get_close_matches(name, table, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise InvalidInputError(f"`{what}` must be one of {', '.join(table)}, got {name!r}.{hint}")
     return table[name]
 
 
