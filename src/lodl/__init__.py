@@ -60,6 +60,7 @@ _SUB_PACKAGES = (
     "problems",
     "report",
     "samplers",
+    "sklearn",
     "testing",
     "training",
 )

@@ -2,13 +2,10 @@ import logging
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.tree import DecisionTreeRegressor
 from torch import nn
 
-import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges, WeightedMSE
 from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest_path
 from lodl.errors import InvalidInputError, NotFittedError, OracleError
@@ -232,28 +229,6 @@ def test_missing_features_are_left_to_estimators_that_take_them():
     assert np.isfinite(model.predict(x)).all()
     with pytest.raises(InvalidInputError, match="`x` must be finite"):
         regressor().fit(x, DATA.y)
-
-
-def test_a_clone_shares_the_problem_and_copies_the_estimator():
-    problem = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
-    problem.handle = (i for i in range(3))  # as of a solver: it cannot be copied
-    model = regressor(problem, Ridge(2.0), store="answers")
-    copy = clone(model)
-    assert copy.problem is problem
-    assert copy.estimator is not model.estimator
-    assert copy.get_params()["estimator__alpha"] == 2.0
-    copy.set_params(estimator__alpha=3.0, n_samples=4)
-    assert (copy.estimator.alpha, copy.n_samples, model.estimator.alpha) == (3.0, 4, 2.0)
-    with pytest.raises(InvalidInputError, match="has no parameter 'depth'"):
-        copy.set_params(depth=3)
-
-
-def test_scikit_learn_validates_and_searches_it():
-    model = regressor(estimator=Ridge(), families=FAMILIES[:1], n_rounds=1, ensemble=False)
-    scores = cross_val_score(model, DATA.x, DATA.y, cv=2)
-    assert (scores > 0.5).all()
-    search = GridSearchCV(model, {"estimator__alpha": [0.1, 1e6]}, cv=2).fit(DATA.x, DATA.y)
-    assert search.best_params_ == {"estimator__alpha": 0.1}
 
 
 @pytest.mark.parametrize(

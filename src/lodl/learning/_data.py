@@ -51,9 +51,9 @@ class Data:
                 f"`X` must have one row per instance ({len(labels)}, as `Y` has), got "
                 f"{len(features)}."
             )
-        context = records(context)
-        check_context(context, len(labels))
-        return cls(features, labels, context, column_names(x), column_names(y))
+        contexts = records(context)
+        check_context(contexts, len(labels))
+        return cls(features, labels, contexts, column_names(x), column_names(y))
 
     def joined(self, other: "Data") -> "Data":
         """Return these instances, then others."""
@@ -90,6 +90,10 @@ class Data:
             keeps_frames: Whether a frame of features stays one.
         """
         if not isinstance(validation, tuple):
+            if len(self.y) < 2:
+                raise InvalidInputError(
+                    "`Y` must have at least 2 instances, so that one can be held out, got 1 sample."
+                )
             _check_groups(groups, len(self.y))
             return self, Folds.of(
                 len(self.y), validation, shuffle=shuffle, seed=seed, groups=groups

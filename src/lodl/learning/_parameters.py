@@ -6,11 +6,12 @@ from copy import deepcopy
 from typing import Any, Self
 
 from lodl.errors import InvalidInputError
+from lodl.learning._routing import Routed
 
 _SHARED = ("problem", "store")  # never copied: solver handles and open folders
 
 
-class Parameters:
+class Parameters(Routed):
     """Parameters that can be read, set and cloned: those of `__init__`, kept as they were given.
 
     scikit-learn's `clone`, `cross_val_score` and `GridSearchCV` find what they look for here, so
@@ -57,18 +58,29 @@ class Parameters:
     def __sklearn_clone__(self) -> Self:
         """Return an estimator that is not fitted, with the same problem and the same store."""
         params = self.get_params(deep=False)
-        return type(self)(
+        clone = type(self)(
             **{name: value if name in _SHARED else _copied(value) for name, value in params.items()}
         )
+        clone._own_requests = dict(self._requests)
+        return clone
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(name.endswith("_") and not name.endswith("__") for name in vars(self))
 
     def __sklearn_tags__(self) -> Any:
         tags = importlib.import_module("sklearn.utils")
         return tags.Tags(
             estimator_type="regressor",
-            target_tags=tags.TargetTags(required=True, multi_output=True),
+            target_tags=tags.TargetTags(required=True, multi_output=True, single_output=False),
             regressor_tags=tags.RegressorTags(),
-            input_tags=tags.InputTags(three_d_array=True),
+            input_tags=tags.InputTags(three_d_array=True, allow_nan=self._takes_missing()),
         )
+
+    def _takes_missing(self) -> bool:
+        """Return whether the inner estimator takes NaN; a linear model does not."""
+        inner: Any = getattr(self, "estimator", None)
+        has_tags = hasattr(inner, "__sklearn_tags__") and not isinstance(inner, type)
+        return has_tags and bool(inner.__sklearn_tags__().input_tags.allow_nan)
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters

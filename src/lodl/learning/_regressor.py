@@ -91,6 +91,7 @@ class DecisionFocusedRegressor(Parameters):
         >>> decisions = model.decide(X_new)
     """
 
+    _DEFAULTS = {"fit": {"context": True, "groups": True}, "score": {"context": True}}  # noqa: RUF012
     _record: FitRecord | None
 
     def __init__(

@@ -1,0 +1,74 @@
+"""Searches and validation of scikit-learn, judged by decisions.
+
+    scorer = lodl.sklearn.regret_scorer()
+    GridSearchCV(DecisionFocusedRegressor(problem, Ridge()), {"estimator__alpha": [1, 10]},
+                 scoring=scorer).fit(X, Y)
+
+A context reaches the folds once routing is on: `sklearn.set_config(enable_metadata_routing=True)`,
+then `GridSearchCV(...).fit(X, Y, context=context)`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lodl._frames import Features, records
+from lodl._typing import Context
+from lodl._validation import require
+from lodl.errors import InvalidInputError
+from lodl.evaluation import regret
+from lodl.learning._data import labels_of
+from lodl.learning._routing import Request, Routed
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type
+
+require("sklearn", extra="sklearn")
+
+__all__ = ["RegretScorer", "regret_scorer"]
+
+
+def regret_scorer(problem: Problem | None = None) -> "RegretScorer":
+    """Return a scorer for `GridSearchCV`, `cross_val_score` and their like: the mean regret.
+
+    It is negative, because scikit-learn takes the largest score.
+
+    Args:
+        problem: The problem whose decisions are judged, for any regressor; None is the problem of
+            the `DecisionFocusedRegressor` that is scored, alone or as the last step of a pipeline.
+    """
+    return RegretScorer(problem)
+
+
+class RegretScorer(Routed):
+    """Minus the mean regret of an estimator's decisions, in the objective's unit."""
+
+    _DEFAULTS: Mapping[str, Mapping[str, Request]] = {"score": {"context": True}}  # type: ignore[misc]
+
+    def __init__(self, problem: Problem | None = None) -> None:
+        if problem is not None:
+            check_problem_type(problem)
+        self.problem = problem
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Features,  # noqa: N803 - as in scikit-learn
+        Y: Any,  # noqa: N803
+        context: Context = None,
+    ) -> float:
+        """Return the score of a fitted estimator."""
+        last = estimator[-1] if hasattr(estimator, "steps") else estimator
+        problem = self.problem or getattr(last, "problem", None)
+        if problem is None:
+            raise InvalidInputError(
+                f"{type(last).__name__} has no problem of its own: use `regret_scorer(problem)`."
+            )
+        if context is None and getattr(last, "has_context_", False):
+            raise InvalidInputError(
+                "The model was fitted with a `context`, which the scorer did not get. scikit-learn "
+                "passes it on after `sklearn.set_config(enable_metadata_routing=True)`."
+            )
+        y_hat, contexts = estimator.predict(X), records(context)
+        return -float(regret(problem, y_hat, labels_of(Y), context=contexts, progress=False).mean())
+
+    def __repr__(self) -> str:
+        return f"regret_scorer({'' if self.problem is None else self.problem!r})"

@@ -1,0 +1,213 @@
+"""The regressor among scikit-learn's tools: clones, pipelines, searches, routing, its checks."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import lodl
+from lodl import DecisionFocusedRegressor, DecisionHinges
+from lodl.errors import InvalidInputError
+from lodl.problems import VectorisedProblem
+from lodl.sklearn import regret_scorer
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = np.exp(X @ RNG.normal(size=(3, 4)))
+CONTEXT = [{"open": is_open} for is_open in RNG.random((40, 4)) < 0.8]
+
+
+class PickOpen(VectorisedProblem):
+    """Picks the best of the entries that are open, and counts how often it is asked."""
+
+    sense = "max"
+
+    def __init__(self):
+        self.n_calls = 0
+        self.handle = (i for i in range(3))  # as of a solver: it cannot be copied
+
+    def solve_many(self, y_hats, context):
+        self.n_calls += len(y_hats)
+        is_open = True if context is None else context["open"]
+        return np.where(is_open, y_hats, -9).argmax(axis=1)
+
+    def objective_many(self, zs, y, context):
+        return y[zs]
+
+
+class Linear(BaseEstimator):
+    """Least squares on labels that a step along the loss has moved: a learner, and quick."""
+
+    def __init__(self, alpha=1.0):
+        self.alpha = alpha
+
+    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
+        mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
+        targets = loss.y - 0.1 * loss.gradient(mean)
+        a = np.column_stack([np.ones(len(x)), x])
+        penalty = self.alpha * np.diag([0.0, *np.ones(x.shape[1])])
+        return LinearPredictor(np.linalg.solve(a.T @ a + penalty, a.T @ targets))
+
+
+class LinearPredictor:
+    n_steps = 1
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def predict(self, x):
+        return np.column_stack([np.ones(len(x)), x]) @ self.weights
+
+
+def quick(problem=None, estimator=None, **arguments):
+    settings = {"families": (DecisionHinges(),), "n_rounds": 0, "n_samples": 3}
+    estimator = Linear() if estimator is None else estimator
+    return DecisionFocusedRegressor(problem or PickOpen(), estimator, **(settings | arguments))
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_a_clone_shares_the_problem_and_copies_the_estimator():
+    model = quick(estimator=Ridge(2.0), store="answers").set_fit_request(groups=False)
+    copy = clone(model)
+    assert copy.problem is model.problem
+    assert copy.estimator is not model.estimator
+    assert copy.get_metadata_routing().fit.requests["groups"] is False
+    copy.set_params(estimator__alpha=3.0, n_samples=4)
+    assert (copy.estimator.alpha, copy.n_samples, model.estimator.alpha) == (3.0, 4, 2.0)
+    copy.set_params(estimator=make_pipeline(Ridge()), estimator__ridge__alpha=5.0)
+    assert copy.get_params()["estimator__ridge__alpha"] == 5.0
+    with pytest.raises(InvalidInputError, match="has no parameter 'depth'"):
+        copy.set_params(depth=3)
+
+
+def test_it_is_the_last_step_of_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), quick()).fit(X, Y)
+    expected = quick().fit(StandardScaler().fit_transform(X), Y)
+    np.testing.assert_array_equal(
+        pipeline.predict(X), expected.predict(StandardScaler().fit(X).transform(X))
+    )
+    assert is_regressor(pipeline)
+    assert (
+        regret_scorer()(pipeline, X, Y)
+        == pipeline.score(X, Y) * 0 - expected.regret(StandardScaler().fit_transform(X), Y).mean()
+    )
+
+
+def test_folds_are_scored_by_regret():
+    scores = cross_val_score(quick(), X, Y, cv=2, scoring=regret_scorer())
+    expected = [
+        -quick().fit(X[train], Y[train]).regret(X[test], Y[test]).mean()
+        for train, test in [(slice(20, 40), slice(20)), (slice(20), slice(20, 40))]
+    ]
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_any_regressor_is_scored_by_the_regret_of_its_decisions():
+    scorer = regret_scorer(PickOpen())
+    model = Ridge().fit(X, Y)
+    expected = lodl.evaluation.regret(PickOpen(), model.predict(X), Y, progress=False)
+    assert scorer(model, X, Y) == -expected.mean()
+    assert scorer(make_pipeline(StandardScaler(), Ridge()).fit(X, Y), X, Y) <= 0
+    with pytest.raises(InvalidInputError, match="Ridge has no problem of its own"):
+        regret_scorer()(model, X, Y)
+
+
+def test_a_search_over_several_settings_shares_its_answers(tmp_path):
+    shared, alone = PickOpen(), PickOpen()
+    model = quick(shared, n_samples=20, store=tmp_path / "answers")
+    grid = {"estimator__alpha": [0.1, 1.0, 1e6]}
+    search = GridSearchCV(model, grid, cv=2, scoring=regret_scorer()).fit(X, Y)
+    assert search.best_params_["estimator__alpha"] < 1e6
+    # Six fits on halves and one on everything cost as much as four fits. What they ask at labels
+    # is asked once; they differ in where their own models predict.
+    quick(alone, n_samples=20).fit(X, Y)
+    assert shared.n_calls < 2 * alone.n_calls
+
+
+@pytest.mark.usefixtures("routing")
+def test_contexts_and_groups_reach_every_fold_once_routing_is_on():
+    groups = np.arange(40) // 4
+    search = GridSearchCV(
+        quick(), {"estimator__alpha": [0.1, 1e6]}, cv=GroupKFold(2), scoring=regret_scorer()
+    ).fit(X, Y, context=CONTEXT, groups=groups)
+    best = search.best_estimator_
+    np.testing.assert_array_equal(
+        best.predict(X),
+        quick(estimator=best.estimator).fit(X, Y, context=CONTEXT, groups=groups).predict(X),
+    )
+    by_score = cross_val_score(quick(), X, Y, cv=2, params={"context": CONTEXT})
+    assert np.isfinite(by_score).all()
+
+
+@pytest.mark.usefixtures("routing")
+def test_requests_can_be_changed():
+    model = quick().set_fit_request(context="capacities").set_score_request(context=False)
+    requests = model.get_metadata_routing()
+    assert requests.fit.requests == {"context": "capacities", "groups": True}
+    assert requests.score.requests == {"context": False}
+    scorer = regret_scorer().set_score_request(context="capacities")
+    scores = cross_val_score(
+        model, X, Y, cv=2, scoring=scorer, params={"capacities": CONTEXT}, error_score="raise"
+    )
+    assert np.isfinite(scores).all()
+    with pytest.raises(InvalidInputError, match="knows context, groups, got 'weights'"):
+        model.set_fit_request(weights=True)
+
+
+@pytest.mark.parametrize("scoring", [None, regret_scorer()], ids=["score", "regret_scorer"])
+def test_without_routing_a_context_that_is_lost_on_the_way_is_an_error(scoring):
+    search = GridSearchCV(quick(), {"n_samples": [2]}, cv=2, scoring=scoring, error_score="raise")
+    with pytest.raises(InvalidInputError, match="set_config\\(enable_metadata_routing=True\\)"):
+        search.fit(X, Y, context=CONTEXT)
+
+
+class Identity(VectorisedProblem):
+    """The decision is the prediction: any label has one."""
+
+    sense = "min"
+
+    def solve_many(self, y_hats, context):
+        return y_hats
+
+    def objective_many(self, zs, y, context):
+        return np.abs(zs - y).reshape(len(zs), -1).sum(axis=1)
+
+
+CHECKED = quick(Identity(), Ridge(), families=(), n_samples=1)
+OUR_WORDS = "the error is raised, in words of our own"
+CANNOT = {
+    "check_estimators_unfitted": "the error is a `lodl.errors.NotFittedError`, which is a "
+    "ValueError and an AttributeError as scikit-learn's is, but the core does not import that one",
+    "check_dtype_object": "what is no number is a ValueError, not a TypeError",
+    "check_n_features_in_after_fitting": OUR_WORDS,
+    "check_complex_data": OUR_WORDS,
+    "check_estimators_empty_data_messages": OUR_WORDS,
+    "check_fit2d_predict1d": OUR_WORDS,
+    "check_requires_y_none": OUR_WORDS,
+    "check_array_api_input": "needs SciPy's array API, which is switched on by the environment",
+}
+
+
+def all_checks():
+    with warnings.catch_warnings():  # it need not derive from BaseEstimator
+        warnings.filterwarnings("ignore", message=".*does not inherit from")
+        return [check for _, check in estimator_checks_generator(CHECKED)]
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.func.__name__)
+def test_scikit_learns_own_checks_pass(check):
+    if check.func.__name__ in CANNOT:
+        pytest.skip(CANNOT[check.func.__name__])
+    check(CHECKED)
