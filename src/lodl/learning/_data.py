@@ -59,7 +59,7 @@ class Data:
         """Return these instances, then others."""
         if (self.context is None) != (other.context is None):
             raise InvalidInputError("`context` must be given for all instances, or for none.")
-        check_names(self.feature_names, other.feature_names)
+        check_names(self.feature_names, other.feature_names, required=is_frame(self.x))
         context: Context = None
         if self.context is not None and other.context is not None:
             context = [*self.context, *other.context]
@@ -131,9 +131,23 @@ def features_of(x: Any, *, keeps_frames: bool) -> Features:
     return features
 
 
-def check_names(expected: Sequence[str] | None, given: Sequence[str] | None) -> None:
-    """Check that the columns of new features are those of `fit`; arrays have no names to check."""
-    if expected is None or given is None or list(expected) == list(given):
+def check_names(
+    expected: Sequence[str] | None, given: Sequence[str] | None, *, required: bool
+) -> None:
+    """Check that the columns of new features are those of `fit`.
+
+    Args:
+        expected: The columns of `fit`, None if it had an array.
+        given: The columns there are now, None for an array.
+        required: Whether an array without names is refused where `fit` had columns.
+    """
+    if expected is None or (given is None and not required):
+        return
+    if given is None:
+        raise InvalidInputError(
+            f"`X` must be a frame with the columns of `fit`: {', '.join(expected)}."
+        )
+    if list(expected) == list(given):
         return
     wrong = []
     if missing := [repr(name) for name in expected if name not in given]:

@@ -199,7 +199,8 @@ class DecisionFocusedRegressor(Parameters):
     def predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions, shape (n, *label_shape)."""
         self._check_fitted()
-        check_names(getattr(self, "feature_names_in_", None), column_names(X))
+        names = getattr(self, "feature_names_in_", None)
+        check_names(names, column_names(X), required=self._keeps_frames)
         x = features_of(X, keeps_frames=self._keeps_frames)
         if x.shape[-1] != self.n_features_in_:
             raise InvalidInputError(
