@@ -4,6 +4,7 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
+from lodl.benchmarks import learner
 from lodl.benchmarks.rounds import TASKS
 from lodl.cli._app import app
 from lodl.domains import shortest_path
@@ -24,6 +25,16 @@ def test_rounds_writes_rows_and_tables(tmp_path, monkeypatch):
     assert result.exit_code == 0
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2
     assert "| 2-stage |" in (tmp_path / "rounds.md").read_text()
+
+
+def test_learner_writes_rows_and_tables(tmp_path, monkeypatch):
+    build = partial(shortest_path, sizes=(16, 4, 20), grid=(2, 3))
+    monkeypatch.setitem(learner.TASKS, "path", replace(learner.TASKS["path"], build=build))
+    options = ["--tasks", "path", "--seeds", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, ["benchmark", "learner", *options], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 1
+    assert "Model: linear" in (tmp_path / "learner.md").read_text()
 
 
 def test_an_unknown_task_is_named():

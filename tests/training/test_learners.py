@@ -10,13 +10,15 @@ from lodl.errors import InvalidInputError
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
 from lodl.testing import check_learner
 from lodl.training import learner_for
+from lodl.training.linear import LinearLearner
 from lodl.training.sklearn import SklearnLearner
 from lodl.training.torch import TorchLearner, TrainingSettings
 
 QUICK = TrainingSettings(learning_rate=0.1, n_steps=100)
 
 LEARNERS = {
-    "linear": lambda _: TorchLearner(settings=QUICK),
+    "linear": lambda _: LinearLearner(),
+    "linear module": lambda _: TorchLearner(settings=QUICK),
     "module": lambda n_outputs: TorchLearner(network(n_outputs), settings=QUICK),
     "dropout": lambda n_outputs: TorchLearner(
         network(n_outputs, nn.Dropout(0.1)), n_initialisations=1, settings=QUICK
@@ -49,6 +51,32 @@ def directed(y, over, under):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_keeps_the_contract(name, items):
     check_learner(LEARNERS[name](1 if items else 3), items=items)
+
+
+def test_a_fold_of_linear_models_does_not_depend_on_the_others():
+    x, y = line(20)
+    loss, (first, *others) = directed(y, 10.0, 0.1), np.split(np.arange(20), 4)
+    models = [LinearLearner().train_folds(x, loss, [first, other])[0] for other in others]
+    for model in models:
+        assert model.n_steps == models[0].n_steps > 0
+        np.testing.assert_allclose(model.predict(x), models[0].predict(x), atol=1e-9)
+
+
+def test_squared_error_of_a_linear_model_is_least_squares():
+    x, y = line()
+    rows = np.column_stack([np.ones(40), x])
+    expected = rows @ np.linalg.lstsq(rows, y, rcond=None)[0]
+    model = LinearLearner().train(x, squared_error_loss(y))
+    np.testing.assert_allclose(model.predict(x), expected, atol=1e-5)
+
+
+def test_a_linear_model_minimises_its_loss():
+    x, y = line()
+    loss = directed(y, 3.0, 1.0)
+    model = LinearLearner(n_steps=2000).train(x, loss)
+    y_hat = model.predict(x)
+    rows, slope = np.column_stack([np.ones(40), x]), loss.gradient(y_hat)
+    assert np.abs(rows.T @ slope).max() < 1e-2 * np.abs(rows.T @ loss.gradient(y_hat + 1)).max()
 
 
 @pytest.mark.parametrize("unit", [1e-4, 1.0, 1e6])
@@ -122,7 +150,7 @@ def test_label_shift_lowers_the_loss_on_new_instances():
 
 
 def test_a_learner_is_found_for_what_a_user_hands_over():
-    assert isinstance(learner_for(None), TorchLearner)
+    assert isinstance(learner_for(None), LinearLearner)
     assert isinstance(learner_for(nn.Linear(2, 3), seed=4), TorchLearner)
     assert learner_for(nn.Linear(2, 3), seed=4).seed == 4
     assert isinstance(learner_for(Ridge()), SklearnLearner)

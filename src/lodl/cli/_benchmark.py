@@ -1,11 +1,15 @@
 """`lodl benchmark`: how well methods decide, and for how many oracle calls."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lodl.cli._options import Jobs, named
+
+if TYPE_CHECKING:
+    from lodl.report import Table
 
 benchmark = typer.Typer(
     help="Compare methods on tasks beyond the paper's.", no_args_is_help=True, rich_markup_mode=None
@@ -34,15 +38,53 @@ def rounds(
     n_jobs: Jobs = -1,
 ) -> None:
     """Decision families at labels and in rounds, beside SPO+ and 2-stage, with their calls."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
     from lodl.benchmarks import rounds as room  # torch: only where needed
-    from lodl.report.parts import write_text
 
     chosen = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
     rows = room.run(room.plan(chosen, seeds), out, n_jobs=n_jobs)
-    text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in room.tables(rows))
-    path = write_text(out / "rounds.md", f"{text}\n")
+    _show(room.tables(rows), out, "rounds.md")
+
+
+@benchmark.command()
+def learner(
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--tasks", help="Name of a task; may be given several times. All if absent."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--models",
+            help="linear, mlp, xgboost, lightgbm, catboost or forest; may be given several times. "
+            "linear if absent.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first data seed.")] = 1,
+    out: Annotated[
+        Path, typer.Option(help="Folder of rows and tables; a run resumes there.")
+    ] = Path("runs/learner"),
+) -> None:
+    """The learner with its defaults beside 2-stage trained with equal care, on every domain."""
+    from lodl.benchmarks import learner as room  # torch: only where needed
+
+    tasks = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
+    models = model or ["linear"]
+    for name in models:
+        named("models", name, room.MODELS)
+    data_seeds = range(first_seed, first_seed + seeds)
+    rows = room.run(room.plan(tasks, models, data_seeds), out)
+    _show(room.tables(rows), out, "learner.md")
+
+
+def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
+    """Print tables, and write them to a file beside their rows."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from lodl.report.parts import write_text
+
+    text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in tables)
+    path = write_text(out / name, f"{text}\n")
     Console(highlight=False).print(Markdown(text))
     typer.echo(f"\nRows: {out / 'rows.jsonl'}, tables: {path}")

@@ -121,15 +121,28 @@ class Folds:
 
 
 @dataclass(frozen=True, eq=False)
+class Average:
+    """The mean of the predictions of several models."""
+
+    models: Sequence[Predictor]
+
+    def predict(self, x: Features) -> Array:
+        """Return predictions, shape (n, *label_shape)."""
+        return np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Predictions of models for instances they were not trained on.
+    """A model per part that was trained without it.
 
     Attributes:
-        y_hat: Predictions, shape (n, *label_shape); of instances that are never held out, those of
-            a model that was trained on them.
+        models: The models, in the order of the parts.
+        y_hat: Predictions of each instance by the model that has not seen it, shape
+            (n, *label_shape); of instances that are never held out, by the last model.
         n_steps: How long a model on all instances should be trained.
     """
 
+    models: tuple[Predictor, ...]
     y_hat: Array
     n_steps: int
 
@@ -149,7 +162,8 @@ def cross_fit(
     y_hat = models[-1].predict(x)
     for part, model in zip(folds.held_out, models, strict=True):
         y_hat[part] = model.predict(take_rows(x, part))
-    return CrossFit(y_hat, round(float(np.mean([model.n_steps for model in models]))))
+    n_steps = round(float(np.mean([model.n_steps for model in models])))
+    return CrossFit(tuple(models), y_hat, n_steps)
 
 
 def _train_folds(

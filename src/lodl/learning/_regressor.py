@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._fit_record import FitRecord
-from lodl._frames import Features, column_names, records, take_rows
+from lodl._frames import Features, column_names, records
 from lodl._typing import Array, Context, Decision
 from lodl._validation import check_context, check_count, context_of
 from lodl.errors import InvalidInputError, NotFittedError
@@ -19,7 +19,7 @@ from lodl.evaluation import constant_predictions, regret
 from lodl.learning._asking import Asking
 from lodl.learning._candidates import candidates, default_families, resolve_n_samples
 from lodl.learning._data import Data, Validation, check_names, features_of, labels_of
-from lodl.learning._folds import Folds, Groups
+from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._parameters import Parameters
@@ -49,7 +49,7 @@ class DecisionFocusedRegressor(Parameters):
     Args:
         problem: The problem whose solver decides.
         estimator: A PyTorch module, a scikit-learn regressor or pipeline, a
-            `lodl.training.Learner`, or None for a linear model (with PyTorch).
+            `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a choice of decision families and, where the objective is
             not affine in the label, one that learns from regrets.
         n_samples: Candidates asked about around each label; None is 20, or 60 for an objective that
@@ -75,6 +75,8 @@ class DecisionFocusedRegressor(Parameters):
     Attributes:
         chosen_: What was kept, in words.
         history_: A `HistoryRow` for every model that was tried.
+        two_stage_: The baseline, as it was trained and judged beside the others: its
+            `predict(X)` shows what squared error would have predicted.
         gain_: The held-out regret of the kept model beside that of 2-stage, with an interval.
         held_out_: The regrets and predictions that it was computed from.
         loss_: The learned loss of the kept model, of the better one if it averages two.
@@ -184,10 +186,8 @@ class DecisionFocusedRegressor(Parameters):
         )
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
-        self.predictors_: list[Predictor] = [
-            learner.train(take_rows(data.x, final), loss.subset(final), n_steps=n_steps)
-            for loss, n_steps in chosen.parts
-        ]
+        self.predictors_: list[Predictor] = search.models(chosen, ensemble=self.ensemble)
+        self.two_stage_ = Average(search.models(two_stage, ensemble=self.ensemble))
         self._keep_data(data, final)
         self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
         self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
@@ -206,7 +206,7 @@ class DecisionFocusedRegressor(Parameters):
             raise InvalidInputError(
                 f"`X` must have the {self.n_features_in_} features of `fit`, got {x.shape[-1]}."
             )
-        y_hat = np.mean([model.predict(x) for model in self.predictors_], axis=0)
+        y_hat = Average(self.predictors_).predict(x)
         return np.asarray(self.mean_ + self.kept_ * (y_hat - self.mean_))
 
     def decide(

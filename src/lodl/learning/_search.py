@@ -17,7 +17,7 @@ from lodl.learning._rounds import at_predictions
 from lodl.losses import LearnedLoss
 from lodl.oracle import OracleSamples
 from lodl.samplers import AllPerturbed, Sampler
-from lodl.training import Learner
+from lodl.training import Learner, Predictor
 
 _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
@@ -54,14 +54,14 @@ class Tried:
         name: The loss it was trained on, or which models it averages.
         y_hat: Held-out predictions.
         regret: Regret of each instance.
-        parts: The losses and numbers of steps of the models that are averaged.
+        parts: The losses and the models of all folds that are averaged.
         kept: What is kept of the predictions' distance from the mean label.
     """
 
     name: str
     y_hat: Array
     regret: Array
-    parts: tuple[tuple[LearnedLoss, int], ...]
+    parts: tuple[tuple[LearnedLoss, CrossFit], ...]
     kept: float = 1.0
 
 
@@ -118,10 +118,10 @@ class Search:
         """Train on a candidate's loss, and ask where the models predict."""
         loss = candidate.learn(samples)
         fitted = cross_fit(self.learner, self.x, loss, self.folds, stops=candidate.stops)
-        answers = self._ask_at(fitted, samples.y, n_per_round)
+        answers = self._ask_at(fitted.y_hat, samples.y, n_per_round)
         regret = answers.first_regrets()
         self._note(candidate.name, number, regret)
-        tried = Tried(candidate.name, fitted.y_hat, regret, ((loss, fitted.n_steps),))
+        tried = Tried(candidate.name, fitted.y_hat, regret, ((loss, fitted),))
         return tried, samples.union(answers)
 
     def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
@@ -175,12 +175,12 @@ class Search:
     def _look_at(self, model: Tried, number: int) -> Tried:
         """Return a model with the regret of its decisions."""
         y = model.parts[0][0].y
-        regret = self._ask_at(CrossFit(model.y_hat, 0), y, 1).first_regrets()
+        regret = self._ask_at(model.y_hat, y, 1).first_regrets()
         self._note(model.name, number, regret)
         return Tried(model.name, model.y_hat, regret, model.parts, model.kept)
 
-    def _ask_at(self, fitted: CrossFit, y: Array, n: int) -> OracleSamples:
-        return self.ask(at_predictions(y, fitted.y_hat), n)
+    def _ask_at(self, y_hat: Array, y: Array, n: int) -> OracleSamples:
+        return self.ask(at_predictions(y, y_hat), n)
 
     def _mean_regret(self, model: Tried) -> float:
         return float(np.nanmean(model.regret[self.folds.judged]))
@@ -198,6 +198,22 @@ class Search:
 
     def _is_late(self) -> bool:
         return time.perf_counter() > self.deadline
+
+    def models(self, chosen: Tried, *, ensemble: bool) -> list[Predictor]:
+        """Return the models to predict with, of which the mean is taken.
+
+        The models of all folds decide better than one that is trained on all instances for as many
+        steps, and exist already. Without an ensemble, or with a single part held out, there is one
+        model per loss, trained on all instances but those the user gave for validation.
+        """
+        if ensemble and len(self.folds.held_out) > 1:
+            return [model for _, fitted in chosen.parts for model in fitted.models]
+        if self.folds.n_final < self.folds.n:  # that is what the only fold was trained on
+            return [fitted.models[0] for _, fitted in chosen.parts]
+        return [
+            self.learner.train(self.x, loss, n_steps=fitted.n_steps)
+            for loss, fitted in chosen.parts
+        ]
 
     def gain(self, chosen: Tried, two_stage: Tried) -> Gain:
         """Compare the chosen model with 2-stage on held-out decisions."""

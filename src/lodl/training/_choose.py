@@ -22,8 +22,11 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
             scikit-learn regressor or pipeline, or a learner, which is returned as it is.
         seed: Random seed of the training.
     """
+    if estimator is None:
+        linear: Learner = importlib.import_module("lodl.training.linear").LinearLearner()
+        return linear
     torch = sys.modules.get("torch")
-    if estimator is None or (torch is not None and isinstance(estimator, torch.nn.Module)):
+    if torch is not None and isinstance(estimator, torch.nn.Module):
         return _learner("torch", "TorchLearner", estimator, seed)
     if isinstance(estimator, type):
         raise InvalidInputError(

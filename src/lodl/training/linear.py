@@ -1,0 +1,132 @@
+"""A linear model, trained on a learned loss with NumPy alone.
+
+learner = LinearLearner()
+model = learner.train(x, loss)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._typing import Array
+from lodl._validation import check_count
+from lodl.losses import LearnedLoss
+from lodl.losses._squared_error_loss import is_squared_error
+from lodl.training._linear_descent import Descent
+from lodl.training._scaling import Scaling, check_features, count_items
+
+__all__ = ["LinearLearner", "LinearPredictor"]
+
+_RIDGE = 1e-6  # of the features' variance: features that repeat each other have one solution
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLearner:
+    """Train a linear model on a learned loss.
+
+    Squared error is solved in closed form. Any other loss is minimised by Adam on all instances at
+    once, from that solution: near it predictions make sense, also where the loss does not see
+    them. The losses are convex, so one start is enough. Features and labels are standardised.
+
+    Attributes:
+        learning_rate: Learning rate of Adam.
+        n_steps: The most steps.
+        patience: Steps without a better held-out loss after which a model stops.
+    """
+
+    learning_rate: float = 0.01
+    n_steps: int = 1000
+    patience: int = 100
+
+    def __post_init__(self) -> None:
+        check_count("n_steps", self.n_steps, minimum=0)
+        check_count("patience", self.patience)
+
+    def train(
+        self,
+        x: Array,
+        loss: LearnedLoss,
+        *,
+        x_validation: Array | None = None,
+        loss_validation: LearnedLoss | None = None,
+        n_steps: int | None = None,
+    ) -> "LinearPredictor":
+        x = check_features(x, loss.n_instances)
+        if x_validation is None or loss_validation is None:
+            everything = np.ones((len(x), 1), dtype=np.bool_)
+            n_steps = self.n_steps if n_steps is None else n_steps
+            return self._train(x, loss, everything, n_steps, patience=None)[0]
+        x_both = np.concatenate([x, check_features(x_validation, loss_validation.n_instances)])
+        loss_both = LearnedLoss.concatenate([loss, loss_validation])
+        is_trained = np.arange(len(x_both))[:, np.newaxis] < len(x)
+        return self._train(x_both, loss_both, is_trained, self.n_steps, self.patience)[0]
+
+    def train_folds(
+        self, x: Array, loss: LearnedLoss, held_out: Sequence[npt.NDArray[np.intp]]
+    ) -> "list[LinearPredictor]":
+        """Return a model trained without each part, stopped on the part's own loss; all at once."""
+        x = check_features(x, loss.n_instances)
+        is_trained = np.ones((len(x), len(held_out)), dtype=np.bool_)
+        for i, part in enumerate(held_out):
+            is_trained[part, i] = False
+        return self._train(x, loss, is_trained, self.n_steps, self.patience)
+
+    def _train(
+        self, x: Array, loss: LearnedLoss, is_trained: Mask, n_steps: int, patience: int | None
+    ) -> "list[LinearPredictor]":
+        """Return one model for each column of `is_trained`, which says what it is trained on."""
+        n_items = count_items(x, loss.y)
+        used = is_trained.any(axis=1)
+        features = Scaling.of_features(x[used])
+        labels = Scaling.of_labels(loss.y[used], n_items)
+        rows = _with_ones(features.scaled(x))
+        targets = labels.scaled(loss.y).reshape(len(rows), -1)
+        row_is_trained = np.repeat(is_trained, n_items or 1, axis=0)
+        weights = np.stack([_least_squares(rows[at], targets[at]) for at in row_is_trained.T])
+        steps = np.zeros(len(weights), dtype=np.intp)
+        if not is_squared_error(loss):
+            descent = Descent(rows, loss, is_trained, labels, self.learning_rate)
+            weights, steps = descent.run(weights, n_steps, patience)
+        return [
+            LinearPredictor(w, features, labels, int(n))
+            for w, n in zip(weights, steps, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPredictor:
+    """A linear model of standardised features, in the labels' own unit.
+
+    Attributes:
+        weights: One row per feature and, last, the constant; one column per output.
+        features: Mean and deviation of the features.
+        labels: Mean and deviation of the labels.
+        n_steps: Steps of training.
+    """
+
+    weights: Array
+    features: Scaling
+    labels: Scaling
+    n_steps: int
+
+    def predict(self, x: Array) -> Array:
+        x = check_features(x)
+        outputs = _with_ones(self.features.scaled(x)) @ self.weights
+        outputs = outputs.reshape(len(x), *np.shape(self.labels.centre))
+        return np.asarray(self.labels.centre + self.labels.spread * outputs)
+
+
+def _with_ones(x: Array) -> Array:
+    """Return the features of all instances and items as rows, with a constant feature."""
+    rows = x.reshape(-1, x.shape[-1])
+    return np.hstack([rows, np.ones((len(rows), 1))])
+
+
+def _least_squares(rows: Array, targets: Array) -> Array:
+    gram = rows.T @ rows
+    gram[np.diag_indices(len(gram) - 1)] += _RIDGE * len(rows)
+    return np.asarray(np.linalg.solve(gram, rows.T @ targets))
