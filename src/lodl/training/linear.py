@@ -14,8 +14,9 @@ from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
+from lodl.training._features import check_numbers, count_items
 from lodl.training._linear_descent import Descent
-from lodl.training._scaling import Scaling, check_features, count_items
+from lodl.training._scaling import Scaling
 
 __all__ = ["LinearLearner", "LinearPredictor"]
 
@@ -55,12 +56,12 @@ class LinearLearner:
         loss_validation: LearnedLoss | None = None,
         n_steps: int | None = None,
     ) -> "LinearPredictor":
-        x = check_features(x, loss.n_instances)
+        x = check_numbers(x, loss.n_instances)
         if x_validation is None or loss_validation is None:
             everything = np.ones((len(x), 1), dtype=np.bool_)
             n_steps = self.n_steps if n_steps is None else n_steps
             return self._train(x, loss, everything, n_steps, patience=None)[0]
-        x_both = np.concatenate([x, check_features(x_validation, loss_validation.n_instances)])
+        x_both = np.concatenate([x, check_numbers(x_validation, loss_validation.n_instances)])
         loss_both = LearnedLoss.concatenate([loss, loss_validation])
         is_trained = np.arange(len(x_both))[:, np.newaxis] < len(x)
         return self._train(x_both, loss_both, is_trained, self.n_steps, self.patience)[0]
@@ -69,7 +70,7 @@ class LinearLearner:
         self, x: Array, loss: LearnedLoss, held_out: Sequence[npt.NDArray[np.intp]]
     ) -> "list[LinearPredictor]":
         """Return a model trained without each part, stopped on the part's own loss; all at once."""
-        x = check_features(x, loss.n_instances)
+        x = check_numbers(x, loss.n_instances)
         is_trained = np.ones((len(x), len(held_out)), dtype=np.bool_)
         for i, part in enumerate(held_out):
             is_trained[part, i] = False
@@ -114,7 +115,7 @@ class LinearPredictor:
     n_steps: int
 
     def predict(self, x: Array) -> Array:
-        x = check_features(x)
+        x = check_numbers(x, n_features=len(self.weights) - 1)
         outputs = _with_ones(self.features.scaled(x)) @ self.weights
         outputs = outputs.reshape(len(x), *np.shape(self.labels.centre))
         return np.asarray(self.labels.centre + self.labels.spread * outputs)
