@@ -12,7 +12,7 @@ from lodl.testing import check_learner
 from lodl.training import learner_for
 from lodl.training.linear import LinearLearner
 from lodl.training.sklearn import SklearnLearner
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.torch import LearnedLossModule, TorchLearner, TrainingSettings
 
 QUICK = TrainingSettings(learning_rate=0.1, n_steps=100)
 
@@ -158,6 +158,22 @@ def test_a_learner_is_found_for_what_a_user_hands_over():
     assert learner_for(own) is own
 
 
+def trained():
+    x, y = line(10)
+    return TorchLearner(settings=TrainingSettings(n_steps=1)).train(x, squared_error_loss(y))
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
+    frames = pytest.importorskip(frame)
+    x, y = line(10)
+    numbers = frames.DataFrame({"a": x[:, 0], "b": x[:, 1]})
+    np.testing.assert_array_equal(trained().predict(numbers), trained().predict(x))
+    colours = frames.DataFrame({"a": x[:, 0], "colour": ["red"] * 10})
+    with pytest.raises(InvalidInputError, match="got other values in 'colour'"):
+        TorchLearner().train(colours, squared_error_loss(y))
+
+
 @pytest.mark.parametrize(
     ("call", "match"),
     [
@@ -173,6 +189,22 @@ def test_a_learner_is_found_for_what_a_user_hands_over():
         (
             lambda: TorchLearner().train(np.full((4, 2), np.nan), squared_error_loss(np.eye(4))),
             "`x` must be finite",
+        ),
+        (
+            lambda: TorchLearner(nn.Linear(5, 4)).train(np.eye(4), squared_error_loss(np.eye(4))),
+            r"`module` must take features of shape \(n, \*\(4,\)\)",
+        ),
+        (
+            lambda: TorchLearner(nn.Linear(4, 3)).train(np.eye(4), squared_error_loss(np.eye(4))),
+            r"`module` must return a tensor of shape \(n, \*\(4,\)\)",
+        ),
+        (
+            lambda: trained().predict(np.ones((4, 3))),
+            "`x` must have the 2 features that the model was trained with, got 3",
+        ),
+        (
+            lambda: LearnedLossModule(squared_error_loss(np.eye(4)))(np.eye(4), [0, 1, 2, 3]),
+            "`y_hat` must be a tensor, got ndarray",
         ),
         (
             lambda: TorchLearner().train(np.ones((4, 3, 2)), squared_error_loss(np.eye(4))),

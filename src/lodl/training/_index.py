@@ -31,9 +31,14 @@ def check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
 
 
 def check_prediction_shape(
-    y_hat: Tensor, index: Tensor, label_shape: torch.Size | tuple[int, ...]
+    y_hat: object, index: Tensor, label_shape: torch.Size | tuple[int, ...]
 ) -> None:
     """Check that predictions have shape (..., n, *label_shape) for an index of shape (n,)."""
+    if not isinstance(y_hat, Tensor):
+        raise InvalidInputError(
+            f"`y_hat` must be a tensor, got {type(y_hat).__name__}. Use `torch.as_tensor(y_hat)`, "
+            "or `LearnedLoss.value` for NumPy arrays."
+        )
     expected = (len(index), *label_shape)
     if y_hat.shape[max(0, y_hat.ndim - len(expected)) :] != expected:
         raise InvalidInputError(

@@ -5,7 +5,7 @@ Nothing in such a folder is code, and no pickle is read or written.
 
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,16 +27,21 @@ def write_predictor(folder: str | PathLike[str], kind: str, content: Mapping[str
     return path
 
 
-def load_predictor(folder: str | PathLike[str], estimator: Any = None) -> Predictor:
+def load_predictor(
+    folder: str | PathLike[str], estimator: Any = None, *, trusted: Sequence[str] = ()
+) -> Predictor:
     """Return the model that a predictor's `save` wrote to a folder.
 
     Args:
         folder: The folder.
         estimator: The PyTorch module of a model that was one, untrained: its code is not in the
             folder. Other models need none.
+        trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
+            harm. The error of a model that needs some names them.
 
     Raises:
-        ModelFolderError: The folder is not one of a model, is damaged, or is of another version.
+        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
+            holds types that are not trusted.
         MissingExtraError: The model's framework is not installed.
     """
     path = Path(folder)
@@ -55,7 +60,7 @@ def load_predictor(folder: str | PathLike[str], estimator: Any = None) -> Predic
         )
     module = importlib.import_module(f"lodl.training.{kind}")
     try:
-        predictor: Predictor = module.load(path, content, estimator)
+        predictor: Predictor = module.load(path, content, estimator, trusted)
     except (FileNotFoundError, KeyError, TypeError, ValueError) as error:
         raise unusable(path, f"a part of it is missing or damaged ({error})") from error
     return predictor

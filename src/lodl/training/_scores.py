@@ -46,9 +46,9 @@ def validation_cost(cost: Callable[[Array], Array]) -> Score:
 
     def score(y_hat: Tensor) -> Tensor:
         scores = torch.full((len(y_hat),), torch.nan, dtype=torch.float64)
-        finite = y_hat.flatten(1).isfinite().all(dim=1)
+        finite = y_hat.flatten(1).isfinite().all(dim=1).cpu()
         if finite.any():
-            costs = cost(y_hat[finite].double().numpy())
+            costs = cost(y_hat[finite].double().cpu().numpy())
             scores[finite] = torch.as_tensor(costs.mean(axis=-1))
         return scores
 

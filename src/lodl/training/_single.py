@@ -50,9 +50,10 @@ def _train_one(
     score: Score,
     settings: TrainingSettings,
 ) -> tuple[nn.Module, float, int, int]:
-    dtype = next(parameter.dtype for parameter in model.parameters())
+    first = next(model.parameters())
     features, held_out = (
-        torch.as_tensor(np.asarray(part), dtype=dtype) for part in (x, x_validation)
+        torch.as_tensor(np.asarray(part), dtype=first.dtype, device=first.device)
+        for part in (x, x_validation)
     )
     optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     batches = Batches(len(features), settings.batch_size, settings.seed)

@@ -17,6 +17,7 @@ class Stack:
     Attributes:
         members: Which of the models are still in the stack.
         dtype: Data type of their parameters.
+        device: Where their parameters are.
     """
 
     def __init__(self, models: Sequence[nn.Module]) -> None:
@@ -25,9 +26,8 @@ class Stack:
         self.members = torch.arange(len(models))
         self.skeleton = deepcopy(models[0]).to("meta")
         self.parameters, self.buffers = stack_module_state(list(models))
-        self.dtype = next(
-            (rows.dtype for rows in self.parameters.values()), torch.get_default_dtype()
-        )
+        first = next(iter(self.parameters.values()), torch.zeros(0))
+        self.dtype, self.device = first.dtype, first.device
 
     def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
         self.skeleton.train(training)

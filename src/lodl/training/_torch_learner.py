@@ -14,14 +14,15 @@ from torch import Tensor, nn
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl._validation import check_count
+from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.training._features import check_numbers, count_items
 from lodl.training._learned_loss_module import LearnedLossModule
-from lodl.training._models import mlp
 from lodl.training._scaling import Scaling
 from lodl.training._scores import Score, validation_loss
 from lodl.training._single import train_singly
 from lodl.training._stack import can_be_stacked
+from lodl.training._torch_predictor import LinearShape, TorchPredictor, device_of, dtype_of
 from lodl.training._trainer import Trained, TrainingSettings, train, train_members
 
 _LINEAR = TrainingSettings(learning_rate=0.03, n_steps=1000, patience=100)
@@ -39,8 +40,8 @@ class TorchLearner:
     in any unit. The prediction is the mean over the initial states.
 
     Attributes:
-        module: Maps features (n, p), or (n, items, p), to the shape of the labels; None is a linear
-            model. It is not changed.
+        module: Maps features (n, p), or (n, items, p), to the shape of the labels, on whatever
+            device it is; None is a linear model. It is not changed.
         n_initialisations: Number of initial states: the module's own, then new ones by the
             `reset_parameters` of its layers.
         settings: How fast and how long to train; None is 1000 steps at most, of batches of 256
@@ -68,7 +69,7 @@ class TorchLearner:
         x_validation: Any = None,
         loss_validation: LearnedLoss | None = None,
         n_steps: int | None = None,
-    ) -> "TorchPredictor":
+    ) -> TorchPredictor:
         x = check_numbers(x, loss.n_instances)
         start = _Start.of(self, x, loss)
         settings = self._settings(loss.n_instances)
@@ -95,7 +96,7 @@ class TorchLearner:
 
     def train_folds(
         self, x: Any, loss: LearnedLoss, held_out: Sequence[npt.NDArray[np.intp]]
-    ) -> "list[TorchPredictor] | None":
+    ) -> list[TorchPredictor] | None:
         """Return a model trained without each part, stopped on the part's own loss; all at once.
 
         Features and outputs are scaled alike for all folds. None where the module cannot be
@@ -110,7 +111,7 @@ class TorchLearner:
         is_out = torch.zeros(len(held_out), loss.n_instances, dtype=torch.bool)
         for mask, part in zip(is_out, held_out, strict=True):
             mask[torch.as_tensor(part)] = True
-        is_out = is_out.repeat_interleave(n, dim=0)
+        is_out = is_out.repeat_interleave(n, dim=0).to(device_of(modules[0]))
         everything = torch.arange(loss.n_instances)
 
         def losses_of(y_hat: Tensor, index: Tensor, members: Tensor) -> Tensor:
@@ -140,14 +141,12 @@ class TorchLearner:
         settings = replace(_LINEAR if self.module is None else _MODULE, seed=self.seed)
         return settings if n < _LARGE else replace(settings, batch_size=_BATCH)
 
-    def initial(self, x: Array, loss: LearnedLoss, n_items: int | None) -> Iterator[nn.Module]:
+    def initial(self, linear: LinearShape) -> Iterator[nn.Module]:
         """Yield the module in several initial states."""
         for i in range(self.n_initialisations):
             seed = self.seed * self.n_initialisations + i
             if self.module is None:
-                yield mlp(
-                    x.shape[-1], loss.label_shape, hidden=(), n_items=n_items, seed=seed
-                ).double()
+                yield linear.model(seed)
             else:
                 yield deepcopy(self.module) if i == 0 else _reset(deepcopy(self.module), seed)
 
@@ -157,6 +156,7 @@ class _Start:
     """Modules before training, and the scales around them."""
 
     modules: list[nn.Module]
+    linear: LinearShape | None
     features: Scaling
     labels: Scaling
     unit: float
@@ -165,43 +165,31 @@ class _Start:
     def of(cls, learner: TorchLearner, x: Array, loss: LearnedLoss) -> "_Start":
         n_items = count_items(x, loss.y)
         labels = Scaling.of_labels(loss.y, n_items) if learner.scale_labels else Scaling.none()
-        modules = list(learner.initial(x, loss, n_items))
-        return cls(modules, Scaling.of_features(x), labels, _unit(loss))
+        shape = LinearShape(x.shape[-1], loss.label_shape, n_items)
+        modules = list(learner.initial(shape))
+        _check_outputs(modules[0], x, loss.label_shape)
+        linear = shape if learner.module is None else None
+        return cls(modules, linear, Scaling.of_features(x), labels, _unit(loss))
 
     def criterion(self, loss: LearnedLoss) -> "_Criterion":
-        return _Criterion(loss, _Output(self.labels, _dtype(self.modules[0])), self.unit)
+        return _Criterion(loss, _Output(self.labels, self.modules[0]), self.unit)
 
-    def predictor(self, trained: Trained, models: slice) -> "TorchPredictor":
+    def predictor(self, trained: Trained, models: slice) -> TorchPredictor:
         n_steps = round(float(trained.best_steps[models].mean()))
-        return TorchPredictor(tuple(trained.models[models]), self.features, self.labels, n_steps)
-
-
-@dataclass(frozen=True, eq=False)
-class TorchPredictor:
-    """The mean of several trained modules, in the labels' own unit."""
-
-    modules: tuple[nn.Module, ...]
-    features: Scaling
-    labels: Scaling
-    n_steps: int
-
-    def predict(self, x: Any) -> Array:
-        scaled = self.features.scaled(check_numbers(x, n_features=len(self.features.centre)))
-        total = 0.0
-        with torch.no_grad():
-            for module in self.modules:
-                outputs = module.eval()(torch.as_tensor(scaled, dtype=_dtype(module)))
-                total = total + outputs.double().numpy()
-        return np.asarray(self.labels.centre + self.labels.spread * total / len(self.modules))
+        return TorchPredictor(
+            tuple(trained.models[models]), self.linear, self.features, self.labels, n_steps
+        )
 
 
 class _Output:
     """Outputs of a module in the labels' own unit."""
 
-    def __init__(self, labels: Scaling, dtype: torch.dtype) -> None:
-        self.centre = torch.as_tensor(labels.centre, dtype=dtype)
-        self.spread = torch.as_tensor(labels.spread, dtype=dtype)
-        self.dtype = dtype
+    def __init__(self, labels: Scaling, module: nn.Module) -> None:
+        self.dtype, self.device = dtype_of(module), device_of(module)
+        self.centre, self.spread = (
+            torch.as_tensor(values, dtype=self.dtype, device=self.device)
+            for values in (labels.centre, labels.spread)
+        )
 
     def __call__(self, outputs: Tensor) -> Tensor:
         return self.centre + self.spread * outputs
@@ -211,7 +199,7 @@ class _Criterion:
     """A learned loss of a module's outputs, in a unit in which it is of ordinary size."""
 
     def __init__(self, loss: LearnedLoss, output: _Output, unit: float) -> None:
-        self.loss = LearnedLossModule(loss, reduction="none", dtype=output.dtype)
+        self.loss = LearnedLossModule(loss, reduction="none", dtype=output.dtype).to(output.device)
         self.output, self.unit = output, unit
         self.n_instances = loss.n_instances
 
@@ -220,14 +208,28 @@ class _Criterion:
         return losses
 
 
-def _dtype(module: nn.Module) -> torch.dtype:
-    return next((rows.dtype for rows in module.parameters()), torch.get_default_dtype())
-
-
 def _unit(loss: LearnedLoss) -> float:
     """Return the mean loss of the mean label: Adam should not see the unit of the objective."""
     mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
     return float(loss.value(mean).mean()) or 1.0
+
+
+def _check_outputs(module: nn.Module, x: Array, label_shape: tuple[int, ...]) -> None:
+    """Check that a module takes the features and returns predictions of the labels' shape."""
+    few = torch.as_tensor(x[:2], dtype=dtype_of(module), device=device_of(module))
+    try:
+        with torch.no_grad():
+            outputs = deepcopy(module).eval()(few)
+    except RuntimeError as error:
+        raise InvalidInputError(
+            f"`module` must take features of shape (n, *{x.shape[1:]}): {error}"
+        ) from error
+    got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+    if got != (len(few), *label_shape):
+        raise InvalidInputError(
+            f"`module` must return a tensor of shape (n, *{label_shape}), as the labels have, got "
+            f"{got} for {len(few)} instances."
+        )
 
 
 def _latest() -> Score:

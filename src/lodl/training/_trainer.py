@@ -144,8 +144,8 @@ def train_members(
     started = time.perf_counter()
     stack = Stack(models)
     check_trainable(models[0])
-    features = _features(x, "x", stack.dtype)
-    features_validation = _features(x_validation, "x_validation", stack.dtype)
+    features = _features(x, "x", stack.dtype).to(stack.device)
+    features_validation = _features(x_validation, "x_validation", stack.dtype).to(stack.device)
     best = _Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
     batches = Batches(len(features), settings.batch_size, settings.seed)
@@ -185,7 +185,8 @@ def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
     """Return the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
     with torch.no_grad():
         stack = Stack(models)
-        return stack.predict(_features(x, "x", stack.dtype)).double().numpy()
+        features = _features(x, "x", stack.dtype).to(stack.device)
+        return stack.predict(features).double().cpu().numpy()
 
 
 class _Best:
@@ -201,6 +202,7 @@ class _Best:
     def update(self, stack: Stack, scores: Tensor, step: int) -> None:
         if step == 0:
             check_first_scores(scores, len(stack.models))
+        scores = scores.cpu()
         self.last_steps[stack.members] = step
         better = scores < self.scores[stack.members]
         members = stack.members[better]

@@ -4,8 +4,11 @@ learner = SklearnLearner(make_pipeline(StandardScaler(), Ridge()))
 model = learner.train(x, loss)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +17,12 @@ import numpy.typing as npt
 from lodl._frames import take_rows
 from lodl._typing import Array
 from lodl._validation import check_count, require
-from lodl.errors import InvalidInputError
+from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import as_rows, check_features, count_items, count_rows
 from lodl.training._label_shift import interleaved_folds, shifted_targets
+from lodl.training._saving import unusable, write_predictor
 
 require("sklearn", extra="sklearn")
 
@@ -28,6 +32,7 @@ from sklearn.utils import get_tags  # noqa: E402
 
 __all__ = ["SklearnLearner", "SklearnPredictor"]
 
+_FILE = "model.skops"
 _N_ROUNDS = 2  # without validation instances: between the 1 and the 4 that did well
 
 
@@ -116,3 +121,37 @@ class SklearnPredictor:
         x = check_features(x, n_features=self.n_features)
         outputs = np.asarray(self.model.predict(as_rows(x)), dtype=np.float64)
         return outputs.reshape(count_rows(x), *self.label_shape)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the regressor to a folder in the format of skops, which is not a pickle."""
+        io = require("skops.io", extra="sklearn")
+        content = {
+            "label_shape": self.label_shape,
+            "n_features": self.n_features,
+            "n_steps": self.n_steps,
+        }
+        path = write_predictor(folder, "sklearn", content) / _FILE
+        io.dump(self.model, path)
+        nameless = [kind for kind in io.get_untrusted_types(file=path) if "<" in kind]
+        if nameless:
+            path.unlink()
+            raise ModelFolderError(
+                f"The estimator cannot be saved, because it holds {', '.join(nameless)}: what has "
+                "no name in a module cannot be found again. Use a function or class of a module."
+            )
+
+
+def load(folder: Path, content: dict[str, Any], _: Any, trusted: Sequence[str]) -> SklearnPredictor:
+    """Return the model in a folder; use `lodl.training.load_predictor`."""
+    io = require("skops.io", extra="sklearn")
+    path = folder / _FILE
+    unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
+    if unknown:
+        raise unusable(
+            folder,
+            f"it holds {', '.join(unknown)}, which a forged file could misuse to crash Python or "
+            f"to run code. If you trust where it comes from, load it with `trusted={unknown}`",
+        )
+    model = io.load(path, trusted=list(trusted))
+    shape = tuple(content["label_shape"])
+    return SklearnPredictor(model, shape, content["n_features"], content["n_steps"])

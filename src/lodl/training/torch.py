@@ -15,7 +15,8 @@ from lodl.training._criteria import Criterion, SquaredError  # noqa: E402
 from lodl.training._learned_loss_module import LearnedLossModule  # noqa: E402
 from lodl.training._models import mlp  # noqa: E402
 from lodl.training._scores import Score, validation_cost, validation_loss  # noqa: E402
-from lodl.training._torch_learner import TorchLearner, TorchPredictor  # noqa: E402
+from lodl.training._torch_learner import TorchLearner  # noqa: E402
+from lodl.training._torch_predictor import TorchPredictor, load  # noqa: E402
 from lodl.training._trainer import Trained, TrainingSettings, predict, train  # noqa: E402
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "TorchPredictor",
     "Trained",
     "TrainingSettings",
+    "load",
     "mlp",
     "predict",
     "train",

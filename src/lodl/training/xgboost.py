@@ -174,7 +174,7 @@ class XGBoostTrees(Trees):
         return {"n_rounds": self.n_rounds, "options": options}
 
 
-def load(folder: Path, content: dict[str, Any], _: Any) -> BoostedPredictor:
+def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     parts: list[Trees] = []
     for i, part in enumerate(content["parts"]):

@@ -1,0 +1,139 @@
+"""Trained modules, with the scales around them, and their file."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from lodl._typing import Array
+from lodl.training._features import check_numbers
+from lodl.training._models import mlp
+from lodl.training._saving import unusable, write_predictor
+from lodl.training._scaling import Scaling
+
+_FILE = "model.safetensors"
+
+
+@dataclass(frozen=True)
+class LinearShape:
+    """What a linear model is made from.
+
+    Attributes:
+        n_features: Size of the last axis of the features.
+        label_shape: Shape of a label.
+        n_items: Number of items that one model serves, None where features are joint.
+    """
+
+    n_features: int
+    label_shape: tuple[int, ...]
+    n_items: int | None
+
+    def model(self, seed: int = 0) -> nn.Module:
+        """Return the model, in double precision."""
+        model = mlp(self.n_features, self.label_shape, hidden=(), n_items=self.n_items, seed=seed)
+        return model.double()
+
+
+@dataclass(frozen=True, eq=False)
+class TorchPredictor:
+    """The mean of several trained modules, in the labels' own unit.
+
+    Attributes:
+        modules: The modules, of one architecture.
+        linear: How to make them, if they are the built-in linear models.
+        features: The scale of features.
+        labels: The scale of outputs.
+        n_steps: Steps of training, the mean over the modules.
+    """
+
+    modules: tuple[nn.Module, ...]
+    linear: LinearShape | None
+    features: Scaling
+    labels: Scaling
+    n_steps: int
+
+    def predict(self, x: Any) -> Array:
+        checked = check_numbers(x, n_features=len(self.features.centre))
+        scaled = self.features.scaled(checked)
+        total = 0.0
+        with torch.no_grad():
+            for module in self.modules:
+                inputs = torch.as_tensor(scaled, dtype=dtype_of(module), device=device_of(module))
+                total = total + module.eval()(inputs).double().cpu().numpy()
+        return np.asarray(self.labels.centre + self.labels.spread * total / len(self.modules))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the state of the modules to a folder; the code of a module is not in it."""
+        content = {
+            "n_steps": self.n_steps,
+            "n_modules": len(self.modules),
+            "linear": None if self.linear is None else asdict(self.linear),
+            "module": type(self.modules[0]).__qualname__,
+        }
+        path = write_predictor(folder, "torch", content)
+        tensors = {
+            f"{scale}.{name}": torch.as_tensor(values)
+            for scale in ("features", "labels")
+            for name, values in asdict(getattr(self, scale)).items()
+        }
+        for i, module in enumerate(self.modules):
+            for name, rows in module.state_dict().items():
+                tensors[f"{i}.{name}"] = rows.detach().cpu().clone().contiguous()
+        save_file(tensors, path / _FILE)
+
+
+def load(folder: Path, content: Mapping[str, Any], module: Any, *_: Any) -> TorchPredictor:
+    """Return the model in a folder; use `lodl.training.load_predictor`."""
+    linear = None
+    if content["linear"] is not None:
+        shape = content["linear"]
+        linear = LinearShape(shape["n_features"], tuple(shape["label_shape"]), shape["n_items"])
+        module = linear.model()
+    if not isinstance(module, nn.Module):
+        raise unusable(
+            folder,
+            f"it holds the state of a PyTorch module ({content['module']}), not its code: hand "
+            f"over the untrained module as `estimator`, got {module!r}",
+        )
+    try:
+        tensors = load_file(folder / _FILE)
+    except SafetensorError as error:
+        raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
+    modules = [deepcopy(module).eval() for _ in range(content["n_modules"])]
+    for i, one in enumerate(modules):
+        _load_state(one, f"{i}.", tensors, folder)
+    features, labels = (
+        Scaling(tensors[f"{scale}.centre"].numpy(), tensors[f"{scale}.spread"].numpy())
+        for scale in ("features", "labels")
+    )
+    return TorchPredictor(tuple(modules), linear, features, labels, content["n_steps"])
+
+
+def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], folder: Path) -> None:
+    start = len(prefix)
+    state = {name[start:]: rows for name, rows in tensors.items() if name.startswith(prefix)}
+    kinds = {rows.dtype for rows in state.values() if rows.dtype.is_floating_point}
+    if len(kinds) == 1:
+        module.to(kinds.pop())
+    try:
+        module.load_state_dict(state)
+    except RuntimeError as error:
+        raise unusable(folder, f"`estimator` is another architecture ({error})") from error
+
+
+def dtype_of(module: nn.Module) -> torch.dtype:
+    """Return the type of a module's parameters."""
+    return next((rows.dtype for rows in module.parameters()), torch.get_default_dtype())
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Return where a module's parameters are."""
+    return next((rows.device for rows in module.parameters()), torch.device("cpu"))
