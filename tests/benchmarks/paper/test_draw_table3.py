@@ -8,7 +8,7 @@ from lodl.benchmarks.paper._table3 import DomainErrors, MethodErrors, Trend, Tre
 from lodl.report import MeanStd
 
 NO_LINE = Trends(None, None, None, None)
-LINE = Trends(Trend(-2.0, 0.9, None, -0.8, 3), None, None, None)
+LINE = Trends(Trend(-2.0, 0.9, None, -0.8, 5), None, None, None)
 
 
 def method(empirical, gaussian, quality):

@@ -118,6 +118,7 @@ def test_the_interval_of_the_line_at_no_error_holds_the_truth_as_often_as_it_say
 
 def test_a_line_that_rests_on_one_method_says_so():
     near = [("Quadratic", 0.4, 0.1), ("WeightedMSE", 0.5, 0.2), ("DirectedQuadratic", 0.6, 0.3)]
+    near.append(("DirectedWeightedMSE", 0.7, 0.4))
     rows = [row(m, quality=[q], empirical=[e], gaussian=0.1) for m, q, e in [*near, ("NN", -5, 9)]]
     trends = linear(rows).trends["empirical"]
     assert trends.of_methods.correlation < -0.99
@@ -181,6 +182,17 @@ def test_the_table_shows_errors_in_hundredths_and_every_line(rows):
         "| Quadratic | 1100.00 ± 100.00 (0.86 ± 0.52) * | 100.00 ± 0.00 (0.96 ± 0.00) * "
         "| 0.45 ± 0.05 (0.92 ± 0.05) * |"
     ) in text
-    (line,) = [line for line in text if line.startswith("| Linear Model, means of losses")]
-    assert "| -1.00 | 1.00 [1.00, 1.00] |" in line
-    assert any(line.startswith("| Web Advertising, the paper's means | -") for line in text)
+    lines = [line for line in text if line.startswith("| Linear Model, ")]
+    assert len(lines) == 1  # a line through three means is not shown, one through six runs is
+    assert lines[0].startswith("| Linear Model, all runs | -1.00 | 1.00 |")
+    assert any(line.startswith("| Web Advertising, all runs | -") for line in text)
+
+
+def test_a_quality_that_cannot_be_is_not_shown():
+    rows = [
+        row(f"family {i}", quality=[1 - 0.8 * e], empirical=[0.5 + 0.1 * i], gaussian=0.1)
+        for i, e in enumerate([0.1, 0.4, 0.6, 1.0, 1.4])
+    ]
+    text = markdown(Table3.of(rows))
+    assert "above 1 [" in text
+    assert ", 1.00] |" in text

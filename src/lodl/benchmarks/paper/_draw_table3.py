@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from lodl.benchmarks.paper._table3 import DomainErrors, MethodErrors, Trends
+from lodl.benchmarks.paper._table3 import DomainErrors, MethodErrors, Trends, quality_in_words
 from lodl.report import method_colours, style
 from lodl.report.parts import INK, MUTED, new_figure, shortened
 
@@ -86,14 +86,17 @@ def _scale_errors(ax: Axes, methods: Collection[MethodErrors], error: str) -> No
 def _draw_trend(ax: Axes, trends: Trends) -> None:
     """Draw the line from no error on, as far as the points' own range goes."""
     trend, without = trends.of_methods, trends.without_one
-    if trend is None:
+    if trend is None or not trend.is_shown:
         return
     left, right = ax.get_xlim()
-    x = np.geomspace(left, right, 100) if ax.get_xscale() == "log" else np.array([0.0, right])
+    steps = np.geomspace if ax.get_xscale() == "log" else np.linspace
+    x = steps(left if ax.get_xscale() == "log" else 0.0, right, 100)
     ax.set_xlim(left, right)
     ax.set_ylim(ax.get_ylim())  # the points decide: a line that hardly fits may be steep
-    ax.plot(x, trend.intercept + trend.slope * x, color=INK, linewidth=1.2, zorder=2)
-    said = f"quality {trend.intercept:z.2f} at no error, correlation {trend.correlation:z.2f}"
+    y = trend.intercept + trend.slope * x
+    ax.plot(x, np.where(y <= 1, y, np.nan), color=INK, linewidth=1.2, zorder=2)
+    at_zero = quality_in_words(trend.intercept)
+    said = f"quality {at_zero} at no error, correlation {trend.correlation:z.2f}"
     if without is not None:
         said += f"\n({without.correlation:z.2f} without {shortened(without.method)})"
     ax.text(0, 1.03, said, transform=ax.transAxes, fontsize=9)

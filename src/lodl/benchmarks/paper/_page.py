@@ -77,7 +77,47 @@ def _page(folder: Path) -> str:
         _figures_section(folder),
         settings_section(rows, results),
     ]
-    return render_page(folder, rows, results, sections)
+    return render_page(folder, rows, results, sections, verdict(results))
+
+
+def verdict(results: Results) -> list[str]:
+    """Return what a reproduction amounts to: a line for all numbers, and one for each domain."""
+    lines = [
+        line
+        for domain, title in results.titles.items()
+        for line in _domain_verdict(title, results.compared[domain])
+    ]
+    published = [
+        result
+        for domain in results.titles
+        for result in results.compared[domain]
+        if result.published is not None
+    ]
+    if not published or not lines:
+        return []
+    n_apart = sum(
+        result.quality.is_apart_from(result.published)
+        for result in published
+        if result.published is not None
+    )
+    n_agree = len(published) - n_apart
+    first = f"{n_agree} of {len(published)} published numbers lie within the spread of ours."
+    return [first, *lines]
+
+
+def _domain_verdict(title: str, results: Sequence[Result]) -> list[str]:
+    """Return how the best learned loss compares with squared error and a constant."""
+    by_method = {result.method: result.quality.mean for result in results}
+    learned = [result for result in results if result.is_learned]
+    if not learned or "2-stage" not in by_method:
+        return []
+    best = max(learned, key=lambda result: result.quality.mean)
+    before, after = by_method["2-stage"], best.quality.mean
+    constant = by_method.get("Constant")
+    line = f"{title}: {before:z.2f} on squared error, {after:z.2f} on {best.method}"
+    if constant is not None and constant > max(before, after):
+        line += f"; predicting a constant gives {constant:z.2f}, so no loss helps here"
+    return [f"{line}."]
 
 
 def beside_the_paper(results: Results, rows: Sequence[Row]) -> Results:

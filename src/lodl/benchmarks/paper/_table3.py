@@ -22,6 +22,7 @@ from lodl.report.parts import in_method_order
 ERRORS = ("empirical", "gaussian")
 """The neighbourhoods in which errors are measured."""
 
+_BEST = 1.0  # the decision quality of true labels: none is higher
 _PUBLISHED = {"web": TABLE3}
 _FACTORS = {"empirical": 100, "gaussian": 100, "quality": 1}
 _ERROR_COLUMNS = ("error at predictions, x 10⁻²", "error around labels, x 10⁻²", "quality")
@@ -55,6 +56,11 @@ class Trend:
     intercept_95: tuple[float, ...] | None
     correlation: float
     n: int
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there are enough points for the line to mean something."""
+        return self.n >= 5
 
 
 @dataclass(frozen=True)
@@ -271,7 +277,7 @@ def _cell(method: MethodErrors, column: str) -> Cell:
 def _trend_rows(domain: DomainErrors) -> Iterator[tuple[Cell, ...]]:
     for name, points in _POINTS.items():
         line: Trend | None = getattr(domain.trends["empirical"], name)
-        if line is not None:
+        if line is not None and line.is_shown:
             at_predictions, around_labels = (
                 _correlation(domain.trends[error], name) for error in ERRORS
             )
@@ -290,5 +296,10 @@ def _correlation(trends: Trends, name: str) -> Cell:
 
 def _intercept(trend: Trend) -> Cell:
     interval = trend.intercept_95
-    text = "" if interval is None else f" [{interval[0]:z.2f}, {interval[1]:z.2f}]"
-    return Cell(f"{trend.intercept:z.2f}{text}", trend.intercept)
+    text = "" if interval is None else f" [{interval[0]:z.2f}, {min(interval[1], _BEST):z.2f}]"
+    return Cell(f"{quality_in_words(trend.intercept)}{text}", trend.intercept)
+
+
+def quality_in_words(quality: float) -> str:
+    """Return the quality that a line foretells, without numbers that cannot be."""
+    return f"{quality:z.2f}" if quality <= _BEST else "above 1"
