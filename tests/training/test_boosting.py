@@ -1,5 +1,6 @@
 """What every framework that boosts trees on gradients must do."""
 
+import doctest
 import importlib
 import pickle
 
@@ -20,7 +21,7 @@ from lodl.testing import check_learner
 from lodl.training import learner_for, load_predictor
 from lodl.training._boosting_objective import BoostingObjective
 
-REGRESSORS = {"xgboost": "XGBRegressor"}
+REGRESSORS = {"xgboost": "XGBRegressor", "lightgbm": "LGBMRegressor"}
 N, D = 60, 3
 
 
@@ -28,7 +29,9 @@ N, D = 60, 3
 def regressor(request):
     """Make a small regressor of each framework that is installed."""
     module = pytest.importorskip(request.param)
-    defaults = {"max_depth": 3, "n_estimators": 20}
+    defaults = {"max_depth": 3, "n_estimators": 20, "learning_rate": 0.3}
+    if request.param == "lightgbm":
+        defaults["min_child_samples"] = 5
     return lambda **params: getattr(module, REGRESSORS[request.param])(**{**defaults, **params})
 
 
@@ -258,6 +261,13 @@ def test_objectives_are_plain_functions_for_a_call_of_ones_own(regressor, data):
         objective(np.zeros((5, 3)), np.zeros((5, 3)))
 
 
+def test_the_example_of_the_objective_runs(regressor):
+    name = type(regressor()).__module__.split(".")[0]
+    results = doctest.testmod(importlib.import_module(f"lodl.training.{name}"))
+    assert results.attempted > 5
+    assert results.failed == 0
+
+
 def test_xgboost_takes_the_objective_in_both_of_its_interfaces(data):
     xgboost = pytest.importorskip("xgboost")
     from lodl.training.xgboost import objective
@@ -276,3 +286,23 @@ def test_xgboost_takes_the_objective_in_both_of_its_interfaces(data):
     np.testing.assert_allclose(booster.predict(xgboost.DMatrix(x)), p, rtol=1e-5)
     plain = xgboost.XGBRegressor(n_estimators=100, **parameters).fit(x, y).predict(x)
     assert loss.value(p).mean() < loss.value(plain).mean()
+
+
+def test_lightgbm_takes_the_objective_in_both_of_its_interfaces(data):
+    lightgbm = pytest.importorskip("lightgbm")
+    from lodl.training.lightgbm import objective
+
+    x, y = data[0], data[1][:, :1]
+    loss = directed(y, 3.0, 0.3)
+    parameters = {"max_depth": 2, "num_threads": 1, "verbosity": -1}
+    start = np.full(N, 10.0)
+    booster = lightgbm.train(
+        {**parameters, "objective": objective(loss)},
+        lightgbm.Dataset(x, label=y[:, 0], init_score=start),
+        num_boost_round=100,
+    )
+    model = lightgbm.LGBMRegressor(n_estimators=100, objective=objective(loss), **parameters)
+    p = 10 + model.fit(x, y[:, 0], init_score=start).predict(x)
+    np.testing.assert_allclose(10 + booster.predict(x), p)
+    plain = lightgbm.LGBMRegressor(n_estimators=100, **parameters).fit(x, y[:, 0]).predict(x)
+    assert loss.value(p[:, None]).mean() < loss.value(plain[:, None]).mean()

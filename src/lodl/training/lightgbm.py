@@ -1,0 +1,199 @@
+"""LightGBM: its regressor trained on a learned loss, and the loss as an objective.
+
+learner = LightGBMLearner(LGBMRegressor(num_leaves=15))
+model = learner.train(x, loss)
+
+In a training call of your own you only need `objective`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lodl._frames import is_frame
+from lodl._typing import Array
+from lodl._validation import require
+from lodl.errors import InvalidInputError
+from lodl.losses import LearnedLoss
+from lodl.training._boosting import (
+    BoostedPredictor,
+    BoostingLearner,
+    Stopping,
+    Trees,
+    loaded,
+    part_file,
+)
+from lodl.training._boosting_objective import BoostingObjective
+from lodl.training._saving import unusable
+
+require("lightgbm", extra="lightgbm")
+
+import lightgbm  # noqa: E402
+
+__all__ = ["LightGBMLearner", "objective"]
+
+_MANY = 100_000  # numbers to predict from which on more than one thread is worth it
+_NOT_FOR_TREES = (  # parameters of the regressor that are ours, or not of the booster
+    "objective",
+    "metric",
+    "n_estimators",
+    "early_stopping_rounds",
+    "importance_type",
+    "class_weight",
+)
+
+
+def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
+    """Return a learned loss as a custom objective of LightGBM.
+
+    It fits `lightgbm.train({"objective": objective(loss), ...}, ...)` and
+    `LGBMRegressor(objective=objective(loss))`. The training data must be the instances of the loss,
+    in its order, or for a model of items one row for each item. LightGBM's labels have one number;
+    where yours have D, give zeros, which the objective does not look at, and `num_class=D`.
+    Gradient and Hessian are divided by the mean Hessian, so parameters such as `min_child_weight`
+    act as they do with squared error.
+
+    With a custom objective LightGBM starts from 0: give `init_score`, and add it to what `predict`
+    returns, which does not know of it.
+
+    Example:
+        >>> import lightgbm, numpy as np
+        >>> from lodl.losses import squared_error_loss
+        >>> from lodl.training.lightgbm import objective
+        >>> x, y = np.arange(80.0).reshape(80, 1), np.arange(160.0).reshape(80, 2)
+        >>> start = np.tile(y.mean(axis=0), (80, 1))
+        >>> data = lightgbm.Dataset(x, label=np.zeros(80), init_score=start)
+        >>> loss = squared_error_loss(y)
+        >>> parameters = {"objective": objective(loss), "num_class": 2, "verbosity": -1}
+        >>> y_hat = start + lightgbm.train(parameters, data).predict(x)
+        >>> y_hat.shape
+        (80, 2)
+    """
+    return _Objective(BoostingObjective.of(loss))
+
+
+@dataclass(frozen=True, eq=False)
+class _Objective:
+    """An objective for both interfaces; unlike a lambda it can be pickled with a regressor."""
+
+    of_loss: BoostingObjective
+
+    def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
+        """Return gradient and Hessian of `(predictions, Dataset)` or `(labels, predictions)`."""
+        is_native = isinstance(second, lightgbm.Dataset)
+        return self.of_loss(np.asarray(first if is_native else second))
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMLearner(BoostingLearner):
+    """Train an `LGBMRegressor` on a learned loss: see `lodl.training._boosting`.
+
+    All of its parameters are used except `objective` and `metric`, which the loss replaces.
+    `early_stopping_rounds` is 20 if it is not given. Missing values and columns of categories are
+    LightGBM's own matter; a polars frame becomes one of pandas.
+    """
+
+    kind = "lightgbm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, lightgbm.LGBMRegressor):
+            raise InvalidInputError(
+                f"`estimator` must be an LGBMRegressor, got {self.estimator!r}."
+            )
+        params = self.estimator.get_params()
+        if params["objective"] not in ("regression", None):
+            raise InvalidInputError(
+                "`objective` of the estimator must be left at None, because the learned loss "
+                f"replaces it, got {params['objective']!r}."
+            )
+        if params["boosting_type"] != "gbdt":
+            raise InvalidInputError(
+                "`boosting_type` of the estimator must be 'gbdt', whose trees can be counted, got "
+                f"{params['boosting_type']!r}."
+            )
+
+    @property
+    def patience(self) -> int | None:
+        rounds: int | None = self.estimator.get_params().get("early_stopping_rounds")
+        return rounds
+
+    def boost(
+        self,
+        x: Any,
+        margin: Array,
+        objective: BoostingObjective,
+        n_rounds: int | None,
+        stopping: Stopping | None,
+    ) -> "LightGBMTrees | None":
+        rounds = self.estimator.n_estimators if n_rounds is None else n_rounds
+        start = margin if margin.shape[1] > 1 else margin[:, 0]
+        data = lightgbm.Dataset(_table(x), label=np.zeros(len(margin)), init_score=start)
+        booster = lightgbm.Booster(self._parameters(margin), data)
+        gradients = _Objective(objective)
+        for number in range(rounds):
+            if booster.update(fobj=gradients):
+                break  # no leaf can be split any more
+            if stopping is not None and stopping.is_over(_margin(booster, stopping.x, number, 1)):
+                break
+        best = rounds if stopping is None else stopping.best_round
+        return LightGBMTrees(booster, best) if best else None
+
+    def _parameters(self, margin: Array) -> dict[str, Any]:
+        given = self.estimator.get_params().items()
+        return {
+            "seed": self.seed,
+            "num_threads": 0 if margin.size >= _MANY else 1,
+            "verbosity": -1,
+            "deterministic": True,
+            "force_col_wise": True,  # otherwise a measurement of time decides
+            **{
+                name: value
+                for name, value in given
+                if value is not None and name not in _NOT_FOR_TREES
+            },
+            "objective": "none",
+            "num_class": margin.shape[1],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMTrees(Trees):
+    """A booster, of which the first rounds count."""
+
+    booster: Any
+    n_rounds: int
+
+    def margin(self, x: Any) -> Array:
+        return _margin(self.booster, x, 0, self.n_rounds)
+
+    def save(self, path: Path) -> dict[str, Any]:
+        self.booster.save_model(path.with_suffix(".txt"))
+        return {"n_rounds": self.n_rounds}
+
+
+def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
+    """Return the model in a folder; use `lodl.training.load_predictor`."""
+    parts: list[Trees] = []
+    for i, part in enumerate(content["parts"]):
+        try:
+            booster = lightgbm.Booster(model_file=part_file(folder, i).with_suffix(".txt"))
+        except lightgbm.basic.LightGBMError as error:
+            raise unusable(folder, f"its trees are missing or damaged ({error})") from error
+        parts.append(LightGBMTrees(booster, part["n_rounds"]))
+    return loaded(content, parts)
+
+
+def _margin(booster: Any, x: Any, start: int, n_rounds: int) -> Array:
+    margin = booster.predict(
+        _table(x), raw_score=True, start_iteration=start, num_iteration=n_rounds
+    )
+    return np.asarray(margin, dtype=np.float64)
+
+
+def _table(x: Any) -> Any:
+    """Return an array or a frame of pandas: LightGBM reads no categories of polars."""
+    return x.to_pandas() if is_frame(x) and hasattr(x, "to_pandas") else x
