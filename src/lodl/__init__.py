@@ -9,7 +9,7 @@ are loaded when used.
 import importlib
 from types import ModuleType
 
-from lodl.learning import DecisionFocusedRegressor, learn_loss
+from lodl.learning import DecisionFocusedRegressor, learn_loss, load_model
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -44,6 +44,7 @@ __all__ = [
     "WeightedMSE",
     "learn_loss",
     "load_loss",
+    "load_model",
     "problem",
 ]
 

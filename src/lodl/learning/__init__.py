@@ -2,6 +2,7 @@
 
 from lodl.learning._gain import Gain
 from lodl.learning._learn_loss import learn_loss
+from lodl.learning._model_folder import load_model
 from lodl.learning._regressor import DecisionFocusedRegressor
 from lodl.learning._rounds import Round, Rounds, learn_in_rounds
 from lodl.learning._search import HistoryRow
@@ -14,4 +15,5 @@ __all__ = [
     "Rounds",
     "learn_in_rounds",
     "learn_loss",
+    "load_model",
 ]

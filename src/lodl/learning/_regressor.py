@@ -21,6 +21,7 @@ from lodl.learning._candidates import candidates, default_families, resolve_n_sa
 from lodl.learning._data import Data, Validation, check_names, features_of, labels_of
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
+from lodl.learning._model_folder import write_model
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._parameters import Parameters
 from lodl.learning._record import record_of
@@ -276,6 +277,20 @@ class DecisionFocusedRegressor(Parameters):
         from lodl.report import write_fit_report  # matplotlib: only where needed
 
         return write_fit_report(record, Path(path))
+
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the fitted model to a folder that `lodl.load_model` reads; return its path.
+
+        It holds JSON and files in the formats of the framework, no pickle. The problem is code and
+        stays outside, and so does the learned loss, which knows the training labels: save it by
+        `model.loss_.save(path)` if you want it.
+
+        Args:
+            folder: The folder to make.
+            overwrite: Whether a model that is there already is replaced.
+        """
+        self._check_fitted()
+        return write_model(self, Path(folder), overwrite=overwrite)
 
     def _plan(self, data: Data, learner: Learner) -> tuple[Plan, tuple[Any, ...]]:
         from lodl.testing import is_affine  # slow to import

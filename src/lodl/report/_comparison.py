@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lodl._fit_record import FitRecord
+from lodl._json_file import write_text
 from lodl.errors import InvalidInputError
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._draw_fit import KEPT, TWO_STAGE
-from lodl.report._json_file import write_text
 from lodl.report._page import Headline, render
 from lodl.report._style import INK, new_figure, shortened, style
 from lodl.report._table import Cell, Table

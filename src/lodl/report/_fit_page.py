@@ -8,6 +8,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from lodl._fit_record import ChangedDecision, FitRecord
+from lodl._json_file import write_text
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._draw_fit import (
     GAINED,
@@ -19,7 +20,6 @@ from lodl.report._draw_fit import (
     draw_gain,
     draw_history,
 )
-from lodl.report._json_file import write_text
 from lodl.report._page import Headline, render
 from lodl.report._slices import section_of_slices
 from lodl.report._style import new_figure, style

@@ -10,10 +10,10 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lodl._json_file import write_text
 from lodl.errors import DataError
 from lodl.report._blocks import Section
 from lodl.report._fidelity_section import fidelity_section
-from lodl.report._json_file import write_text
 from lodl.report._result_sections import (
     others_section,
     quality_section,

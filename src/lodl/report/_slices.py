@@ -7,8 +7,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from lodl._fit_record import Slice
+from lodl._json_file import blaming, read_json
 from lodl.report._blocks import Block, Section, svg_of
-from lodl.report._json_file import blaming, read_json
 from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
 
 _TEXT = (

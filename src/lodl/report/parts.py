@@ -1,8 +1,8 @@
 """The parts of the page and of its data files, for pages that show more than `write_report`."""
 
+from lodl._json_file import blaming, read_json, write_json, write_text
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._fidelity_section import FIDELITY_TEXT, FIDELITY_TITLE, fidelity_section
-from lodl.report._json_file import blaming, read_json, write_json, write_text
 from lodl.report._page import render_page, write_page
 from lodl.report._result_sections import (
     domain_id,

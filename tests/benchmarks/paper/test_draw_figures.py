@@ -5,6 +5,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
+from lodl._json_file import from_json
 from lodl.benchmarks.paper import (
     CostFigure,
     LinearFigure,
@@ -14,7 +15,6 @@ from lodl.benchmarks.paper import (
     draw_losses,
 )
 from lodl.report import method_colours
-from lodl.report._json_file import from_json
 from lodl.report._style import inline_svg
 from lodl.report.parts import INK, MUTED, PAPER
 

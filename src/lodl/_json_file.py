@@ -81,7 +81,7 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
     if origin is not None and issubclass(origin, Mapping) and isinstance(value, dict):
         return {key: from_json(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     accepted = (int, float) if kind is float else (kind,)
-    if origin is None and isinstance(value, accepted) and not isinstance(value, bool):
+    if origin is None and isinstance(value, accepted) and isinstance(value, bool) == (kind is bool):
         return value
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
 

@@ -1,0 +1,271 @@
+"""Fitted models on disk: plain data and the formats of frameworks, never code.
+
+folder/model.json        what was chosen, what it gained, and a SHA-256 of every file
+folder/record.json       what a report shows, if one was made
+folder/predictors/0/...  a trained model, in the format of its framework
+"""
+
+import hashlib
+import json
+import math
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lodl._fit_record import FitRecord
+from lodl._json_file import from_json, write_json
+from lodl._typing import Array
+from lodl._version import package_version
+from lodl.errors import InvalidInputError, ModelFolderError
+from lodl.learning._gain import Gain
+from lodl.learning._held_out import HeldOut
+from lodl.learning._search import HistoryRow
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type, describe
+
+if TYPE_CHECKING:
+    from lodl.learning._regressor import DecisionFocusedRegressor
+
+_VERSION = 1
+_FILE, _RECORD, _PREDICTORS = "model.json", "record.json", "predictors"
+_NOT_PLAIN = ("problem", "estimator", "families", "store")
+
+Number = float | str
+"""A number, as text where JSON has none: "nan", "inf"."""
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """The content of `model.json`.
+
+    Attributes:
+        lodl_model: The version of the format.
+        package: The version of the package that wrote it.
+        problem: The problem, in words.
+        chosen: See `DecisionFocusedRegressor.chosen_`.
+        judged_by: Which instances were held out, in words.
+        gain: The numbers of `gain_`.
+        history: Every model that was tried.
+        n_oracle_calls: Oracle calls of `fit`.
+        seconds: Time of `fit`.
+        mean: The mean label, flattened.
+        kept: What is kept of the predictions' distance from it.
+        label_shape: The shape of a label.
+        label_names: Names of the numbers in a label, or None.
+        n_features: Number of features.
+        feature_names: Names of the features, or None.
+        keeps_frames: Whether frames are handed to the trained models as they are.
+        has_context: Whether `fit` had a context.
+        held_out: Position, regret of 2-stage and regret of the kept model of held-out instances.
+        n_predictors: Number of trained models that are averaged.
+        parameters: Parameters of the regressor that are plain values.
+        files: The SHA-256 of every other file, by its path in the folder.
+    """
+
+    lodl_model: int
+    package: str
+    problem: str
+    chosen: str
+    judged_by: str
+    gain: Mapping[str, Number]
+    history: tuple[HistoryRow, ...]
+    n_oracle_calls: int
+    seconds: float
+    mean: tuple[float, ...]
+    kept: float
+    label_shape: tuple[int, ...]
+    label_names: tuple[str, ...] | None
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    keeps_frames: bool
+    has_context: bool
+    held_out: tuple[tuple[Number, ...], ...]
+    n_predictors: int
+    parameters: Mapping[str, bool | int | float | str | None]
+    files: Mapping[str, str]
+
+
+def write_model(model: "DecisionFocusedRegressor", folder: Path, *, overwrite: bool) -> Path:
+    """Write a fitted model, all of it or nothing; see `DecisionFocusedRegressor.save`."""
+    _check_free(folder, overwrite=overwrite)
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    draft = folder.with_name(f".{folder.name[:200]}.{uuid.uuid4().hex}.draft")
+    replaced = draft.with_suffix(".replaced")
+    try:
+        for i, predictor in enumerate(model.predictors_):
+            if not hasattr(predictor, "save"):
+                raise InvalidInputError(
+                    f"A {type(predictor).__name__} has no `save(folder)`, so this model cannot be "
+                    "saved."
+                )
+            predictor.save(draft / _PREDICTORS / str(i))
+        if model._record is not None:
+            write_json(draft / _RECORD, model._record)
+        content = asdict(_saved(model, _digests(draft)))
+        write_json(draft / _FILE, content | {"sha256": _digest_of(content)})
+        if folder.exists():
+            folder.replace(replaced)
+        return draft.replace(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def load_model(
+    folder: str | PathLike[str],
+    problem: Problem,
+    estimator: Any = None,
+    *,
+    trusted: Sequence[str] = (),
+) -> "DecisionFocusedRegressor":
+    """Return the model that `DecisionFocusedRegressor.save` wrote; it predicts the same bits.
+
+    Args:
+        folder: The folder.
+        problem: The problem that decides, which a folder does not hold: it is code.
+        estimator: The PyTorch module of a model that was one, untrained, for the same reason. Other
+            models need none.
+        trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
+            harm. The error of a model that needs some names them.
+
+    Raises:
+        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
+            holds types that are not trusted.
+        MissingExtraError: The framework of the model is not installed.
+    """
+    from lodl.learning._regressor import DecisionFocusedRegressor  # imports this module
+    from lodl.training import load_predictor
+
+    check_problem_type(problem)
+    path = Path(folder)
+    saved = _read(path)
+    model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
+    model.predictors_ = [
+        load_predictor(path / _PREDICTORS / str(i), estimator, trusted=trusted)
+        for i in range(saved.n_predictors)
+    ]
+    _restore(model, saved)
+    if _RECORD in saved.files:
+        model._record = from_json(FitRecord, _json_of(path / _RECORD))
+    return model
+
+
+def _saved(model: "DecisionFocusedRegressor", files: Mapping[str, str]) -> SavedModel:
+    held_out = model.held_out_
+    columns = (held_out.index, held_out.two_stage, held_out.chosen)
+    parameters = model.get_params(deep=False).items()
+    names = getattr(model, "feature_names_in_", None)
+    return SavedModel(
+        lodl_model=_VERSION,
+        package=package_version(),
+        problem=describe(model.problem),
+        chosen=model.chosen_,
+        judged_by=model.judged_by_,
+        gain={one.name: _number(getattr(model.gain_, one.name)) for one in fields(Gain)},
+        history=tuple(model.history_),
+        n_oracle_calls=model.n_oracle_calls_,
+        seconds=model.seconds_,
+        mean=tuple(np.ravel(model.mean_).tolist()),
+        kept=float(model.kept_),
+        label_shape=tuple(model.label_shape_),
+        label_names=model.label_names_,
+        n_features=model.n_features_in_,
+        feature_names=None if names is None else tuple(names),
+        keeps_frames=model._keeps_frames,
+        has_context=model.has_context_,
+        held_out=tuple(tuple(map(_number, column.tolist())) for column in columns),
+        n_predictors=len(model.predictors_),
+        parameters={name: value for name, value in parameters if name not in _NOT_PLAIN},
+        files=files,
+    )
+
+
+def _restore(model: "DecisionFocusedRegressor", saved: SavedModel) -> None:
+    index, two_stage, chosen = (_array(column) for column in saved.held_out)
+    model.held_out_ = HeldOut(index.astype(np.intp), two_stage, chosen)
+    model.gain_ = Gain(**{name: float(value) for name, value in saved.gain.items()})
+    model.history_ = list(saved.history)
+    model.chosen_, model.judged_by_, model.kept_ = saved.chosen, saved.judged_by, saved.kept
+    model.n_oracle_calls_, model.seconds_ = saved.n_oracle_calls, saved.seconds
+    model.mean_ = np.array(saved.mean).reshape(saved.label_shape)
+    model.label_shape_, model.label_names_ = saved.label_shape, saved.label_names
+    model.n_features_in_, model.has_context_ = saved.n_features, saved.has_context
+    if saved.feature_names is not None:
+        model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
+    model._keeps_frames, model._record = saved.keeps_frames, None
+
+
+def _read(folder: Path) -> SavedModel:
+    """Return the content of `model.json` after all files were found to be as they were saved."""
+    if not (folder / _FILE).is_file():
+        raise _unusable(folder, f"there is no {_FILE} in it")
+    content = _json_of(folder / _FILE)
+    version = content.get("lodl_model") if isinstance(content, dict) else None
+    if version != _VERSION:
+        raise _unusable(
+            folder,
+            f"its format is {version!r}, this package reads {_VERSION}; use the version of the "
+            "package that wrote it",
+        )
+    if content.pop("sha256", None) != _digest_of(content):
+        raise _unusable(folder, f"{_FILE} is damaged: it does not match its checksum")
+    try:
+        saved: SavedModel = from_json(SavedModel, content)
+    except (TypeError, ValueError) as error:
+        raise _unusable(folder, f"{_FILE} is damaged ({error})") from error
+    found = _digests(folder)
+    for name in sorted(found.keys() | saved.files.keys()):
+        if name not in found:
+            raise _unusable(folder, f"{name} is missing")
+        if found[name] != saved.files.get(name):
+            raise _unusable(folder, f"{name} is damaged, or was not saved with the model")
+    return saved
+
+
+def _check_free(folder: Path, *, overwrite: bool) -> None:
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not overwrite:
+        raise InvalidInputError(
+            f"`folder` must not exist yet, got {folder}. Name another one, or say `overwrite=True`."
+        )
+    if not (folder / _FILE).is_file():
+        raise InvalidInputError(f"`folder` must be one of a model to be replaced, got {folder}.")
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file but `model.json`, by its path in the folder."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path != folder / _FILE
+    }
+
+
+def _digest_of(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _json_of(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unusable(path.parent, f"{path.name} is damaged ({error})") from error
+
+
+def _number(value: float) -> Number:
+    return value if math.isfinite(value) else str(value)
+
+
+def _array(values: tuple[Number, ...]) -> Array:
+    return np.array([float(value) for value in values])
+
+
+def _unusable(folder: Path, reason: str) -> ModelFolderError:
+    return ModelFolderError(f"The model in {str(folder)!r} cannot be used: {reason}.")
