@@ -40,9 +40,10 @@ loss = lodl.learn_loss(pick, y, n_samples=60, store="answers")
 loss.save("loss.safetensors")
 assert (lodl.load_loss("loss.safetensors").value(y) == 0).all()
 assert normalised_decision_quality(pick, y, y) == 1
+model = lodl.DecisionFocusedRegressor(pick, families=(), n_samples=2).fit(y, y)
+assert len(model.decide(y)) == 4
 for extra, call in [
     ("torch", "import lodl.training.torch"),
-    ("torch", "lodl.DecisionFocusedRegressor(pick).fit(y, y)"),
     ("sklearn", "import lodl.training.sklearn"),
     ("torch", "lodl.learn_loss(pick, y, family=lodl.NeuralLoss(), n_samples=60)"),
     ("portfolio", "from lodl.domains import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
