@@ -10,6 +10,7 @@ from lodl.training._learner import Learner
 _BOOSTING = {  # package: its regressor, and our learner
     "xgboost": ("XGBRegressor", "XGBoostLearner"),
     "lightgbm": ("LGBMRegressor", "LightGBMLearner"),
+    "catboost": ("CatBoostRegressor", "CatBoostLearner"),
 }
 
 
@@ -19,8 +20,9 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
     Frameworks are imported only if they are needed.
 
     Args:
-        estimator: None for a linear model, a PyTorch module, a regressor of XGBoost or LightGBM, a
-            scikit-learn regressor or pipeline, or a learner, which is returned as it is.
+        estimator: None for a linear model, a PyTorch module, a regressor of XGBoost, LightGBM or
+            CatBoost, a scikit-learn regressor or pipeline, or a learner, which is returned as it
+            is.
         seed: Random seed of the training.
     """
     if estimator is None:

@@ -13,50 +13,45 @@ large as the model's errors, whatever the unit of the loss.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl._frames import take_rows
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
 
 Folds = list[npt.NDArray[np.intp]]
 """The instances that each fold holds out."""
 
-Refit = Callable[[Array, npt.NDArray[np.intp]], Callable[[Any], Array]]
-"""Fits a model to targets of the instances at an index; returns its `predict`."""
 
+def shifted_targets(loss: LearnedLoss, out_of_fold: Callable[[Array], Array]) -> Iterator[Array]:
+    """Yield the labels, then the targets of one round after another.
 
-def shifted_targets(loss: LearnedLoss, x: Any, refit: Refit, folds: Folds) -> Iterator[Array]:
-    """Yield the labels, then the targets of one round after another."""
+    Args:
+        loss: The learned loss.
+        out_of_fold: Returns out-of-fold predictions of a model that is fitted to targets.
+    """
     targets, g_bar, mu = loss.y, np.zeros(loss.y.shape), 0.0
-    k = 0
-    while True:
+    for k in count():
         yield targets
-        p = _out_of_fold(x, targets, refit, folds)
+        p = out_of_fold(targets)
         g = loss.gradient(p)
-        if k == 0:
-            mu = 2 * _rms(g) / (_rms(p - loss.y) or 1.0)
+        mu = mu or pull(g, p - loss.y)
         gamma = 2 / (k + 2)
         g_bar = (1 - gamma) * g_bar + gamma * g
-        targets = loss.y - g_bar / (mu or 1.0)
-        k += 1
+        targets = loss.y - g_bar / mu
+
+
+def pull(g: Array, d: Array) -> float:
+    """Return mu for gradients g at errors d."""
+    return 2 * _rms(g) / (_rms(d) or 1.0) or 1.0
 
 
 def interleaved_folds(n_instances: int, n_folds: int, seed: int) -> Folds:
     """Return a random partition of the instances into folds of nearly equal size."""
     order = np.random.default_rng(seed).permutation(n_instances)
     return [np.sort(order[start::n_folds]) for start in range(min(n_folds, n_instances))]
-
-
-def _out_of_fold(x: Any, targets: Array, refit: Refit, folds: Folds) -> Array:
-    p = np.empty(targets.shape)
-    for held_out in folds:
-        rest = np.setdiff1d(np.arange(len(targets)), held_out)
-        p[held_out] = refit(targets, rest)(take_rows(x, held_out))
-    return p
 
 
 def _rms(values: Array) -> float:

@@ -5,14 +5,13 @@ model = learner.train(x, loss)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._frames import take_rows
 from lodl._typing import Array
@@ -22,6 +21,7 @@ from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import as_rows, check_features, count_items, count_rows
 from lodl.training._label_shift import interleaved_folds, shifted_targets
+from lodl.training._remembered import Remembered
 from lodl.training._saving import unusable, write_predictor
 
 require("sklearn", extra="sklearn")
@@ -42,7 +42,8 @@ class SklearnLearner:
 
     Neither a custom objective nor sample weights are needed: see `lodl.training._label_shift`. A
     squared error needs no shift, so 2-stage is a plain `fit`. One fit of the learner takes
-    `n_folds + 1` fits of the estimator per round, and one more.
+    `n_folds + 1` fits of the estimator per round, and one more; those of the first round are shared
+    by all losses of the same instances.
 
     Attributes:
         estimator: The regressor or pipeline; it is cloned, never changed. One that takes a single
@@ -56,6 +57,7 @@ class SklearnLearner:
     max_rounds: int = 4
     n_folds: int = 5
     seed: int = 0
+    _first: Remembered[Array] = field(default_factory=Remembered, init=False, repr=False)
     takes_frames = True
 
     def __post_init__(self) -> None:
@@ -76,15 +78,15 @@ class SklearnLearner:
         n_steps: int | None = None,
     ) -> "SklearnPredictor":
         x = check_features(x, loss.n_instances)
-
-        def refit(targets: Array, index: npt.NDArray[np.intp]) -> Any:
-            return self._fit(take_rows(x, index), targets[index], 0).predict
-
         if is_squared_error(loss):
             return self._fit(x, loss.y, 0)
-        rounds = shifted_targets(
-            loss, x, refit, interleaved_folds(count_rows(x), self.n_folds, self.seed)
-        )
+
+        def out_of_fold(targets: Array) -> Array:
+            if targets is not loss.y:
+                return self._out_of_fold(x, targets)
+            return self._first.get(x, targets, lambda: self._out_of_fold(x, targets))
+
+        rounds = shifted_targets(loss, out_of_fold)
         if x_validation is None or loss_validation is None:
             last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
             return self._fit(x, next(islice(rounds, last, None)), last)
@@ -94,6 +96,14 @@ class SklearnLearner:
         ]
         scores = [loss_validation.value(model.predict(x_validation)).mean() for model in models]
         return models[int(np.argmin(scores))]
+
+    def _out_of_fold(self, x: Any, targets: Array) -> Array:
+        p = np.empty(targets.shape)
+        for part in interleaved_folds(len(p), self.n_folds, self.seed):
+            rest = np.setdiff1d(np.arange(len(p)), part)
+            model = self._fit(take_rows(x, rest), targets[rest], 0)
+            p[part] = model.predict(take_rows(x, part))
+        return p
 
     def _fit(self, x: Any, targets: Array, n_steps: int) -> "SklearnPredictor":
         n_items = count_items(x, targets)
