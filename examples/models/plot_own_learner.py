@@ -1,0 +1,94 @@
+"""
+A learner for another framework
+===============================
+
+A learner is one method, ``train``, and what it returns has one, ``predict``. The loss gives values
+and gradients as NumPy arrays, so any framework that can pull a gradient back through a model will
+do. This one is a small network in plain NumPy, written as one would in JAX: parameters are a dict
+of arrays, a step returns new ones, and ``pull_back`` is what ``jax.vjp`` would give.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import lodl
+from lodl.domains import shortest_path
+from lodl.testing import check_learner
+
+
+def network(w, x):
+    return np.tanh(x @ w["in"] + w["bend"]) @ w["out"] + w["constant"]
+
+
+def pull_back(w, x, g):
+    hidden = np.tanh(x @ w["in"] + w["bend"])
+    g_hidden = (g @ w["out"].T) * (1 - hidden**2)
+    return {
+        "in": x.T @ g_hidden,
+        "bend": g_hidden.sum(0),
+        "out": hidden.T @ g,
+        "constant": g.sum(0),
+    }
+
+
+@dataclass(frozen=True)
+class NetworkPredictor:
+    w: dict[str, Any]
+    centre: Any
+    spread: Any
+    n_steps: int
+
+    def predict(self, x):
+        return self.centre + self.spread * network(self.w, x)
+
+
+@dataclass(frozen=True)
+class NetworkLearner:
+    n_hidden: int = 8
+    n_steps: int = 300
+    rate: float = 0.3
+    stops_early = True
+
+    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
+        rng, (n, n_labels) = np.random.default_rng(0), loss.y.shape
+        centre, spread = loss.y.mean(0), loss.y.std(0)
+        unit = (
+            n * loss.value(np.tile(centre, (n, 1))).mean()
+        )  # of the objective: steps do not see it
+        w = {
+            "in": rng.normal(size=(x.shape[1], self.n_hidden)) / np.sqrt(x.shape[1]),
+            "bend": np.zeros(self.n_hidden),
+            "out": np.zeros((self.n_hidden, n_labels)),
+            "constant": np.zeros(n_labels),
+        }
+        best, best_score = None, np.inf
+        for step in range((self.n_steps if n_steps is None else n_steps) + 1):
+            model = NetworkPredictor(w, centre, spread, step)
+            score = -step  # without validation instances, the last step is the best
+            if loss_validation is not None:
+                score = loss_validation.value(model.predict(x_validation)).mean()
+            if score < best_score:
+                best, best_score = model, score
+            g = loss.gradient(model.predict(x)) * spread / unit
+            w = {name: w[name] - self.rate * part for name, part in pull_back(w, x, g).items()}
+        return best
+
+
+# %%
+# Whether a learner keeps its contract is found out by a few small trainings.
+
+check_learner(NetworkLearner())
+
+# %%
+# Then it is a model like any other.
+
+domain = shortest_path(sizes=(90, 10, 200), grid=(4, 4))
+train, test = domain.splits.train_and_validation, domain.splits.test
+model = lodl.DecisionFocusedRegressor(
+    domain.problem, NetworkLearner(), families=[lodl.DecisionHinges()], n_rounds=1
+)
+model.fit(train.x, train.y)
+print(model.summary())
+print(f"score on new instances: {model.score(test.x, test.y):.3f}")
