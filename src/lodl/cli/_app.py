@@ -7,6 +7,7 @@ import typer
 
 from lodl._version import package_version
 from lodl.cli._benchmark import benchmark
+from lodl.cli._compare import compare
 from lodl.cli._demo import demo
 from lodl.cli._domains import domains
 from lodl.cli._learn import learn, load_array, load_problem
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(learn)
+app.command()(compare)
 app.command()(domains)
 
 

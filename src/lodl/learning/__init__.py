@@ -2,7 +2,7 @@
 
 from lodl.learning._gain import Gain
 from lodl.learning._learn_loss import learn_loss
-from lodl.learning._model_folder import load_model
+from lodl.learning._model_folder import load_model, load_record
 from lodl.learning._regressor import DecisionFocusedRegressor
 from lodl.learning._rounds import Round, Rounds, learn_in_rounds
 from lodl.learning._search import HistoryRow
@@ -16,4 +16,5 @@ __all__ = [
     "learn_in_rounds",
     "learn_loss",
     "load_model",
+    "load_record",
 ]

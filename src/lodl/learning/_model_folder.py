@@ -152,8 +152,23 @@ def load_model(
     ]
     _restore(model, saved)
     if _RECORD in saved.files:
-        model._record = from_json(FitRecord, _json_of(path / _RECORD))
+        model._record = load_record(path)
     return model
+
+
+def load_record(folder: str | PathLike[str]) -> FitRecord:
+    """Return what a report shows of a model that was saved, without its problem.
+
+    Raises:
+        ModelFolderError: The folder is not one of a model, is damaged, or has no record.
+    """
+    path = Path(folder)
+    if _RECORD not in _read(path).files:
+        raise _unusable(
+            path, "it has no record of its fit; call `model.record()` before `model.save`"
+        )
+    record: FitRecord = from_json(FitRecord, _json_of(path / _RECORD))
+    return record
 
 
 def _saved(model: "DecisionFocusedRegressor", files: Mapping[str, str]) -> SavedModel:

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import lodl
+
+
+class Pick(lodl.LinearProblem):
+    sense, unit = "max", "EUR"
+
+    def solve(self, y_hat, context):
+        return (y_hat == y_hat.max()).astype(float)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two saved models of the same data, and one without a record."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 3))
+    folder = tmp_path_factory.mktemp("models")
+    for name, strength in (("weak", 0.1), ("strong", 100.0), ("bare", 1.0)):
+        model = lodl.DecisionFocusedRegressor(
+            Pick(), Ridge(strength), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
+        ).fit(x, y, validation=2)
+        if name != "bare":
+            model.record()
+        model.save(folder / name)
+    return folder
+
+
+def test_two_models_are_compared_pair_by_pair(folders, run_lodl, tmp_path):
+    page = tmp_path / "page.html"
+    code, out, _ = run_lodl(
+        "compare", str(folders / "weak"), str(folders / "strong"), "--out", str(page)
+    )
+    assert code == 0
+    assert "weak" in out
+    assert "other instances" not in out
+    assert "EUR" in page.read_text(encoding="utf-8")
+
+
+def test_a_model_without_a_record_says_how_to_get_one(folders, run_lodl):
+    code, _, err = run_lodl("compare", str(folders / "weak"), str(folders / "bare"))
+    assert code == 1
+    assert "call `model.record()` before `model.save`" in err
+
+
+def test_one_folder_is_no_comparison(folders, run_lodl):
+    code, _, err = run_lodl("compare", str(folders / "weak"))
+    assert code == 2
+    assert "two or more different folders" in err
