@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -115,6 +117,20 @@ def test_a_model_that_must_be_trained_alone_stops_early_too():
     learner = TorchLearner(network(3, nn.BatchNorm1d(8)), settings=QUICK)
     model = learner.train(x, squared_error_loss(y), x_validation=x[:5], loss_validation=far)
     assert model.n_steps < QUICK.n_steps
+
+
+@pytest.mark.parametrize("layer", [nn.Tanh(), nn.Dropout(0.2), nn.BatchNorm1d(8)])
+def test_the_prediction_is_the_mean_over_initial_states(layer):
+    x, y = line()
+    settings = TrainingSettings(learning_rate=0.1, n_steps=20)
+    learner = TorchLearner(network(3, layer), n_initialisations=3, settings=settings)
+    model = learner.train(x, squared_error_loss(y))
+    alone = [replace(model, modules=(module,)).predict(x) for module in model.modules]
+    assert np.std(alone, axis=0).min() > 0
+    np.testing.assert_allclose(model.predict(x), np.mean(alone, axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(
+        learner.train(x, squared_error_loss(y)).predict(x), model.predict(x)
+    )
 
 
 def test_folds_trained_at_once_do_not_see_what_they_hold_out():

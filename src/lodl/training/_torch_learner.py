@@ -1,7 +1,6 @@
 """Any PyTorch module, or a linear model, trained on a learned loss."""
 
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -14,15 +13,13 @@ from torch import Tensor, nn
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl._validation import check_count
-from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._features import check_numbers, count_items
-from lodl.training._learned_loss_module import LearnedLossModule
-from lodl.training._scaling import Scaling
+from lodl.training._features import check_numbers
 from lodl.training._scores import Score, validation_loss
 from lodl.training._single import train_singly
 from lodl.training._stack import can_be_stacked
-from lodl.training._torch_predictor import LinearShape, TorchPredictor, device_of, dtype_of
+from lodl.training._torch_predictor import TorchPredictor, device_of
+from lodl.training._torch_start import Start
 from lodl.training._trainer import Trained, TrainingSettings, train, train_members
 
 _LINEAR = TrainingSettings(learning_rate=0.03, n_steps=1000, patience=100)
@@ -71,7 +68,7 @@ class TorchLearner:
         n_steps: int | None = None,
     ) -> TorchPredictor:
         x = check_numbers(x, loss.n_instances)
-        start = _Start.of(self, x, loss)
+        start = self._start(x, loss)
         settings = self._settings(loss.n_instances)
         if x_validation is None or loss_validation is None:
             steps = settings.n_steps if n_steps is None else n_steps
@@ -103,7 +100,7 @@ class TorchLearner:
         stacked.
         """
         x = check_numbers(x, loss.n_instances)
-        starts = [_Start.of(self, x, loss) for _ in held_out]
+        starts = [self._start(x, loss) for _ in held_out]
         modules = [module for start in starts for module in start.modules]
         if not can_be_stacked(modules[0]):
             return None
@@ -135,101 +132,16 @@ class TorchLearner:
             start.predictor(trained, slice(i * n, (i + 1) * n)) for i, start in enumerate(starts)
         ]
 
+    def _start(self, x: Array, loss: LearnedLoss) -> Start:
+        n = self.n_initialisations
+        seeds = range(self.seed * n, (self.seed + 1) * n)
+        return Start.of(self.module, x, loss, seeds, scale_labels=self.scale_labels)
+
     def _settings(self, n: int) -> TrainingSettings:
         if self.settings is not None:
             return self.settings
         settings = replace(_LINEAR if self.module is None else _MODULE, seed=self.seed)
         return settings if n < _LARGE else replace(settings, batch_size=_BATCH)
-
-    def initial(self, linear: LinearShape) -> Iterator[nn.Module]:
-        """Yield the module in several initial states."""
-        for i in range(self.n_initialisations):
-            seed = self.seed * self.n_initialisations + i
-            if self.module is None:
-                yield linear.model(seed)
-            else:
-                yield deepcopy(self.module) if i == 0 else _reset(deepcopy(self.module), seed)
-
-
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """Modules before training, and the scales around them."""
-
-    modules: list[nn.Module]
-    linear: LinearShape | None
-    features: Scaling
-    labels: Scaling
-    unit: float
-
-    @classmethod
-    def of(cls, learner: TorchLearner, x: Array, loss: LearnedLoss) -> "_Start":
-        n_items = count_items(x, loss.y)
-        labels = Scaling.of_labels(loss.y, n_items) if learner.scale_labels else Scaling.none()
-        shape = LinearShape(x.shape[-1], loss.label_shape, n_items)
-        modules = list(learner.initial(shape))
-        _check_outputs(modules[0], x, loss.label_shape)
-        linear = shape if learner.module is None else None
-        return cls(modules, linear, Scaling.of_features(x), labels, _unit(loss))
-
-    def criterion(self, loss: LearnedLoss) -> "_Criterion":
-        return _Criterion(loss, _Output(self.labels, self.modules[0]), self.unit)
-
-    def predictor(self, trained: Trained, models: slice) -> TorchPredictor:
-        n_steps = round(float(trained.best_steps[models].mean()))
-        return TorchPredictor(
-            tuple(trained.models[models]), self.linear, self.features, self.labels, n_steps
-        )
-
-
-class _Output:
-    """Outputs of a module in the labels' own unit."""
-
-    def __init__(self, labels: Scaling, module: nn.Module) -> None:
-        self.dtype, self.device = dtype_of(module), device_of(module)
-        self.centre, self.spread = (
-            torch.as_tensor(values, dtype=self.dtype, device=self.device)
-            for values in (labels.centre, labels.spread)
-        )
-
-    def __call__(self, outputs: Tensor) -> Tensor:
-        return self.centre + self.spread * outputs
-
-
-class _Criterion:
-    """A learned loss of a module's outputs, in a unit in which it is of ordinary size."""
-
-    def __init__(self, loss: LearnedLoss, output: _Output, unit: float) -> None:
-        self.loss = LearnedLossModule(loss, reduction="none", dtype=output.dtype).to(output.device)
-        self.output, self.unit = output, unit
-        self.n_instances = loss.n_instances
-
-    def __call__(self, y_hat: Tensor, index: Tensor) -> Tensor:
-        losses: Tensor = self.loss(self.output(y_hat), index) / self.unit
-        return losses
-
-
-def _unit(loss: LearnedLoss) -> float:
-    """Return the mean loss of the mean label: Adam should not see the unit of the objective."""
-    mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
-    return float(loss.value(mean).mean()) or 1.0
-
-
-def _check_outputs(module: nn.Module, x: Array, label_shape: tuple[int, ...]) -> None:
-    """Check that a module takes the features and returns predictions of the labels' shape."""
-    few = torch.as_tensor(x[:2], dtype=dtype_of(module), device=device_of(module))
-    try:
-        with torch.no_grad():
-            outputs = deepcopy(module).eval()(few)
-    except RuntimeError as error:
-        raise InvalidInputError(
-            f"`module` must take features of shape (n, *{x.shape[1:]}): {error}"
-        ) from error
-    got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-    if got != (len(few), *label_shape):
-        raise InvalidInputError(
-            f"`module` must return a tensor of shape (n, *{label_shape}), as the labels have, got "
-            f"{got} for {len(few)} instances."
-        )
 
 
 def _latest() -> Score:
@@ -240,14 +152,3 @@ def _latest() -> Score:
         return torch.full((len(y_hat),), -float(next(numbers)), dtype=torch.float64)
 
     return score
-
-
-def _reset(module: nn.Module, seed: int) -> nn.Module:
-    """Draw new initial parameters in every layer that can."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        for layer in module.modules():
-            reset = getattr(layer, "reset_parameters", None)
-            if callable(reset):
-                reset()
-    return module

@@ -20,14 +20,8 @@ from lodl._typing import Array
 from lodl._validation import require
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._boosting import (
-    BoostedPredictor,
-    BoostingLearner,
-    Stopping,
-    Trees,
-    loaded,
-    part_file,
-)
+from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
+from lodl.training._boosting import BoostingLearner, Stopping
 from lodl.training._boosting_objective import BoostingObjective
 
 require("xgboost", extra="xgboost")

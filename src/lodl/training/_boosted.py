@@ -1,0 +1,93 @@
+"""Boosted trees of any framework as a model, and their files."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl.training._features import as_rows, check_features, count_rows
+from lodl.training._saving import write_predictor
+
+
+class Trees(ABC):
+    """Fitted trees of one framework.
+
+    Attributes:
+        n_rounds: Rounds of boosting that count; there may be more trees.
+    """
+
+    n_rounds: int
+
+    @abstractmethod
+    def margin(self, x: Any) -> Array:
+        """Return what the trees add to predictions, one row for each of `x`, of any layout."""
+
+    @abstractmethod
+    def save(self, path: Path) -> dict[str, Any]:
+        """Write the trees to a file and return what is needed to read it, as JSON."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedPredictor:
+    """A constant plus the trees of one or two fits.
+
+    Attributes:
+        kind: Name of the framework.
+        centre: The constant of each output.
+        parts: Trees of 2-stage, then those of the learned loss.
+        label_shape: Shape of a label.
+        n_features: Number of features it was trained with.
+        n_steps: Rounds of boosting on the loss it was trained for.
+    """
+
+    kind: str
+    centre: Array
+    parts: tuple[Trees, ...]
+    label_shape: tuple[int, ...]
+    n_features: int
+    n_steps: int
+
+    def predict(self, x: Any) -> Array:
+        checked = check_features(x, n_features=self.n_features)
+        return self.margin(as_rows(checked)).reshape(count_rows(checked), *self.label_shape)
+
+    def margin(self, rows: Any) -> Array:
+        """Return predictions of shape (rows, outputs)."""
+        total = np.tile(self.centre, (count_rows(rows), 1))
+        for trees in self.parts:
+            total += trees.margin(rows).reshape(total.shape)
+        return total
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model to a folder that `lodl.training.load_predictor` reads."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        content = {
+            "centre": self.centre.tolist(),
+            "label_shape": self.label_shape,
+            "n_features": self.n_features,
+            "n_steps": self.n_steps,
+            "parts": [part.save(part_file(path, i)) for i, part in enumerate(self.parts)],
+        }
+        write_predictor(path, self.kind, content)
+
+
+def part_file(folder: Path, number: int) -> Path:
+    """Return where a predictor's trees are."""
+    return folder / f"trees_{number}"
+
+
+def loaded(content: dict[str, Any], parts: list[Trees]) -> BoostedPredictor:
+    """Return the predictor of a folder."""
+    return BoostedPredictor(
+        content["kind"],
+        np.array(content["centre"], dtype=np.float64),
+        tuple(parts),
+        tuple(content["label_shape"]),
+        content["n_features"],
+        content["n_steps"],
+    )
