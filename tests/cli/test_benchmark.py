@@ -37,6 +37,19 @@ def test_learner_writes_rows_and_tables(tmp_path, monkeypatch):
     assert "Model: linear" in (tmp_path / "learner.md").read_text()
 
 
+def test_peers_writes_rows_tables_and_a_picture(tmp_path, monkeypatch):
+    peers = pytest.importorskip("lodl.benchmarks.peers")
+    build = partial(shortest_path, sizes=(16, 4, 20), grid=(2, 3))
+    monkeypatch.setitem(peers.TASKS, "path-100-6", replace(peers.TASKS["path-100-6"], build=build))
+    named = ["--tasks", "path-100-6", "--methods", "2-stage", "--methods", "SPO+"]
+    options = [*named, "--seeds", "1", "--out", str(tmp_path), "--n-jobs", "1"]
+    result = CliRunner().invoke(app, ["benchmark", "peers", *options], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2
+    assert "| SPO+ |" in (tmp_path / "peers.md").read_text()
+    assert (tmp_path / "peers.svg").stat().st_size > 0
+
+
 def test_an_unknown_task_is_named():
     with pytest.raises(InvalidInputError, match="`tasks` must be one of path, large-path"):
         CliRunner().invoke(app, ["benchmark", "rounds", "--tasks", "moon"], catch_exceptions=False)

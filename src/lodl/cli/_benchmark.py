@@ -88,3 +88,44 @@ def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
     path = write_text(out / name, f"{text}\n")
     Console(highlight=False).print(Markdown(text))
     typer.echo(f"\nRows: {out / 'rows.jsonl'}, tables: {path}")
+
+
+@benchmark.command()
+def peers(
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--tasks", help="Task; may be given several times. The scale's if absent."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--methods", help="Method; may be given several times. The scale's if absent."
+        ),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="quick (ten minutes) or full (resumable).")] = "quick",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Number of data seeds. The scale's if absent.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder of rows, tables and picture; a run resumes there.")
+    ] = Path("runs/peers"),
+    n_jobs: Jobs = -1,
+) -> None:
+    """Our learner beside 2-stage and PyEPO's methods, with the oracle calls of each."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from lodl.benchmarks import peers as room  # torch and PyEPO: only where needed
+    from lodl.report import save_figure
+    from lodl.report.parts import write_text
+
+    chosen = named("scale", scale, room.SCALES)
+    tasks = [name for name in task or chosen.tasks if named("tasks", name, room.TASKS)]
+    methods = [name for name in method or chosen.methods if named("methods", name, room.METHODS)]
+    trials = room.plan(tasks, methods, range(1, (seeds or chosen.n_seeds) + 1))
+    rows = room.run(trials, out, n_jobs=n_jobs)
+    text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in room.tables(rows))
+    path = write_text(out / "peers.md", f"{text}\n")
+    svg, png = save_figure(room.draw_peers(rows), out / "peers")
+    Console(highlight=False).print(Markdown(text))
+    typer.echo(f"\nRows: {out / 'rows.jsonl'}, tables: {path}, picture: {svg} and {png}")

@@ -1,0 +1,65 @@
+"""One evaluator for all methods: what decisions cost more than the best ones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._typing import Array
+from lodl._validation import context_of
+from lodl.domains import Instances
+from lodl.problems import LinearProblem, Problem
+from lodl.problems._problem import projected, sign_of
+from lodl.problems._regret import decide_many, decision_losses
+
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """Regrets of predictions for given instances.
+
+    Attributes:
+        problem: The problem.
+        part: The instances.
+        optimum: DL(y, y) of each of them.
+    """
+
+    problem: Problem
+    part: Instances
+    optimum: Array
+
+    @classmethod
+    def of(cls, problem: Problem, part: Instances) -> "Evaluator":
+        """Ask for the best decision of each instance, one call each."""
+        blank = cls(problem, part, np.zeros(len(part.y)))
+        return cls(problem, part, blank.losses(part.y, np.arange(len(part.y))))
+
+    @property
+    def scale(self) -> float:
+        """Mean size of what the best decisions cost: the unit of relative regret."""
+        return float(np.abs(self.optimum).mean())
+
+    def regret(self, y_hat: Array, rows: Index) -> Array:
+        """Return the regret of each prediction, by one call each.
+
+        Args:
+            y_hat: Predictions, shape (k, *label_shape).
+            rows: The instances they are for, shape (k,).
+        """
+        return self.losses(y_hat, rows) - self.optimum[rows]
+
+    def losses(self, y_hat: Array, rows: Index) -> Array:
+        """Return the decision loss of each prediction."""
+        problem, y, context = self.problem, self.part.y, self.part.context
+        y_hat = projected(problem, y_hat)
+        if isinstance(problem, LinearProblem) and problem.is_vectorised and context is None:
+            zs: Any = decide_many(problem, y_hat, None)  # all at once: the decisions are the slopes
+            values: Array = (np.asarray(zs) * y[rows]).reshape(len(rows), -1).sum(axis=1)
+            return sign_of(problem) * values
+        losses = [
+            decision_losses(problem, one[np.newaxis], y[row], context_of(context, int(row)))[0]
+            for one, row in zip(y_hat, rows, strict=True)
+        ]
+        return np.array(losses)

@@ -1,0 +1,114 @@
+"""What the rows say: regrets with their errors, paired by data seed and test instance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from lodl._typing import Array
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of paired differences, with its standard error.
+
+    Attributes:
+        mean: Mean over data seeds and test instances.
+        error: Standard error: that over seeds, at least that over test instances.
+        n_seeds: Number of data seeds.
+    """
+
+    mean: float
+    error: float
+    n_seeds: int
+
+    @classmethod
+    def of(cls, differences: Array) -> "Difference":
+        """Summarise differences of shape (seeds, blocks of test instances)."""
+        n_seeds, n_blocks = differences.shape
+        within = differences.var(axis=1, ddof=1).mean() / (n_blocks * n_seeds)
+        between = differences.mean(axis=1).var(ddof=1) / n_seeds if n_seeds > 1 else 0.0
+        return cls(float(differences.mean()), float(np.sqrt(max(within, between))), n_seeds)
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval of 95 %."""
+        return float(student.ppf(0.975, max(self.n_seeds - 1, 1))) * self.error
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A method on a task.
+
+    Attributes:
+        task: Name of the task.
+        method: Name of the method.
+        blocks: Test regret of blocks of instances, by data seed.
+        calls: Mean of the oracle calls for training, of all models that were tried.
+        looks: Mean of the calls at held-out instances that stop and choose, counted apart.
+        calls_of_one: Mean of the calls to train one model, everything chosen; None for our learner.
+        seconds_solving: Mean of the seconds spent in the solver.
+        seconds: Mean of all seconds.
+    """
+
+    task: str
+    method: str
+    blocks: Mapping[int, Array]
+    calls: float
+    looks: float
+    calls_of_one: float | None
+    seconds_solving: float
+    seconds: float
+
+    @property
+    def regret(self) -> float:
+        """Mean relative test regret over the data seeds."""
+        return float(np.mean([block.mean() for block in self.blocks.values()]))
+
+    def less(self, other: "Score") -> Difference:
+        """Return the paired difference to another method, on the seeds that both have."""
+        seeds = sorted(set(self.blocks) & set(other.blocks))
+        return Difference.of(np.stack([self.blocks[s] - other.blocks[s] for s in seeds]))
+
+
+def scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Score]]:
+    """Return the methods of each task, tasks and methods in the order of the rows.
+
+    Where a row was computed again, with another learner or other settings, the last one counts.
+    """
+    latest = {(row["task"], row["method"], row["seed"]): row for row in rows}
+    groups: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+    for (task, method, _), row in latest.items():
+        groups.setdefault(task, {}).setdefault(method, []).append(row)
+    return {
+        task: {method: _score(task, method, found) for method, found in methods.items()}
+        for task, methods in groups.items()
+    }
+
+
+def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
+    def mean(name: str) -> float:
+        return float(np.mean([row[name] for row in rows]))
+
+    return Score(
+        task,
+        method,
+        {row["seed"]: np.array(row["test_blocks"]) for row in rows},
+        mean("oracle_calls"),
+        mean("looks"),
+        mean("calls_of_one") if "calls_of_one" in rows[0] else None,
+        mean("seconds_solving"),
+        mean("seconds"),
+    )
+
+
+def ranks(found: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
+    """Return the rank of each method on every task that has all of them, 1 is the best."""
+    complete = [of_task for of_task in found.values() if all(m in of_task for m in methods)]
+    if not complete:
+        return {}
+    regrets = np.array([[of_task[m].regret for m in methods] for of_task in complete])
+    places = 1 + np.argsort(np.argsort(regrets, axis=1), axis=1)
+    return {method: places[:, i].astype(np.float64) for i, method in enumerate(methods)}
