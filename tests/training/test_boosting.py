@@ -177,6 +177,15 @@ def test_the_regressor_is_used_and_not_changed(regressor, data):
     assert np.var(slow.predict(x)) < 0.7 * np.var(fast.predict(x))
 
 
+def test_constraints_of_the_regressor_hold_for_the_whole_model(regressor, data):
+    x, y = data
+    model = learner_for(regressor(monotone_constraints=(-1, 0))).train(
+        x, LOSSES["hinges"](y), n_steps=10
+    )
+    grid = np.column_stack([np.linspace(-2, 2, 20), np.zeros(20)])
+    assert np.diff(model.predict(grid), axis=0).max() <= 1e-6
+
+
 def test_the_unit_of_the_loss_does_not_matter(regressor, data):
     x, y = data
     models = [

@@ -53,11 +53,10 @@ class Stopping:
         self.patience = patience or _PATIENCE
         self.best_score, self.best_round, self.round = score(margin), 0, 0
 
-    def is_over(self, added: Array) -> bool:
-        """Add the newest round's part of the predictions; return whether to stop."""
-        self.margin = self.margin + added.reshape(self.margin.shape)
+    def is_over(self, margin: Array) -> bool:
+        """Look at the predictions after another round; return whether to stop."""
         self.round += 1
-        now = self.score(self.margin)
+        now = self.score(margin)
         if now < self.best_score:
             self.best_score, self.best_round = now, self.round
         return self.round - self.best_round >= self.patience

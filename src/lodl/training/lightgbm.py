@@ -124,14 +124,14 @@ class LightGBMLearner(BoostingLearner):
         stopping: Stopping | None,
     ) -> "LightGBMTrees | None":
         rounds = self.estimator.n_estimators if n_rounds is None else n_rounds
-        start = margin if margin.shape[1] > 1 else margin[:, 0]
-        data = lightgbm.Dataset(_table(x), label=np.zeros(len(margin)), init_score=start)
-        booster = lightgbm.Booster(self._parameters(margin), data)
-        gradients = _Objective(objective)
-        for number in range(rounds):
+        data = _data(x, margin)
+        booster, gradients = lightgbm.Booster(self._parameters(margin), data), _Objective(objective)
+        if stopping is not None:
+            booster.add_valid(_data(stopping.x, stopping.margin, data), "held out")
+        for _ in range(rounds):
             if booster.update(fobj=gradients):
                 break  # no leaf can be split any more
-            if stopping is not None and stopping.is_over(_margin(booster, stopping.x, number, 1)):
+            if stopping is not None and _is_over(booster, stopping):
                 break
         best = rounds if stopping is None else stopping.best_round
         return LightGBMTrees(booster, best) if best else None
@@ -162,7 +162,8 @@ class LightGBMTrees(Trees):
     n_rounds: int
 
     def margin(self, x: Any) -> Array:
-        return _margin(self.booster, x, 0, self.n_rounds)
+        margin = self.booster.predict(_table(x), raw_score=True, num_iteration=self.n_rounds)
+        return np.asarray(margin, dtype=np.float64)
 
     def save(self, path: Path) -> dict[str, Any]:
         self.booster.save_model(path.with_suffix(".txt"))
@@ -181,11 +182,22 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     return loaded(content, parts)
 
 
-def _margin(booster: Any, x: Any, start: int, n_rounds: int) -> Array:
-    margin = booster.predict(
-        _table(x), raw_score=True, start_iteration=start, num_iteration=n_rounds
-    )
-    return np.asarray(margin, dtype=np.float64)
+def _data(x: Any, margin: Array, reference: Any = None) -> Any:
+    start = margin if margin.shape[1] > 1 else margin[:, 0]
+    zeros = np.zeros(len(margin))
+    return lightgbm.Dataset(_table(x), label=zeros, init_score=start, reference=reference)
+
+
+def _is_over(booster: Any, stopping: Stopping) -> bool:
+    """Look at the predictions of the held-out rows, which LightGBM keeps up to date."""
+    is_over = []
+
+    def look(margin: Array, _: Any) -> tuple[str, float, bool]:
+        is_over.append(stopping.is_over(margin))
+        return "", 0.0, False
+
+    booster.eval_valid(look)
+    return is_over[0]
 
 
 def _table(x: Any) -> Any:

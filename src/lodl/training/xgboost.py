@@ -184,10 +184,12 @@ class _Stop(xgboost.callback.TrainingCallback):
 
     def __init__(self, stopping: Stopping, data: Any) -> None:
         super().__init__()
-        self.stopping, self.data = stopping, data
+        self.stopping, self.data, self.margin = stopping, data, stopping.margin
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        return self.stopping.is_over(_margin(model, self.data, (epoch, epoch + 1)))
+        added = _margin(model, self.data, (epoch, epoch + 1))
+        self.margin = self.margin + added.reshape(self.margin.shape)
+        return self.stopping.is_over(self.margin)
 
 
 def _margin(booster: Any, data: Any, rounds: tuple[int, int]) -> Array:
