@@ -185,3 +185,58 @@ def test_a_wrong_argument_is_named():
     problem.param_dict["capacity"].value = None
     with pytest.raises(InvalidInputError, match="'capacity' has no value"):
         CvxpyProblem(problem, values).solve(np.ones(4))
+
+
+def quadratic():
+    rate, risk = cp.Parameter(3, name="rate"), cp.Parameter(nonneg=True, name="risk", value=1.0)
+    z = cp.Variable(3, name="z", nonneg=True)
+    cost = risk * cp.sum_squares(z) - rate @ z
+    return cp.Problem(cp.Minimize(cost), [cp.sum(z) <= 1]), rate
+
+
+def matrices():
+    costs, z = cp.Parameter((2, 3), name="costs"), cp.Variable((2, 3), name="z", nonneg=True)
+    goal = cp.Maximize(cp.sum(cp.multiply(costs, z)) - cp.norm1(z[:, 0]))
+    return cp.Problem(goal, [cp.sum(z, axis=1) <= 1, cp.norm(z, "fro") <= 1.2]), costs
+
+
+def tracking():  # not in the objective alone: a norm of it goes to the constraints
+    target, z = cp.Parameter(3, name="target"), cp.Variable(3, name="z")
+    return cp.Problem(cp.Minimize(cp.norm1(z - target) + cp.sum_squares(z))), target
+
+
+@pytest.mark.parametrize(
+    ("make", "solver", "is_quick"),
+    [
+        (model, None, True),
+        (model, "HIGHS", True),
+        (quadratic, None, True),
+        (quadratic, "CLARABEL", True),
+        (matrices, None, True),
+        (tracking, None, False),
+    ],
+)
+def test_the_quick_way_decides_and_scores_like_cvxpy(make, solver, is_quick):
+    problem, parameter = make()
+    adapter, rng = CvxpyProblem(problem, parameter, solver=solver), np.random.default_rng(1)
+    for y in rng.normal(size=(3, *parameter.shape)):
+        z = adapter.solve(y)
+        parameter.value = y
+        problem.solve(solver=solver, warm_start=False)
+        np.testing.assert_array_equal(z["z"], problem.var_dict["z"].value)
+        assert adapter.objective(z, y) == pytest.approx(problem.objective.value, rel=1e-12)
+    assert (adapter._models.get()._compiled.solve() is not None) == is_quick
+
+
+@pytest.mark.parametrize("make", [model, quadratic, matrices, tracking], ids=lambda m: m.__name__)
+def test_the_slope_is_the_derivative_of_the_objective(make):
+    problem, parameter = make()
+    adapter, rng = CvxpyProblem(problem, parameter), np.random.default_rng(2)
+    y = rng.normal(size=parameter.shape)
+    z = adapter.solve(rng.normal(size=parameter.shape))
+    slope, step = adapter.slope(z, y), 1e-5
+    for at in np.ndindex(y.shape):
+        moved = np.zeros(y.shape)
+        moved[at] = step
+        difference = adapter.objective(z, y + moved) - adapter.objective(z, y - moved)
+        assert slope[at] == pytest.approx(difference / (2 * step), abs=1e-6)

@@ -148,6 +148,8 @@ def gradients(
     if slopes[0] is None:
         return sign_of(problem) * _differences(problem, zs, y, context, spread)
     slopes += [problem.slope(z, y, context) for z in zs[1:]]
+    if any(slope is None for slope in slopes):
+        return sign_of(problem) * _differences(problem, zs, y, context, spread)
     found = np.array([np.ravel(np.asarray(slope, dtype=np.float64)) for slope in slopes])
     if found.shape != (len(zs), y.size):
         raise ShapeError(
