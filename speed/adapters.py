@@ -5,21 +5,31 @@
 - overhead: how much longer a call and its score take than the model's own library takes to solve it
   with new values, for models of about a millisecond (target: at most 20 %).
 
-Times are processor times, which other programs on the machine hardly change; the best of several
-rounds counts.
+    python speed/adapters.py
+
+Times are processor times, which other programs on the machine hardly change; library and adapter
+take turns, and the best of several rounds counts. For `CommandProblem`, whose program runs in
+another process, it is the time that passes.
 """
 
+import sys
 import time
 from collections.abc import Callable
 
 import cvxpy as cp
 import numpy as np
 import pyomo.environ as pyo
+from ortools.linear_solver import pywraplp
+from ortools.sat.python import cp_model
+from pyepo.model.omo import knapsackModel
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from lodl._typing import Array
+from lodl.problems.command import CommandProblem
 from lodl.problems.cvxpy import CvxpyProblem
 from lodl.problems.highs import LinearProgram
+from lodl.problems.ortools import OrtoolsLinearProblem, integer_costs
+from lodl.problems.pyepo import PyepoProblem
 from lodl.problems.pyomo import PyomoProblem
 
 RNG = np.random.default_rng(0)
@@ -32,6 +42,10 @@ def main() -> None:
     knapsack_in_cvxpy()
     knapsack_in_highs()
     knapsack_in_pyomo()
+    knapsack_in_pyepo()
+    knapsack_in_linear_solver()
+    choice_in_cp_sat()
+    choice_by_a_program()
     for n_periods in (24, 96):  # hours and quarters of an hour
         schedule_in_cvxpy(n_periods)
 
@@ -81,6 +95,92 @@ def knapsack_in_pyomo() -> None:
     say_overhead("Pyomo", own, lambda y: problem.objective(problem.solve(y), y))
 
 
+def knapsack_in_pyepo() -> None:
+    """Compare a model of PyEPO's, of whole numbers, with its own `solve`."""
+    weights = RNG.integers(3, 8, (1, N_ITEMS))
+    model = knapsackModel(weights=weights, capacity=[30], solver="appsi_highs")
+    problem = PyepoProblem(model)
+
+    def own(y: Array) -> None:
+        model.setObj(y)
+        model.solve()
+
+    say_overhead("PyEPO", own, lambda y: problem.objective(problem.solve(y), y))
+
+
+def knapsack_in_linear_solver() -> None:
+    """Compare the first model with OR-Tools' Glop."""
+
+    def build() -> tuple[pywraplp.Solver, list[pywraplp.Variable]]:
+        model = pywraplp.Solver.CreateSolver("GLOP")
+        z = [model.NumVar(0, 1, f"{i}") for i in range(N_ITEMS)]
+        for row, room in zip(WEIGHTS.tolist(), CAPACITY.tolist(), strict=True):
+            fits = model.RowConstraint(-model.infinity(), room)
+            for variable, weight in zip(z, row, strict=True):
+                fits.SetCoefficient(variable, weight)
+        return model, z
+
+    model, z = build()
+    parameters = pywraplp.MPSolverParameters()
+    parameters.SetIntegerParam(parameters.INCREMENTALITY, parameters.INCREMENTALITY_OFF)
+
+    def own(y: Array) -> None:
+        for variable, value in zip(z, y.tolist(), strict=True):
+            model.Objective().SetCoefficient(variable, value)
+        model.Objective().SetMaximization()
+        model.Solve(parameters)
+
+    problem = OrtoolsLinearProblem(build, "max")
+    say_overhead("OR-Tools' Glop", own, lambda y: problem.objective(problem.solve(y), y))
+
+
+def choice_in_cp_sat() -> None:
+    """Compare the choice of eight items with CP-SAT."""
+
+    def build() -> tuple[cp_model.CpModel, list[cp_model.IntVar]]:
+        model = cp_model.CpModel()
+        z = [model.new_bool_var(f"{i}") for i in range(N_ITEMS)]
+        model.add(sum(z) <= 8)
+        return model, z
+
+    model, z = build()
+
+    def own(y: Array) -> None:
+        costs = integer_costs(y)[0].tolist()
+        model.maximize(cp_model.LinearExpr.weighted_sum(z, costs))
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.solve(model)
+
+    problem = OrtoolsLinearProblem(build, "max")
+    say_overhead("CP-SAT", own, lambda y: problem.objective(problem.solve(y), y))
+
+
+PROGRAM = """
+import json, sys, time
+for line in sys.stdin:
+    y = json.loads(line)["prediction"]
+    began = time.perf_counter()
+    while time.perf_counter() < began + 1e-3:  # a solver of a millisecond
+        pass
+    print(json.dumps({"decision": y.index(max(y))}), flush=True)
+"""
+
+
+def choice_by_a_program() -> None:
+    """Compare a program that stays and takes a millisecond with that millisecond."""
+    command = [sys.executable, "-c", PROGRAM]
+    problem = CommandProblem(command, "max", objective=lambda z, y, _: y[z], persistent=True)
+
+    def own(_: Array) -> None:
+        began = time.perf_counter()
+        while time.perf_counter() < began + 1e-3:
+            pass
+
+    clock = time.perf_counter
+    say_overhead("program", own, lambda y: problem.objective(problem.solve(y), y), clock)
+
+
 def schedule_in_cvxpy(n_periods: int) -> None:
     """Compare a schedule, written period by period as users do, with writing it anew."""
 
@@ -101,8 +201,15 @@ def schedule_in_cvxpy(n_periods: int) -> None:
     )
 
 
-def say_overhead(name: str, own: Callable[[Array], object], call: Callable[[Array], float]) -> None:
-    pairs = [(seconds(own, N_ITEMS), seconds(call, N_ITEMS)) for _ in range(3)]
+def say_overhead(
+    name: str,
+    own: Callable[[Array], object],
+    call: Callable[[Array], float],
+    clock: Callable[[], float] = time.process_time,
+) -> None:
+    pairs = [
+        (seconds(own, N_ITEMS, clock=clock), seconds(call, N_ITEMS, clock=clock)) for _ in range(5)
+    ]
     alone, adapted = (min(times) for times in zip(*pairs, strict=True))
     print(
         f"{name} overhead: {1e3 * alone:.2f} ms alone, {1e3 * adapted:.2f} ms adapted, "
@@ -110,16 +217,21 @@ def say_overhead(name: str, own: Callable[[Array], object], call: Callable[[Arra
     )
 
 
-def seconds(call: Callable[[Array], object], size: int, n_calls: int = 50) -> float:
-    """Return the processor time of a call, the best of three rounds."""
+def seconds(
+    call: Callable[[Array], object],
+    size: int,
+    n_calls: int = 50,
+    clock: Callable[[], float] = time.process_time,
+) -> float:
+    """Return the time of a call, the best of three rounds."""
     rounds = []
     call(RNG.random(size))  # what is set up once does not count
     for _ in range(3):
         predictions = RNG.random((n_calls, size))
-        began = time.process_time()
+        began = clock()
         for y_hat in predictions:
             call(y_hat)
-        rounds.append((time.process_time() - began) / n_calls)
+        rounds.append((clock() - began) / n_calls)
     return min(rounds)
 
 

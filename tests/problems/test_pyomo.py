@@ -155,6 +155,13 @@ def test_threads_that_share_a_problem_do_not_disturb_each_other():
     np.testing.assert_allclose(together, alone, atol=1e-9)
 
 
+def test_calls_leave_no_handlers_behind_that_would_slow_later_ones():
+    problem = PyomoProblem(knapsack_model, "worth")
+    for _ in range(3):
+        problem.solve(np.ones(4))
+    assert problem._models.get()._solver._solver_model.cbSimplexInterrupt.callbacks == []
+
+
 def test_failed_calls_carry_the_termination_condition():
     problem = PyomoProblem(knapsack_model, "worth")
     with pytest.raises(OracleError, match=r"instance 0, the label itself.*'infeasible'"):

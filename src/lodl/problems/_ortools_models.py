@@ -90,6 +90,8 @@ def require_ortools(module: str) -> ModuleType:
 class CpSatModel(Model):
     """A `cp_model.CpModel`."""
 
+    _largest: Array | None = None
+
     @property
     def sense(self) -> Sense | None:
         if not self._model.has_objective():
@@ -104,8 +106,9 @@ class CpSatModel(Model):
 
     def set_costs(self, variables: Sequence[Any], costs: Array, sense: Sense) -> None:
         cp = require_ortools("sat.python.cp_model")
-        largest = [np.abs(np.array(variable.proto.domain, float)).max() for variable in variables]
-        integers, _ = integer_costs(costs, largest)
+        if self._largest is None:  # the variables of a model stay the same
+            self._largest = np.array([max(map(abs, one.proto.domain)) for one in variables])
+        integers, _ = integer_costs(costs, self._largest)
         total = cp.LinearExpr.weighted_sum(variables, integers.tolist())
         self._model.clear_objective()
         self._model.minimize(total) if sense == "min" else self._model.maximize(total)

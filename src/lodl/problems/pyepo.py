@@ -10,6 +10,7 @@ from lodl._validation import check_count, check_instance_of, require
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._linear_problem import LinearProblem
 from lodl.problems._per_thread import PerThread
+from lodl.problems._pyomo_highs import forget_interrupts
 
 __all__ = ["PyepoProblem", "opt_model"]
 
@@ -57,6 +58,7 @@ class PyepoProblem(LinearProblem):
         model = self._models.get()
         model.setObj(y_hat)
         solution, _ = model.solve()
+        forget_interrupts(getattr(model, "_solverfac", None))  # where it runs on Pyomo
         z = np.asarray(solution, dtype=np.float64)
         if z.shape != y_hat.shape or not np.isfinite(z).all():
             raise ProblemError(

@@ -14,6 +14,7 @@ from lodl._validation import require
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._per_thread import PerThread
 from lodl.problems._problem import Problem
+from lodl.problems._pyomo_highs import forget_interrupts
 
 __all__ = ["PyomoProblem"]
 
@@ -185,6 +186,7 @@ class _Model:
         """Give the variables their best values."""
         with _turn:
             found = self._solver.solve(self._model, load_solutions=False)
+        forget_interrupts(self._solver)
         if not len(found.solution) or str(found.solver.termination_condition) in _USELESS:
             raise ProblemError(
                 "Pyomo found no decision: the termination condition is "
