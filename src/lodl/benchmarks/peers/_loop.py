@@ -26,7 +26,7 @@ class Settings:
         n_steps: The most steps.
         look_every: Steps between two looks at held-out decisions.
         patience: Steps without a better look after which training stops.
-        batch_size: Instances per step.
+        batch_size: Instances per step; fewer where a model has fewer to train on.
         memory: Weight of the past in the running mean of the weights, which is what predicts: the
             last step of any method is noisy.
     """
@@ -111,7 +111,8 @@ def train(
     """
     features = torch.as_tensor(x)
     adam = _Adam(networks, torch.tensor([member.choice.learning_rate for member in members]))
-    batches = [_Batches(member, settings.batch_size) for member in members]
+    batch_size = min([settings.batch_size, *(len(member.train) for member in members)])
+    batches = [_Batches(member, batch_size) for member in members]
     watch = _Watch(networks, x, members, settings, look)
     watch(0)
     for step in range(1, settings.n_steps + 1):
@@ -155,7 +156,7 @@ class _Batches:
 
     def __init__(self, member: Member, batch_size: int) -> None:
         self._rng = np.random.default_rng(member.seed)
-        self._rows, self._size = member.train, min(batch_size, len(member.train))
+        self._rows, self._size = member.train, batch_size
         self._left = np.empty(0, dtype=np.intp)
 
     def next(self) -> Index:
