@@ -18,7 +18,7 @@ import numpy as np
 
 from lodl.domains import TopK
 from lodl.oracle import sample
-from lodl.oracle._shard import Note, Run, Shard
+from lodl.oracle._shard import Shard
 from lodl.samplers import AllPerturbed
 
 SIZES = {
@@ -58,12 +58,17 @@ def timed(work: Callable[[], object], repeats: int = 5) -> float:
 
 def print_unit_costs() -> None:
     rng = np.random.default_rng(0)
-    status, decision = np.ones(K, dtype=np.uint8), np.full(K, -1, dtype=np.int32)
-    runs = [
-        Run(rng.bytes(16), 0, rng.exponential(size=K), status, decision, np.empty((0, 0)))
-        for _ in range(N_ROWS)
-    ]
-    shard = Shard.of(runs, Note())
+    every, each = np.ones(N_ROWS, dtype=np.int32), np.ones(N_ROWS * K, dtype=np.int32)
+    shard = Shard(
+        ids=rng.integers(0, 256, size=(N_ROWS, 16), dtype=np.uint8),
+        start=0 * every,
+        count=K * every,
+        n_gradients=0 * every,
+        loss=rng.exponential(size=N_ROWS * K),
+        status=each.astype(np.uint8),
+        decision=-each,
+        gradient=np.empty((0, 0)),
+    )
     content = shard.to_bytes()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "shard")
@@ -74,7 +79,7 @@ def print_unit_costs() -> None:
         ("save it (parent)", write * 1e3, "ms"),
         ("read it (parent)", read * 1e3, "ms"),
         ("an answer in a store", len(content) / (N_ROWS * K), "bytes"),
-        ("answers of one instance sent back", len(pickle.dumps(runs[0])) / 1e3, "kB"),
+        ("answers of one instance sent back", len(pickle.dumps(shard)) / N_ROWS / 1e3, "kB"),
     ):
         print(f"  {name:36}{value:8.2f} {unit}")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
+from lodl.oracle import _run, _workers
 from lodl.problems import Problem
 
 
@@ -104,6 +105,8 @@ def dask_client():
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its own way silences pytest too
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        # By default a cluster gives up a worker that does not come back in 15 seconds.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=False
         ) as cluster,
@@ -113,12 +116,18 @@ def dask_client():
 
 
 @pytest.fixture
-def client(dask_client):
-    """The cluster with both its workers, whatever the test before did to them."""
+def client(dask_client, monkeypatch):
+    """The cluster with both its workers, whatever the test before did to them.
+
+    A worker that was killed may take its time to come back: on a busy machine, minutes.
+    """
     try:
-        dask_client.wait_for_workers(2, timeout=10)
+        dask_client.wait_for_workers(2, timeout=30)
     except TimeoutError:  # a nanny did not bring its worker back
         dask_client.cluster.scale(0)
         dask_client.cluster.scale(2)
-        dask_client.wait_for_workers(2, timeout=60)
+        dask_client.wait_for_workers(2, timeout=180)
+    monkeypatch.setattr(_run, "_START", 180.0)
+    monkeypatch.setattr(_workers, "_RECOVER", 180.0)
+    monkeypatch.setattr(_workers, "_NO_WORKERS", 180.0)
     return dask_client

@@ -162,6 +162,18 @@ def test_samples_skipped_once_stay_skipped_but_raise_tries_them_again(flaky, y, 
         sample(oracle, y, on_failure="raise", **kwargs)
 
 
+def test_failures_in_a_shared_store_are_told_by_the_instances_of_this_run(flaky, y, tmp_path):
+    oracle, _ = flaky
+    kwargs = {"sampler": AllPerturbed(1.0), "n_samples": K, "on_failure": "skip"}
+    kwargs["max_failure_rate"] = 1.0
+    everything = sample(oracle, y, store=tmp_path / "store", **kwargs)
+    rows = [7, 3]
+    alone = sample(oracle, y[rows], **kwargs).first_failures
+    assert alone != everything.first_failures
+    assert sample(oracle, y[rows], store=tmp_path / "store", **kwargs).first_failures == alone
+    assert everything.select(rows).first_failures == alone
+
+
 def test_too_many_failures_are_an_error(flaky, y, tmp_path):
     oracle, _ = flaky
     kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "store"}

@@ -8,11 +8,11 @@ import torch
 
 from lodl.errors import InvalidInputError
 from lodl.oracle import sample
-from lodl.oracle._sample import _N_VERIFIED
+from lodl.oracle._verify import N_VERIFIED
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
 K = 20
-VERIFICATION = 2 * _N_VERIFIED  # calls of an opening that finds answers
+VERIFICATION = 2 * N_VERIFIED  # calls of an opening that finds answers
 SCALED = AllPerturbed(0.5)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from lodl.errors import OracleError, StoreError
 from lodl.oracle import _store, open_samples, open_store, sample
-from lodl.oracle._shard import Note, Run, Shard
+from lodl.oracle._shard import Shard
 from lodl.problems import problem
 from lodl.samplers import AllPerturbed
 
@@ -313,14 +313,29 @@ def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
 
 @pytest.mark.parametrize(
     "change",
-    [{"decision": np.array([1], "i4")}, {"status": np.array([1], "u1")}, {"start": -1}],
+    [
+        {"decision": np.array([1], "i4")},
+        {"status": np.array([1], "u1")},
+        {"start": np.array([-1], "i4")},
+        {"count": np.array([2], "i4")},
+    ],
     ids=lambda change: next(iter(change)),
 )
 def test_numbers_that_do_not_fit_each_other_are_damage(change):
-    run = Run(16 * b"i", 0, np.array([np.nan]), np.array([3], "u1"), np.array([0], "i4"), np.eye(1))
-    Shard.from_bytes(Shard.of([run], Note()).to_bytes())
+    one = np.ones(1, "i4")
+    shard = Shard(
+        np.zeros((1, 16), "u1"),
+        0 * one,
+        one,
+        one,
+        [np.nan] * one,
+        3 * one.astype("u1"),
+        0 * one,
+        np.eye(1),
+    )
+    Shard.from_bytes(shard.to_bytes())
     with pytest.raises(ValueError, match="do not fit each other"):
-        Shard.from_bytes(Shard.of([replace(run, **change)], Note()).to_bytes())
+        Shard.from_bytes(replace(shard, **change).to_bytes())
 
 
 def test_a_file_that_cannot_be_read_now_is_an_error_and_not_damage(filled, store, monkeypatch):
@@ -343,7 +358,7 @@ def test_shards_are_kept_in_memory_up_to_a_number_of_bytes(filled, y, store, mon
         monkeypatch.setattr(_store, "_MAX_LOADED", limit)
         samples = open_samples(store, oracle, y, **ARGUMENTS)
         assert bits(samples) == expected
-        assert len(samples._store._loaded) == n_loaded
+        assert len(samples.store._loaded) == n_loaded
 
 
 def test_what_a_killed_process_left_half_written_is_removed_after_a_while(loop, y, store):
@@ -361,7 +376,7 @@ def test_damage_done_after_opening_is_an_error_not_a_number(filled, store):
     samples = run()
     for path in shards(store):
         flip(path)
-    samples._store._loaded.clear()
+    samples.store._loaded.clear()
     with pytest.raises(StoreError, match=r"was damaged while it was in use.*Sample again"):
         samples[0]
 
@@ -493,4 +508,4 @@ def test_a_store_that_appears_while_it_is_created_is_taken(loop, y, store, monke
 
     monkeypatch.setattr(_store.Folder, "read_if_there", look_and_lose)
     samples = sample(loop(), y, store=store, **ARGUMENTS)
-    assert samples.scale == pytest.approx(2 * np.std(y))
+    assert samples.series[0].scale == pytest.approx(2 * np.std(y))

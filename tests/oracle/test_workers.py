@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
 
@@ -206,8 +205,10 @@ def stop():
 
 
 def quick_to_give_up(monkeypatch, slack=0.3):
+    """Give tasks little time beyond that of their calls, more where others keep the cores busy."""
+    busy = max(os.getloadavg()[0] / os.cpu_count(), 1.0)
     monkeypatch.setattr(_run, "_TASK_SECONDS", 0.1)
-    monkeypatch.setattr(_run, "_SLACK", slack)
+    monkeypatch.setattr(_run, "_SLACK", slack * busy)
 
 
 def check_poison(y, act, status, message, kinds=("raise", "skip"), **workers):
@@ -228,17 +229,6 @@ def check_poison(y, act, status, message, kinds=("raise", "skip"), **workers):
             sample(poisoned, y[:3], context=context, **kwargs, **workers)
 
 
-@contextmanager
-def unless_dask_gives_up():
-    """Skip the test where Dask does not replace a worker, which is told and does not hang."""
-    try:
-        yield
-    except (OracleError, AssertionError) as error:
-        if "No worker of the Dask cluster was ready" not in str(error):
-            raise
-        pytest.skip("Dask's nanny did not bring a killed worker back")
-
-
 DIED = ("died", "the call ended its worker process")
 LATE = ("timed_out", "the call took longer than 0.2 seconds")
 
@@ -253,8 +243,7 @@ def test_with_a_timeout_the_parent_survives_even_one_worker(y):
 
 
 def test_on_dask_a_call_that_ends_its_process_is_isolated_and_named(y, client):
-    with unless_dask_gives_up():
-        check_poison(y, leave, *DIED, executor=client, kinds=["skip"])
+    check_poison(y, leave, *DIED, executor=client, kinds=["skip"])
 
 
 def test_an_executor_that_breaks_is_an_error_and_nobody_is_blamed(y, tmp_path):
@@ -323,12 +312,15 @@ def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client
     kwargs = {"sampler": AllPerturbed(), "n_samples": 1000, "executor": client}
     before = client.run(os.getpid)
     thread = threading.Thread(target=press)
-    thread.start()
-    with pytest.raises(
-        KeyboardInterrupt, match=r"Stopped after \d+ of 6006 calls\. Nothing is kept"
-    ):
-        sample(oracle, y, **kwargs)
-    thread.join()
+    # A test run in the background of a shell starts with Ctrl-C ignored.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread.start()
+        with pytest.raises(KeyboardInterrupt, match=r"after \d+ of 6006 calls\. Nothing is kept"):
+            sample(oracle, y, **kwargs)
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert client.run(os.getpid) == before
 
 
@@ -349,8 +341,7 @@ def test_a_call_that_heeds_no_signal_and_a_stopped_worker_are_given_up(y, act, m
 def test_on_dask_a_call_that_hangs_is_given_up(y, act, client, monkeypatch):
     quick_to_give_up(monkeypatch, slack=1.0)  # a busy machine takes time to send a task
     kind = "raise" if act is stop else "skip"
-    with unless_dask_gives_up():
-        check_poison(y, act, *LATE, executor=client, timeout=0.2, kinds=[kind])
+    check_poison(y, act, *LATE, executor=client, timeout=0.2, kinds=[kind])
 
 
 class Slow:
@@ -460,7 +451,8 @@ def test_a_crash_is_told_by_its_call_and_not_by_a_dump(loop, y):
 
 
 def test_an_executor_whose_call_hangs_is_an_error(y, monkeypatch):
-    quick_to_give_up(monkeypatch)
+    monkeypatch.setattr(_run, "_TASK_SECONDS", 0.1)
+    monkeypatch.setattr(_run, "_SLACK", 0.3)
     poisoned, _ = poisonous(partial(time.sleep, 2))
     kwargs = {"sampler": AllPerturbed(), "n_samples": 1, "timeout": 0.2}
     kwargs["context"] = [{"poison": label} for label in y]

@@ -1,22 +1,20 @@
 """The work of one task: oracle calls for some instances, nothing else. Runs in workers."""
 
-import os
-import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl._typing import Array, InstanceContext
-from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Failure, Status
-from lodl.oracle._instances import Series
-from lodl.oracle._signals import Alarm, CallTimeoutError, alarm_after
+from lodl._typing import Array
+from lodl._validation import context_of
+from lodl.oracle._failure import NO_OPTIMUM, OK, FailedCall, Failure, Status
+from lodl.oracle._instances import Instances, Series
+from lodl.oracle._marks import marker
+from lodl.oracle._signals import Alarm, alarm_after
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import decide, decide_many, gradients, read_only, score, score_many
@@ -30,401 +28,263 @@ Answers may depend on the batch in their last digits: the borders do not move wi
 """
 
 _LARGEST = 1e300  # of a loss: regrets, and their sums, stay finite
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """Calls to make for one instance.
-
-    Attributes:
-        number: The instance's number in the run.
-        y: Its label.
-        context: Its context.
-        key: Names its random stream.
-        centre: What its candidates lie around; None stands for the label.
-        columns: The calls: 0 is the label, j is candidate j - 1, in ascending order.
-    """
-
-    number: int
-    y: Array
-    context: InstanceContext
-    key: int
-    centre: Array | None
-    columns: npt.NDArray[np.int32]
+_NO_GRADIENT = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Calls for some instances.
+    """The same columns of some instances, asked row by row: 0 is the label, j candidate j - 1."""
 
-    Attributes:
-        rows: What to ask.
-        series: How candidates are drawn; its centres are in the rows.
-        spread: How far labels lie apart, where slopes are asked for; else None.
-        stop_at_failure: Whether to return at the first failure.
-        seconds: Time after which to return what there is.
-        timeout: Longest time a call may take, or None.
-        mark: File in which a worker notes the call it is about to make, so that its parent knows
-            which one it died of, and the task's number, from 1; None where they share no files.
-    """
-
-    rows: list[Row]
-    series: Series
-    spread: Array | None
+    instances: Instances
+    series: Series  # how candidates are drawn
+    start: int  # the first column
+    stop: int  # one after the last
+    spread: Array | None  # how far labels lie apart, where slopes are asked for
     stop_at_failure: bool
-    seconds: float
-    timeout: float | None
-    mark: tuple[str, int] | None = None
-
-    @property
-    def n_calls(self) -> int:
-        """Number of calls to make."""
-        return sum(len(row.columns) for row in self.rows)
+    seconds: float  # time after which to return what there is
+    timeout: float | None  # longest time a call may take
+    mark: tuple[str, int] | None = None  # file and place in which to note the calls being made
 
     def largest_batch(self, *, is_vectorised: bool) -> int:
         """Return the largest number of calls that are made at once."""
         if not is_vectorised:
             return 1
-        spans = (span for row in self.rows for span in _spans(row.columns, is_vectorised))
-        return max(stop - first for first, stop in spans)
-
-
-@dataclass(eq=False)
-class Found:
-    """What was found out about one instance.
-
-    Attributes:
-        number: The instance's number in the run.
-        columns: The calls made.
-        loss: Decision loss of each, NaN where it failed.
-        status: What became of each.
-        decision: Which row of `gradient` each decision has; -1 where it failed or was not asked.
-        gradient: Derivative of the loss of each distinct decision by the label, shape (m, D).
-    """
-
-    number: int
-    columns: npt.NDArray[np.int32]
-    loss: Array
-    status: npt.NDArray[np.uint8]
-    decision: npt.NDArray[np.int32]
-    gradient: Array
+        return max(b - a for a, b in _batches(self.start, self.stop, is_vectorised))
 
 
 @dataclass(eq=False)
 class Result:
-    """What a task found out; calls not listed were not made."""
+    """What became of the first calls of a task, as far as it came; arrays are as in `Shard`."""
 
-    found: list[Found] = field(default_factory=list)
-    failures: list[tuple[int, Failure]] = field(default_factory=list)  # with the row's number
+    loss: Array
+    status: npt.NDArray[np.uint8]
+    decision: npt.NDArray[np.int32]
+    gradient: Array
+    n_gradients: npt.NDArray[np.int32]  # of each row that was begun
+    failures: list[tuple[int, Failure]]  # with the row
     seconds: float = 0.0
+
+    @classmethod
+    def of_failure(cls, failure: Failure) -> "Result":
+        """Return the result of a task whose only call ended its worker, or was given up."""
+        status = np.array([failure.status], dtype=np.uint8)
+        decision, n_gradients = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
+        nothing = np.array([np.nan])
+        return cls(nothing, status, decision, _NO_GRADIENT, n_gradients, [(0, failure)])
 
 
 def ask(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as far as time allows."""
-    result, began = Result(), time.perf_counter()
-    with alarm_after(task.timeout) as alarm, _marker(task.mark) as mark:
-        for number, row in enumerate(task.rows):
-            asking = _Asking(problem, task, row, alarm, began + task.seconds)
-            asking.mark = mark and partial(mark, number)
-            asking.ask_all()
-            result.found.append(asking.found())
-            result.failures += [(row.number, failure) for failure in asking.failures]
-            if asking.must_end():
-                break
+    began = time.perf_counter()
+    with alarm_after(task.timeout) as alarm:
+        asking = _Asking(problem, task, alarm, began + task.seconds)
+        asking.ask_all()
+    result = asking.result()
     result.seconds = time.perf_counter() - began
     return result
 
 
 class _Asking:
-    """The calls for one instance, made in order."""
+    """The calls of a task, made in order, and what became of them."""
 
-    def __init__(self, problem: Problem, task: Task, row: Row, alarm: Alarm, until: float) -> None:
-        self.problem, self.task, self.row, self.alarm, self.until = problem, task, row, alarm, until
-        self.sign = sign_of(problem)
-        self.y = read_only(row.y)
-        n = len(row.columns)
+    def __init__(self, problem: Problem, task: Task, alarm: Alarm, until: float) -> None:
+        self.problem, self.task, self.alarm, self.until = problem, task, alarm, until
+        self.sign, self.is_vectorised = sign_of(problem), problem.is_vectorised
+        self.labels = read_only(task.instances.y)
+        self.mark = None if task.mark is None else marker(*task.mark)
+        self.width = task.stop - task.start
+        n_calls = len(self.labels) * self.width
         self.n_done = 0
-        self.loss = np.full(n, np.nan)
-        self.status = np.zeros(n, dtype=np.uint8)
-        self.decision = np.full(n, -1, dtype=np.int32)
-        self.gradients = _Gradients(problem, self.y, row.context, task.spread)
-        self.failures: list[Failure] = []
-        self.mark: Callable[[int, int], None] | None = None
+        self.loss = np.full(n_calls, np.nan)
+        self.status = np.zeros(n_calls, dtype=np.uint8)
+        self.decision = np.full(n_calls, -1, dtype=np.int32)
+        self.decisions: list[_Decisions] = []
+        self.failures: list[tuple[int, Failure]] = []
 
     def ask_all(self) -> None:
-        columns = self.row.columns
-        for first, stop in _spans(columns, self.problem.is_vectorised):
-            try:
-                y_hats = self._predictions(columns[first:stop])
-            except Exception as error:  # noqa: BLE001 - `project` is the user's; without it all fail
-                for place in range(first, stop):
-                    self._fail(place, Failure.of(error, int(columns[place])))
-            else:
-                is_finite = np.asarray(np.isfinite(y_hats.reshape(len(y_hats), -1)).all(axis=1))
-                if self.problem.is_vectorised and stop - first > 1 and is_finite.all():
-                    self._ask_at_once(first, y_hats)
-                else:
-                    self._ask_each(first, y_hats, is_finite)
-            if self._label_failed:
-                self.status[self.n_done :] = NO_OPTIMUM
-                self.n_done = len(columns)
-            if self.must_end():
-                return
+        task, problem = self.task, self.problem
+        batches = list(_batches(task.start, task.stop, self.is_vectorised))
+        for row, y in enumerate(self.labels):
+            context = context_of(task.instances.context, row)
+            decisions = _Decisions(problem, y, context, task.spread)
+            self.decisions.append(decisions)
+            for start, stop in batches:
+                self._ask_batch(row, start, stop, decisions)
+                if self._label_failed(row):
+                    self.status[self.n_done : (row + 1) * self.width] = NO_OPTIMUM
+                    self.n_done = (row + 1) * self.width
+                if self._must_end():
+                    return
+                if self.n_done == (row + 1) * self.width:
+                    break
 
-    def must_end(self) -> bool:
+    def result(self) -> Result:
+        done, rows = slice(0, self.n_done), [one.gradient for one in self.decisions]
+        found = [gradient for row in rows for gradient in row]
+        return Result(
+            self.loss[done],
+            self.status[done],
+            self.decision[done],
+            np.array(found) if found else _NO_GRADIENT,
+            np.array([len(row) for row in rows], dtype=np.int32),
+            self.failures,
+        )
+
+    def _must_end(self) -> bool:
         """Return whether to give back what there is and leave the rest to a later task."""
         failed = self.task.stop_at_failure and self.failures
         return bool(failed) or time.perf_counter() > self.until
 
-    def found(self) -> Found:
-        made = slice(0, self.n_done)
-        return Found(
-            self.row.number,
-            self.row.columns[made],
-            self.loss[made],
-            self.status[made],
-            self.decision[made],
-            self.gradients.array(self.row.y.size),
-        )
+    def _label_failed(self, row: int) -> bool:
+        at = row * self.width
+        return self.task.start == 0 and bool(self.status[at] > OK)
 
-    def _predictions(self, columns: npt.NDArray[np.int32]) -> Array:
-        """Return what is asked in some ascending columns, in arrays that solvers may write to."""
-        row, parts = self.row, []
-        if columns[0] == 0:
-            parts, columns = [row.y[np.newaxis]], columns[1:]
-        if len(columns):
-            start, stop = int(columns[0]) - 1, int(columns[-1])
-            drawn = self.task.series.candidates(
-                self.problem, row.y, row.key, row.centre, start, stop
-            )
-            parts.append(drawn if len(drawn) == len(columns) else drawn[columns - 1 - start])
+    def _ask_batch(self, row: int, start: int, stop: int, decisions: "_Decisions") -> None:
+        """Ask for some columns at once if possible; if that fails, one by one, to learn which."""
+        first = row * self.width + start - self.task.start
+        try:
+            y_hats = self._predictions(row, start, stop)
+            is_finite = bool(np.isfinite(y_hats).all())
+            if self.is_vectorised and stop - start > 1 and is_finite:
+                if self._ask_at_once(first, y_hats, decisions):
+                    return
+                y_hats = self._predictions(row, start, stop)  # the solver may have written to them
+        except Exception as error:  # noqa: BLE001 - `project` is the user's; without it all fail
+            for place in range(first, first + stop - start):
+                self._fail(place, error)
+            self.n_done = first + stop - start
+        else:
+            self._ask_each(first, y_hats, decisions, is_finite=is_finite)
+
+    def _predictions(self, row: int, start: int, stop: int) -> Array:
+        """Return what is asked in some columns, in arrays that solvers may write to."""
+        task, parts = self.task, []
+        if start == 0:
+            parts.append(self.labels[row : row + 1])
+        if stop > 1:
+            first = max(start - 1, 0)
+            drawn = task.series.candidates(self.problem, task.instances, row, first, stop - 1)
+            parts.append(drawn)
         return np.concatenate(parts)
 
-    def _ask_at_once(self, first: int, y_hats: Array) -> None:
-        """Ask for a batch, or, if that fails, for each prediction, to learn which one it was."""
-        stop, context = first + len(y_hats), self.row.context
+    def _ask_at_once(self, first: int, y_hats: Array, decisions: "_Decisions") -> bool:
+        """Ask for a batch, and return whether it succeeded."""
+        problem, stop = self.problem, first + len(y_hats)
         try:
-            if self.mark:
+            if self.mark is not None:
                 self.mark(first, stop)
             self.alarm.set(len(y_hats))
-            zs = decide_many(self.problem, y_hats.copy(), context)
-            self.loss[first:stop] = score_many(self.problem, zs, self.y, context)
-            if self.task.spread is not None:
-                self.decision[first:stop] = self.gradients.see_many(zs, self.loss[first:stop])
+            zs = decide_many(problem, y_hats, decisions.context)
+            losses = score_many(problem, zs, decisions.y, decisions.context)
+            numbers = decisions.numbers(zs, losses)
+            self.alarm.clear()
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
             self.alarm.forgive(error)
-            self._ask_each(first, y_hats, np.ones(len(y_hats), dtype=np.bool_))
-        else:
-            self.alarm.clear()
-            self._settle(first, stop)
-
-    def _ask_each(self, first: int, y_hats: Array, is_finite: npt.NDArray[np.bool_]) -> None:
-        place, stop = first, first + len(y_hats)
-        while place < stop and not self._label_failed and not (place > first and self.must_end()):
-            place = self._ask_in_a_row(place, first, y_hats, is_finite)
-        self._settle(first, place)
-
-    def _ask_in_a_row(
-        self, place: int, first: int, y_hats: Array, is_finite: npt.NDArray[np.bool_]
-    ) -> int:
-        """Ask one after another until a call fails or time is up; return where to go on."""
-        problem, context, y, loss = self.problem, self.row.context, self.y, self.loss
-        see = self.gradients.see if self.task.spread is not None else None
-        alarm, until, clock, mark = self.alarm, self.until, time.perf_counter, self.mark
-        try:
-            for place in range(place, first + len(y_hats)):  # noqa: B020 - `place` names the failed
-                if not is_finite[place - first]:
-                    raise _BadCandidateError
-                if mark is not None:
-                    mark(place, place + 1)
-                if alarm.is_armed:
-                    alarm.set(1)
-                z = decide(problem, y_hats[place - first], context)
-                value = loss[place] = score(problem, z, y, context)
-                if not abs(value) < _LARGEST:  # NaN is not
-                    raise _NotFiniteError(value)
-                if see is not None:
-                    self.decision[place] = see(z, value)
-                if clock() > until:
-                    break
-        except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
-            alarm.forgive(error)
-            self._fail(place, _failure(error, int(self.row.columns[place]), alarm))
-        alarm.clear()
-        return place + 1
-
-    @property
-    def _label_failed(self) -> bool:
-        return bool(self.row.columns[0] == 0 and self.status[0] > OK)
-
-    def _settle(self, first: int, stop: int) -> None:
-        """Take finite losses for answers, and others for failures."""
-        self.loss[first:stop] *= self.sign
-        values, status = self.loss[first:stop], self.status[first:stop]
-        is_new = status == PENDING
-        is_finite = np.abs(values) < _LARGEST  # NaN is not
-        status[is_new & is_finite] = OK
-        for place in first + np.flatnonzero(is_new & ~is_finite):
-            error, column = _NotFiniteError(self.sign * self.loss[place]), self.row.columns[place]
-            self._fail(int(place), _failure(error, int(column), self.alarm))
+            return False
+        self.loss[first:stop] = self.sign * losses
+        self.decision[first:stop] = numbers
+        self.status[first:stop] = OK
         self.n_done = stop
+        if not np.abs(losses).max() < _LARGEST:  # NaN is not
+            for place in first + np.flatnonzero(~(np.abs(losses) < _LARGEST)):
+                self._fail(int(place), _not_finite(losses[place - first]))
+        return True
 
-    def _fail(self, place: int, failure: Failure) -> None:
-        self.loss[place] = np.nan
-        self.decision[place] = -1
+    def _ask_each(
+        self, first: int, y_hats: Array, decisions: "_Decisions", *, is_finite: bool
+    ) -> None:
+        """Ask one after another until time is up, or a call fails that ends the row or task."""
+        problem, context, y, alarm = self.problem, decisions.context, decisions.y, self.alarm
+        until, clock, mark, width = self.until, time.perf_counter, self.mark, self.width
+        place, stop = first, first + len(y_hats)
+        while place < stop:
+            try:  # around the loop, where an alarm may ring between two calls
+                for place in range(place, stop):  # noqa: B020 - `place` names the failed one
+                    y_hat = y_hats[place - first]
+                    if not (is_finite or np.isfinite(y_hat).all()):
+                        raise FailedCall(Status.BAD_CANDIDATE, "the candidate is not finite")
+                    if mark is not None:
+                        mark(place, place + 1)
+                    if alarm.is_armed:
+                        alarm.set(1)
+                    z = decide(problem, y_hat, context)
+                    value = score(problem, z, y, context)
+                    if not abs(value) < _LARGEST:  # NaN is not
+                        raise _not_finite(value)
+                    self.decision[place : place + 1] = decisions.numbers([z], [value])
+                    self.loss[place] = self.sign * value
+                    self.status[place] = OK
+                    if clock() > until:
+                        break
+            except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
+                alarm.forgive(error)
+                self._fail(place, error)
+            alarm.clear()
+            place += 1
+            self.n_done = place
+            if self._must_end() or self._label_failed(first // width):
+                return
+
+    def _fail(self, place: int, error: BaseException) -> None:
+        row, column = divmod(place, self.width)
+        failure = Failure.of(error, column + self.task.start)
+        self.loss[place], self.decision[place] = np.nan, -1
         self.status[place] = failure.status
-        self.failures.append(failure)
-        self.n_done = max(self.n_done, place + 1)
+        self.failures.append((row, failure))
 
 
-class _BadCandidateError(Exception):
-    """The candidate is not finite."""
+def _not_finite(value: float) -> FailedCall:
+    kind = "a number that is not too large" if np.isfinite(value) else "a finite number"
+    return FailedCall(Status.NON_FINITE, f"the objective is {value}, expected {kind}")
 
 
-class _NotFiniteError(Exception):
-    """The objective is not finite, or too large."""
-
-    def __init__(self, value: float) -> None:
-        kind = "a number that is not too large" if np.isfinite(value) else "a finite number"
-        super().__init__(f"the objective is {value}, expected {kind}")
-
-
-def _failure(error: BaseException, column: int, alarm: Alarm) -> Failure:
-    if isinstance(error, _BadCandidateError):
-        return Failure(Status.BAD_CANDIDATE, column, "the candidate is not finite")
-    if isinstance(error, _NotFiniteError):
-        return Failure(Status.NON_FINITE, column, str(error))
-    if isinstance(error, CallTimeoutError):
-        return Failure.late(column, alarm.timeout)
-    return Failure.of(error, column)
-
-
-class _Gradients:
+class _Decisions:
     """The distinct decisions of one instance, by what their loss's derivative is."""
 
-    def __init__(
-        self, problem: Problem, y: Array, context: InstanceContext, spread: Array | None
-    ) -> None:
-        self._of = (problem, y, context, spread)
+    def __init__(self, problem: Problem, y: Array, context: Any, spread: Array | None) -> None:
+        self.problem, self.y, self.context, self.spread = problem, y, context, spread
+        self.gradient: list[Array] = []
         self._numbers: dict[Any, int] = {}
-        self._rows: list[Array] = []
 
-    def see(self, z: Any, loss: float) -> int:
-        """Return the number of a decision, which may be a buffer that is written to again."""
-        key = _key(z)
-        number = self._numbers.get(key) if key is not None else None
-        if number is None:
-            number = self._number(self._compute([z])[0], loss)
-            if key is not None:
-                self._numbers[key] = number
-        return number
-
-    def see_many(self, zs: Any, losses: Array) -> npt.NDArray[np.int32]:
-        """Return the number of each decision."""
+    def numbers(self, zs: Any, losses: Any) -> Any:
+        """Return the number of each decision, -1 for all where slopes are not asked for."""
+        if self.spread is None:
+            return -1
         keys = [_key(z) for z in zs]
-        if None in keys:
-            numbers = [self.see(z, loss) for z, loss in zip(zs, losses, strict=True)]
-            return np.array(numbers, dtype=np.int32)
         new = {key: place for place, key in enumerate(keys) if key not in self._numbers}
         if new:
             places = list(new.values())
             fresh = zs[places] if isinstance(zs, np.ndarray) else [zs[place] for place in places]
-            rows = self._compute(fresh)
+            rows = gradients(self.problem, fresh, self.y, self.context, self.spread)
+            if not np.isfinite(rows).all():
+                raise FloatingPointError("the slope of the objective is not finite at the label")
             for (key, place), row in zip(new.items(), rows, strict=True):
-                self._numbers[key] = self._number(row, losses[place])
-        return np.array([self._numbers[key] for key in keys], dtype=np.int32)
-
-    def array(self, dim: int) -> Array:
-        return np.array(self._rows).reshape(len(self._rows), dim)
-
-    def _compute(self, zs: Any) -> Array:
-        problem, y, context, spread = self._of
-        assert spread is not None
-        rows = gradients(problem, zs, y, context, spread)
-        if not np.isfinite(rows).all():
-            raise FloatingPointError("the slope of the objective is not finite at the label")
-        return rows
+                self._numbers[key] = self._number(row, float(losses[place]))
+        return [self._numbers[key] for key in keys]
 
     def _number(self, row: Array, loss: float) -> int:
         """Return the number of a decision: two of the same loss and derivative count as one."""
-        key = ("row", float(loss), row.tobytes())
-        if key not in self._numbers:
-            self._numbers[key] = len(self._rows)
-            self._rows.append(row)
-        return self._numbers[key]
+        number = self._numbers.setdefault((loss, row.tobytes()), len(self.gradient))
+        if number == len(self.gradient):
+            self.gradient.append(row)
+        return number
 
 
 def _key(z: Any) -> Any:
-    """Return a value that equal decisions share, None for those that cannot be compared."""
+    """Return a value that equal decisions share; decisions that cannot be compared share none."""
     if isinstance(z, np.ndarray) and not z.dtype.hasobject:
         return z.shape, z.dtype.str, z.tobytes()
     if isinstance(z, int | float | str | bytes | np.generic):
         return type(z), z
     if isinstance(z, list | tuple):
-        keys = tuple(_key(one) for one in z)
-        return None if None in keys else keys
-    return None
+        return tuple(map(_key, z))
+    return object()
 
 
-def _spans(columns: npt.NDArray[np.int32], is_vectorised: bool) -> Iterator[tuple[int, int]]:
-    """Give the batches that ascending columns fall into, as places among them."""
-    last = int(columns[-1]) + 1
-    if last <= (_BATCH_EDGES[1] if is_vectorised else BLOCK_SIZE + 1):
-        yield 0, len(columns)
-        return
-    edges = [*_BATCH_EDGES, *range(2 * BLOCK_SIZE + 1, last + BLOCK_SIZE + 1, BLOCK_SIZE)]
-    if not is_vectorised:  # a batch is what is drawn at once
-        edges = [0, *range(BLOCK_SIZE + 1, last + BLOCK_SIZE + 1, BLOCK_SIZE)]
-    places = np.searchsorted(columns, edges)
-    yield from ((int(a), int(b)) for a, b in pairwise(places) if a < b)
-
-
-_MARK = struct.Struct("<qiiid")
-_N_MARKS = 1024  # in a file: more than tasks are out at a time
-
-
-@contextmanager
-def _marker(mark: tuple[str, int] | None) -> Iterator[Callable[[int, int, int], None] | None]:
-    """Give a function that notes which calls of which row are about to be made."""
-    if mark is None:
-        yield None
-        return
-    path, number = mark
-    file, place = os.open(path, os.O_WRONLY), number % _N_MARKS * _MARK.size
-
-    def note(row: int, first: int, stop: int) -> None:
-        os.pwrite(file, _MARK.pack(number, row, first, stop, time.monotonic()), place)
-
-    try:
-        yield note
-    finally:
-        os.close(file)
-
-
-class Mark(NamedTuple):
-    """The calls that a worker noted.
-
-    Attributes:
-        row: Which row of the task.
-        first: The first of its calls, as a place among its columns.
-        stop: One after the last.
-        began: When they began, by a clock that the processes of a machine share.
-    """
-
-    row: int
-    first: int
-    stop: int
-    began: float
-
-
-def marked_calls(task: Task) -> Mark | None:
-    """Return the calls that a worker began last, None if it began none or shares no files."""
-    if task.mark is None:
-        return None
-    path, number = task.mark
-    with open(path, "rb") as file:  # noqa: PTH123 - a file of a few bytes
-        content = file.read()[number % _N_MARKS * _MARK.size :][: _MARK.size]
-    if len(content) < _MARK.size:
-        return None
-    noted, *rest = _MARK.unpack(content)
-    return Mark(*rest) if noted == number else None
+def _batches(start: int, stop: int, is_vectorised: bool) -> Iterator[tuple[int, int]]:
+    """Give the batches that columns fall into; without vectorised calls, what is drawn at once."""
+    edges = list(_BATCH_EDGES if is_vectorised else (0, BLOCK_SIZE + 1))
+    edges += range(2 * BLOCK_SIZE + 1, stop + BLOCK_SIZE + 1, BLOCK_SIZE)
+    for first, last in pairwise(edges):
+        if first < stop and last > start:
+            yield max(first, start), min(last, stop)

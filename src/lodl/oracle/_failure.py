@@ -36,48 +36,39 @@ _HINTS = {
 _SKIP = 'To go on without failing samples, use on_failure="skip".'
 
 
+class FailedCall(BaseException):
+    """A call that failed without an exception of the oracle's own, with what became of it."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Failure:
-    """One failed oracle call.
-
-    Attributes:
-        status: What kind of failure.
-        column: 0 for the call at the label itself, else 1 + the number of the sample.
-        message: What happened, in a line.
-        cause: The oracle's exception, if there was one.
-        instance: What the instance is called; a worker, which does not know it, leaves it out.
-    """
+    """One failed oracle call."""
 
     status: Status
-    column: int
-    message: str
-    cause: BaseException | None = None
-    instance: str = ""
+    column: int  # 0 for the call at the label itself, else 1 + the number of the sample
+    message: str  # what happened, in a line
+    cause: BaseException | None = None  # the oracle's exception, if there was one
 
     @classmethod
-    def of(cls, cause: BaseException, column: int) -> "Failure":
-        """Return the failure that an exception of the oracle stands for."""
-        is_shape = isinstance(cause, ShapeError)
-        status = Status.WRONG_SHAPE if is_shape else Status.RAISED
-        return cls(status, column, f"{type(cause).__name__}: {cause}", cause)
+    def of(cls, error: BaseException, column: int) -> "Failure":
+        """Return the failure that an exception stands for."""
+        if isinstance(error, FailedCall):
+            return cls(error.status, column, str(error))
+        status = Status.WRONG_SHAPE if isinstance(error, ShapeError) else Status.RAISED
+        return cls(status, column, f"{type(error).__name__}: {error}", error)
 
-    @classmethod
-    def late(cls, column: int, timeout: float | None) -> "Failure":
-        """Return the failure of a call that took too long."""
-        unit = "second" if timeout == 1 else "seconds"
-        return cls(Status.TIMED_OUT, column, f"the call took longer than {timeout:g} {unit}")
-
-    def __str__(self) -> str:
-        place = f"sample {self.column - 1}" if self.column else "the label itself"
-        return f"instance {self.instance}, {place}: {self.message}"
-
-    def error(self, note: str) -> OracleError:
+    def error(self, instance: str, note: str) -> OracleError:
         """Return the error to raise, with its cause and a note on what became of the rest."""
         hint = _HINTS.get(self.status, "")
         if not hint and self.column == 0:
             hint = "`lodl.testing.check_problem`, with the same arguments, says more."
         skip = _SKIP if self.column else ""
-        parts = [f"The oracle failed at {listed([str(self)])}", note, hint, skip]
+        where = listed([describe(instance, self.column, self.message)])
+        parts = [f"The oracle failed at {where}", note, hint, skip]
         error = OracleError(" ".join(part for part in parts if part))
         error.__cause__ = self.cause
         return error
@@ -85,6 +76,12 @@ class Failure:
     def __getstate__(self) -> dict[str, Any]:
         cause = None if self.cause is None else _portable(self.cause)
         return self.__dict__ | {"cause": cause}
+
+
+def describe(instance: str, column: int, message: str) -> str:
+    """Return what to say about a failure, given what a message calls the instance."""
+    place = f"sample {column - 1}" if column else "the label itself"
+    return f"instance {instance}, {place}: {message}"
 
 
 def listed(messages: Iterable[str]) -> str:

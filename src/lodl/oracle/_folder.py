@@ -1,6 +1,5 @@
 """Whole files in a folder or behind a URL, each of which appears all at once."""
 
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,31 +16,32 @@ class Folder:
     """Whole files in a folder, each of which appears all at once."""
 
     def __init__(self, place: str) -> None:
-        self._place = place
+        self._path = Path(place)
         self._remote: Any = None
         if "://" in place:
             from fsspec.core import url_to_fs
 
-            self._remote, self._place = url_to_fs(place)
+            self._remote, self._url = url_to_fs(place)
 
     def names(self, prefix: str) -> list[str]:
         if self._remote is not None:
             self._remote.invalidate_cache()
-            found = self._remote.ls(self._place, detail=False) if self._exists() else []
+            is_there = self._remote.exists(self._url)
+            found = self._remote.ls(self._url, detail=False) if is_there else []
             names = [str(path).rstrip("/").rpartition("/")[2] for path in found]
         else:
             try:
-                names = os.listdir(self._place)  # noqa: PTH208 - names are what is wanted
+                names = [path.name for path in self._path.iterdir()]
             except FileNotFoundError:
                 names = []
             except NotADirectoryError as error:
-                raise StoreError(f"{self._place} is a file, not a folder.") from error
+                raise StoreError(f"{self._path} is a file, not a folder.") from error
         return [name for name in names if name.startswith(prefix) and not name.startswith(".")]
 
     def read(self, name: str) -> bytes:
         if self._remote is not None:
-            return bytes(self._remote.cat_file(f"{self._place}/{name}"))
-        return Path(self._place, name).read_bytes()
+            return bytes(self._remote.cat_file(f"{self._url}/{name}"))
+        return (self._path / name).read_bytes()
 
     def read_if_there(self, name: str) -> bytes | None:
         try:
@@ -51,45 +51,38 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> None:
         if self._remote is not None:
-            self._remote.pipe_file(f"{self._place}/{name}", content)
-            return
-        draft = self._draft(content)
-        os.replace(draft, Path(self._place, name))  # noqa: PTH105 - symmetrical with `link` below
+            self._remote.pipe_file(f"{self._url}/{name}", content)
+        else:
+            self._draft(content).replace(self._path / name)
 
     def write_once(self, name: str, content: bytes) -> None:
         """Write a file unless somebody else has: of processes that start together, one wins."""
         if self._remote is not None:
             self.write(name, content)
             return
-        Path(self._place).mkdir(parents=True, exist_ok=True)
+        self._path.mkdir(parents=True, exist_ok=True)
         draft = self._draft(content)
         try:
-            os.link(draft, Path(self._place, name))
+            (self._path / name).hardlink_to(draft)
         except FileExistsError:
             pass
         except OSError:  # a file system without links
-            os.replace(draft, Path(self._place, name))  # noqa: PTH105
-            return
-        os.unlink(draft)  # noqa: PTH108
+            draft.replace(self._path / name)
+        draft.unlink(missing_ok=True)
 
     def remove_old_drafts(self) -> None:
         """Remove what a killed process left half written."""
         if self._remote is None:
-            for draft in Path(self._place).glob(f"{_DRAFT}*"):
+            for draft in self._path.glob(f"{_DRAFT}*"):
                 with suppress(OSError):  # somebody else was faster, or it is a read-only medium
                     if time.time() - draft.stat().st_mtime > _OLD:
                         draft.unlink()
 
-    def _exists(self) -> bool:
-        return bool(self._remote.exists(self._place))
-
-    def _draft(self, content: bytes) -> str:
-        draft = os.path.join(self._place, f"{_DRAFT}{uuid4().hex}")  # noqa: PTH118
+    def _draft(self, content: bytes) -> Path:
+        draft = self._path / f"{_DRAFT}{uuid4().hex}"
         try:
-            with open(draft, "wb") as file:  # noqa: PTH123
-                file.write(content)
+            draft.write_bytes(content)
         except BaseException:
-            if os.path.exists(draft):  # noqa: PTH110
-                os.unlink(draft)  # noqa: PTH108
+            draft.unlink(missing_ok=True)
             raise
         return draft

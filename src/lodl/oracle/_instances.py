@@ -22,43 +22,31 @@ _ID_SIZE = 16  # bytes
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """Labels with their contexts, each known by its content.
+    """Labels with their contexts, each known by its content."""
 
-    Attributes:
-        y: Labels, shape (n, *label_shape), read-only.
-        context: One entry per instance, or None.
-        keys: Number that names each instance's random stream.
-        ids: What each instance's answers are kept under: equal for equal instances.
-        names: Keys as the user gave them, or None.
-    """
-
-    y: Array
-    context: Context
-    keys: Sequence[int]
-    ids: Sequence[bytes]
-    names: Sequence[int | str] | None = None
+    y: Array  # labels, shape (n, *label_shape), read-only
+    context: Context  # one entry per instance, or None
+    keys: Sequence[int]  # number that names each instance's random stream
+    ids: Sequence[bytes]  # what its answers are kept under: equal for equal instances
+    names: Sequence[int | str] | None = None  # keys as the user gave them
 
     @classmethod
     def of(cls, y: npt.ArrayLike, context: Context, keys: Sequence[Any] | None) -> "Instances":
         """Check labels, contexts and keys, and name every instance.
 
-        Args:
-            y: Labels.
-            context: One entry per instance, or None.
-            keys: Whole numbers or strings that name the instances' random streams, and stand for
-                contexts that cannot be digested. None names them by label and context.
+        Keys name the random streams, and stand for contexts that cannot be digested. Without them
+        instances are named by label and context.
         """
         labels = check_labels(y) + 0.0  # a copy, as candidates are drawn from it; no -0.0
         labels.flags.writeable = False
         check_context(context, len(labels))
-        if keys is None:
-            ids = [_id(label, _context_bytes(context, i)) for i, label in enumerate(labels)]
+        streams = None if keys is None else _check_keys(keys, len(labels))
+        shape, ids = repr(labels.shape[1:]).encode(), []
+        for i, label in enumerate(labels):
+            key = b"" if streams is None else b"key %d" % streams[i]
+            ids.append(_hash(shape, label.tobytes(), key + _context_bytes(context, i, bool(key))))
+        if keys is None or streams is None:
             return cls(labels, context, [int.from_bytes(one, "big") for one in ids], ids)
-        streams = _check_keys(keys, len(labels))
-        ids = [
-            _id(label, b"key %d" % streams[i] + _context_bytes(context, i, is_named=True))
-            for i, label in enumerate(labels)
-        ]
         return cls(labels, context, streams, ids, names=list(keys))
 
     def __len__(self) -> int:
@@ -79,23 +67,14 @@ class Instances:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One sampler's candidates of some instances.
-
-    Attributes:
-        sampler: Draws the candidates.
-        seed: Random seed of the candidates.
-        scale: The resolved scale of the noise.
-        n_samples: Candidates per instance.
-        centres: What candidates lie around, shape (n, *label_shape); None stands for the labels.
-        has_stable_prefix: Whether as few candidates as are needed can be drawn.
-    """
+    """One sampler's candidates of some instances."""
 
     sampler: Sampler
     seed: int
-    scale: Array
-    n_samples: int
-    centres: Array | None
-    has_stable_prefix: bool
+    scale: Array  # the resolved scale of the noise
+    n_samples: int  # candidates per instance
+    centres: Array | None  # what candidates lie around, in the labels' shape; None for the labels
+    has_stable_prefix: bool  # whether as few candidates as are needed can be drawn
     _ids: list[tuple[Instances, list[bytes]]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
@@ -120,18 +99,14 @@ class Series:
 
     def ids(self, instances: Instances) -> list[bytes]:
         """Return what the answers of each instance are kept under, this sampler's only."""
-        if not self._ids or self._ids[0][0] is not instances:
-            self._ids[:] = [(instances, self._compute_ids(instances))]
+        if not self._ids or self._ids[0][0] is not instances:  # computed once
+            scale = np.broadcast_to(self.scale, instances.y.shape[1:])
+            settings = [type(self.sampler).__qualname__, self.sampler.settings(), self.seed, scale]
+            name = bytes.fromhex(digest(settings))
+            centres = [b""] * len(instances) if self.centres is None else self.centres
+            pairs = zip(instances.ids, centres, strict=True)
+            self._ids[:] = [(instances, [_hash(one, name, bytes(at)) for one, at in pairs])]
         return self._ids[0][1]
-
-    def _compute_ids(self, instances: Instances) -> list[bytes]:
-        scale = np.broadcast_to(self.scale, instances.y.shape[1:])
-        settings = [type(self.sampler).__qualname__, self.sampler.settings(), self.seed, scale]
-        name = bytes.fromhex(digest(settings))
-        if self.centres is None:
-            return [_hash(one, name) for one in instances.ids]
-        pairs = zip(instances.ids, self.centres, strict=True)
-        return [_hash(one, name, centre.tobytes()) for one, centre in pairs]
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Series":
         """Return the series of some instances, light enough to be sent to a worker."""
@@ -139,28 +114,26 @@ class Series:
         return replace(self, centres=centres, sampler=self.sampler.take(rows))
 
     def candidates(
-        self, problem: Problem, y: Array, key: int, centre: Array | None, start: int, stop: int
+        self, problem: Problem, instances: Instances, row: int, start: int, stop: int
     ) -> Array:
         """Return candidates `start` to `stop` of one instance, in the problem's valid range."""
+        y = instances.y[row]
+        centre = y if self.centres is None else self.centres[row]
         blocks = []
         for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
             offset = block * BLOCK_SIZE
             first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
             drawn = self.sampler.draw(
                 y,
-                y if centre is None else centre,
+                centre,
                 self.scale,
                 seed=self.seed,
-                key=key,
+                key=instances.keys[row],
                 block=block,
                 n=last if self.has_stable_prefix else BLOCK_SIZE,
             )
             blocks.append(drawn[first:last])
         return projected(problem, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
-
-
-def _id(label: Array, rest: bytes) -> bytes:
-    return _hash(repr(label.shape).encode(), label.tobytes(), rest)
 
 
 def _hash(*parts: bytes) -> bytes:
@@ -170,7 +143,7 @@ def _hash(*parts: bytes) -> bytes:
     return total.digest()
 
 
-def _context_bytes(context: Context, instance: int, *, is_named: bool = False) -> bytes:
+def _context_bytes(context: Context, instance: int, is_named: bool) -> bytes:
     """Return the digest of a context; nothing where it has none and a key stands for it."""
     try:
         return b"" if context is None else bytes.fromhex(digest(context_of(context, instance)))

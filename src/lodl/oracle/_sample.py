@@ -3,8 +3,6 @@
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +11,14 @@ import numpy.typing as npt
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle._ask import Row
-from lodl.oracle._failure import OK, listed
+from lodl.oracle._failure import OK, PENDING, listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._oracle_samples import OracleSamples
-from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings
+from lodl.oracle._part import Part
+from lodl.oracle._run import OnFailure, Runner, RunSettings
 from lodl.oracle._store import Store, open_store
-from lodl.oracle._workers import Workers, choose_workers
+from lodl.oracle._verify import verify
+from lodl.oracle._workers import choose_workers
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, sign_of
 from lodl.samplers import Sampler
@@ -27,11 +26,6 @@ from lodl.samplers._sampler import check_sampler, spread_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-_N_VERIFIED = 4  # instances of a store that are verified, at the label and at one candidate
-_N_PROBED = 64  # instances looked at to find them
-_SAME, _OTHER = 1e-6, 1e-3  # of the largest regret: as near as solvers repeat an answer, and not
-_TINY = 1e-12  # a difference of losses that means nothing
 
 _logger = logging.getLogger(__name__)
 
@@ -96,14 +90,19 @@ def sample(
         StoreError: The store is damaged, or belongs to another problem.
     """
     settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
-    asked = _Asked.of(problem, y, context, keys, sampler, n_samples, seed, slopes, store)
+    samples = _asked(problem, y, context, keys, sampler, n_samples, seed, slopes, store)
     workers = choose_workers(problem, n_jobs, executor, timeout)
     with one_blas_thread():  # here once for all tasks that run in this process
-        asked.verify(workers, settings)
-        asked.fill(workers, settings)
-    asked.samples.check_sense()
-    _report(asked.samples)
-    return asked.samples
+        verify(samples, workers, settings)
+        parts = _pending(samples, retry=settings.stops)
+        samples.store.plan(sum(part.n_calls for part in parts))
+        runner = Runner(samples, parts, workers, settings)
+        runner.finish()
+    if not settings.stops:
+        runner.check_rate(samples.n_failures, samples.first_failures)
+    samples.check_sense()
+    _report(samples)
+    return samples
 
 
 def open_samples(
@@ -120,198 +119,68 @@ def open_samples(
 ) -> OracleSamples:
     """Return samples from a store that `sample` has filled, without any oracle call.
 
-    Args:
-        store: The folder or URL.
-        problem: The problem, as given to `sample`: a store holds neither it nor the labels.
-        y: Labels.
-        context: One entry per instance, or None.
-        keys: Names of the instances, as given to `sample`.
-        sampler: The sampler.
-        n_samples: Candidates per instance.
-        seed: The random seed.
-        slopes: Whether the answers must have slopes.
+    The arguments are those of `sample`; a store holds neither the problem nor the labels.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
         StoreError: The store is absent, damaged, or lacks some of the answers.
     """
     there = open_store(store, spread=None, problem=_identity(problem))
-    asked = _Asked.of(problem, y, context, keys, sampler, n_samples, seed, slopes, there)
-    n_missing = sum(len(row.columns) for row in asked.pending(retry=False))
+    samples = _asked(problem, y, context, keys, sampler, n_samples, seed, slopes, there)
+    n_missing = sum(part.n_calls for part in _pending(samples, retry=False))
     if n_missing:
-        n_calls = len(asked.calls.instances) * (n_samples + 1)
+        n_calls = samples.n_instances * (n_samples + 1)
         raise StoreError(
             f"{store} lacks {n_missing} of {n_calls} answers. `lodl.oracle.sample` computes them."
         )
-    return asked.samples
+    return samples
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What is asked, and where the answers are kept."""
-
-    problem: Problem
-    calls: Calls
-    store: Store
-
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        y: npt.ArrayLike,
-        context: Context,
-        keys: Sequence[int | str] | None,
-        sampler: Sampler,
-        n_samples: int,
-        seed: int,
-        slopes: bool,
-        store: "str | os.PathLike[str] | Store | None",
-    ) -> "_Asked":
-        check_problem_type(problem)
-        sign_of(problem)
-        check_sampler(sampler)
-        instances = Instances.of(y, context, keys)
-        there = open_or_make(store, spread_of(instances.y), problem)
-        _check_scale(sampler, instances.y, there)
-        series = Series.of(sampler, instances, spread=there.spread, n_samples=n_samples, seed=seed)
-        centre = None if series.centres is None else series.centres[0]
-        # A sampler or a projection that does not fit the labels shows here.
-        series.candidates(problem, instances.y[0], instances.keys[0], centre, 0, 1)
-        spread = there.spread if slopes else None
-        return cls(problem, Calls(instances, series, series.ids(instances), spread), there)
-
-    @cached_property
-    def samples(self) -> OracleSamples:
-        """What `sample` returns."""
-        calls = self.calls
-        has_slopes = calls.spread is not None
-        return OracleSamples(calls.instances, (calls.series,), has_slopes, self.problem, self.store)
-
-    def pending(self, *, retry: bool) -> list[Row]:
-        """Return the calls to make, those of equal instances once."""
-        calls, seen, rows = self.calls, set(), []
-        slopes, n_samples = calls.spread is not None, calls.series.n_samples
-        everything = np.arange(n_samples + 1, dtype=np.int32)
-        for number, ids in enumerate(zip(calls.instances.ids, calls.series_ids, strict=True)):
-            if ids in seen:
-                continue
-            seen.add(ids)
-            if ids[0] not in self.store and ids[1] not in self.store:
-                rows.append(calls.row(number, everything))
-                continue
-            label = self.store.known(ids[0], 1, slopes=slopes)
-            rest = self.store.known(ids[1], n_samples, slopes=slopes)
-            wanted = np.append(label.is_pending(retry=retry), rest.is_pending(retry=retry))
-            if label.status[0] > OK and not retry:
-                continue  # without its optimum an instance has no regrets
-            if wanted.any():
-                rows.append(calls.row(number, np.flatnonzero(wanted)))
-        return rows
-
-    def fill(self, workers: Workers, settings: RunSettings) -> None:
-        """Make the calls that are pending."""
-        rows = self.pending(retry=settings.stops)
-        self.store.plan(sum(len(row.columns) for row in rows))
-        runner = Runner(self.calls, rows, self.store, workers, settings)
-        runner.finish()
-        if not settings.stops:
-            runner.check_rate(self.samples.n_failures)
-
-    def verify(self, workers: Workers, settings: RunSettings) -> None:
-        """Compute a few stored answers again: they must be this problem's."""
-        if self.store.n_answers == 0:
-            self.store.verified_with = self.problem
-        rows = [] if self.store.verified_with is self.problem else self._stored()
-        if not rows:
-            return
-        before, scratch = self._losses(rows, self.store), self._recompute(rows, workers, settings)
-        now = self._losses(rows, scratch)
-        off = _differences(before, now)
-        worst = int(off.argmax())
-        if off[worst] > _OTHER:
-            again = self._losses(rows, self._recompute(rows, workers, settings))
-            column = int(rows[worst].columns[-1])
-            raise _wrong_store(
-                f"{np.sum(off > _OTHER)} of {len(rows)} stored answers come out different when "
-                f"computed again (instance {rows[worst].number}, "
-                f"{f'sample {column - 1}' if column else 'the label itself'}: "
-                f"{before[worst, -1]:.12g} stored, {now[worst, -1]:.12g} now)",
-                is_random=_differences(now, again).max() > _OTHER,
-            )
-        if not np.isfinite(now).any():
-            n_checks = sum(len(row.columns) for row in rows)
-            _logger.warning(
-                "%d of %d spot checks failed: %s The stored answers could not be verified.",
-                n_checks,
-                n_checks,
-                listed(scratch.notes.failures.values()),
-            )
-            return
-        if off[worst] > _SAME:
-            _logger.warning(
-                "Stored answers come out slightly different when computed again, by up to %.1g of "
-                "the largest regret among them: the solver is not exact, or not deterministic.",
-                off[worst],
-            )
-        self.store.verified_with = self.problem
-
-    def _stored(self) -> list[Row]:
-        """Return a label and a costly candidate of a few instances whose answers are stored."""
-        calls, rows = self.calls, list[Row]()
-        there = [number for number, id_ in enumerate(calls.instances.ids) if id_ in self.store]
-        probes = np.linspace(0, len(there) - 1, min(_N_PROBED, len(there))).astype(int)
-        stride = -(-len(probes) // _N_VERIFIED)
-        for place in (place for first in range(stride) for place in probes[first::stride]):
-            number = there[place]
-            label = self.store.known(calls.instances.ids[number], 1)
-            if label.status[0] != OK:
-                continue
-            known = self.store.known(calls.series_ids[number], calls.series.n_samples)
-            size = np.where(known.status == OK, np.abs(known.loss - label.loss[0]), -1.0)
-            columns = [0, int(size.argmax()) + 1] if size.max() >= 0 else [0]
-            rows.append(calls.row(number, columns))
-            if len(rows) == _N_VERIFIED:
-                break
-        return rows
-
-    def _losses(self, rows: list[Row], store: Store) -> Array:
-        """Return the losses at label and candidate, shape (rows, 2)."""
-        calls = self.calls
-        losses = []
-        for row in rows:
-            label = store.known(calls.instances.ids[row.number], 1).loss[0]
-            column = int(row.columns[-1])
-            known = store.known(calls.series_ids[row.number], max(column, 1))
-            losses.append([label, known.loss[column - 1] if column else label])
-        return np.array(losses)
-
-    def _recompute(self, rows: list[Row], workers: Workers, settings: RunSettings) -> Store:
-        """Return a store with what the problem now answers."""
-        scratch = Store(self.store.spread)
-        scratch.note = self.store.note
-        quiet = replace(settings, on_failure="skip", max_failure_rate=1.0, progress=False)
-        Runner(replace(self.calls, spread=None), rows, scratch, workers, quiet).finish()
-        return scratch
+def _asked(
+    problem: Problem,
+    y: npt.ArrayLike,
+    context: Context,
+    keys: Sequence[int | str] | None,
+    sampler: Sampler,
+    n_samples: int,
+    seed: int,
+    slopes: bool,
+    store: "str | os.PathLike[str] | Store | None",
+) -> OracleSamples:
+    """Return the samples that are asked for; their store may lack some of the answers."""
+    check_problem_type(problem)
+    sign_of(problem)
+    check_sampler(sampler)
+    instances = Instances.of(y, context, keys)
+    there = open_or_make(store, spread_of(instances.y), problem)
+    _check_scale(sampler, instances.y, there)
+    series = Series.of(sampler, instances, spread=there.spread, n_samples=n_samples, seed=seed)
+    series.candidates(problem, instances, 0, 0, 1)  # does the sampler or `project` fit the labels?
+    return OracleSamples(instances, (series,), slopes, problem, there)
 
 
-def _differences(before: Array, now: Array) -> Array:
-    """Return how far the losses of each row differ; 0 where a call failed, which says nothing.
-
-    The unit is the largest difference of two stored losses of an instance, or a hundredth of the
-    loss itself: a solver may be off by so much more where only a large objective is known.
-    """
-    unit = np.abs(before[:, 1] - before[:, 0]).max() + np.abs(before) / 100
-    off = np.where(np.isfinite(now), np.abs(before - now), 0.0)
-    return np.asarray(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0).max(axis=1))
-
-
-def _wrong_store(where: str, *, is_random: bool) -> StoreError:
-    if is_random:
-        return StoreError(
-            f"The solver is not deterministic: {where}, and different again the next time. Fix its "
-            "seed, threads and time limit, or do without a store."
-        )
-    return StoreError(f"The store holds answers of another problem: {where}. Choose another store.")
+def _pending(samples: OracleSamples, *, retry: bool) -> list[Part]:
+    """Return the calls to make, those of equal instances once; failed ones again if `retry`."""
+    store, n_samples, slopes = samples.store, samples.n_samples, samples.has_slopes
+    ids = zip(samples.instances.ids, samples.series[0].ids(samples.instances), strict=True)
+    first = {pair: number for number, pair in reversed(list(enumerate(ids)))}
+    parts: dict[tuple[int, int], list[int]] = {}
+    for (label, candidates), number in sorted(first.items(), key=lambda item: item[1]):
+        if label not in store and candidates not in store:
+            parts.setdefault((0, n_samples + 1), []).append(number)
+            continue
+        there = [
+            store.known([label], 1, slopes=slopes),
+            store.known([candidates], n_samples, slopes=slopes),
+        ]
+        status = np.concatenate([known.status[0] for known in there])
+        if status[0] > OK and not retry:
+            continue  # without its optimum an instance has no regrets
+        is_pending = status != OK if retry else status == PENDING
+        edges = np.flatnonzero(np.diff(is_pending, prepend=False, append=False))
+        for start, stop in edges.reshape(-1, 2).tolist():
+            parts.setdefault((start, stop), []).append(number)
+    return [Part(np.array(numbers), *columns) for columns, numbers in parts.items()]
 
 
 def open_or_make(
@@ -358,7 +227,7 @@ def _identity(problem: Problem) -> dict[str, str]:
 
 def _report(samples: OracleSamples) -> None:
     """Tell the user, once, what is unusual about the samples."""
-    counts, n_candidates = samples._counts, samples.n_instances * samples.n_samples
+    counts, n_candidates = samples.counts, samples.n_instances * samples.n_samples
     if counts.negative:
         _logger.warning(
             "%d of %d candidates led to a better decision than the label itself, by %.3g on "
@@ -366,7 +235,7 @@ def _report(samples: OracleSamples) -> None:
             "Their regrets are kept as they are, below zero.",
             counts.negative,
             n_candidates,
-            counts.below_zero / counts.negative,
+            counts.below_zero,
             counts.mean_size,
         )
     if counts.failures:

@@ -1,4 +1,4 @@
-"""Answers of many instances in one block, in memory or as one file.
+"""Answers of many instances in a few long arrays, in memory or as one file.
 
 A file is a NumPy archive (`.npz`): a zip file of plain arrays, each with a checksum. Nothing in it
 is code.
@@ -7,8 +7,9 @@ is code.
 import io
 import json
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,119 +18,84 @@ import numpy.typing as npt
 from lodl._typing import Array
 from lodl.oracle._failure import OK
 
-_DTYPES = {
-    "ids": "|u1",
-    "start": "<i4",
-    "count": "<i4",
-    "n_gradients": "<i4",
-    "loss": "<f8",
-    "status": "|u1",
-    "decision": "<i4",
-    "gradient": "<f8",
-    "note": "|u1",
-}
+_ID_SIZE = 16  # bytes
+_MAX_MESSAGES = 1000  # of failures, in one file
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """Answers of one instance in successive columns.
-
-    Attributes:
-        id: What they are kept under.
-        start: The first column.
-        loss: Decision losses, NaN where a call failed.
-        status: What became of each call.
-        decision: Which row of `gradient` each decision has, -1 where it is not known.
-        gradient: Derivatives of the loss by the label, shape (m, D).
-    """
-
-    id: bytes
-    start: int
-    loss: Array
-    status: npt.NDArray[np.uint8]
-    decision: npt.NDArray[np.int32]
-    gradient: Array
-
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        return 13 * len(self.loss) + self.gradient.nbytes + 100
-
-
-@dataclass(frozen=True)
-class Note:
-    """What is worth keeping of the work besides its answers.
-
-    Attributes:
-        seconds: Time spent in tasks, summed over workers.
-        failures: The first message of each kind of failure.
-    """
-
-    seconds: float = 0.0
-    failures: dict[str, str] = field(default_factory=dict)
-
-
 class Shard:
-    """Runs, joined into a few long arrays."""
+    """Runs of answers, one after another.
 
-    def __init__(self, arrays: dict[str, npt.NDArray[Any]], note: Note) -> None:
-        self._arrays = arrays
-        self.note = note
-        self._first = np.concatenate([[0], np.cumsum(arrays["count"], dtype=np.int64)])
-        self._first_gradient = np.concatenate(
-            [[0], np.cumsum(arrays["n_gradients"], dtype=np.int64)]
-        )
+    A run is the answers of one instance in successive columns. Arrays of the first group have an
+    entry per run, those of the second an entry per answer.
+    """
+
+    ids: npt.NDArray[np.uint8]  # what each run is kept under, shape (runs, 16)
+    start: npt.NDArray[np.int32]  # its first column
+    count: npt.NDArray[np.int32]  # its columns
+    n_gradients: npt.NDArray[np.int32]  # its rows of `gradient`
+    loss: Array  # decision loss, NaN where a call failed
+    status: npt.NDArray[np.uint8]  # what became of each call
+    decision: npt.NDArray[np.int32]  # its row among those of the run, -1 where it is not known
+    gradient: Array  # derivatives of the loss of distinct decisions by the label, shape (m, D)
+    seconds: float = 0.0  # time spent in tasks, summed over workers
+    failures: dict[str, str] = field(default_factory=dict)
+    """By kind of failure and id, the message of the first such failure."""
 
     @classmethod
-    def of(cls, runs: Iterable[Run], note: Note) -> "Shard":
-        """Join some runs; those with slopes must have labels of one size."""
-        runs = list(runs)
-        gradients = [run.gradient for run in runs if len(run.gradient)]
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "ids": np.frombuffer(b"".join(run.id for run in runs), dtype=np.uint8).reshape(-1, 16),
-            "start": np.array([run.start for run in runs], dtype=np.int32),
-            "count": np.array([len(run.loss) for run in runs], dtype=np.int32),
-            "n_gradients": np.array([len(run.gradient) for run in runs], dtype=np.int32),
-            "loss": np.concatenate([run.loss for run in runs]),
-            "status": np.concatenate([run.status for run in runs]),
-            "decision": np.concatenate([run.decision for run in runs]),
-            "gradient": np.concatenate(gradients) if gradients else np.empty((0, 0)),
+    def join(cls, shards: Sequence["Shard"]) -> "Shard":
+        """Return shards as one; those with gradients must have labels of one size."""
+        arrays = {
+            name: np.concatenate([getattr(shard, name) for shard in shards])
+            for name in _DTYPES
+            if name != "gradient"
         }
-        return cls(arrays, note)
+        gradients = [shard.gradient for shard in shards if len(shard.gradient)]
+        arrays["gradient"] = np.concatenate(gradients) if gradients else np.empty((0, 0))
+        failures: dict[str, str] = {}
+        for shard in shards:
+            failures = shard.failures | failures
+        kept = dict(list(failures.items())[:_MAX_MESSAGES])
+        return cls(**arrays, seconds=sum(shard.seconds for shard in shards), failures=kept)
 
     @property
     def n_answers(self) -> int:
         """How many answers there are, whatever became of the calls."""
-        return int(self._first[-1])
+        return int(np.count_nonzero(self.status))
 
-    @property
+    @cached_property
     def n_bytes(self) -> int:
         """Size in memory."""
-        return sum(array.nbytes for array in self._arrays.values())
+        return sum(getattr(self, name).nbytes for name in _DTYPES)
 
-    def ids(self) -> list[bytes]:
+    def id_list(self) -> list[bytes]:
         """Return what each run is kept under."""
-        content = self._arrays["ids"].tobytes()
-        return [content[i : i + 16] for i in range(0, len(content), 16)]
+        content = self.ids.tobytes()
+        return [content[i : i + _ID_SIZE] for i in range(0, len(content), _ID_SIZE)]
 
-    def run(self, number: int) -> Run:
-        """Return one of the runs."""
-        arrays = self._arrays
-        part = slice(self._first[number], self._first[number + 1])
-        rows = slice(self._first_gradient[number], self._first_gradient[number + 1])
-        return Run(
-            arrays["ids"][number].tobytes(),
-            int(arrays["start"][number]),
-            arrays["loss"][part],
-            arrays["status"][part],
-            arrays["decision"][part],
-            arrays["gradient"][rows],
+    def take(self, runs: list[int]) -> "Shard":
+        """Return some of the runs."""
+        count, n_gradients = self.count[runs], self.n_gradients[runs]
+        at, rows = (
+            np.repeat(np.take(edges, runs) - np.cumsum(sizes) + sizes, sizes)
+            + np.arange(sizes.sum())
+            for edges, sizes in zip(self.edges, (count, n_gradients), strict=True)
         )
+        of_runs = (self.ids[runs], self.start[runs], count, n_gradients)
+        return Shard(
+            *of_runs, self.loss[at], self.status[at], self.decision[at], self.gradient[rows]
+        )
+
+    @cached_property
+    def edges(self) -> tuple[list[int], list[int]]:
+        """Where the answers, and the gradients, of each run begin and end."""
+        return [0, *np.cumsum(self.count).tolist()], [0, *np.cumsum(self.n_gradients).tolist()]
 
     def to_bytes(self) -> bytes:
         """Return the content of a file."""
-        note = json.dumps({"seconds": self.note.seconds, "failures": self.note.failures})
-        arrays = self._arrays | {"note": np.frombuffer(note.encode(), dtype=np.uint8)}
+        note = json.dumps({"seconds": self.seconds, "failures": self.failures})
+        arrays = {name: getattr(self, name) for name in _DTYPES}
+        arrays["note"] = np.frombuffer(note.encode(), dtype=np.uint8)
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, array in arrays.items():
@@ -147,11 +113,39 @@ class Shard:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 arrays = {name: _read(archive, name, dtype) for name, dtype in _DTYPES.items()}
-            note = Note(**json.loads(arrays.pop("note").tobytes()))
+                note = json.loads(_read(archive, "note", "|u1").tobytes())
+            shard = cls(**arrays, **note)  # type: ignore[arg-type]
         except Exception as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
-        _check(arrays)
-        return cls(arrays, note)
+        if not shard._is_sound():
+            raise ValueError("its arrays do not fit each other")
+        return shard
+
+    def _is_sound(self) -> bool:
+        """Return whether the arrays fit each other, and every success has its value."""
+        n_runs, total = len(self.start), int(self.count.sum(dtype=np.int64))
+        return bool(
+            self.ids.shape == (n_runs, _ID_SIZE)
+            and self.count.shape == self.n_gradients.shape == (n_runs,)
+            and self.loss.shape == self.status.shape == self.decision.shape == (total,)
+            and self.gradient.shape[:1] == (self.n_gradients.sum(dtype=np.int64),)
+            and min(x.min(initial=0) for x in (self.start, self.count, self.n_gradients)) >= 0
+            and (self.decision < np.repeat(self.n_gradients, self.count)).all()
+            and np.isfinite(self.loss[self.status == OK]).all()
+            and np.isfinite(self.gradient).all()
+        )
+
+
+_DTYPES = {
+    "ids": "|u1",
+    "start": "<i4",
+    "count": "<i4",
+    "n_gradients": "<i4",
+    "loss": "<f8",
+    "status": "|u1",
+    "decision": "<i4",
+    "gradient": "<f8",
+}
 
 
 def _read(archive: zipfile.ZipFile, name: str, dtype: str) -> npt.NDArray[Any]:
@@ -161,21 +155,3 @@ def _read(archive: zipfile.ZipFile, name: str, dtype: str) -> npt.NDArray[Any]:
     if array.dtype.str != dtype:
         raise ValueError(f"{name} has type {array.dtype}")
     return array
-
-
-def _check(arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Check that the arrays fit each other, and that every success has its value."""
-    n_runs, total = len(arrays["start"]), int(arrays["count"].sum(dtype=np.int64))
-    n_gradients = int(arrays["n_gradients"].sum(dtype=np.int64))
-    is_sound = (
-        arrays["ids"].shape == (n_runs, 16)
-        and arrays["count"].shape == arrays["n_gradients"].shape == (n_runs,)
-        and all(arrays[name].shape == (total,) for name in ("loss", "status", "decision"))
-        and arrays["gradient"].shape[:1] == (n_gradients,)
-        and min(arrays[name].min(initial=0) for name in ("start", "count", "n_gradients")) >= 0
-        and (arrays["decision"] < np.repeat(arrays["n_gradients"], arrays["count"])).all()
-        and np.isfinite(arrays["loss"][arrays["status"] == OK]).all()
-        and np.isfinite(arrays["gradient"]).all()
-    )
-    if not is_sound:
-        raise ValueError("its arrays do not fit each other")

@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-
-class CallTimeoutError(BaseException):
-    """The call took longer than `timeout`."""
+from lodl.oracle._failure import FailedCall, Status
 
 
 @dataclass(eq=False)
@@ -19,11 +17,11 @@ class Alarm:
     Python code and solvers that look for signals can; a parent ends the worker of others.
     """
 
-    timeout: float | None
-    is_armed: bool = False
+    timeout: float
+    is_armed: bool
 
     def set(self, n_calls: int) -> None:
-        if self.is_armed and self.timeout is not None:
+        if self.is_armed:
             signal.setitimer(signal.ITIMER_REAL, n_calls * self.timeout)
 
     def clear(self) -> None:
@@ -33,21 +31,19 @@ class Alarm:
     def forgive(self, error: BaseException) -> None:
         """Take an exception for the call's own failure, unless the user wants to stop."""
         self.clear()
-        is_main = threading.current_thread() is threading.main_thread()
-        if isinstance(error, KeyboardInterrupt) and is_main and interrupts.by_user:
+        if isinstance(error, KeyboardInterrupt) and _is_main() and interrupts.by_user:
             raise error
 
 
 @contextmanager
 def alarm_after(timeout: float | None) -> Iterator[Alarm]:
     """Give the alarm of a task; only the main thread of a process can have one that rings."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if timeout is None or not is_main or not hasattr(signal, "setitimer"):
-        yield Alarm(timeout)
+    if timeout is None or not _is_main() or not hasattr(signal, "setitimer"):
+        yield Alarm(0.0, is_armed=False)
         return
 
     def ring(_number: int, _frame: object) -> None:
-        raise CallTimeoutError
+        raise late(timeout)
 
     before = signal.signal(signal.SIGALRM, ring)
     alarm = Alarm(timeout, is_armed=True)
@@ -58,22 +54,22 @@ def alarm_after(timeout: float | None) -> Iterator[Alarm]:
         signal.signal(signal.SIGALRM, before)
 
 
+def late(timeout: float) -> FailedCall:
+    """Return what became of a call that took too long."""
+    unit = "second" if timeout == 1 else "seconds"
+    return FailedCall(Status.TIMED_OUT, f"the call took longer than {timeout:g} {unit}")
+
+
 class Interrupts:
-    """Which KeyboardInterrupt is the user's Ctrl-C, and which one a solver raised.
+    """Which KeyboardInterrupt is the user's Ctrl-C, and which one a solver raised."""
 
-    Attributes:
-        by_user: Whether a KeyboardInterrupt is to be taken for the user's.
-    """
-
-    def __init__(self) -> None:
-        self.by_user = True
+    by_user = True  # whether a KeyboardInterrupt is to be taken for the user's
 
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Note when the signal comes, if this is the thread that gets it."""
-        is_main = threading.current_thread() is threading.main_thread()
         before = signal.getsignal(signal.SIGINT)
-        if not is_main or before not in (signal.default_int_handler, signal.SIG_IGN):
+        if not _is_main() or before not in (signal.default_int_handler, signal.SIG_IGN):
             yield
             return
 
@@ -92,3 +88,7 @@ class Interrupts:
 
 
 interrupts = Interrupts()
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()

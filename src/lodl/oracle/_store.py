@@ -14,9 +14,9 @@ import json
 import logging
 import os
 import time
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
@@ -26,9 +26,9 @@ import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl.errors import StoreError
-from lodl.oracle._failure import OK, PENDING
+from lodl.oracle._failure import OK
 from lodl.oracle._folder import Folder
-from lodl.oracle._shard import Note, Run, Shard
+from lodl.oracle._shard import Shard
 
 _HEADER = "lodl.json"
 _PLAN = "plan.json"
@@ -40,35 +40,14 @@ _MAX_LOADED = 2**29  # bytes of a folder's shards kept in memory
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What is known about the first columns of one instance; see `Run`."""
-
-    loss: Array
-    status: npt.NDArray[np.uint8]
-    decision: npt.NDArray[np.int32]
-    gradient: Array
-
-    def is_pending(self, *, retry: bool) -> npt.NDArray[np.bool_]:
-        """Return which calls must be made, failed ones again if `retry`."""
-        return np.asarray(self.status != OK if retry else self.status == PENDING)
-
-
 @dataclass(frozen=True)
 class Progress:
-    """How far a store is.
+    """How far a store is."""
 
-    Attributes:
-        n_answers: Oracle calls whose answers it holds, failed ones included.
-        n_failures: How many of these failed.
-        n_planned: Answers that it holds when the last run is complete.
-        seconds: Time that the answers took, summed over workers.
-    """
-
-    n_answers: int
-    n_failures: int
-    n_planned: int
-    seconds: float
+    n_answers: int  # oracle calls whose answers it holds, failed ones included
+    n_failures: int  # how many of these failed
+    n_planned: int  # answers that it holds when the last run is complete
+    seconds: float  # time that the answers took, summed over workers
 
     @property
     def n_missing(self) -> int:
@@ -76,19 +55,64 @@ class Progress:
         return max(self.n_planned - self.n_answers, 0)
 
     def __str__(self) -> str:
-        cost = self.seconds / max(self.n_answers, 1)
-        left = (
-            f"{self.n_missing:,} calls missing, about {self.n_missing * cost:.3g} s of one worker"
-            if self.n_missing
-            else "complete, as far as it was last asked for"
+        cost, left = (
+            self.seconds / max(self.n_answers, 1),
+            "complete, as far as it was last asked for",
         )
-        return "\n".join(
-            [
-                f"{self.n_answers:,} answers, {self.n_failures:,} of them failed calls",
-                f"{cost * 1e3:.3g} ms a call",
-                left,
-            ]
-        )
+        if self.n_missing:
+            seconds = f"about {self.n_missing * cost:.3g} s of one worker"
+            left = f"{self.n_missing:,} calls missing, {seconds}"
+        done = f"{self.n_answers:,} answers, {self.n_failures:,} of them failed calls"
+        return f"{done}\n{cost * 1e3:.3g} ms a call\n{left}"
+
+
+class Known:
+    """What is known about the first columns of some instances; arrays have shape (n, columns)."""
+
+    def __init__(self, n: int, n_columns: int) -> None:
+        self.loss = np.full((n, n_columns), np.nan)  # NaN where a call failed or was not made
+        self.status = np.zeros((n, n_columns), dtype=np.uint8)
+        self.decision = np.full((n, n_columns), -1, dtype=np.int32)  # a row of `gradient`, or -1
+        self._failed = np.zeros_like(self.status)  # of a slope whose decision is known
+        self._gradients: list[Array] = []
+        self._n_gradients = 0
+
+    @property
+    def gradient(self) -> Array:
+        """Derivatives of the loss by the label, shape (m, D)."""
+        return np.concatenate(self._gradients) if self._gradients else np.empty((0, 0))
+
+    def lay(self, row: int, shard: Shard, run: int) -> None:
+        """Lay a run over what is known: success covers failure, with a slope covers without."""
+        (first, last), (first_row, last_row) = (edges[run : run + 2] for edges in shard.edges)
+        start = int(shard.start[run])
+        n = min(last - first, self.loss.shape[1] - start)
+        if n <= 0:
+            return
+        here, there = (row, slice(start, start + n)), slice(first, first + n)
+        status, loss, numbers = shard.status[there], shard.loss[there], shard.decision[there]
+        if last_row > first_row:
+            numbers = np.where(numbers < 0, -1, numbers + self._n_gradients)
+            self._gradients.append(shard.gradient[first_row:last_row])
+            self._n_gradients += last_row - first_row
+        is_better: Any = True
+        if self.status[here].any():
+            before, after = _worth(self.status[here], self.decision[here]), _worth(status, numbers)
+            np.copyto(self._failed[here], status, where=(before == 2) & (after == 1))
+            is_better = after > before
+        np.copyto(self.status[here], status, where=is_better)
+        np.copyto(self.loss[here], loss, where=is_better)
+        np.copyto(self.decision[here], numbers, where=is_better)
+
+    def require_slopes(self) -> None:
+        """Take an answer without a slope for a failure if that failed, else for pending."""
+        lacks = (self.status == OK) & (self.decision < 0)
+        self.status = np.where(lacks, self._failed, self.status)
+
+
+def _worth(status: npt.NDArray[np.uint8], decision: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+    """Return 0 for pending calls, 1 for failed ones, 2 for successes, 3 for those with slopes."""
+    return np.asarray((status > 0).astype(np.int8) + (status == OK) + (decision >= 0))
 
 
 class Store:
@@ -99,8 +123,9 @@ class Store:
             "auto", and the unit of the steps by which slopes are taken. A folder keeps that of
             the labels it was made with, so that a part of them finds its answers.
         verified_with: The problem that the answers were found to be of, if any.
-        name: What a message calls the store.
-        note: What a message says about what is kept.
+        name, note: What a message calls the store, and says about what is kept.
+        n_answers, seconds: How many answers there are, failed calls included, and their time.
+        failures: Messages of failures; see `Shard`.
     """
 
     verified_with: object = None
@@ -109,105 +134,62 @@ class Store:
 
     def __init__(self, spread: Array) -> None:
         self.spread = spread
+        self.n_answers, self.seconds = 0, 0.0
+        self.failures: dict[str, str] = {}
         self._index: dict[bytes, list[tuple[int, int]]] = {}
-        self._shards: list[Shard | str] = []
-        self._buffer: list[Run] = []
-        self._buffered: dict[bytes, list[Run]] = {}
-        self._note = Note()
-        self._n_bytes = self._n_answers = self._n_planned = 0
+        self._shards: list[Any] = []
+        self._n_planned = 0
 
     def check(self, spread: Array, problem: Mapping[str, str]) -> None:
-        """Check that answers about some labels and problem may be kept here.
-
-        Args:
-            spread: How far the labels lie apart.
-            problem: Name and version that the user gave the problem, if any.
-
-        Raises:
-            StoreError: The labels have another shape, or the problem another name or version.
-        """
+        """Raise if answers about labels of a spread, and a problem's name, do not belong here."""
         if np.shape(spread) != self.spread.shape:
             raise StoreError(
                 f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
                 f"shape {np.shape(spread)}. Choose another store."
             )
 
-    def add(self, runs: Iterable[Run]) -> None:
+    def add(self, shard: Shard) -> None:
         """Take answers."""
-        for run in runs:
-            self._buffer.append(run)
-            self._buffered.setdefault(run.id, []).append(run)
-            self._n_bytes += run.n_bytes
-            self._n_answers += len(run.loss)
-        if self._n_bytes > _MAX_BYTES:
-            self.flush()
-
-    def add_note(self, seconds: float, failures: dict[str, str]) -> None:
-        """Take what else is worth keeping."""
-        self._note = Note(self._note.seconds + seconds, failures | self._note.failures)
+        self._register(shard, shard)
 
     def flush(self) -> None:
-        """Keep all answers taken so far."""
-        if self._buffer:
-            shard = Shard.of(self._buffer, self._note)
-            self._register(shard, self._keep(shard))
-            self._buffer, self._buffered, self._n_bytes = [], {}, 0
-            self._note = Note()
+        """Keep, and know, all answers taken so far."""
 
     def __contains__(self, id_: bytes) -> bool:
-        return id_ in self._index or id_ in self._buffered
+        return id_ in self._index
 
-    def known(self, id_: bytes, n_columns: int, *, slopes: bool = False) -> Known:
-        """Return what is known about the first columns kept under an id.
+    def known(self, ids: Sequence[bytes], n_columns: int, *, slopes: bool = False) -> Known:
+        """Return what is known about the first columns kept under some ids.
 
-        Args:
-            id_: What they are kept under.
-            n_columns: How many columns.
-            slopes: Whether an answer needs a slope: without one it is a failure if the slope
-                failed, and pending if it was never asked for.
+        With `slopes` an answer that lacks one is a failure if the slope failed, else pending.
         """
-        failed: npt.NDArray[np.uint8] | np.uint8
-        runs = [self._shard(shard).run(number) for shard, number in self._index.get(id_, ())]
-        runs += self._buffered.get(id_, ())
-        if len(runs) == 1 and runs[0].start == 0 and len(runs[0].loss) == n_columns:
-            run, failed = runs[0], np.uint8(PENDING)
-            known = Known(run.loss, run.status, run.decision, run.gradient)
-        else:
-            known, failed = _merge(runs, n_columns)
+        known = Known(len(ids), n_columns)
+        for row, id_ in enumerate(ids):
+            for shard, number in self._index.get(id_, ()):
+                known.lay(row, self._shard(shard), number)
         if slopes:
-            lacks = (known.status == OK) & (known.decision < 0)
-            known = replace(known, status=np.where(lacks, failed, known.status))
+            known.require_slopes()
         return known
-
-    @property
-    def notes(self) -> Note:
-        """What else is kept, of all shards together."""
-        shards = [shard for shard in self._shards if isinstance(shard, Shard)]
-        return _joined([*(shard.note for shard in shards), self._note])
 
     def select(self, ids: Iterable[bytes]) -> "Store":
         """Return a store in memory with the answers kept under some ids."""
-        store = Store(self.spread)
+        runs = defaultdict[int, list[int]](list)
         for id_ in dict.fromkeys(ids):
-            store.add(self._shard(shard).run(number) for shard, number in self._index.get(id_, ()))
-            store.add(self._buffered.get(id_, ()))
-        store.flush()
-        share = store.n_answers / max(self.n_answers, 1)
-        store.add_note(share * self.notes.seconds, self.notes.failures)
+            for shard, number in self._index.get(id_, ()):
+                runs[shard].append(number)
+        store = Store(self.spread)
+        for shard in sorted(runs):
+            store.add(self._shard(shard).take(runs[shard]))
+        store.seconds = self.seconds * store.n_answers / max(self.n_answers, 1)
+        store.failures = self.failures
         return store
 
     def update(self, other: "Store") -> None:
         """Take all answers of another store."""
-        for id_ in {**other._index, **other._buffered}:
-            self.add(other._shard(shard).run(number) for shard, number in other._index.get(id_, ()))
-            self.add(other._buffered.get(id_, ()))
-        self.flush()
-        self.add_note(other.notes.seconds, other.notes.failures)
-
-    @property
-    def n_answers(self) -> int:
-        """How many answers there are, whatever became of the calls."""
-        return self._n_answers
+        seconds = self.seconds + other.seconds
+        for number in range(len(other._shards)):
+            self.add(other._shard(number))
+        self.seconds, self.failures = seconds, other.failures | self.failures
 
     def plan(self, n_pending: int) -> None:
         """Note how many calls a run is about to make."""
@@ -216,26 +198,24 @@ class Store:
     @property
     def progress(self) -> Progress:
         """How far the last run is, and what it costs."""
-        runs = [self._shard(i).run(j) for at in self._index.values() for i, j in at]
-        runs += self._buffer
-        n_failures = sum(int(np.sum(run.status > OK)) for run in runs)
-        return Progress(self.n_answers, n_failures, self._planned(), self.notes.seconds)
+        shards = (self._shard(number) for number in range(len(self._shards)))
+        n_failures = sum(int(np.sum(shard.status > OK)) for shard in shards)
+        return Progress(self.n_answers, n_failures, self._planned(), self.seconds)
 
     def _planned(self) -> int:
         return self._n_planned
 
-    def _register(self, shard: Shard, kept: Shard | str) -> None:
-        number = len(self._shards)
+    def _register(self, shard: Shard, kept: Any) -> None:
+        """Find answers from now on; `kept` is what `_shard` knows the shard by."""
+        self.n_answers += shard.n_answers
+        self.seconds += shard.seconds
+        self.failures = shard.failures | self.failures
+        for place, id_ in enumerate(shard.id_list()):
+            self._index.setdefault(id_, []).append((len(self._shards), place))
         self._shards.append(kept)
-        for place, id_ in enumerate(shard.ids()):
-            self._index.setdefault(id_, []).append((number, place))
-
-    def _keep(self, shard: Shard) -> Shard | str:
-        return shard
 
     def _shard(self, number: int) -> Shard:
-        shard = self._shards[number]
-        assert isinstance(shard, Shard)
+        shard: Shard = self._shards[number]
         return shard
 
 
@@ -248,21 +228,18 @@ class FolderStore(Store):
         self.note = f"What was done is kept in {place}."
         self.header = header
         self._folder = Folder(place)
-        self._loaded: OrderedDict[int, Shard] = OrderedDict()
-        self._n_loaded = 0
-        self._notes: list[Note] = []
+        self._loaded: OrderedDict[str, Shard] = OrderedDict()
+        self._buffer: list[Shard] = []
         self._folder.remove_old_drafts()
         for name in sorted(self._folder.names("answers-")):
             try:
-                shard = Shard.from_bytes(self._folder.read(name))
+                shard = self._load(name)
             except (ValueError, FileNotFoundError) as error:
                 _logger.warning("%s in %s is damaged: %s. It is left out.", name, place, error)
-                continue
             except OSError as error:
                 raise StoreError(f"{name} in {place} cannot be read: {error}.") from error
-            self._notes.append(shard.note)
-            self._n_answers += shard.n_answers
-            self._register(shard, name)
+            else:
+                self._register(shard, name)
 
     def check(self, spread: Array, problem: Mapping[str, str]) -> None:
         super().check(spread, problem)
@@ -275,10 +252,6 @@ class FolderStore(Store):
                     "Choose another store."
                 )
 
-    @property
-    def notes(self) -> Note:
-        return _joined([*self._notes, self._note])
-
     def plan(self, n_pending: int) -> None:
         if n_pending:
             planned = {"n_answers": self.n_answers + n_pending}
@@ -290,11 +263,19 @@ class FolderStore(Store):
         except (KeyError, TypeError, ValueError):  # absent, or damaged
             return 0
 
-    def _keep(self, shard: Shard) -> str:
-        name = f"answers-{time.time_ns():019d}-{uuid4().hex[:8]}.npz"
-        self._write(name, shard.to_bytes())
-        self._notes.append(shard.note)
-        return name
+    def add(self, shard: Shard) -> None:
+        self._buffer.append(shard)
+        if sum(one.n_bytes for one in self._buffer) > _MAX_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._buffer:
+            shard = Shard.join(self._buffer)
+            name = f"answers-{time.time_ns():019d}-{uuid4().hex[:8]}.npz"
+            self._write(name, shard.to_bytes())
+            self._remember(name, shard)
+            self._register(shard, name)
+            self._buffer = []
 
     def _write(self, name: str, content: bytes) -> None:
         try:
@@ -306,23 +287,29 @@ class FolderStore(Store):
             ) from error
 
     def _shard(self, number: int) -> Shard:
-        shard = self._loaded.get(number)
-        if shard is None:
-            name = self._shards[number]
-            assert isinstance(name, str)
-            try:
-                shard = Shard.from_bytes(self._folder.read(name))
-            except (ValueError, OSError) as error:
-                raise StoreError(
-                    f"{name} in {self.name} was damaged while it was in use: {error}. Sample "
-                    "again: only what is missing is computed."
-                ) from error
-            self._loaded[number] = shard
-            self._n_loaded += shard.n_bytes
-            while self._n_loaded > _MAX_LOADED and len(self._loaded) > 1:
-                self._n_loaded -= self._loaded.popitem(last=False)[1].n_bytes
-        self._loaded.move_to_end(number)
+        name = self._shards[number]
+        if name in self._loaded:
+            self._loaded.move_to_end(name)
+            return self._loaded[name]
+        try:
+            return self._load(name)
+        except (ValueError, OSError) as error:
+            raise StoreError(
+                f"{name} in {self.name} was damaged while it was in use: {error}. Sample "
+                "again: only what is missing is computed."
+            ) from error
+
+    def _load(self, name: str) -> Shard:
+        shard = Shard.from_bytes(self._folder.read(name))
+        self._remember(name, shard)
         return shard
+
+    def _remember(self, name: str, shard: Shard) -> None:
+        """Keep a shard in memory, and let go of those that were not used for longest."""
+        self._loaded[name] = shard
+        n_bytes = sum(one.n_bytes for one in self._loaded.values())
+        while n_bytes > _MAX_LOADED and len(self._loaded) > 1:
+            n_bytes -= self._loaded.popitem(last=False)[1].n_bytes
 
 
 def open_store(
@@ -331,10 +318,10 @@ def open_store(
     spread: Array | None = None,
     problem: Mapping[str, str] = MappingProxyType({}),
 ) -> FolderStore:
-    """Return the store at a place.
+    """Return the store at a folder or URL.
 
     Args:
-        place: A folder or a URL.
+        place: The folder or URL.
         spread: How far labels lie apart, for a store that is made now; None opens what is there.
         problem: Name and version that the user gave the problem, if any.
 
@@ -392,41 +379,3 @@ def _check_empty(names: list[str], place: str) -> None:
             f"{place} is not empty and has no {_HEADER}: it is no store, or a damaged one. "
             "Choose another place, or remove it."
         )
-
-
-def _joined(notes: list[Note]) -> Note:
-    failures: dict[str, str] = {}
-    for note in notes:
-        failures = note.failures | failures
-    return Note(sum(note.seconds for note in notes), failures)
-
-
-def _merge(runs: list[Run], n_columns: int) -> tuple[Known, npt.NDArray[np.uint8]]:
-    """Lay runs over each other: a success covers a failure, one with a slope one without.
-
-    Returns:
-        What is known, and the status of failures that came after a success without a slope: it
-        is the slope that failed.
-    """
-    loss, status = np.full(n_columns, np.nan), np.zeros(n_columns, dtype=np.uint8)
-    decision = np.full(n_columns, -1, dtype=np.int32)
-    rank, failed = np.zeros(n_columns, dtype=np.int8), np.zeros(n_columns, dtype=np.uint8)
-    n_gradients = 0
-    for run in runs:
-        at = slice(run.start, min(run.start + len(run.loss), n_columns))
-        n = max(at.stop - at.start, 0)
-        if n == 0:
-            continue
-        new = replace(run, status=run.status[:n], decision=run.decision[:n], loss=run.loss[:n])
-        worth = (new.status > 0).astype(np.int8) + (new.status == OK) + (new.decision >= 0)
-        failed[at] = np.where((rank[at] == 2) & (worth == 1), new.status, failed[at])
-        better = worth > rank[at]
-        rank[at] = np.where(better, worth, rank[at])
-        loss[at] = np.where(better, new.loss, loss[at])
-        status[at] = np.where(better, new.status, status[at])
-        shifted = np.where(new.decision >= 0, new.decision + n_gradients, -1)
-        decision[at] = np.where(better, shifted, decision[at])
-        n_gradients += len(run.gradient)
-    gradients = [run.gradient for run in runs if len(run.gradient) and run.start < n_columns]
-    gradient = np.concatenate(gradients) if gradients else np.empty((0, 0))
-    return Known(loss, status, decision, gradient), failed

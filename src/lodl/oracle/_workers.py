@@ -8,21 +8,19 @@ import os
 import pickle
 import signal
 import sys
-import tempfile
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
-from pathlib import Path
-from typing import Any, NoReturn
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cached_property, partial
+from typing import Any
 from uuid import uuid4
 
 from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError, OracleError
 from lodl.oracle._ask import Result, Task, ask
+from lodl.oracle._marks import marks_file
 from lodl.oracle._signals import interrupts
 from lodl.problems import Problem
 
@@ -32,46 +30,44 @@ _RECOVER = 20.0  # seconds that workers which died may take to start again
 _NO_WORKERS = 30.0  # seconds to wait for a cluster that has none
 _DEAF = 60.0  # seconds after which a worker that says nothing is killed, whoever uses it
 
+Futures = list["Future[Any]"]
 
-class Workers(ABC):
-    """Some place where calls are made.
+
+class Workers:
+    """An executor that the user hands over, which can neither be watched nor mended.
 
     Attributes:
-        name: What they are, for a message.
         problem: The problem.
+        name: What the workers are, for a message.
     """
 
-    name: str
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, executor: Any = None, name: str = "") -> None:
+        self.problem, self._executor, self.name = problem, executor, name
         self._key = uuid4().hex
 
     @property
-    @abstractmethod
     def n_workers(self) -> int:
         """How many tasks run at a time."""
-
-    @abstractmethod
-    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        """Start a function somewhere."""
+        return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
 
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
         """Start a task; None as its result asks for the problem."""
         problem = self._pickled if with_problem else None
         return self.run(_work, self._key, problem, _dumps(task, "What is asked"), os.getpid())
 
-    def begun(self, futures: list["Future[Any]"]) -> list["Future[Any]"]:
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        """Start a function somewhere."""
+        return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
+
+    def begun(self, futures: Futures) -> Futures:
         """Return which of some tasks a worker has begun, as far as is known."""
         return futures
 
-    def replace(
-        self, late: list["Future[Any]"], others: list["Future[Any]"]
-    ) -> list["Future[Any]"]:
+    def replace(self, late: Futures, others: Futures) -> Futures:
         """Kill the workers running late tasks and start new ones; return which others live on."""
-        self._give_up("A call did not come back in time")
+        raise self._hopeless("A call did not come back in time")
 
-    def abandon(self, futures: list["Future[Any]"]) -> None:  # noqa: B027 - most end by themselves
+    def abandon(self, futures: Futures) -> None:
         """Let go of some futures; their workers may belong to others too."""
 
     def marks(self) -> AbstractContextManager[str | None]:
@@ -80,16 +76,18 @@ class Workers(ABC):
 
     def has_died(self, error: BaseException) -> bool:
         """Return whether an exception means that the worker of a task died."""
-        return isinstance(error, BrokenExecutor)
+        if isinstance(error, BrokenExecutor):  # the executor is of no use any more
+            raise self._hopeless("A call ended its worker process")
+        return False
 
-    def recover(self) -> None:  # noqa: B027 - most need no time
+    def recover(self) -> None:
         """Wait a while for workers that died to start again."""
 
-    def check_alive(self) -> None:  # noqa: B027 - most cannot vanish without a word
+    def check_alive(self) -> None:
         """Raise if there is nobody left to wait for."""
 
-    def _give_up(self, why: str) -> NoReturn:
-        raise OracleError(
+    def _hopeless(self, why: str) -> OracleError:
+        return OracleError(
             f"{why}, and workers of {self.name} cannot be replaced. Use `n_jobs`, or a Dask "
             "cluster with nannies."
         )
@@ -103,25 +101,19 @@ class Workers(ABC):
 class Here(Workers):
     """This process: no task is pickled, and a crash of the solver is a crash of the program."""
 
-    name = "this process"
     n_workers = 1
 
-    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        future.set_result(function(*arguments))
-        return future
-
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
-        return self.run(ask, self.problem, task)
+        future: Future[Result | None] = Future()
+        future.set_result(ask(self.problem, task))
+        return future
 
 
 class Processes(Workers):
     """Processes of this machine, kept by loky for the next run."""
 
-    name = "worker processes"
-
     def __init__(self, problem: Problem, n_workers: int) -> None:
-        super().__init__(problem)
+        super().__init__(problem, name="worker processes")
         self._n_workers = n_workers
 
     @property
@@ -129,31 +121,23 @@ class Processes(Workers):
         return self._n_workers
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        return self._executor().submit(function, *arguments)  # type: ignore[no-any-return]
+        return self._loky().submit(function, *arguments)  # type: ignore[no-any-return]
 
-    def replace(
-        self, late: list["Future[Any]"], others: list["Future[Any]"]
-    ) -> list["Future[Any]"]:
-        self._executor().shutdown(wait=True, kill_workers=True)
+    def replace(self, late: Futures, others: Futures) -> Futures:
+        self._loky().shutdown(wait=True, kill_workers=True)
         return []
 
-    def abandon(self, futures: list["Future[Any]"]) -> None:
+    def abandon(self, futures: Futures) -> None:
         if futures:
             self.replace(futures, [])
 
-    @contextmanager
-    def marks(self) -> Iterator[str | None]:
-        if not hasattr(os, "pwrite"):
-            yield None
-            return
-        number, path = tempfile.mkstemp(prefix="lodl-")
-        os.close(number)
-        try:
-            yield path
-        finally:
-            Path(path).unlink(missing_ok=True)
+    def marks(self) -> AbstractContextManager[str | None]:
+        return marks_file()
 
-    def _executor(self) -> Any:
+    def has_died(self, error: BaseException) -> bool:
+        return isinstance(error, BrokenExecutor)
+
+    def _loky(self) -> Any:
         from loky import get_reusable_executor
 
         return get_reusable_executor(
@@ -164,10 +148,8 @@ class Processes(Workers):
 class Dask(Workers):
     """The workers of a Dask cluster."""
 
-    name = "the Dask cluster"
-
     def __init__(self, problem: Problem, client: Any) -> None:
-        super().__init__(problem)
+        super().__init__(problem, name="the Dask cluster")
         self._client = client
         self._deaf_since: dict[str, float] = {}
         self.recover()
@@ -183,13 +165,11 @@ class Dask(Workers):
         inner.add_done_callback(lambda done: _hand_over(done, outer))
         return outer
 
-    def begun(self, futures: list["Future[Any]"]) -> list["Future[Any]"]:
+    def begun(self, futures: Futures) -> Futures:
         held = self._held()
         return [future for future in futures if self._has_begun(_key_of(future), held)]
 
-    def replace(
-        self, late: list["Future[Any]"], others: list["Future[Any]"]
-    ) -> list["Future[Any]"]:
+    def replace(self, late: Futures, others: Futures) -> Futures:
         keys = {_key_of(future) for future in late}
         busy = [worker for worker, tasks in self._held().items() if keys & tasks]
         self.abandon(late)
@@ -198,10 +178,29 @@ class Dask(Workers):
                 self._client.run(_kill_worker, workers=busy, nanny=True)
         except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
             super().replace(late, others)
-        began = time.monotonic()  # the scheduler must notice before the next task goes out
-        while set(busy) & set(self._client.nthreads()) and time.monotonic() - began < _NOTICE:
-            time.sleep(0.02)
+        # The scheduler must notice before the next task goes out.
+        _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE, every=0.02)
         return others
+
+    def abandon(self, futures: Futures) -> None:
+        inner = [future.inner for future in futures]  # type: ignore[attr-defined]
+        self._client.cancel(inner, force=True)
+
+    def has_died(self, error: BaseException) -> bool:
+        return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
+
+    def recover(self) -> None:
+        # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
+        # adaptive cluster, on the other hand, starts no worker before there is a task.
+        if getattr(getattr(self._client, "cluster", None), "_adaptive", None) is None:
+            _wait_while(lambda: not self._client.nthreads(), _RECOVER)
+
+    def check_alive(self) -> None:
+        if not _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS):
+            raise OracleError(
+                f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
+                "died, the solver crashed or memory ran out."
+            )
 
     def _held(self) -> dict[str, set[str]]:
         """Return the tasks that each worker runs, or has in its queue."""
@@ -220,74 +219,18 @@ class Dask(Workers):
             return time.monotonic() - since > _DEAF
         return any(key in map(str, tasks) for tasks in running.values())
 
-    def abandon(self, futures: list["Future[Any]"]) -> None:
-        inner = [future.inner for future in futures]  # type: ignore[attr-defined]
-        self._client.cancel(inner, force=True)
-
-    def has_died(self, error: BaseException) -> bool:
-        return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
-
-    def recover(self) -> None:
-        # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
-        # adaptive cluster, on the other hand, starts no worker before there is a task.
-        is_adaptive = getattr(getattr(self._client, "cluster", None), "_adaptive", None) is not None
-        began = time.monotonic()
-        while (
-            not is_adaptive and not self._client.nthreads() and time.monotonic() - began < _RECOVER
-        ):
-            time.sleep(0.1)
-
-    def check_alive(self) -> None:
-        began = time.monotonic()
-        while not self._client.nthreads():
-            if time.monotonic() - began > _NO_WORKERS:
-                raise OracleError(
-                    f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
-                    "died, the solver crashed or memory ran out."
-                )
-            time.sleep(0.1)
-
-
-class Foreign(Workers):
-    """An executor that the user hands over."""
-
-    def __init__(self, problem: Problem, executor: Executor) -> None:
-        super().__init__(problem)
-        self._executor = executor
-        self.name = f"the {type(executor).__name__}"
-
-    @property
-    def n_workers(self) -> int:
-        return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
-
-    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        return self._executor.submit(function, *arguments)
-
-    def has_died(self, error: BaseException) -> bool:
-        if super().has_died(error):  # the executor is of no use any more
-            self._give_up("A call ended its worker process")
-        return False
-
 
 def choose_workers(
     problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
 ) -> Workers:
-    """Return who makes the calls.
-
-    Args:
-        problem: The problem.
-        n_jobs: Number of processes as in joblib. If None, use the active Dask client, or else
-            this process.
-        executor: A `concurrent.futures.Executor` or a Dask client. If None, `n_jobs` counts.
-        timeout: Seconds a call may take: a call in this process could not be given up.
-    """
+    """Return who makes the calls, given arguments of `sample`."""
     if executor is not None:
         if type(executor).__name__ == "ClientExecutor":  # a Dask client in disguise
             executor = getattr(executor, "_client", executor)
         if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
             return Dask(problem, executor)
         if isinstance(executor, Executor):
-            return Foreign(problem, executor)
+            return Workers(problem, executor, f"the {type(executor).__name__}")
         raise InvalidInputError(
             "`executor` must be a `concurrent.futures.Executor` or a Dask client, "
             f"got {executor!r}."
@@ -296,7 +239,9 @@ def choose_workers(
     if client is not None:
         return Dask(problem, client)
     n_workers = _count_workers(n_jobs)
-    return Here(problem) if n_workers == 1 and timeout is None else Processes(problem, n_workers)
+    if n_workers == 1 and timeout is None:  # a call in this process cannot be given up
+        return Here(problem, name="this process")
+    return Processes(problem, n_workers)
 
 
 def _count_workers(n_jobs: int | None) -> int:
@@ -327,15 +272,23 @@ def _dask_client() -> Any:
 
 def _hand_over(done: Any, outer: "Future[Any]") -> None:
     """Give the outcome of a Dask future to a future that can be waited for."""
+    give: Callable[[], None]
     try:
-        try:
-            result = done.result()
-        except BaseException as error:  # noqa: BLE001 - whatever became of it
-            outer.set_exception(error)
-        else:
-            outer.set_result(result)
-    except InvalidStateError:  # nobody waits for it any more
-        pass
+        give = partial(outer.set_result, done.result())
+    except BaseException as error:  # noqa: BLE001 - whatever became of it
+        give = partial(outer.set_exception, error)
+    with suppress(InvalidStateError):  # nobody waits for it any more
+        give()
+
+
+def _wait_while(condition: Callable[[], Any], seconds: float, every: float = 0.1) -> bool:
+    """Wait until a condition no longer holds, but not for ever; return whether it ended."""
+    until = time.monotonic() + seconds
+    while condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(every)
+    return True
 
 
 def _key_of(future: "Future[Any]") -> str:
