@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
+from sklearn.linear_model import BayesianRidge, Lars, LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
@@ -13,7 +13,7 @@ from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_err
 from lodl.testing import check_learner
 from lodl.training import learner_for
 from lodl.training.linear import LinearLearner
-from lodl.training.sklearn import SklearnLearner
+from lodl.training.sklearn import SklearnLearner, _weight_argument
 from lodl.training.torch import LearnedLossModule, TorchLearner, TrainingSettings
 
 QUICK = TrainingSettings(learning_rate=0.1, n_steps=100)
@@ -29,6 +29,7 @@ LEARNERS = {
         settings=TrainingSettings(learning_rate=0.05, n_steps=100, batch_size=20)
     ),
     "pipeline": lambda _: SklearnLearner(make_pipeline(StandardScaler(), Ridge(0.1))),
+    "shifted": lambda _: SklearnLearner(Lars()),
     "one output": lambda _: SklearnLearner(BayesianRidge()),
 }
 
@@ -155,13 +156,24 @@ def test_two_stage_with_scikit_learn_is_a_plain_fit():
     assert model.n_steps == 0
 
 
-def test_label_shift_lowers_the_loss_on_new_instances():
+@pytest.mark.parametrize(
+    ("estimator", "takes_weights"),
+    [
+        (LinearRegression(), True),
+        (make_pipeline(StandardScaler(), BayesianRidge()), True),
+        (Lars(), False),
+        (make_pipeline(StandardScaler(), Lars()), False),
+    ],
+)
+def test_changed_targets_lower_the_loss_on_new_instances(estimator, takes_weights):
     (x, new_x), (y, new_y) = (np.split(part, [200]) for part in line(2200))
     loss, new_loss = directed(y, 5.0, 0.2), directed(new_y, 5.0, 0.2)
-    learner = SklearnLearner(LinearRegression())
+    learner = SklearnLearner(estimator)
+    assert (_weight_argument(estimator) is not None) == takes_weights
     before = learner.train(x, squared_error_loss(y)).predict(new_x)
     after = learner.train(x, loss, x_validation=x[:50], loss_validation=loss.subset(np.arange(50)))
     assert after.n_steps >= 1
+    assert len(after.models) == (3 if takes_weights else 1)
     assert new_loss.value(after.predict(new_x)).mean() < 0.8 * new_loss.value(before).mean()
 
 

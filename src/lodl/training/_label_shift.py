@@ -25,8 +25,10 @@ Folds = list[npt.NDArray[np.intp]]
 """The instances that each fold holds out."""
 
 
-def shifted_targets(loss: LearnedLoss, out_of_fold: Callable[[Array], Array]) -> Iterator[Array]:
-    """Yield the labels, then the targets of one round after another.
+def shifted_targets(
+    loss: LearnedLoss, out_of_fold: Callable[[Array, None], Array]
+) -> Iterator[tuple[Array, None]]:
+    """Yield the labels, then the targets of one round after another, all without weights.
 
     Args:
         loss: The learned loss.
@@ -34,8 +36,8 @@ def shifted_targets(loss: LearnedLoss, out_of_fold: Callable[[Array], Array]) ->
     """
     targets, g_bar, mu = loss.y, np.zeros(loss.y.shape), 0.0
     for k in count():
-        yield targets
-        p = out_of_fold(targets)
+        yield targets, None
+        p = out_of_fold(targets, None)
         g = loss.gradient(p)
         mu = mu or pull(g, p - loss.y)
         gamma = 2 / (k + 2)

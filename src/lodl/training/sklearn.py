@@ -1,10 +1,10 @@
-"""scikit-learn: any regressor or pipeline, trained on a learned loss by label shift.
+"""scikit-learn: any regressor or pipeline, trained on a learned loss by changed targets.
 
 learner = SklearnLearner(make_pipeline(StandardScaler(), Ridge()))
 model = learner.train(x, loss)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
@@ -22,13 +22,16 @@ from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import as_rows, check_features, count_items, count_rows
 from lodl.training._label_shift import interleaved_folds, shifted_targets
 from lodl.training._remembered import Remembered
+from lodl.training._reweighting import reweighted_targets
 from lodl.training._saving import unusable, write_predictor
 
 require("sklearn", extra="sklearn")
 
+from sklearn import get_config  # noqa: E402
 from sklearn.base import clone  # noqa: E402
-from sklearn.multioutput import MultiOutputRegressor  # noqa: E402
+from sklearn.pipeline import Pipeline  # noqa: E402
 from sklearn.utils import get_tags  # noqa: E402
+from sklearn.utils.validation import has_fit_parameter  # noqa: E402
 
 __all__ = ["SklearnLearner", "SklearnPredictor"]
 
@@ -38,17 +41,21 @@ _N_ROUNDS = 2  # without validation instances: between the 1 and the 4 that did 
 
 @dataclass(frozen=True, eq=False)
 class SklearnLearner:
-    """Train a regressor that minimises squared error on a learned loss, by shifting its labels.
+    """Train a regressor that minimises squared error on a learned loss, by changing its targets.
 
-    Neither a custom objective nor sample weights are needed: see `lodl.training._label_shift`. A
-    squared error needs no shift, so 2-stage is a plain `fit`. One fit of the learner takes
-    `n_folds + 1` fits of the estimator per round, and one more; those of the first round are shared
-    by all losses of the same instances.
+    A custom objective is not needed. For a loss made of decisions, labels are shifted
+    (`lodl.training._label_shift`). A loss fitted to regrets is nearly quadratic: where the
+    estimator takes `sample_weight`, targets and weights are those of its quadratic model
+    (`lodl.training._reweighting`). A squared error needs neither, so 2-stage is a plain `fit`.
+
+    A round takes `n_folds + 1` fits of the estimator; those of the first round are shared by all
+    losses of the same instances.
 
     Attributes:
-        estimator: The regressor or pipeline; it is cloned, never changed. One that takes a single
-            output is fitted once per value of the label.
-        max_rounds: The most rounds of shifting; validation losses choose among 0 to this number.
+        estimator: The regressor or pipeline; it is cloned, never changed. With weights, or if it
+            takes a single output, it is fitted once per value of the label.
+        max_rounds: The most rounds. With validation instances rounds end when their loss does not
+            fall any more.
         n_folds: Folds for the out-of-fold predictions.
         seed: Random seed for the folds; that of the estimator is its own `random_state`.
     """
@@ -79,58 +86,79 @@ class SklearnLearner:
     ) -> "SklearnPredictor":
         x = check_features(x, loss.n_instances)
         if is_squared_error(loss):
-            return self._fit(x, loss.y, 0)
-
-        def out_of_fold(targets: Array) -> Array:
-            if targets is not loss.y:
-                return self._out_of_fold(x, targets)
-            return self._first.get(x, targets, lambda: self._out_of_fold(x, targets))
-
-        rounds = shifted_targets(loss, out_of_fold)
+            return self._fit(x, loss.y, None, 0)
+        rounds = self._rounds(x, loss)
         if x_validation is None or loss_validation is None:
             last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
-            return self._fit(x, next(islice(rounds, last, None)), last)
-        models = [
-            self._fit(x, targets, k)
-            for k, targets in enumerate(islice(rounds, self.max_rounds + 1))
-        ]
-        scores = [loss_validation.value(model.predict(x_validation)).mean() for model in models]
-        return models[int(np.argmin(scores))]
+            return self._fit(x, *next(islice(rounds, last, None)), last)
+        best, best_score = self._fit(x, *next(rounds), 0), np.inf
+        for k in range(self.max_rounds + 1):
+            model = best if k == 0 else self._fit(x, *next(rounds), k)
+            score = float(loss_validation.value(model.predict(x_validation)).mean())
+            if score >= best_score:
+                break
+            best, best_score = model, score
+        return best
 
-    def _out_of_fold(self, x: Any, targets: Array) -> Array:
+    def _rounds(self, x: Any, loss: LearnedLoss) -> Iterator[tuple[Array, Array | None]]:
+        def out_of_fold(targets: Array, weights: Array | None) -> Array:
+            if targets is not loss.y:
+                return self._out_of_fold(x, targets, weights)
+            return self._first.get(x, targets, lambda: self._out_of_fold(x, targets, weights))
+
+        if loss.family.uses_slopes or _weight_argument(self.estimator) is None:
+            return shifted_targets(loss, out_of_fold)
+        return reweighted_targets(loss, out_of_fold)
+
+    def _out_of_fold(self, x: Any, targets: Array, weights: Array | None) -> Array:
         p = np.empty(targets.shape)
         for part in interleaved_folds(len(p), self.n_folds, self.seed):
             rest = np.setdiff1d(np.arange(len(p)), part)
-            model = self._fit(take_rows(x, rest), targets[rest], 0)
+            some = None if weights is None else weights[rest]
+            model = self._fit(take_rows(x, rest), targets[rest], some, 0)
             p[part] = model.predict(take_rows(x, part))
         return p
 
-    def _fit(self, x: Any, targets: Array, n_steps: int) -> "SklearnPredictor":
-        n_items = count_items(x, targets)
-        rows = len(targets) * (n_items or 1)
-        outputs = targets.reshape(rows, -1)
-        model = clone(self.estimator)
-        if outputs.shape[1] == 1:
-            outputs = outputs[:, 0]
-        elif not get_tags(model).target_tags.multi_output:
-            model = MultiOutputRegressor(model)
-        model.fit(as_rows(x), outputs)
-        return SklearnPredictor(model, tuple(targets.shape[1:]), x.shape[-1], n_steps)
+    def _fit(
+        self, x: Any, targets: Array, weights: Array | None, n_steps: int
+    ) -> "SklearnPredictor":
+        n_rows = len(targets) * (count_items(x, targets) or 1)
+        rows, outputs = as_rows(x), targets.reshape(n_rows, -1)
+        one_takes_all = get_tags(self.estimator).target_tags.multi_output
+        if weights is None and outputs.shape[1] > 1 and one_takes_all:
+            models = [clone(self.estimator).fit(rows, outputs)]
+        else:
+            given: list[dict[str, Array]] = [{} for _ in outputs.T]
+            name = _weight_argument(self.estimator)
+            if weights is not None and name is not None:
+                given = [{name: column} for column in weights.reshape(n_rows, -1).T]
+            models = [
+                clone(self.estimator).fit(rows, column, **arguments)
+                for column, arguments in zip(outputs.T, given, strict=True)
+            ]
+        return SklearnPredictor(models, tuple(targets.shape[1:]), x.shape[-1], n_steps)
 
 
 @dataclass(frozen=True, eq=False)
 class SklearnPredictor:
-    """A fitted regressor that predicts labels of any shape."""
+    """Fitted regressors that predict labels of any shape.
 
-    model: Any
+    Attributes:
+        models: One for all values of a label, or one for each.
+        label_shape: Shape of a label.
+        n_features: Number of features it was trained with.
+        n_steps: Rounds of changed targets.
+    """
+
+    models: list[Any]
     label_shape: tuple[int, ...]
     n_features: int
     n_steps: int
 
     def predict(self, x: Any) -> Array:
         x = check_features(x, n_features=self.n_features)
-        outputs = np.asarray(self.model.predict(as_rows(x)), dtype=np.float64)
-        return outputs.reshape(count_rows(x), *self.label_shape)
+        outputs = np.column_stack([model.predict(as_rows(x)) for model in self.models])
+        return outputs.astype(np.float64, copy=False).reshape(count_rows(x), *self.label_shape)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the regressor to a folder in the format of skops, which is not a pickle."""
@@ -141,7 +169,7 @@ class SklearnPredictor:
             "n_steps": self.n_steps,
         }
         path = write_predictor(folder, "sklearn", content) / _FILE
-        io.dump(self.model, path)
+        io.dump(self.models, path)
         nameless = [kind for kind in io.get_untrusted_types(file=path) if "<" in kind]
         if nameless:
             path.unlink()
@@ -162,6 +190,16 @@ def load(folder: Path, content: dict[str, Any], _: Any, trusted: Sequence[str]) 
             f"it holds {', '.join(unknown)}, which a forged file could misuse to crash Python or "
             f"to run code. If you trust where it comes from, load it with `trusted={unknown}`",
         )
-    model = io.load(path, trusted=list(trusted))
+    models = io.load(path, trusted=list(trusted))
     shape = tuple(content["label_shape"])
-    return SklearnPredictor(model, shape, content["n_features"], content["n_steps"])
+    return SklearnPredictor(models, shape, content["n_features"], content["n_steps"])
+
+
+def _weight_argument(estimator: Any) -> str | None:
+    """Return the argument of `fit` that takes sample weights, None if there is none."""
+    if not isinstance(estimator, Pipeline):
+        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+    last, regressor = estimator.steps[-1]
+    is_plain = not get_config()["enable_metadata_routing"]
+    takes_it = is_plain and has_fit_parameter(regressor, "sample_weight")
+    return f"{last}__sample_weight" if takes_it else None
