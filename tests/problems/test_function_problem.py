@@ -4,6 +4,7 @@ import pytest
 from lodl.errors import InvalidInputError
 from lodl.evaluation import decision_loss
 from lodl.problems import problem
+from lodl.problems._problem import describe
 from lodl.problems._regret import decision_losses
 
 
@@ -26,6 +27,17 @@ def test_plain_functions_may_project():
     assert clipped.project(np.array([[-1.0, 2.0]])).tolist() == [[0.0, 1.0]]
     identity = problem(lambda y_hat: 0, lambda z, y: 0.0, sense="min")
     assert identity.project(np.array([[-1.0, 2.0]])).tolist() == [[-1.0, 2.0]]
+
+
+def test_functions_may_give_the_slope_and_the_unit():
+    def slope(z, y):
+        return np.arange(len(y)) == z
+
+    pick = problem(np.argmax, lambda z, y: y[z], sense="max", slope=slope, unit="EUR")
+    assert pick.slope(1, np.zeros(3), None).tolist() == [False, True, False]
+    assert pick.unit == "EUR"
+    assert repr(pick) == describe(pick) == "problem(argmax, <lambda>, sense='max', unit='EUR')"
+    assert problem(np.argmax, lambda z, y: y[z], sense="max").slope(1, np.zeros(3), None) is None
 
 
 def test_functions_of_the_wrong_form_are_an_error():

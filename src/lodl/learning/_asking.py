@@ -25,6 +25,12 @@ class Asking:
     data: Data
     store: Store
 
+    @property
+    def _slopes(self) -> bool:
+        """Whether a loss needs them: where they come from differences they may cost the most."""
+        families = self.model.families
+        return families is None or any(family.uses_slopes for family in families)
+
     def __call__(self, sampler: Sampler, n_samples: int) -> OracleSamples:
         return sample(
             self.model.problem,
@@ -33,7 +39,7 @@ class Asking:
             sampler=sampler,
             n_samples=n_samples,
             seed=self.model.random_state,
-            slopes=True,
+            slopes=self._slopes,
             n_jobs=self.model.n_jobs,
             store=self.store,
             timeout=self.model.timeout,

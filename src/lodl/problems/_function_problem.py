@@ -16,20 +16,31 @@ def problem(
     *,
     sense: Sense,
     project: Callable[[Array], Array] | None = None,
+    slope: Callable[..., Array] | None = None,
+    unit: str = "",
 ) -> Problem:
     """Make a problem from plain functions.
 
     The context is passed to a parameter named `context`, or else to the parameter that follows
-    those below, unless that has a default. It is an error to give a context that neither function
-    takes.
+    those below, unless that has a default. It is an error to give a context that neither `solve`
+    nor `objective` takes.
 
     Args:
         solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.
         objective: `objective(z, y, context) -> float`, or without `context`.
         sense: "min" if the objective is a cost, "max" if it is a gain.
         project: Maps candidates (k, *label_shape) into the valid range; the identity if None.
+        slope: `slope(z, y, context)`, or without `context`: the derivative of the objective by the
+            label, which has the label's shape. None takes differences of `objective`: 2 D
+            evaluations per distinct decision, for labels of D numbers.
+        unit: What the objective is counted in, for summaries and reports.
+
+    Example:
+        >>> import numpy as np
+        >>> problem(np.argmax, lambda z, y: y[z], sense="max", unit="EUR")
+        problem(argmax, <lambda>, sense='max', unit='EUR')
     """
-    return _FunctionProblem(solve, objective, sense, project)
+    return _FunctionProblem(solve, objective, sense, project, slope, unit)
 
 
 class _FunctionProblem(Problem):
@@ -41,12 +52,19 @@ class _FunctionProblem(Problem):
         objective: Callable[..., float],
         sense: Sense,
         project: Callable[[Array], Array] | None,
+        slope: Callable[..., Array] | None,
+        unit: str,
     ) -> None:
         check_sense(sense, "problem()")
-        self.sense = sense
+        self.sense, self.unit = sense, unit
         self._solve = function_with_context("solve", solve, 1)
         self._objective = function_with_context("objective", objective, 2)
         self._project = project
+        self._slope = slope and function_with_context("slope", slope, 2)
+
+    def __repr__(self) -> str:
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        return f"problem({self._solve}, {self._objective}, sense={self.sense!r}{unit})"
 
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
         if context is not None and {self._solve.place, self._objective.place} == {"none"}:
@@ -63,6 +81,9 @@ class _FunctionProblem(Problem):
     def project(self, y_hats: Array) -> Array:
         return y_hats if self._project is None else self._project(y_hats)
 
+    def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
+        return None if self._slope is None else self._slope(z, y, context=context)
+
 
 _Place = Literal["none", "last", "by name"]
 
@@ -73,6 +94,10 @@ class FunctionWithContext:
 
     function: Callable[..., Any]
     place: _Place
+
+    def __str__(self) -> str:
+        named: str = getattr(self.function, "__name__", type(self.function).__name__)
+        return named
 
     def __call__(self, *arguments: Any, context: InstanceContext) -> Any:
         if self.place == "by name":

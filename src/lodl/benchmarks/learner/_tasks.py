@@ -16,6 +16,7 @@ from lodl.domains import (
     portfolio,
     shortest_path,
     travelling_salesman,
+    unit_commitment,
     web_advertising,
 )
 
@@ -56,6 +57,7 @@ TASKS: dict[str, Task] = {
     "assignment": Task("assignment, n = 300", partial(assignment, sizes=(240, 60, 1000))),
     "energy": Task("energy scheduling, n = 300", partial(energy_scheduling, sizes=(200, 100, 400))),
     "dispatch": Task("dispatch, n = 160", partial(dispatch, sizes=(120, 40, 200))),
+    "commitment": Task("unit commitment, n = 300", unit_commitment),
     "salesman": Task(
         "travelling salesman, n = 300", partial(travelling_salesman, sizes=(240, 60, 300))
     ),
