@@ -297,6 +297,13 @@ def test_xgboost_takes_the_objective_in_both_of_its_interfaces(data):
     assert loss.value(p).mean() < loss.value(plain).mean()
 
 
+def test_too_few_rows_for_a_leaf_of_lightgbm_leave_the_mean_label(data):
+    lightgbm = pytest.importorskip("lightgbm")
+    x, y = data[0][:12], data[1][:12]
+    model = learner_for(lightgbm.LGBMRegressor(n_estimators=5)).train(x, squared_error_loss(y))
+    np.testing.assert_allclose(model.predict(x), np.broadcast_to(y.mean(axis=0), y.shape))
+
+
 def test_lightgbm_takes_the_objective_in_both_of_its_interfaces(data):
     lightgbm = pytest.importorskip("lightgbm")
     from lodl.training.lightgbm import objective

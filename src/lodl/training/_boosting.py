@@ -33,7 +33,7 @@ from lodl.training._features import (
 from lodl.training._label_shift import interleaved_folds
 from lodl.training._remembered import Remembered
 
-_PATIENCE = 20  # rounds without a better validation loss, unless the estimator says otherwise
+_DEFAULT_RATE = 0.3  # XGBoost's learning rate where none is given
 
 
 class Stopping:
@@ -47,10 +47,9 @@ class Stopping:
     """
 
     def __init__(
-        self, x: Any, margin: Array, score: Callable[[Array], float], patience: int | None
+        self, x: Any, margin: Array, score: Callable[[Array], float], patience: int
     ) -> None:
-        self.x, self.margin, self.score = x, margin, score
-        self.patience = patience or _PATIENCE
+        self.x, self.margin, self.score, self.patience = x, margin, score, patience
         self.best_score, self.best_round, self.round = score(margin), 0, 0
 
     def is_over(self, margin: Array) -> bool:
@@ -68,14 +67,14 @@ class BoostingLearner(ABC):
 
     Attributes:
         estimator: The regressor whose parameters are used; it is not changed. Its number of trees
-            is the largest, its `early_stopping_rounds` (20 if it has none) say when validation
-            instances stop it.
+            is the largest, its `early_stopping_rounds` say when validation instances stop it; if it
+            has none, 3 / learning rate does, between 10 and 50.
         n_folds: Folds for out-of-fold predictions of 2-stage.
         seed: Random seed for the folds and, unless the estimator has one, the trees.
     """
 
     estimator: Any
-    n_folds: int = 5
+    n_folds: int = 3
     seed: int = 0
     _starts: Remembered[tuple[BoostedPredictor, Array]] = field(
         default_factory=Remembered, init=False, repr=False
@@ -107,9 +106,11 @@ class BoostingLearner(ABC):
         """
 
     @property
-    @abstractmethod
-    def patience(self) -> int | None:
-        """The estimator's own number of rounds to wait for a better validation loss."""
+    def patience(self) -> int:
+        """Rounds to wait for a better validation loss."""
+        given: int | None = self.estimator.get_params().get("early_stopping_rounds")
+        rate = self.estimator.learning_rate or _DEFAULT_RATE
+        return given or round(min(max(3 / rate, 10), 50))
 
     def train(
         self,

@@ -85,9 +85,8 @@ class _Objective:
 class LightGBMLearner(BoostingLearner):
     """Train an `LGBMRegressor` on a learned loss: see `lodl.training._boosting`.
 
-    All of its parameters are used except `objective` and `metric`, which the loss replaces.
-    `early_stopping_rounds` is 20 if it is not given. Missing values and columns of categories are
-    LightGBM's own matter; a polars frame becomes one of pandas.
+    All of its parameters are used except `objective` and `metric`, which the loss replaces. Missing
+    values and categories are LightGBM's own matter; a polars frame becomes one of pandas.
     """
 
     kind = "lightgbm"
@@ -110,11 +109,6 @@ class LightGBMLearner(BoostingLearner):
                 f"{params['boosting_type']!r}."
             )
 
-    @property
-    def patience(self) -> int | None:
-        rounds: int | None = self.estimator.get_params().get("early_stopping_rounds")
-        return rounds
-
     def boost(
         self,
         x: Any,
@@ -124,10 +118,11 @@ class LightGBMLearner(BoostingLearner):
         stopping: Stopping | None,
     ) -> "LightGBMTrees | None":
         rounds = self.estimator.n_estimators if n_rounds is None else n_rounds
-        data = _data(x, margin)
-        booster, gradients = lightgbm.Booster(self._parameters(margin), data), _Objective(objective)
+        parameters, gradients = self._parameters(margin), _Objective(objective)
+        data = _data(x, margin, parameters)
+        booster = lightgbm.Booster(parameters, data)
         if stopping is not None:
-            booster.add_valid(_data(stopping.x, stopping.margin, data), "held out")
+            booster.add_valid(_data(stopping.x, stopping.margin, parameters, data), "held out")
         for _ in range(rounds):
             if booster.update(fobj=gradients):
                 break  # no leaf can be split any more
@@ -144,6 +139,7 @@ class LightGBMLearner(BoostingLearner):
             "verbosity": -1,
             "deterministic": True,
             "force_col_wise": True,  # otherwise a measurement of time decides
+            "feature_pre_filter": False,  # too few rows to split would be an error
             **{
                 name: value
                 for name, value in given
@@ -182,10 +178,14 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     return loaded(content, parts)
 
 
-def _data(x: Any, margin: Array, reference: Any = None) -> Any:
-    start = margin if margin.shape[1] > 1 else margin[:, 0]
-    zeros = np.zeros(len(margin))
-    return lightgbm.Dataset(_table(x), label=zeros, init_score=start, reference=reference)
+def _data(x: Any, margin: Array, parameters: dict[str, Any], reference: Any = None) -> Any:
+    return lightgbm.Dataset(
+        _table(x),
+        label=np.zeros(len(margin)),
+        init_score=margin if margin.shape[1] > 1 else margin[:, 0],
+        params=dict(parameters),  # LightGBM changes what it is given
+        reference=reference,
+    )
 
 
 def _is_over(booster: Any, stopping: Stopping) -> bool:

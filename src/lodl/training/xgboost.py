@@ -77,8 +77,8 @@ class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training._boosting`.
 
     All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
-    loss replaces. `early_stopping_rounds` is 20 if it is not given. Missing values and, with
-    `enable_categorical=True`, categories are XGBoost's own matter.
+    loss replaces. Missing values and, with `enable_categorical=True`, categories are XGBoost's own
+    matter.
     """
 
     kind = "xgboost"
@@ -97,11 +97,6 @@ class XGBoostLearner(BoostingLearner):
                 "`booster` of the estimator must be 'gbtree', whose trees can be counted, got "
                 f"{self.estimator.booster!r}."
             )
-
-    @property
-    def patience(self) -> int | None:
-        rounds: int | None = self.estimator.early_stopping_rounds
-        return rounds
 
     def boost(
         self,
