@@ -255,6 +255,10 @@ def test_bad_arguments_are_named(regressor, data):
         learner.train(x[:5], squared_error_loss(y))
     with pytest.raises(InvalidInputError, match="`objective` of the estimator must be left"):
         learner_for(regressor(objective="mae"))
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.DataFrame({"a": x[:, 0], "colour": ["red"] * N})
+    with pytest.raises(InvalidInputError, match=r"`x` .* columns .*colour"):
+        learner.train(texts, squared_error_loss(y))
 
 
 def test_objectives_are_plain_functions_for_a_call_of_ones_own(regressor, data):

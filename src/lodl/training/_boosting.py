@@ -30,7 +30,7 @@ from lodl.training._features import (
     check_features,
     count_items,
 )
-from lodl.training._label_shift import interleaved_folds
+from lodl.training._inner_folds import inner_folds
 from lodl.training._remembered import Remembered
 
 _DEFAULT_RATE = 0.3  # XGBoost's learning rate where none is given
@@ -150,8 +150,8 @@ class BoostingLearner(ABC):
         """Return 2-stage and its out-of-fold predictions, shape (rows, outputs)."""
         loss = squared_error_loss(y)
         p, n_steps = np.empty(y.shape), []
-        for part in interleaved_folds(len(y), self.n_folds, self.seed):
-            rest, held_out = np.setdiff1d(np.arange(len(y)), part), take_rows(x, part)
+        for rest, part in inner_folds(len(y), self.n_folds, self.seed):
+            held_out = take_rows(x, part)
             model = self.train(
                 take_rows(x, rest),
                 loss.subset(rest),

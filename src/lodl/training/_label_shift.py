@@ -16,13 +16,9 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
-
-Folds = list[npt.NDArray[np.intp]]
-"""The instances that each fold holds out."""
 
 
 def shifted_targets(
@@ -48,12 +44,6 @@ def shifted_targets(
 def pull(g: Array, d: Array) -> float:
     """Return mu for gradients g at errors d."""
     return 2 * _rms(g) / (_rms(d) or 1.0) or 1.0
-
-
-def interleaved_folds(n_instances: int, n_folds: int, seed: int) -> Folds:
-    """Return a random partition of the instances into folds of nearly equal size."""
-    order = np.random.default_rng(seed).permutation(n_instances)
-    return [np.sort(order[start::n_folds]) for start in range(min(n_folds, n_instances))]
 
 
 def _rms(values: Array) -> float:

@@ -22,7 +22,8 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import as_rows, check_features, count_items, count_rows
-from lodl.training._label_shift import interleaved_folds, pull
+from lodl.training._inner_folds import inner_folds
+from lodl.training._label_shift import pull
 from lodl.training._remembered import Remembered
 from lodl.training._saving import unusable, write_predictor
 
@@ -110,8 +111,8 @@ class CatBoostLearner:
 
     def _two_stage(self, x: Any, y: Array) -> _Start:
         p, models = np.empty(y.shape), []
-        for part in interleaved_folds(len(y), self.n_folds, self.seed):
-            rest, held_out = np.setdiff1d(np.arange(len(y)), part), take_rows(x, part)
+        for rest, part in inner_folds(len(y), self.n_folds, self.seed):
+            held_out = take_rows(x, part)
             models.append(self._fit(take_rows(x, rest), y[rest], held_out, y[part]))
             p[part] = models[-1].predict(held_out)
         return p, lambda new: np.mean([model.predict(new) for model in models], axis=0)

@@ -202,4 +202,11 @@ def _is_over(booster: Any, stopping: Stopping) -> bool:
 
 def _table(x: Any) -> Any:
     """Return an array or a frame of pandas: LightGBM reads no categories of polars."""
-    return x.to_pandas() if is_frame(x) and hasattr(x, "to_pandas") else x
+    table = x.to_pandas() if is_frame(x) and hasattr(x, "to_pandas") else x
+    texts = [name for name in getattr(table, "columns", ()) if table[name].dtype.kind not in "iufb"]
+    if texts := [name for name in texts if table[name].dtype != "category"]:
+        raise InvalidInputError(
+            f"`x` must have columns of numbers or categories for LightGBM, got others in {texts}. "
+            'Use `x.astype({name: "category"})`, or `pl.Categorical` in polars.'
+        )
+    return table

@@ -20,7 +20,8 @@ from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import as_rows, check_features, count_items, count_rows
-from lodl.training._label_shift import interleaved_folds, shifted_targets
+from lodl.training._inner_folds import inner_folds
+from lodl.training._label_shift import shifted_targets
 from lodl.training._remembered import Remembered
 from lodl.training._reweighting import reweighted_targets
 from lodl.training._saving import unusable, write_predictor
@@ -112,8 +113,7 @@ class SklearnLearner:
 
     def _out_of_fold(self, x: Any, targets: Array, weights: Array | None) -> Array:
         p = np.empty(targets.shape)
-        for part in interleaved_folds(len(p), self.n_folds, self.seed):
-            rest = np.setdiff1d(np.arange(len(p)), part)
+        for rest, part in inner_folds(len(p), self.n_folds, self.seed):
             some = None if weights is None else weights[rest]
             model = self._fit(take_rows(x, rest), targets[rest], some, 0)
             p[part] = model.predict(take_rows(x, part))

@@ -108,10 +108,10 @@ class XGBoostLearner(BoostingLearner):
     ) -> "XGBoostTrees | None":
         rounds = self.estimator.get_num_boosting_rounds() if n_rounds is None else n_rounds
         options = self._matrix_options(margin.size)
-        data = xgboost.DMatrix(x, label=np.zeros(margin.shape), base_margin=margin, **options)
+        data = _matrix(x, label=np.zeros(margin.shape), base_margin=margin, **options)
         callbacks = list(self.estimator.callbacks or [])
         if stopping is not None:
-            callbacks.append(_Stop(stopping, xgboost.DMatrix(stopping.x, **options)))
+            callbacks.append(_Stop(stopping, _matrix(stopping.x, **options)))
         booster = xgboost.train(
             self._parameters(margin),
             data,
@@ -154,7 +154,7 @@ class XGBoostTrees(Trees):
     options: dict[str, Any]
 
     def margin(self, x: Any) -> Array:
-        return _margin(self.booster, xgboost.DMatrix(x, **self.options), (0, self.n_rounds))
+        return _margin(self.booster, _matrix(x, **self.options), (0, self.n_rounds))
 
     def save(self, path: Path) -> dict[str, Any]:
         self.booster.save_model(path.with_suffix(".json"))
@@ -185,6 +185,16 @@ class _Stop(xgboost.callback.TrainingCallback):
         added = _margin(model, self.data, (epoch, epoch + 1))
         self.margin = self.margin + added.reshape(self.margin.shape)
         return self.stopping.is_over(self.margin)
+
+
+def _matrix(x: Any, **options: Any) -> Any:
+    try:
+        return xgboost.DMatrix(x, **options)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"`x` has columns that XGBoost cannot use so: {error}. For columns of categories, use "
+            "`XGBRegressor(enable_categorical=True)`."
+        ) from error
 
 
 def _margin(booster: Any, data: Any, rounds: tuple[int, int]) -> Array:
