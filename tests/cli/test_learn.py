@@ -87,6 +87,23 @@ def test_it_writes_the_loss_that_python_would_learn(folder, learn, problem):
     assert np.array_equal(loss.value(y + 0.1), expected.value(y + 0.1))
 
 
+def test_tables_and_keys_are_read_like_arrays(folder, learn):
+    y = np.load(folder / "y.npy")
+    np.savetxt(folder / "y.csv", y, delimiter=",", header="a,b,c,d", comments="", fmt="%.17g")
+    (folder / "keys.csv").write_text("town\nUlm\nBern\nWien\n")
+    code, _, err = learn(labels="y.csv", keys="keys.csv", family="WeightedMSE", out="csv.loss")
+    assert code == 0, err
+    expected = lodl.learn_loss(
+        lodl.problem(np.argmax, lambda z, y: y[z], sense="max"),
+        y,
+        keys=["Ulm", "Bern", "Wien"],
+        family=lodl.WeightedMSE(),
+        n_samples=50,
+    )
+    loss = lodl.load_loss(folder / "csv.loss")
+    assert np.array_equal(loss.value(y + 0.1), expected.value(y + 0.1))
+
+
 def test_a_store_makes_the_second_call_free_but_for_a_few_answers_asked_again(folder, learn):
     with_log = PROBLEM.replace(
         "        return np.eye", "        print(end='.')\n        return np.eye"
@@ -125,9 +142,13 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine:PickOne", {"out": "."}, "--out must be a file in a folder that exists, got \\."),
         ("mine:not_a_problem", {}, "must be a lodl.Problem or a subclass of it, got int"),
         ("mine:PickOne", {"labels": "absent.npy"}, "There is no file absent.npy\\."),
-        ("mine:PickOne", {"labels": "."}, "labels in . cannot be read as .npy"),
+        ("mine:PickOne", {"labels": "."}, "labels in . cannot be read: the name of the file must"),
         ("mine:PickOne", {"n-jobs": 0}, "--n-jobs must be a whole number other than 0"),
-        ("mine:PickOne", {"labels": "mine.py"}, "labels in mine.py cannot be read as .npy"),
+        (
+            "mine:PickOne",
+            {"labels": "mine.py"},
+            "labels in mine.py cannot be read: the name",
+        ),
         ("mine:PickOne", {"family": "Cubic"}, "--family must be one of .*, got 'Cubic'"),
         ("mine:PickOne", {"family": "Quadratc"}, "got 'Quadratc'. Did you mean Quadratic\\?"),
         ("mine:PickOne", {"sampler": "None"}, "--sampler must be one of AllPerturbed, "),
@@ -135,6 +156,7 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
         ("mine:PickOne", {"on-failure": "stop"}, "--on-failure must be one of raise, skip"),
         ("mine:PickOne", {"max-failure-rate": 2}, "--max-failure-rate must be from 0 to 1"),
+        ("mine:PickOne", {"timeout": -1}, "--timeout must be"),
         ("mine:PickOne", {"n-samples": 0}, "--n-samples must be a whole number of at least 1"),
     ],
 )

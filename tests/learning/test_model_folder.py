@@ -39,6 +39,7 @@ def folder(model, tmp_path):
 def test_a_loaded_model_predicts_and_decides_with_the_same_bits(model, folder):
     loaded = lodl.load_model(folder, PICK)
     np.testing.assert_array_equal(loaded.predict(FRAME), model.predict(FRAME))
+    np.testing.assert_array_equal(loaded.two_stage_.predict(FRAME), model.two_stage_.predict(FRAME))
     assert loaded.decide(FRAME) == model.decide(FRAME)
     assert loaded.score(FRAME, LABELS) == model.score(FRAME, LABELS)
     assert loaded.summary() == model.summary()

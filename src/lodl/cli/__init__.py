@@ -8,6 +8,7 @@ from lodl._validation import require
 from lodl.errors import InvalidInputError, LodlError
 
 _CTRL_C = 130  # the exit code of typer
+_OPTIONS = {"X": "features", "Y": "labels", "random_state": "seed"}  # of arguments of the library
 _STOPPED = (
     "Stopped. What was finished is kept where there is a folder or a store for it; the same "
     "command resumes from there."
@@ -54,4 +55,6 @@ def _with_options(message: str) -> str:
     for word in sys.argv[1:]:
         command = getattr(command, "commands", {}).get(word, command)
     typed = {one.name: one.opts[0] for one in command.params if one.opts[0].startswith("--")}
-    return re.sub(r"`(\w+)`", lambda found: typed.get(found[1], found[0]), message)
+    return re.sub(
+        r"`(\w+)`", lambda found: typed.get(_OPTIONS.get(found[1], found[1]), found[0]), message
+    )

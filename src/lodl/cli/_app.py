@@ -5,13 +5,18 @@ from typing import Annotated
 
 import typer
 
+from lodl._frames import as_numbers
 from lodl._version import package_version
 from lodl.cli._benchmark import benchmark
 from lodl.cli._compare import compare
+from lodl.cli._decide import decide
 from lodl.cli._demo import demo
 from lodl.cli._domains import domains
-from lodl.cli._learn import learn, load_array, load_problem
+from lodl.cli._fit import fit
+from lodl.cli._learn import learn
+from lodl.cli._modules import load_problem
 from lodl.cli._reproduce import reproduce
+from lodl.cli._tables import CONTEXTS, TABLE, read_context, read_labels
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -20,6 +25,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: Rich would take longer to import than everything else here
 )
 app.command()(demo)
+app.command()(fit)
+app.command()(decide)
 app.command()(learn)
 app.command()(compare)
 app.command()(domains)
@@ -50,18 +57,14 @@ def report(
 @app.command()
 def check(
     problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a subclass of it.")],
-    labels: Annotated[
-        Path, typer.Option(help="Labels y: a .npy file, instance on the first axis.")
-    ],
-    context: Annotated[
-        Path | None, typer.Option(help="Context: a .npy file with one entry per instance.")
-    ] = None,
+    labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
+    context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
 ) -> None:
     """Check that a problem of your own keeps its contract, in about fifty oracle calls."""
     from lodl.testing import check_problem
 
-    y = load_array("labels", labels)
-    contexts = None if context is None else load_array("context", context)
+    y = as_numbers(read_labels(labels), "labels")
+    contexts = None if context is None else read_context(context)
     typer.echo(str(check_problem(load_problem(problem), y, context=contexts)))
 
 

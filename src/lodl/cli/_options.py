@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import typer
 
 from lodl.errors import InvalidInputError
 
 _T = TypeVar("_T")
+
+ON_FAILURE: Mapping[str, Literal["raise", "skip"]] = {"raise": "raise", "skip": "skip"}
+"""What to do about an oracle call that fails."""
 
 
 def named(what: str, name: str, table: Mapping[str, _T]) -> _T:

@@ -23,17 +23,20 @@ from lodl._json_file import from_json, write_json
 from lodl._typing import Array
 from lodl._version import package_version
 from lodl.errors import InvalidInputError, ModelFolderError
+from lodl.learning._folds import Average
 from lodl.learning._gain import Gain
 from lodl.learning._held_out import HeldOut
 from lodl.learning._search import HistoryRow
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, describe
+from lodl.training import Predictor, load_predictor
 
 if TYPE_CHECKING:
     from lodl.learning._regressor import DecisionFocusedRegressor
 
 _VERSION = 1
 _FILE, _RECORD, _PREDICTORS = "model.json", "record.json", "predictors"
+_TWO_STAGE = "two_stage"
 _NOT_PLAIN = ("problem", "estimator", "families", "store")
 
 Number = float | str
@@ -64,6 +67,7 @@ class SavedModel:
         has_context: Whether `fit` had a context.
         held_out: Position, regret of 2-stage and regret of the kept model of held-out instances.
         n_predictors: Number of trained models that are averaged.
+        n_two_stage: The same for the baseline.
         parameters: Parameters of the regressor that are plain values.
         files: The SHA-256 of every other file, by its path in the folder.
     """
@@ -87,6 +91,7 @@ class SavedModel:
     has_context: bool
     held_out: tuple[tuple[Number, ...], ...]
     n_predictors: int
+    n_two_stage: int
     parameters: Mapping[str, bool | int | float | str | None]
     files: Mapping[str, str]
 
@@ -98,13 +103,8 @@ def write_model(model: "DecisionFocusedRegressor", folder: Path, *, overwrite: b
     draft = folder.with_name(f".{folder.name[:200]}.{uuid.uuid4().hex}.draft")
     replaced = draft.with_suffix(".replaced")
     try:
-        for i, predictor in enumerate(model.predictors_):
-            if not hasattr(predictor, "save"):
-                raise InvalidInputError(
-                    f"A {type(predictor).__name__} has no `save(folder)`, so this model cannot be "
-                    "saved."
-                )
-            predictor.save(draft / _PREDICTORS / str(i))
+        _write_predictors(model.predictors_, draft / _PREDICTORS)
+        _write_predictors(model.two_stage_.models, draft / _TWO_STAGE)
         if model._record is not None:
             write_json(draft / _RECORD, model._record)
         content = asdict(_saved(model, _digests(draft)))
@@ -115,6 +115,15 @@ def write_model(model: "DecisionFocusedRegressor", folder: Path, *, overwrite: b
     finally:
         shutil.rmtree(draft, ignore_errors=True)
         shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _write_predictors(predictors: Sequence[Any], folder: Path) -> None:
+    for i, predictor in enumerate(predictors):
+        if not hasattr(predictor, "save"):
+            raise InvalidInputError(
+                f"A {type(predictor).__name__} has no `save(folder)`: the model cannot be saved."
+            )
+        predictor.save(folder / str(i))
 
 
 def load_model(
@@ -140,16 +149,18 @@ def load_model(
         MissingExtraError: The framework of the model is not installed.
     """
     from lodl.learning._regressor import DecisionFocusedRegressor  # imports this module
-    from lodl.training import load_predictor
 
     check_problem_type(problem)
     path = Path(folder)
-    saved = _read(path)
+    saved = read_saved(path)
     model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
-    model.predictors_ = [
-        load_predictor(path / _PREDICTORS / str(i), estimator, trusted=trusted)
-        for i in range(saved.n_predictors)
-    ]
+
+    def predictors(name: str, n: int) -> list[Predictor]:
+        folders = [path / name / str(i) for i in range(n)]
+        return [load_predictor(one, estimator, trusted=trusted) for one in folders]
+
+    model.predictors_ = predictors(_PREDICTORS, saved.n_predictors)
+    model.two_stage_ = Average(predictors(_TWO_STAGE, saved.n_two_stage))
     _restore(model, saved)
     if _RECORD in saved.files:
         model._record = load_record(path)
@@ -163,7 +174,7 @@ def load_record(folder: str | PathLike[str]) -> FitRecord:
         ModelFolderError: The folder is not one of a model, is damaged, or has no record.
     """
     path = Path(folder)
-    if _RECORD not in _read(path).files:
+    if _RECORD not in read_saved(path).files:
         raise _unusable(
             path, "it has no record of its fit; call `model.record()` before `model.save`"
         )
@@ -196,6 +207,7 @@ def _saved(model: "DecisionFocusedRegressor", files: Mapping[str, str]) -> Saved
         has_context=model.has_context_,
         held_out=tuple(tuple(map(_number, column.tolist())) for column in columns),
         n_predictors=len(model.predictors_),
+        n_two_stage=len(model.two_stage_.models),
         parameters={name: value for name, value in parameters if name not in _NOT_PLAIN},
         files=files,
     )
@@ -216,7 +228,7 @@ def _restore(model: "DecisionFocusedRegressor", saved: SavedModel) -> None:
     model._keeps_frames, model._record = saved.keeps_frames, None
 
 
-def _read(folder: Path) -> SavedModel:
+def read_saved(folder: Path) -> SavedModel:
     """Return the content of `model.json` after all files were found to be as they were saved."""
     if not (folder / _FILE).is_file():
         raise _unusable(folder, f"there is no {_FILE} in it")

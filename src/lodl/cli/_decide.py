@@ -1,0 +1,54 @@
+"""`lodl decide`: decisions for new instances, by a model that `lodl fit` wrote."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lodl._frames import is_frame
+from lodl.cli._models import MODELS, estimator_named
+from lodl.cli._modules import load_problem
+from lodl.cli._tables import (
+    CONTEXTS,
+    TABLE,
+    check_decisions_path,
+    read_context,
+    read_features,
+    write_decisions,
+)
+from lodl.learning import load_model
+from lodl.learning._model_folder import read_saved
+
+
+def decide(
+    folder: Annotated[Path, typer.Argument(help="Folder of a model that lodl fit wrote.")],
+    problem: Annotated[
+        str,
+        typer.Option(help="MODULE:PROBLEM, as given to lodl fit: a folder holds no code."),
+    ],
+    features: Annotated[Path, typer.Option(help=f"Features: {TABLE}.")],
+    out: Annotated[Path, typer.Option(help="File to write: .json, .csv or .npy.")],
+    context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{MODELS}, as given to lodl fit; needed for networks, whose code is no file."
+        ),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(help="Type that the file of a scikit-learn model may hold; may be repeated."),
+    ] = None,
+) -> None:
+    """Predict, decide, and write one decision per instance."""
+    check_decisions_path(out)
+    decides, saved = load_problem(problem), read_saved(folder)
+    x = read_features(features)
+    names = saved.feature_names
+    if is_frame(x) and names is not None and set(names) <= set(x.columns):
+        x = x[list(names)]  # other columns are not looked at
+    estimator = None if model is None else estimator_named(model, x.shape, saved.label_shape, 0)
+    fitted = load_model(folder, decides, estimator, trusted=trust or ())
+    decisions = fitted.decide(x, None if context is None else read_context(context))
+    write_decisions(out, decisions)
+    typer.echo(f"{len(decisions)} decisions: {out}")

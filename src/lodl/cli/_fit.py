@@ -1,0 +1,122 @@
+"""`lodl fit`: a model that decides, for a problem and data of the user's own."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from lodl.cli._models import MODELS, estimator_named
+from lodl.cli._modules import load_problem
+from lodl.cli._options import ON_FAILURE, Jobs, named
+from lodl.cli._tables import (
+    CONTEXTS,
+    TABLE,
+    groups_of,
+    read_context,
+    read_features,
+    read_labels,
+)
+from lodl.errors import InvalidInputError
+from lodl.learning import DecisionFocusedRegressor
+
+
+def fit(
+    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a subclass of it.")],
+    features: Annotated[Path, typer.Option(help=f"Features: {TABLE}.")],
+    labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
+    out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
+    context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
+    model: Annotated[str, typer.Option(help=f"{MODELS}.")] = "linear",
+    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+    n_samples: Annotated[
+        int | None,
+        typer.Option(help="Candidates around each label; if absent 20, or more where needed."),
+    ] = None,
+    n_rounds: Annotated[int, typer.Option(help="Rounds that ask where models predict.")] = 3,
+    max_calls: Annotated[
+        int | None,
+        typer.Option(help="The most oracle calls; a record of the fit asks some hundred more."),
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Time after which no further model is tried.")
+    ] = None,
+    validation: Annotated[
+        float | None,
+        typer.Option(help="Number of folds, or share of the instances to hold out."),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the features, which is then no feature, or a file: groups that are "
+            "held out as a whole."
+        ),
+    ] = None,
+    shuffle: Annotated[
+        bool,
+        typer.Option("--shuffle/--no-shuffle", help="Hold out at random, or the last instances."),
+    ] = True,
+    ensemble: Annotated[
+        bool,
+        typer.Option("--ensemble/--no-ensemble", help="Average the two best models, or keep one."),
+    ] = True,
+    store: Annotated[
+        str | None, typer.Option(help="Folder that keeps the oracle's answers for a later run.")
+    ] = None,
+    n_jobs: Jobs = -1,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which an oracle call counts as failed.")
+    ] = None,
+    on_failure: Annotated[
+        str, typer.Option(help="raise: stop at the first failed call; skip: leave it out.")
+    ] = "raise",
+    seed: Annotated[int, typer.Option(help="Random seed of candidates, folds and training.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model that is there already.")
+    ] = False,
+) -> None:
+    """Train a model for the decisions made from its predictions, and say what was gained."""
+    if out.exists() and not overwrite:
+        raise InvalidInputError(
+            f"`out` must not exist yet, got {out}. Name another folder, or say --overwrite."
+        )
+    decides, y = load_problem(problem), read_labels(labels)
+    x, held_together = groups_of(read_features(features), groups)
+    logging.basicConfig(format="%(message)s")  # on standard error
+    logging.getLogger("lodl").setLevel(logging.INFO)
+    fitted = DecisionFocusedRegressor(
+        decides,
+        estimator_named(model, x.shape, tuple(np.shape(y))[1:], seed),
+        n_samples=n_samples,
+        n_rounds=n_rounds,
+        ensemble=ensemble,
+        shuffle=shuffle,
+        max_calls=max_calls,
+        max_seconds=max_seconds,
+        n_jobs=n_jobs,
+        store=store,
+        timeout=timeout,
+        on_failure=named("on_failure", on_failure, ON_FAILURE),
+        random_state=seed,
+        verbose=True,
+    ).fit(
+        x,
+        y,
+        context=None if context is None else read_context(context),
+        validation=_whole(validation),
+        groups=held_together,
+    )
+    fitted.record()  # for `lodl compare`
+    page = None if report is None else fitted.report(report)
+    fitted.save(out, overwrite=overwrite)
+    typer.echo(f"{fitted.summary()}\n\nModel: {out}")
+    if page is not None:
+        typer.echo(f"Report: {page}")
+    typer.echo(f"Next: lodl decide {out} --problem {problem} --features NEW --out decisions.json")
+
+
+def _whole(validation: float | None) -> int | float | None:
+    """Return a number of folds as a whole number; below 1 it is a share."""
+    is_folds = validation is not None and validation >= 1 and validation == int(validation)
+    return int(validation) if is_folds and validation is not None else validation

@@ -1,0 +1,59 @@
+"""Objects of the user's own modules, named `MODULE:OBJECT`."""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from lodl.errors import InvalidInputError
+from lodl.problems import Problem
+
+
+def load_problem(name: str) -> Problem:
+    """Return the problem `MODULE:PROBLEM`; the module may lie in the current folder."""
+    found = load_object(name, "The problem", "MODULE:PROBLEM")
+    if isinstance(found, type) and issubclass(found, Problem):
+        found = _instance_of(found)
+    if not isinstance(found, Problem):
+        raise InvalidInputError(
+            f"{name} must be a lodl.Problem or a subclass of it, got {type(found).__name__}."
+        )
+    return found
+
+
+def load_object(name: str, what: str, form: str) -> Any:
+    """Return an object of a module, which may lie in the current folder.
+
+    Args:
+        name: The name of the module and that of the object, with a colon between them.
+        what: What the object is, for messages.
+        form: How its name is written.
+    """
+    module_name, _, attribute = name.partition(":")
+    if not attribute or not all(part.isidentifier() for part in module_name.split(".")):
+        raise InvalidInputError(f"{what} must be given as {form}, got {name!r}.")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        hint = " Leave out `.py`." if module_name.endswith(".py") else ""
+        raise InvalidInputError(
+            f"There is no module {error.name!r} in the current folder or on PYTHONPATH.{hint}"
+        ) from error
+    if not hasattr(module, attribute):
+        raise InvalidInputError(f"{module_name} has no {attribute!r}.")
+    return getattr(module, attribute)
+
+
+def _instance_of(problem_class: type[Problem]) -> Problem:
+    if inspect.isabstract(problem_class):
+        missing = ", ".join(sorted(problem_class.__abstractmethods__))
+        raise InvalidInputError(f"{problem_class.__name__} is not complete: write {missing} in it.")
+    try:
+        return problem_class()
+    except TypeError as error:
+        raise InvalidInputError(
+            f"{problem_class.__name__}() cannot be made: {error}. Make an instance in the module "
+            "and give its name."
+        ) from error

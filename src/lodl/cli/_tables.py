@@ -1,0 +1,201 @@
+"""Files that hold instances: `.npy`, `.npz`, CSV, Parquet and JSON lines."""
+
+import json
+import tokenize
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lodl._frames import Features, as_numbers, is_frame, records
+from lodl._typing import Array, Context
+from lodl._validation import require
+from lodl.errors import DataError, InvalidInputError
+
+TABLE = "a .npy, .npz, .csv or .parquet file with one row per instance"
+CONTEXTS = (
+    "a .npy file, a .npz file with an array for each name, a .csv or .parquet file whose columns "
+    "are the names, or a .jsonl file with a line for each instance"
+)
+
+_Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+def read_features(path: Path) -> Features:
+    """Return features: a pandas frame of a table, else an array.
+
+    Columns of texts become categories.
+    """
+    found = _one(path, "features")
+    if not is_frame(found):
+        return found
+    texts = [name for name in found.columns if not _is_number(found[name])]
+    return found.astype(dict.fromkeys(texts, "category"))
+
+
+def read_labels(path: Path) -> Any:
+    """Return labels: a pandas frame of numbers, which keeps the names, else an array."""
+    found = _one(path, "labels")
+    if is_frame(found):
+        as_numbers(found, "labels")  # names columns that are no numbers
+    return found
+
+
+def read_context(path: Path) -> Context:
+    """Return one context per instance; those of several values are dicts by name."""
+    found = _read(path, "context", {".jsonl": _read_lines})
+    if isinstance(found, Mapping):
+        lengths = {len(array) for array in found.values()}
+        if len(lengths) != 1:
+            raise DataError(
+                f"The context in {path} must have arrays of one length, got {sorted(lengths)}."
+            )
+        return [
+            {name: array[i] for name, array in found.items()}
+            for i in range(min(lengths, default=0))
+        ]
+    return records(found)
+
+
+def read_column(path: Path, what: str) -> Sequence[Any]:
+    """Return one value per instance: a vector, or a table of one column."""
+    found = _one(path, what)
+    if is_frame(found):
+        if len(found.columns) != 1:
+            raise DataError(
+                f"The {what} in {path} must be one column, got {len(found.columns)}: "
+                f"{', '.join(map(str, found.columns))}."
+            )
+        found = found[found.columns[0]].to_numpy()
+    if found.ndim != 1:
+        raise DataError(f"The {what} in {path} must be one column, got shape {found.shape}.")
+    values: Sequence[Any] = found.tolist()
+    return values
+
+
+def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequence[Any] | None]:
+    """Return features without the column of groups, and the groups.
+
+    Args:
+        features: The features.
+        groups: The name of a column of the features, a file, or None.
+    """
+    if groups is None:
+        return features, None
+    if is_frame(features) and groups in features.columns:
+        return features.drop(columns=groups), features[groups].tolist()
+    path = Path(groups)
+    if not path.suffix and not path.exists():
+        raise InvalidInputError(
+            f"`groups` must be a column of the features or a file, got {groups!r}."
+        )
+    return features, read_column(path, "groups")
+
+
+def _one(path: Path, what: str) -> Any:
+    """Return the one array of a file, or its frame."""
+    found = _read(path, what, {})
+    if not isinstance(found, Mapping):
+        return found
+    if len(found) != 1:
+        raise DataError(
+            f"The {what} in {path} must be one array, got {len(found)}: {', '.join(found)}."
+        )
+    return next(iter(found.values()))
+
+
+def _read(path: Path, what: str, more: Mapping[str, Callable[[Path], Any]]) -> Any:
+    readers = {
+        ".npy": _read_npy,
+        ".npz": _read_npz,
+        ".csv": _read_csv,
+        ".parquet": _read_parquet,
+        **more,
+    }
+    suffix = path.suffix.lower()
+    if suffix not in readers:
+        raise DataError(
+            f"The {what} in {path} cannot be read: the name of the file must end with one of "
+            f"{', '.join(readers)}."
+        )
+    try:
+        return readers[suffix](path)
+    except FileNotFoundError as error:
+        raise DataError(f"There is no file {path}.") from error
+    except (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError) as error:
+        raise DataError(f"The {what} in {path} cannot be read as {suffix}: {error}") from error
+
+
+def _read_npy(path: Path) -> np.ndarray[Any, Any]:
+    with path.open("rb") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _read_npz(path: Path) -> _Arrays:
+    with np.load(path, allow_pickle=False) as arrays:
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise ValueError("it holds a single array; name it .npy")
+        return dict(arrays)
+
+
+def _read_csv(path: Path) -> Any:
+    return require("pandas", "cli").read_csv(path)
+
+
+def _read_parquet(path: Path) -> Any:
+    require("pyarrow", "cli")
+    return require("pandas", "cli").read_parquet(path)
+
+
+def _read_lines(path: Path) -> list[Any]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def _is_number(column: Any) -> bool:
+    return bool(require("pandas", "cli").api.types.is_numeric_dtype(column))
+
+
+def write_decisions(path: Path, decisions: Sequence[Any]) -> None:
+    """Write one decision per instance, in the format that the name of the file asks for."""
+    if path.suffix == ".json":
+        plain = [_plain(z) for z in decisions]
+        path.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+        return
+    table = _as_table(decisions)
+    if path.suffix == ".npy":
+        np.save(path, table, allow_pickle=False)
+    else:
+        rows = table.reshape(len(table), -1)
+        header = ",".join(f"z{i}" for i in range(rows.shape[1]))
+        np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.17g")
+
+
+def check_decisions_path(path: Path) -> None:
+    """Check that decisions can be written to a file, before they are taken."""
+    if path.suffix not in (".json", ".csv", ".npy"):
+        raise InvalidInputError(f"`out` must end with .json, .csv or .npy, got {path}.")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InvalidInputError(f"`out` must be a file in a folder that exists, got {path}.")
+
+
+def _as_table(decisions: Sequence[Any]) -> Array:
+    try:
+        return np.array([np.asarray(z, dtype=np.float64) for z in decisions])
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"`out` must end with .json for these decisions, which are not arrays of one shape: "
+            f"{error}"
+        ) from error
+
+
+def _plain(z: Any) -> Any:
+    """Return a decision as JSON values."""
+    if isinstance(z, Mapping):
+        return {str(name): _plain(value) for name, value in z.items()}
+    if isinstance(z, list | tuple | set | frozenset):
+        return [_plain(value) for value in z]
+    if hasattr(z, "tolist"):
+        return z.tolist()
+    return z if isinstance(z, bool | int | float | str | None) else str(z)

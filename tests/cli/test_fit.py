@@ -1,0 +1,189 @@
+"""From files to a model and on to decisions, from the shell."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import lodl
+from lodl.cli._models import estimator_named
+
+PROBLEM = """
+import numpy as np
+import lodl
+import torch
+from lodl.training.torch import TorchLearner, TrainingSettings
+from xgboost import XGBRegressor
+
+class Pick(lodl.LinearProblem):
+    sense, unit = "max", "EUR"
+    def solve(self, y_hat, context):
+        is_open = True if context is None else np.asarray(context["open"], dtype=bool)
+        return np.eye(len(y_hat))[np.argmax(np.where(is_open, y_hat, -99))]
+
+class Route(lodl.Problem):
+    sense = "min"
+    def solve(self, y_hat, context):
+        return {"stops": np.argsort(y_hat)[:2], "by": "road"}
+    def objective(self, z, y, context):
+        return y[z["stops"]].sum()
+
+module = torch.nn.Linear(3, 4)
+network = TorchLearner(module, n_initialisations=1, settings=TrainingSettings(n_steps=5))
+trees = XGBRegressor(n_estimators=5, max_depth=2, n_jobs=1)
+"""
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 3))
+Y = np.exp(X @ RNG.normal(size=(3, 4)))
+OPEN = RNG.random((30, 4)) < 0.8
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(PROBLEM)
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield tmp_path
+    sys.modules.pop("mine", None)
+
+
+@pytest.fixture
+def fit(folder, run_lodl):
+    def run(problem="mine:Pick", *flags, **options):
+        sys.modules.pop("mine", None)
+        quick = {"features": "x.npy", "labels": "y.npy", "out": "model", "n-jobs": 1}
+        quick |= {"n-samples": 3, "max-seconds": 0, "model": "mine:trees"}
+        pairs = (quick | options).items()
+        given = [text for name, value in pairs for text in (f"--{name}", str(value))]
+        return run_lodl("fit", problem, *given, *flags)
+
+    return run
+
+
+def decide(run_lodl, *flags, problem="mine:Pick", features="x.npy", out="z.json", **options):
+    given = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    return run_lodl(
+        "decide", "model", "--problem", problem, "--features", features, "--out", out, *given
+    )
+
+
+def test_fit_then_decide_gives_what_python_would(folder, fit, run_lodl, caplog):
+    code, out, err = fit(report="page.html")
+    assert code == 0, err
+    assert re.match(r"(Keep squared error|Use this|Perhaps use).* EUR per", out, re.DOTALL)
+    assert "Model: model\nReport: page.html" in out
+    assert "EUR" in (folder / "page.html").read_text()
+    assert "oracle calls" in caplog.messages[0]  # what it will cost, before it starts
+    code, out, err = decide(run_lodl)
+    assert (code, out) == (0, "30 decisions: z.json\n"), err
+    mine = sys.modules["mine"]
+    model = lodl.DecisionFocusedRegressor(mine.Pick(), mine.trees, n_samples=3, max_seconds=0)
+    model.fit(X, Y)
+    expected = np.array(model.decide(X))
+    np.testing.assert_array_equal(json.loads((folder / "z.json").read_text()), expected)
+    for name, read in [("z.npy", np.load), ("z.csv", pd.read_csv)]:
+        assert decide(run_lodl, out=name)[0] == 0
+        np.testing.assert_array_equal(np.asarray(read(folder / name)), expected)
+
+
+def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl):
+    table = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(town=np.arange(30) // 3)
+    table.to_csv("x.csv", index=False)
+    pd.DataFrame(Y, columns=["n", "e", "s", "w"]).to_parquet("y.parquet")
+    np.savez("context.npz", open=OPEN)
+    files = {"features": "x.csv", "labels": "y.parquet", "context": "context.npz"}
+    code, out, err = fit(groups="town", validation=3, **files)
+    assert code == 0, err
+    assert "Predicts n, e, s, w." in out
+    assert "30 instances, 3 folds" in out
+    lines = [json.dumps({"open": row.tolist()}) for row in OPEN]
+    (folder / "context.jsonl").write_text("\n".join(lines))
+    chosen = []
+    for context in ("context.npz", "context.jsonl"):
+        code, _, err = decide(run_lodl, features="x.csv", context=context, out="z.npy")
+        assert code == 0, err
+        chosen.append(np.load("z.npy"))
+    np.testing.assert_array_equal(chosen[0], chosen[1])
+    assert (chosen[0].astype(bool) <= OPEN).all()
+    table.drop(columns="sun").to_csv("less.csv", index=False)
+    code, _, err = decide(run_lodl, features="less.csv", context="context.npz")
+    assert code == 2
+    assert "--features must have the columns it had in `fit`: missing are 'sun'" in err
+    code, _, err = decide(run_lodl, features="x.csv")
+    assert code == 2
+    assert "--context must be given" in err
+
+
+def test_a_network_is_named_again(folder, fit, run_lodl):
+    code, _, err = fit(model="mine:network")
+    assert code == 0, err
+    code, _, err = decide(run_lodl)
+    assert code == 1
+    assert "not its code" in err
+    assert decide(run_lodl, model="mine:module")[0] == 0
+
+
+def test_decisions_of_any_kind_are_written_as_json(folder, fit, run_lodl):
+    assert fit("mine:Route")[0] == 0
+    assert decide(run_lodl, problem="mine:Route")[0] == 0
+    first = json.loads((folder / "z.json").read_text())[0]
+    assert first["by"] == "road"
+    assert len(first["stops"]) == 2
+    code, _, err = decide(run_lodl, problem="mine:Route", out="z.csv")
+    assert code == 2
+    assert "--out must end with .json for these decisions" in err
+
+
+def test_a_model_may_be_named():
+    assert estimator_named("linear", (9, 3), (4,), 0) is None
+    network = estimator_named("mlp", (9, 2, 3), (2, 4), 0)
+    assert network(torch.zeros(9, 2, 3)).shape == (9, 2, 4)
+    for name in ("xgboost", "lightgbm", "catboost"):
+        assert estimator_named(name, (9, 3), (4,), 5).get_params()["random_state"] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ({"model": "forest"}, 2, "--model must be one of linear, mlp, xgboost"),
+        ({"model": "mine:forest"}, 2, "mine has no 'forest'"),
+        ({"features": "absent.csv"}, 1, "There is no file absent.csv"),
+        ({"features": "mine.py"}, 1, "features in mine.py cannot be read: the name of the file"),
+        ({"features": "short.npy"}, 2, "--features must have one row per instance"),
+        ({"labels": "two.npz"}, 1, "labels in two.npz must be one array, got 2: a, b"),
+        ({"labels": "words.csv"}, 2, "--labels must have numbers only, .* in 'town'"),
+        ({"context": "two.npz"}, 1, r"must have arrays of one length, got \[2, 3\]"),
+        ({"context": "torn.jsonl"}, 1, "context in torn.jsonl cannot be read as .jsonl"),
+        ({"groups": "town"}, 2, "--groups must be a column of the features or a file"),
+        ({"groups": "x.npy"}, 1, r"groups in x.npy must be one column, got shape \(30, 3\)"),
+        ({"validation": 1.5}, 2, "--validation must be a number of folds"),
+        ({"max-calls": 3}, 2, "--max-calls must be at least"),
+        ({"seed": -1}, 2, "--seed must be a whole number of at least 0"),
+        ({"out": "."}, 2, "--out must not exist yet, got .* or say --overwrite"),
+    ],
+)
+def test_bad_input_is_one_line_and_an_exit_code(folder, fit, options, code, message):
+    np.save("short.npy", X[:3])
+    np.savez("two.npz", a=np.zeros(2), b=np.zeros(3))
+    (folder / "words.csv").write_text("town\nUlm\n")
+    (folder / "torn.jsonl").write_text('{"open": [1,')
+    ended, _, err = fit(**options)
+    assert ended == code, err
+    assert re.search(f"^Error: .*{message}", err, re.MULTILINE), err
+    assert not (folder / "model").exists()
+
+
+def test_decide_refuses_what_it_cannot_write_before_it_loads(folder, run_lodl):
+    code, _, err = decide(run_lodl, out="z.xlsx")
+    assert code == 2
+    assert "--out must end with .json, .csv or .npy" in err
+    code, _, err = decide(run_lodl)
+    assert code == 1
+    assert "there is no model.json in it" in err
