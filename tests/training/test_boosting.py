@@ -177,6 +177,16 @@ def test_the_regressor_is_used_and_not_changed(regressor, data):
     assert np.var(slow.predict(x)) < 0.7 * np.var(fast.predict(x))
 
 
+@pytest.mark.parametrize("name", ["directed", "hinges"])
+def test_labels_far_from_zero_lose_no_digits(name, regressor, data):
+    x, y = data
+    near, far = (
+        learner_for(regressor()).train(x, LOSSES[name](labels), n_steps=5).predict(x) - labels
+        for labels in (y, y + 1e8)
+    )
+    np.testing.assert_allclose(near, far, atol=1e-4)
+
+
 def test_constraints_of_the_regressor_hold_for_the_whole_model(regressor, data):
     x, y = data
     model = learner_for(regressor(monotone_constraints=(-1, 0))).train(

@@ -16,6 +16,7 @@ as it does with squared error, whose Hessian is 1: with small Hessians and the d
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -75,3 +76,26 @@ class BoostingObjective:
             return gradient.reshape(y_hat.shape), np.ones(y_hat.shape)
         hessian = (self.loss.curvature(predictions) + self.floor) / self.unit
         return gradient.reshape(y_hat.shape), hessian.reshape(y_hat.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class CustomObjective:
+    """An objective as XGBoost and LightGBM call it, in both interfaces that each of them has.
+
+    Unlike a lambda it can be pickled with a regressor.
+
+    Attributes:
+        objective: The objective of predictions.
+        data: The framework's class of training data.
+        start: What is added to the framework's numbers, which XGBoost keeps in single precision.
+    """
+
+    objective: BoostingObjective
+    data: type
+    start: Array | float = 0.0
+
+    def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
+        """Return gradient and Hessian of `(predictions, data)` or `(labels, predictions)`."""
+        added = np.asarray(first if isinstance(second, self.data) else second)
+        start = np.reshape(self.start, added.shape) if np.ndim(self.start) else self.start
+        return self.objective(start + added)

@@ -20,7 +20,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
 from lodl.training._boosting import BoostingLearner, Stopping
-from lodl.training._boosting_objective import BoostingObjective
+from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._saving import unusable
 
 require("lightgbm", extra="lightgbm")
@@ -66,19 +66,7 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
         >>> y_hat.shape
         (80, 2)
     """
-    return _Objective(BoostingObjective.of(loss))
-
-
-@dataclass(frozen=True, eq=False)
-class _Objective:
-    """An objective for both interfaces; unlike a lambda it can be pickled with a regressor."""
-
-    of_loss: BoostingObjective
-
-    def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
-        """Return gradient and Hessian of `(predictions, Dataset)` or `(labels, predictions)`."""
-        is_native = isinstance(second, lightgbm.Dataset)
-        return self.of_loss(np.asarray(first if is_native else second))
+    return CustomObjective(BoostingObjective.of(loss), lightgbm.Dataset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +106,14 @@ class LightGBMLearner(BoostingLearner):
         stopping: Stopping | None,
     ) -> "LightGBMTrees | None":
         rounds = self.estimator.n_estimators if n_rounds is None else n_rounds
-        parameters, gradients = self._parameters(margin), _Objective(objective)
-        data = _data(x, margin, parameters)
+        parameters, gradients = (
+            self._parameters(margin),
+            CustomObjective(objective, lightgbm.Dataset, margin),
+        )
+        data = _data(x, parameters)
         booster = lightgbm.Booster(parameters, data)
         if stopping is not None:
-            booster.add_valid(_data(stopping.x, stopping.margin, parameters, data), "held out")
+            booster.add_valid(_data(stopping.x, parameters, data), "held out")
         for _ in range(rounds):
             if booster.update(fobj=gradients):
                 break  # no leaf can be split any more
@@ -178,22 +169,18 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     return loaded(content, parts)
 
 
-def _data(x: Any, margin: Array, parameters: dict[str, Any], reference: Any = None) -> Any:
-    return lightgbm.Dataset(
-        _table(x),
-        label=np.zeros(len(margin)),
-        init_score=margin if margin.shape[1] > 1 else margin[:, 0],
-        params=dict(parameters),  # LightGBM changes what it is given
-        reference=reference,
-    )
+def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:
+    table, zeros = _table(x), np.zeros(x.shape[0])
+    # LightGBM changes the parameters that it is given.
+    return lightgbm.Dataset(table, label=zeros, params=dict(parameters), reference=reference)
 
 
 def _is_over(booster: Any, stopping: Stopping) -> bool:
     """Look at the predictions of the held-out rows, which LightGBM keeps up to date."""
     is_over = []
 
-    def look(margin: Array, _: Any) -> tuple[str, float, bool]:
-        is_over.append(stopping.is_over(margin))
+    def look(added: Array, _: Any) -> tuple[str, float, bool]:
+        is_over.append(stopping.is_over(stopping.margin + added.reshape(stopping.margin.shape)))
         return "", 0.0, False
 
     booster.eval_valid(look)

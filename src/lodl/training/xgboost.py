@@ -22,7 +22,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
 from lodl.training._boosting import BoostingLearner, Stopping
-from lodl.training._boosting_objective import BoostingObjective
+from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 
 require("xgboost", extra="xgboost")
 
@@ -57,19 +57,7 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
         >>> booster.predict(data).shape
         (8, 2)
     """
-    return _Objective(BoostingObjective.of(loss))
-
-
-@dataclass(frozen=True, eq=False)
-class _Objective:
-    """An objective for both interfaces; unlike a lambda it can be pickled with a regressor."""
-
-    of_loss: BoostingObjective
-
-    def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
-        """Return gradient and Hessian of `(predictions, DMatrix)` or `(labels, predictions)`."""
-        is_native = isinstance(second, xgboost.DMatrix)
-        return self.of_loss(np.asarray(first if is_native else second))
+    return CustomObjective(BoostingObjective.of(loss), xgboost.DMatrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +96,7 @@ class XGBoostLearner(BoostingLearner):
     ) -> "XGBoostTrees | None":
         rounds = self.estimator.get_num_boosting_rounds() if n_rounds is None else n_rounds
         options = self._matrix_options(margin.size)
-        data = _matrix(x, label=np.zeros(margin.shape), base_margin=margin, **options)
+        data = _matrix(x, label=np.zeros(margin.shape), **options)
         callbacks = list(self.estimator.callbacks or [])
         if stopping is not None:
             callbacks.append(_Stop(stopping, _matrix(stopping.x, **options)))
@@ -116,7 +104,7 @@ class XGBoostLearner(BoostingLearner):
             self._parameters(margin),
             data,
             num_boost_round=rounds,
-            obj=_Objective(objective),
+            obj=CustomObjective(objective, xgboost.DMatrix, margin),
             callbacks=callbacks,
         )
         best = rounds if stopping is None else stopping.best_round
@@ -128,7 +116,7 @@ class XGBoostLearner(BoostingLearner):
             "seed": self.seed,
             "nthread": 0 if margin.size >= _MANY else 1,
             **{name: value for name, value in given if value is not None and name not in _OURS},
-            "base_score": 0.0,  # what trees are added to is ours
+            "base_score": 0.0,  # what trees are added to is our own matter
             "num_target": margin.shape[1],
             "disable_default_eval_metric": 1,
         }
