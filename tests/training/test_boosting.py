@@ -31,7 +31,7 @@ def regressor(request):
     module = pytest.importorskip(request.param)
     defaults = {"max_depth": 3, "n_estimators": 20, "learning_rate": 0.3}
     if request.param == "lightgbm":
-        defaults["min_child_samples"] = 5
+        defaults |= {"min_child_samples": 5, "subsample_freq": 1}
     return lambda **params: getattr(module, REGRESSORS[request.param])(**{**defaults, **params})
 
 
@@ -194,6 +194,19 @@ def test_constraints_of_the_regressor_hold_for_the_whole_model(regressor, data):
     )
     grid = np.column_stack([np.linspace(-2, 2, 20), np.zeros(20)])
     assert np.diff(model.predict(grid), axis=0).max() <= 1e-6
+
+
+def test_the_seed_is_the_regressors_own_or_else_the_learners(regressor, data):
+    x, y = data
+
+    def predictions(seed, **params):
+        learner = learner_for(regressor(subsample=0.5, **params), seed=seed)
+        return learner.train(x, squared_error_loss(y), n_steps=3).predict(x)
+
+    assert np.array_equal(predictions(0), predictions(0))
+    assert not np.array_equal(predictions(0), predictions(1))
+    assert np.array_equal(predictions(0, random_state=7), predictions(1, random_state=7))
+    assert not np.array_equal(predictions(0, random_state=7), predictions(0, random_state=8))
 
 
 def test_the_unit_of_the_loss_does_not_matter(regressor, data):

@@ -101,6 +101,12 @@ def test_a_saved_model_predicts_the_same(n_steps, data, tmp_path):
             load_predictor(tmp_path)
 
 
+def test_equal_labels_are_predicted_as_they_are(data):
+    x, _ = data
+    model = learner_for(regressor()).train(x, squared_error_loss(np.full((N, D), 4.0)))
+    np.testing.assert_array_equal(model.predict(x), 4.0)
+
+
 def test_bad_arguments_are_named(data):
     x, y = data
     model = learner_for(regressor()).train(x, squared_error_loss(y), n_steps=1)

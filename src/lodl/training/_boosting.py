@@ -25,11 +25,7 @@ from lodl._validation import check_count
 from lodl.losses import LearnedLoss, squared_error_loss
 from lodl.training._boosted import BoostedPredictor, Trees
 from lodl.training._boosting_objective import BoostingObjective
-from lodl.training._features import (
-    as_rows,
-    check_features,
-    count_items,
-)
+from lodl.training._features import as_rows, check_features, count_items
 from lodl.training._inner_folds import inner_folds
 from lodl.training._remembered import Remembered
 

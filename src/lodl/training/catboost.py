@@ -1,4 +1,4 @@
-"""CatBoost: its regressor trained on a learned loss, by label shift.
+"""CatBoost: its regressor trained on a learned loss by shifted labels.
 
 learner = CatBoostLearner(CatBoostRegressor(depth=4))
 model = learner.train(x, loss)
@@ -60,7 +60,7 @@ class CatBoostLearner:
 
     All parameters of the estimator are used except `loss_function` and `eval_metric`. If they are
     not given, `early_stopping_rounds` is 20 and `learning_rate` 0.1: CatBoost's own choice depends
-    on the number of trees. Columns of texts and categories are categorical features.
+    on the number of trees. Columns of strings and categories are categorical features.
 
     Attributes:
         estimator: The regressor; it is copied, never changed.
@@ -130,8 +130,8 @@ class CatBoostLearner:
         outputs = targets.reshape(rows, -1)
         centre = outputs.mean(axis=0)
         shape = tuple(targets.shape[1:])
-        if n_trees == 0:
-            return CatBoostPredictor(None, centre, shape, x.shape[-1], 0)
+        if n_trees == 0 or not np.ptp(outputs, axis=0).any():  # CatBoost rejects equal targets
+            return CatBoostPredictor(None, centre, shape, x.shape[-1], n_trees or 0)
         given = self.estimator.get_params()
         model = CatBoostRegressor(**self._parameters(given, outputs, n_trees))
         categories = given.get("cat_features")
@@ -230,6 +230,7 @@ class CatBoostPredictor:
             "label_shape": self.label_shape,
             "n_features": self.n_features,
             "n_steps": self.n_steps,
+            "has_trees": self.model is not None,
         }
         path = write_predictor(folder, "catboost", content)
         if self.model is not None:
@@ -239,7 +240,7 @@ class CatBoostPredictor:
 def load(folder: Path, content: dict[str, Any], *_: Any) -> CatBoostPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     model = None
-    if content["n_steps"]:
+    if content["has_trees"]:
         try:
             model = CatBoostRegressor().load_model(str(folder / _FILE))
         except CatBoostError as error:
@@ -267,9 +268,9 @@ def _pool(x: Any, outputs: Array, categories: Any) -> Any:
 
 
 def _table(x: Any) -> Any:
-    """Return rows as an array, or as a frame of pandas whose categories are texts.
+    """Return rows as an array, or as a pandas frame whose categories are strings.
 
-    CatBoost dies of categories of polars, and refuses those that are missing.
+    CatBoost crashes on categories of polars, and rejects missing ones.
     """
     rows = as_rows(x)
     if not is_frame(rows):

@@ -73,8 +73,8 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
 class LightGBMLearner(BoostingLearner):
     """Train an `LGBMRegressor` on a learned loss: see `lodl.training._boosting`.
 
-    All of its parameters are used except `objective` and `metric`, which the loss replaces. Missing
-    values and categories are LightGBM's own matter; a polars frame becomes one of pandas.
+    All of its parameters are used except `objective` and `metric`, which the loss replaces.
+    LightGBM itself handles missing values and categories; a polars frame is converted to pandas.
     """
 
     kind = "lightgbm"
@@ -125,8 +125,8 @@ class LightGBMLearner(BoostingLearner):
     def _parameters(self, margin: Array) -> dict[str, Any]:
         given = self.estimator.get_params().items()
         return {
-            "seed": self.seed,
-            "num_threads": 0 if margin.size >= _MANY else 1,
+            "random_state": self.seed,
+            "n_jobs": 0 if margin.size >= _MANY else 1,
             "verbosity": -1,
             "deterministic": True,
             "force_col_wise": True,  # otherwise a measurement of time decides
@@ -188,7 +188,7 @@ def _is_over(booster: Any, stopping: Stopping) -> bool:
 
 
 def _table(x: Any) -> Any:
-    """Return an array or a frame of pandas: LightGBM reads no categories of polars."""
+    """Return an array or a pandas frame: LightGBM cannot read categories of polars."""
     table = x.to_pandas() if is_frame(x) and hasattr(x, "to_pandas") else x
     texts = [name for name in getattr(table, "columns", ()) if table[name].dtype.kind not in "iufb"]
     if texts := [name for name in texts if table[name].dtype != "category"]:

@@ -65,8 +65,8 @@ class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training._boosting`.
 
     All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
-    loss replaces. Missing values and, with `enable_categorical=True`, categories are XGBoost's own
-    matter.
+    loss replaces. XGBoost itself handles missing values and, with `enable_categorical=True`,
+    categories.
     """
 
     kind = "xgboost"
@@ -113,10 +113,10 @@ class XGBoostLearner(BoostingLearner):
     def _parameters(self, margin: Array) -> dict[str, Any]:
         given = self.estimator.get_xgb_params().items()
         return {
-            "seed": self.seed,
-            "nthread": 0 if margin.size >= _MANY else 1,
+            "random_state": self.seed,
+            "n_jobs": 0 if margin.size >= _MANY else 1,
             **{name: value for name, value in given if value is not None and name not in _OURS},
-            "base_score": 0.0,  # what trees are added to is our own matter
+            "base_score": 0.0,  # the start is added in `BoostedPredictor`
             "num_target": margin.shape[1],
             "disable_default_eval_metric": 1,
         }
@@ -180,7 +180,7 @@ def _matrix(x: Any, **options: Any) -> Any:
         return xgboost.DMatrix(x, **options)
     except ValueError as error:
         raise InvalidInputError(
-            f"`x` has columns that XGBoost cannot use so: {error}. For columns of categories, use "
+            f"`x` has columns that XGBoost cannot use: {error}. For columns of categories, use "
             "`XGBRegressor(enable_categorical=True)`."
         ) from error
 
