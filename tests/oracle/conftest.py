@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -97,6 +98,14 @@ def calls_file(tmp_path):
     path = tmp_path / "calls"
     path.touch()
     return str(path)
+
+
+@pytest.fixture
+def foreground():
+    """Ctrl-C as in the foreground of a shell, which ignores it in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -117,6 +117,7 @@ def test_calls_that_fail_when_computed_again_are_told_and_no_error(loop, y, stor
     assert "OSError: no licence. The stored answers could not be verified." in caplog.text
 
 
+@pytest.mark.usefixtures("foreground")
 def test_an_interrupt_of_the_verification_says_what_is_kept(loop, y, store):
     class Interrupted(loop):
         def solve(self, y_hat, context):

@@ -301,6 +301,7 @@ def test_no_call_is_blamed_for_the_death_of_another(loop, y, tmp_path):
     assert samples.n_failures == 0
 
 
+@pytest.mark.usefixtures("foreground")
 def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client, calls_file):
     oracle = loop(calls_file, seconds=0.002)
 
@@ -312,15 +313,10 @@ def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client
     kwargs = {"sampler": AllPerturbed(), "n_samples": 1000, "executor": client}
     before = client.run(os.getpid)
     thread = threading.Thread(target=press)
-    # A test run in the background of a shell starts with Ctrl-C ignored.
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        thread.start()
-        with pytest.raises(KeyboardInterrupt, match=r"after \d+ of 6006 calls\. Nothing is kept"):
-            sample(oracle, y, **kwargs)
-        thread.join()
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt, match=r"after \d+ of 6006 calls\. Nothing is kept"):
+        sample(oracle, y, **kwargs)
+    thread.join()
     assert client.run(os.getpid) == before
 
 

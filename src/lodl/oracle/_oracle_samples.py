@@ -14,7 +14,8 @@ from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Status, describe
 from lodl.oracle._instances import Instances, Series
-from lodl.oracle._store import Known, Progress, Store
+from lodl.oracle._known import Known
+from lodl.oracle._store import Progress, Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
@@ -262,13 +263,14 @@ class OracleSamples:
         label = read(self.instances.ids, 1)
         series = zip(self.series_ids, self.series, strict=True)
         parts = [read(ids, one.n_samples) for ids, one in series]
-        for place, row in enumerate(rows):
-            is_complete = all(part.status[place].all() for part in parts)
-            if label.status[place, 0] <= OK and not (label.status[place, 0] and is_complete):
-                raise StoreError(
-                    f"Answers about instance {row} are missing or damaged. Call `sample` again: it "
-                    "computes only these."
-                )
+        is_complete = np.all([part.status.all(axis=1) for part in parts], axis=0)
+        status = label.status[:, 0]
+        is_missing = (status == PENDING) | ((status == OK) & ~is_complete)
+        if is_missing.any():
+            raise StoreError(
+                f"Answers about instance {rows[is_missing.argmax()]} are missing or damaged. Call "
+                "`sample` again: it computes only these."
+            )
         return label, parts
 
     @cached_property

@@ -1,9 +1,8 @@
 """Which calls are made together, and how their answers are filed."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,59 +51,43 @@ class Part(NamedTuple):
         """Return which of the first calls are those at the labels themselves."""
         return np.asarray(self.start + np.arange(n_calls) % self.width == 0)
 
-    def shards(
+    def shard(
         self, result: Result, ids: tuple[Sequence[bytes], Sequence[bytes]], *, keep_failures: bool
-    ) -> Iterator[Shard]:
-        """Give the answers to the first calls as they are kept.
+    ) -> Shard:
+        """Return the answers to the first calls as they are kept: labels first, then candidates.
 
         Args:
             result: What a task found out.
             ids: What answers at the labels, and at candidates, are kept under, by instance.
             keep_failures: If not, calls that failed stay pending: the next run tries them again.
         """
+        status = result.status
         if not keep_failures:
-            status = np.where(result.status == OK, result.status, np.uint8(PENDING))
-            result = replace(result, status=status, failures=[])
-        rows = self.numbers[: len(result.n_gradients)].tolist()
-        label_ids, candidate_ids = ([kind[row] for row in rows] for kind in ids)
+            status = np.where(status == OK, status, np.uint8(PENDING))
         failures: dict[str, str] = {}
-        for row, one in result.failures:
-            id_ = (candidate_ids if one.column else label_ids)[row].hex()
+        for row, one in result.failures if keep_failures else ():
+            id_ = ids[one.column > 0][self.numbers[row]].hex()
             failures.setdefault(f"{one.status.name.lower()} {id_}", one.message)
-        is_label = self.is_label(len(result.loss))
-        if is_label.any():  # the label's decision is the first of its row
-            has_gradient = result.decision[is_label] == 0
-            first = (np.cumsum(result.n_gradients) - result.n_gradients)[has_gradient]
-            count: Any = np.ones(len(rows))
-            yield _shard(
-                label_ids, 0, count, has_gradient, result.gradient[first], result, is_label
-            )
-        count = np.bincount(np.flatnonzero(~is_label) // self.width)  # 0 if only the label came
-        n_gradients = result.n_gradients[: len(count)]
-        gradient = result.gradient[: n_gradients.sum()]
-        start = max(self.start - 1, 0)
-        shard = _shard(
-            candidate_ids[: len(count)], start, count, n_gradients, gradient, result, ~is_label
+        is_label = self.is_label(len(status))
+        labels, candidates = np.flatnonzero(is_label), np.flatnonzero(~is_label)
+        count = np.bincount(candidates // self.width)  # none for a row with only its label yet
+        n_gradients, n = result.n_gradients, (len(labels), len(count))
+        has_gradient = result.decision[labels] == 0  # a label's decision is the first of its row
+        first = (np.cumsum(n_gradients) - n_gradients)[: n[0]][has_gradient]
+        rows = [self.numbers[:one].tolist() for one in n]
+        kept_under = b"".join(
+            under[row] for under, part in zip(ids, rows, strict=True) for row in part
         )
-        yield replace(shard, seconds=result.seconds, failures=failures)
-
-
-def _shard(
-    ids: Sequence[bytes],
-    start: int,
-    count: Any,
-    n_gradients: Any,
-    gradient: Any,
-    result: Result,
-    calls: Any,
-) -> Shard:
-    return Shard(
-        np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 16),
-        np.full(len(ids), start, dtype=np.int32),
-        count.astype(np.int32),
-        n_gradients.astype(np.int32),
-        result.loss[calls],
-        result.status[calls],
-        result.decision[calls],
-        gradient,
-    )
+        calls = np.concatenate([labels, candidates])
+        return Shard(
+            np.frombuffer(kept_under, dtype=np.uint8).reshape(-1, 16),
+            np.repeat(np.array([0, max(self.start - 1, 0)], dtype=np.int32), n),
+            np.concatenate([np.ones(n[0]), count]).astype(np.int32),
+            np.concatenate([has_gradient, n_gradients[: n[1]]]).astype(np.int32),
+            result.loss[calls],
+            status[calls],
+            result.decision[calls],
+            np.concatenate([result.gradient[first], result.gradient[: n_gradients[: n[1]].sum()]]),
+            result.seconds,
+            failures,
+        )

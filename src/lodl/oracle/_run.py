@@ -6,21 +6,19 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 
 from lodl._progress import progress_bar
-from lodl.errors import InvalidInputError, OracleError
+from lodl.errors import OracleError
 from lodl.oracle._ask import Result, Task
 from lodl.oracle._failure import OK, FailedCall, Failure, Status, describe, listed
 from lodl.oracle._marks import Mark, read_mark
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
+from lodl.oracle._run_settings import RunSettings
 from lodl.oracle._signals import interrupts, late
 from lodl.oracle._workers import Workers
-
-OnFailure = Literal["raise", "skip"]
 
 _TASK_SECONDS = 1.0  # work that a kill may cost each worker
 _CAREFUL_SECONDS = 0.05  # of a task that may hold the call that ends its worker
@@ -33,34 +31,6 @@ _FIRST_LOG = 2.0  # seconds of work after which its cost is known
 _FLUSH_SHARE, _FLUSH_LEAST, _FLUSH_MOST = 1 / 200, 1.0, 10.0  # of the time so far, seconds
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """How to run; see `sample`."""
-
-    on_failure: OnFailure
-    max_failure_rate: float
-    timeout: float | None
-    progress: bool
-
-    def __post_init__(self) -> None:
-        if self.on_failure not in get_args(OnFailure):
-            raise InvalidInputError(
-                f'`on_failure` must be "raise" or "skip", got {self.on_failure!r}.'
-            )
-        rate, timeout = self.max_failure_rate, self.timeout
-        if not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
-            raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
-        is_number = isinstance(timeout, int | float | np.number) and not isinstance(timeout, bool)
-        if timeout is not None and not (is_number and 0 < timeout < np.inf):
-            raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
-        object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
-
-    @property
-    def stops(self) -> bool:
-        """Whether the first failure ends the run."""
-        return self.on_failure == "raise"
 
 
 @dataclass(eq=False)
@@ -322,8 +292,7 @@ class Runner:
             self.first_failures.setdefault(failure.status.name.lower(), text)
             if settings.stops and self._error is None:
                 self._error = failure.error(instance, self._store.note)
-        for shard in part.shards(result, self._ids, keep_failures=not settings.stops):
-            self._store.add(shard)
+        self._store.add(part.shard(result, self._ids, keep_failures=not settings.stops))
         self._seconds += result.seconds
         self._n_done += len(result.loss)
         self._n_failures += len(result.failures)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from lodl.oracle._failure import OK, PENDING, listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
-from lodl.oracle._run import OnFailure, Runner, RunSettings
+from lodl.oracle._run import Runner
+from lodl.oracle._run_settings import OnFailure, RunSettings
 from lodl.oracle._store import Store, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import choose_workers
@@ -162,24 +164,24 @@ def _asked(
 def _pending(samples: OracleSamples, *, retry: bool) -> list[Part]:
     """Return the calls to make, those of equal instances once; failed ones again if `retry`."""
     store, n_samples, slopes = samples.store, samples.n_samples, samples.has_slopes
-    ids = zip(samples.instances.ids, samples.series[0].ids(samples.instances), strict=True)
-    first = {pair: number for number, pair in reversed(list(enumerate(ids)))}
-    parts: dict[tuple[int, int], list[int]] = {}
-    for (label, candidates), number in sorted(first.items(), key=lambda item: item[1]):
-        if label not in store and candidates not in store:
-            parts.setdefault((0, n_samples + 1), []).append(number)
+    parts, seen = defaultdict[tuple[int, int], list[int]](list), set[tuple[bytes, bytes]]()
+    for number, ids in enumerate(zip(samples.instances.ids, samples.series_ids[0], strict=True)):
+        if ids in seen:
             continue
-        there = [
-            store.known([label], 1, slopes=slopes),
-            store.known([candidates], n_samples, slopes=slopes),
-        ]
-        status = np.concatenate([known.status[0] for known in there])
+        seen.add(ids)
+        if ids[0] not in store and ids[1] not in store:
+            parts[0, n_samples + 1].append(number)
+            continue
+        label, candidates = (
+            store.known([id_], n, slopes=slopes) for id_, n in zip(ids, (1, n_samples), strict=True)
+        )
+        status = np.append(label.status, candidates.status)
         if status[0] > OK and not retry:
             continue  # without its optimum an instance has no regrets
         is_pending = status != OK if retry else status == PENDING
         edges = np.flatnonzero(np.diff(is_pending, prepend=False, append=False))
         for start, stop in edges.reshape(-1, 2).tolist():
-            parts.setdefault((start, stop), []).append(number)
+            parts[start, stop].append(number)
     return [Part(np.array(numbers), *columns) for columns, numbers in parts.items()]
 
 
@@ -201,27 +203,20 @@ def _check_scale(sampler: Sampler, y: Array, store: Store) -> None:
     """Warn if the scale "auto", which is that of the store's first labels, does not fit others."""
     own, there = spread_of(y), store.spread
     is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(own) == 0  # from more labels
-    if (
-        isinstance(sampler.scale, str)
-        and not is_better
-        and (np.abs(np.log2(there / own)) > 1).any()
-    ):
+    ratio = there / own
+    if isinstance(sampler.scale, str) and not is_better and (np.abs(np.log2(ratio)) > 1).any():
         _logger.warning(
             "%s was made with labels whose spread is %.3g to %.3g times that of these, and the "
             'scale "auto" stays that of the first labels. Give the sampler a scale, or fill '
             "another store with all labels first.",
-            store.name,
-            (there / own).min(),
-            (there / own).max(),
+            *(store.name, ratio.min(), ratio.max()),
         )
 
 
 def _identity(problem: Problem) -> dict[str, str]:
     """Return the name and version that a user gave a problem, if any."""
-    given = {
-        "name": getattr(problem, "name", None),
-        "problem_version": getattr(problem, "version", None),
-    }
+    names = {"name": "name", "problem_version": "version"}
+    given = {key: getattr(problem, name, None) for key, name in names.items()}
     return {key: value for key, value in given.items() if isinstance(value, str)}
 
 

@@ -8,9 +8,11 @@ import numpy as np
 from lodl._typing import Array
 from lodl.errors import StoreError
 from lodl.oracle._failure import OK, listed
+from lodl.oracle._known import Known
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
-from lodl.oracle._run import Runner, RunSettings
+from lodl.oracle._run import Runner
+from lodl.oracle._run_settings import RunSettings
 from lodl.oracle._store import Store
 from lodl.oracle._workers import Workers
 
@@ -69,33 +71,32 @@ def verify(samples: OracleSamples, workers: Workers, settings: RunSettings) -> N
 
 def _stored(samples: OracleSamples) -> list[_Call]:
     """Return a few instances whose answers are stored, each with a costly candidate."""
-    store, (series_ids,) = samples.store, samples.series_ids
     calls: list[_Call] = []
-    there = [number for number, id_ in enumerate(samples.instances.ids) if id_ in store]
+    there = [number for number, id_ in enumerate(samples.instances.ids) if id_ in samples.store]
     probes = np.linspace(0, len(there) - 1, min(_N_PROBED, len(there))).astype(int)
     stride = -(-len(probes) // N_VERIFIED)
     for place in (place for first in range(stride) for place in probes[first::stride]):
-        number = there[place]
-        label = store.known([samples.instances.ids[number]], 1)
-        if label.status[0, 0] != OK:
-            continue
-        known = store.known([series_ids[number]], samples.n_samples)
-        size = np.where(known.status[0] == OK, np.abs(known.loss[0] - label.loss[0, 0]), -1.0)
-        calls.append((number, int(size.argmax()) + 1 if size.max() >= 0 else 0))
-        if len(calls) == N_VERIFIED:
-            break
+        label, candidates = _known(samples, there[place], samples.n_samples)
+        if label.status[0, 0] == OK and len(calls) < N_VERIFIED:
+            size = np.abs(candidates.loss[0] - label.loss[0, 0])  # NaN where a call failed
+            column = 1 + int(np.nanargmax(size)) if np.isfinite(size).any() else 0
+            calls.append((there[place], column))
     return calls
 
 
 def _losses(samples: OracleSamples, calls: list[_Call]) -> Array:
-    """Return the stored losses at label and candidate, shape (calls, 2)."""
-    store, (series_ids,) = samples.store, samples.series_ids
+    """Return the losses kept at label and candidate, shape (calls, 2)."""
     losses = []
     for number, column in calls:
-        label = store.known([samples.instances.ids[number]], 1).loss[0, 0]
-        known = store.known([series_ids[number]], max(column, 1)).loss[0]
-        losses.append([label, known[column - 1] if column else label])
+        label, candidates = _known(samples, number, max(column, 1))
+        losses.append([label.loss[0, 0], (candidates if column else label).loss[0, column - 1]])
     return np.array(losses)
+
+
+def _known(samples: OracleSamples, number: int, n_columns: int) -> tuple[Known, Known]:
+    """Return what is known about the label, and about the first candidates, of an instance."""
+    label = samples.store.known([samples.instances.ids[number]], 1)
+    return label, samples.store.known([samples.series_ids[0][number]], n_columns)
 
 
 def _recompute(

@@ -248,10 +248,8 @@ def _count_workers(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-        raise InvalidInputError(
-            "`n_jobs` must be None or a whole number other than 0 (-1 for all cores), "
-            f"got {n_jobs!r}."
-        )
+        what = "None or a whole number other than 0 (-1 for all cores)"
+        raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
     if n_jobs > 0:
         return n_jobs
     from loky import cpu_count
