@@ -1,0 +1,48 @@
+"""
+A model of PyEPO
+================
+
+PyEPO is a library of predict-then-optimise methods for PyTorch. A model that you have there becomes
+a problem here in one line, with its sense and its solver: you can compare the losses of both
+libraries on one model. (A problem of ours goes there by ``lodl.problems.pyepo.opt_model``.)
+"""
+
+import matplotlib.pyplot as plt
+from pyepo.data import knapsack
+from pyepo.model.omo import knapsackModel
+from sklearn.linear_model import LinearRegression
+
+import lodl
+from lodl.evaluation import regret
+from lodl.problems.pyepo import PyepoProblem
+
+N = 120  # instances
+
+# %%
+# **The model and the data** are PyEPO's: a knapsack in two dimensions, whose values are predicted.
+
+weights, x, y = knapsack.genData(N, 5, 8, dim=2, deg=6, noise_width=0.5, seed=0)
+problem = PyepoProblem(knapsackModel(weights, capacity=[20, 20], solver="appsi_highs"))
+train, test = slice(0, N // 2), slice(N // 2, N)
+
+# %%
+# **The regressor.**
+
+model = lodl.DecisionFocusedRegressor(problem, n_samples=10, n_rounds=1)
+model.fit(x[train], y[train], validation=0.3)
+print(model.summary())
+
+# %%
+# **What it is worth** on instances that it has not seen: how many of them lose more than a value.
+
+squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
+before = regret(problem, squared_error, y[test], progress=False)
+after = model.regret(x[test], y[test])
+print(f"value lost per instance: {before.mean():.2f} with squared error, {after.mean():.2f} now")
+
+figure, axes = plt.subplots(figsize=(6, 3.5))
+for lost, label in [(before, "squared error"), (after, "learned loss")]:
+    axes.ecdf(lost, complementary=True, label=label)
+axes.set(xlabel="value lost", ylabel="share of instances that lose more")
+axes.legend()
+figure.tight_layout()

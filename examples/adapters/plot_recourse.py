@@ -1,0 +1,73 @@
+"""
+Uncertain demand, and recourse
+==============================
+
+A utility buys power a day ahead for four blocks of the day, by the demand that it predicts. What is
+missing is bought on the spot market, dearly; what is left over is sold at a loss. The prediction
+stands in a *constraint*, so a plan is worth what it costs once the true demand is known: the plan
+is fixed, and the rest of the model is solved again.
+
+That is one pattern for every adapter. Name the variables that are decided before the truth is
+known: ``first_stage=`` in ``RecourseProgram``, ``CvxpyProblem`` and ``PyomoProblem``, and what
+``build`` returns for ``OrtoolsProblem``. The other variables are the recourse. Without any, a plan
+may be infeasible under the truth, and the error says so.
+"""
+
+import cvxpy as cp
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import LinearRegression
+
+import lodl
+from lodl.evaluation import regret
+from lodl.problems.cvxpy import CvxpyProblem
+
+N = 120  # days
+
+# %%
+# **The model.** ``bought`` is decided today; ``missing`` and ``surplus`` once demand is known.
+
+demand = cp.Parameter(4, nonneg=True, name="demand")
+bought = cp.Variable(4, nonneg=True, name="bought")
+missing, surplus = cp.Variable(4, nonneg=True), cp.Variable(4, nonneg=True)
+cost = np.array([3, 4, 6, 5]) @ bought + 15 * cp.sum(missing) - cp.sum(surplus)
+rules = [bought + missing - surplus == demand, cp.abs(cp.diff(bought)) <= 2]
+problem = CvxpyProblem(cp.Problem(cp.Minimize(cost), rules), demand, first_stage=[bought])
+
+# %%
+# **The data.** Temperature, wind and sun, and a demand that grows with the square of the cold and
+# is hard to foresee.
+
+rng = np.random.default_rng(0)
+x = rng.normal(size=(N, 3))
+drivers = rng.uniform(0, 1, (3, 4))
+y = (x @ drivers / 2 + 3) ** 2 / 2 * rng.uniform(0.4, 1.6, (N, 4))
+train, test = slice(0, N // 2), slice(N // 2, N)
+
+# %%
+# **The regressor.** The cost has a kink where the plan meets the demand, so here is a family that
+# learns from regrets alone. It also spares the slopes, which would cost two solves per number in a
+# label and decision.
+
+one_loss = {"families": [lodl.DirectedWeightedMSE()], "ensemble": False}
+model = lodl.DecisionFocusedRegressor(problem, n_samples=40, n_rounds=0, **one_loss)
+model.fit(x[train], y[train], validation=0.3)
+print(model.summary())
+
+# %%
+# **What it is worth.** A unit that is missing costs 9 to 12 more than one bought in time, a unit
+# too many 2 to 5: predictions that are right on average are too low.
+
+squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
+before = regret(problem, squared_error, y[test], progress=False).mean()
+after = model.regret(x[test], y[test]).mean()
+figure, axes = plt.subplots(figsize=(4.5, 4.5))
+axes.axline((0, 0), slope=1, color="grey", linewidth=1)
+for y_hat, name, lost in [
+    (squared_error, "squared error", before),
+    (model.predict(x[test]), "learned loss", after),
+]:
+    axes.scatter(y[test], y_hat, s=10, label=f"{name}: {lost:.1f} lost per day")
+axes.set(xlabel="true demand", ylabel="predicted demand")
+axes.legend()
+figure.tight_layout()
