@@ -274,6 +274,14 @@ def test_more_features_than_labels_are_an_error(regression):
         train_mse(models(1), (x, y[:30], x_validation, y_validation))
 
 
+@pytest.mark.parametrize("position", [0, 2])
+def test_features_that_the_models_do_not_take_are_an_error(regression, position):
+    data = list(regression)
+    data[position] = data[position][..., :2]
+    with pytest.raises(InvalidInputError, match="`x` must have features that the models take, got"):
+        train_mse(models(1), data)
+
+
 def test_labels_without_a_label_axis_are_an_error():
     with pytest.raises(InvalidInputError, match=r"`y` must have .*use `y.reshape\(-1, 1\)`"):
         SquaredError(np.zeros(3))

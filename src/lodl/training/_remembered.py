@@ -11,7 +11,7 @@ from lodl.training._features import same_features
 
 T = TypeVar("T")
 
-_N_KEPT = 8  # one for each fold of the regressor, and the final one
+_N_KEPT = 16  # more than the regressor has folds
 
 
 class Remembered(Generic[T]):

@@ -36,7 +36,14 @@ class Stack:
             y_hat: Tensor = functional_call(self.skeleton, (parameters, buffers), (x,))
             return y_hat
 
-        y_hats: Tensor = torch.vmap(one)(self.parameters, self.buffers)
+        try:
+            y_hats: Tensor = torch.vmap(one)(self.parameters, self.buffers)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise InvalidInputError(
+                f"`x` must have features that the models take, got shape {tuple(x.shape)}: {error}"
+            ) from error
         return y_hats
 
     def keep(self, kept: Tensor, optimiser: torch.optim.Optimizer) -> None:
