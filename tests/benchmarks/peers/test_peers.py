@@ -112,7 +112,7 @@ def test_every_method_is_given_the_same_data_and_no_test_label(tmp_path):
 
         def run(self, data, treatment, x_test):
             seen.append((data, x_test))
-            return Outcome(np.zeros((len(x_test), *data.y.shape[1:])), 0.0)
+            return Outcome(np.zeros((len(x_test), *data.y.shape[1:])))
 
     trials = [Trial("path-100-6", name, 1) for name in "ab"]
     run_small(trials, tmp_path, methods={"a": Spy("a"), "b": Spy("b")})

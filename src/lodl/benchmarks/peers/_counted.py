@@ -21,7 +21,7 @@ class Ledger:
 
     Attributes:
         calls: Calls so far: for training, to look at held-out decisions, and for the test.
-        seconds: Time spent in them.
+        seconds: Processor time spent in them.
     """
 
     def __init__(self) -> None:
@@ -45,13 +45,13 @@ class Ledger:
         if self._is_inside:
             yield
             return
-        self._is_inside, started = True, time.perf_counter()
+        self._is_inside, started = True, time.process_time()
         try:
             yield
         finally:
             self._is_inside = False
             self.calls[self._purpose] += n_calls
-            self.seconds[self._purpose] += time.perf_counter() - started  # type: ignore[assignment]
+            self.seconds[self._purpose] += time.process_time() - started  # type: ignore[assignment]
 
 
 def counted(problem: _P) -> tuple[_P, Ledger]:

@@ -1,6 +1,5 @@
 """The methods: all in the same loop with the same treatment, and our learner with its defaults."""
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -31,12 +30,10 @@ class Outcome:
 
     Attributes:
         y_hat: Predictions for given features, which were not seen before.
-        seconds: Time spent, the solver's included.
         details: What was chosen and what one model costs, in JSON values.
     """
 
     y_hat: Array
-    seconds: float
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -64,7 +61,6 @@ class Treated(Method):
         """Return what makes the loss of one model."""
 
     def run(self, data: Data, treatment: Treatment, x_test: Array) -> Outcome:
-        started = time.perf_counter()
         chosen: Chosen = treat(treatment, data, self.criteria(data), self.parameters)
         y_hat = chosen.networks.predict_all(x_test).mean(axis=0)
         details = {
@@ -73,7 +69,7 @@ class Treated(Method):
             "held_out": chosen.held_out / data.evaluator.scale,
             "calls_of_one": chosen.calls_of_one,
         }
-        return Outcome(y_hat, time.perf_counter() - started, details)
+        return Outcome(y_hat, details)
 
 
 @dataclass(frozen=True)
@@ -164,7 +160,7 @@ class Ours(Method):
                 for row in model.history_
             ],
         }
-        return Outcome(model.predict(x_test), model.seconds_, details)
+        return Outcome(model.predict(x_test), details)
 
 
 _RATIO = (("solve_ratio", 0.05),)

@@ -49,8 +49,8 @@ class Score:
         calls: Mean of the oracle calls for training, of all models that were tried.
         looks: Mean of the calls at held-out instances that stop and choose, counted apart.
         calls_of_one: Mean of the calls to train one model, everything chosen; None for our learner.
-        seconds_solving: Mean of the seconds spent in the solver.
-        seconds: Mean of all seconds.
+        seconds_solving: Mean of the processor's seconds in the solver.
+        seconds: Mean of all of the processor's seconds.
     """
 
     task: str
@@ -99,8 +99,8 @@ def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
         mean("oracle_calls"),
         mean("looks"),
         mean("calls_of_one") if "calls_of_one" in rows[0] else None,
-        mean("seconds_solving"),
-        mean("seconds"),
+        mean("cpu_seconds_solving"),
+        mean("cpu_seconds"),
     )
 
 

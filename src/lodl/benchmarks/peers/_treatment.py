@@ -5,7 +5,6 @@ decisions: our learner begins there too, it takes no oracle call, and with it ev
 back on 2-stage. From a random state early stopping regularises, which is often better for 2-stage.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -75,7 +74,6 @@ class Chosen:
         n_steps: How long they were trained.
         held_out: Mean regret of held-out decisions.
         calls_of_one: Oracle calls to train one of them, everything chosen.
-        seconds: Time spent in training, the solver's included.
     """
 
     networks: Networks
@@ -83,14 +81,12 @@ class Chosen:
     n_steps: int
     held_out: float
     calls_of_one: float
-    seconds: float
 
 
 def treat(
     treatment: Treatment, data: Data, criteria: Criteria, parameters: Sequence[Any]
 ) -> Chosen:
     """Choose by cross-validation, then train on everything."""
-    started = time.perf_counter()
     starts = ("random",) if data.architecture.hidden else treatment.starts
     choices = [Choice(*one) for one in product(treatment.learning_rates, starts, parameters)]
     best, held_out, n_steps = _cross_validate(treatment, data, criteria, choices)
@@ -100,14 +96,7 @@ def treat(
     settings = replace(treatment.settings, n_steps=n_steps, look_every=max(n_steps, 1))
     networks, _ = _train(treatment, data, criteria, members, settings)
     calls = data.ledger.calls["training"] - before
-    return Chosen(
-        networks,
-        choices[best],
-        n_steps,
-        held_out,
-        calls / treatment.n_initialisations,
-        time.perf_counter() - started,
-    )
+    return Chosen(networks, choices[best], n_steps, held_out, calls / treatment.n_initialisations)
 
 
 def folds_of(n: int, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
