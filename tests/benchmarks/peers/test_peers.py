@@ -221,5 +221,5 @@ def test_tables_and_picture_show_every_method(rows):
     shown = tables(rows)[-1]
     assert {row[0].text for row in shown.rows} == set(FEW)
     figure = draw_peers(rows)
-    texts = {text.get_text().split()[0] for text in figure.axes[0].texts}
-    assert set(FEW) <= texts
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == set(FEW)

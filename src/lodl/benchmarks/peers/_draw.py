@@ -1,27 +1,42 @@
 """The picture: test regret against oracle calls, one panel per task."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from lodl.benchmarks.peers._methods import METHODS, OURS, TWO_STAGE
 from lodl.benchmarks.peers._summary import Score, scores
+from lodl.benchmarks.peers._tables import tables
 from lodl.benchmarks.peers._tasks import TASKS
 from lodl.report import style
 from lodl.report.parts import INK, MUTED, PAPER, Block, Section, new_figure, svg_of
 
-_COLOURS: Mapping[str, str] = {
-    OURS: "#d55e00",
-    "SPO+": "#0f7ac0",
-    "PFYL": "#009e73",
-    "lsLTR": "#8d6cc7",
-    "NCE": "#c99700",
+
+@dataclass(frozen=True)
+class _Mark:
+    """How a method is drawn."""
+
+    colour: str
+    shape: str
+    size: float
+
+
+_MARKS: Mapping[str, _Mark] = {
+    OURS: _Mark("#d55e00", "o", 9.5),
+    "SPO+": _Mark("#0f7ac0", "s", 6.0),
+    "PFYL": _Mark("#009e73", "D", 5.5),
+    "lsLTR": _Mark("#8d6cc7", "v", 7.0),
+    "NCE": _Mark("#c99700", "h", 7.0),
 }
-_OTHER = "#a3a9b0"
+_OTHER = _Mark("#b4b9bf", "o", 4.5)
+_OTHERS = "further methods"
 _N_COLUMNS = 4
-_TOO_BAD = 1.6  # times the regret of 2-stage: drawn at the edge, with its number
+_TOO_BAD = 1.3  # times the regret of 2-stage: drawn at the edge
 
 
 @style()
@@ -34,87 +49,101 @@ def draw_peers(rows: Sequence[Mapping[str, Any]]) -> Figure:
     found = scores(rows)
     names = [name for name in TASKS if TWO_STAGE in found.get(name, {}) and len(found[name]) > 1]
     n_rows = -(-len(names) // _N_COLUMNS)
-    figure = new_figure(12.0, 2.55 * n_rows + 0.5)
-    grid = figure.subplots(n_rows, _N_COLUMNS, squeeze=False)
+    figure = new_figure(12.0, 2.7 * n_rows + 0.9)
+    grid = figure.subplots(n_rows, _N_COLUMNS, squeeze=False, sharex=True)
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
     for axes, name in zip(grid.flat, names, strict=False):
         _panel(axes, name, found[name])
-    figure.supxlabel("oracle calls, logarithmic", fontsize=10, color=INK)
+    shown = [s for name in names for s in found[name].values() if s.method != TWO_STAGE]
+    grid[0, 0].set_xlim(min(s.calls for s in shown) / 2, max(s.calls for s in shown) * 2)
+    for axes in grid[-1]:
+        axes.xaxis.set_tick_params(labelbottom=True)
+    figure.supxlabel("oracle calls for all models that were trained", fontsize=10, color=INK)
     figure.supylabel("test regret, % of the optimum", fontsize=10, color=INK)
+    _legend(figure, {score.method for score in shown})
     return figure
 
 
 def _panel(axes: Axes, name: str, of_task: Mapping[str, Score]) -> None:
     baseline = of_task[TWO_STAGE]
     line = 100 * baseline.regret
-    axes.axhline(line, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.1)
+    axes.axhline(line, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
     shown = [of_task[method] for method in METHODS if method in of_task and method != TWO_STAGE]
     worst = _TOO_BAD * line
-    for score in sorted(shown, key=lambda one: one.method == OURS):
+    for score in shown:
         _point(axes, score, baseline, worst)
-    kept = [100 * one.regret for one in shown if 100 * one.regret < worst]
-    low, high = min([*kept, line]), max([*kept, line])
-    axes.set_ylim(low - 0.25 * (high - low) - 0.02 * line, high + 0.3 * (high - low) + 0.02 * line)
+    kept = [*(100 * one.regret for one in shown if 100 * one.regret < worst), line]
+    room = 0.18 * (max(kept) - min(kept)) + 0.03 * line
+    axes.set_ylim(min(kept) - room, max(kept) + room)
     axes.set_xscale("log")
-    calls = [one.calls for one in shown]
-    axes.set_xlim(min(calls) / 3, max(calls) * 5)
-    axes.annotate(
-        TWO_STAGE,
-        (1, line),
-        xycoords=("axes fraction", "data"),
-        xytext=(-2, 3),
-        textcoords="offset points",
-        ha="right",
-        fontsize=8,
-        color=MUTED,
-    )
-    axes.set_title(TASKS[name].title, fontsize=9)
+    axes.xaxis.set_major_locator(LogLocator(10))
+    axes.xaxis.set_major_formatter(FuncFormatter(_in_short))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.minorticks_off()
+    first, _, second = TASKS[name].title.partition(", degree")
+    axes.set_title(first, fontsize=10, pad=16 if second else 6)
+    if second:
+        axes.text(0, 1.03, f"degree{second}", transform=axes.transAxes, fontsize=8.5, color=MUTED)
 
 
 def _point(axes: Axes, score: Score, baseline: Score, worst: float) -> None:
-    is_ours = score.method == OURS
-    colour = _COLOURS.get(score.method, _OTHER)
+    mark = _MARKS.get(score.method, _OTHER)
     regret, error = 100 * score.regret, 100 * score.less(baseline).error
-    label: dict[str, Any] = {
-        "textcoords": "offset points",
-        "fontsize": 9 if is_ours else 8,
-        "fontweight": "bold" if is_ours else "normal",
-        "color": colour if score.method in _COLOURS else MUTED,
-    }
+    order = 2 + list(reversed(_MARKS)).index(score.method) if score.method in _MARKS else 1
     if regret >= worst:
-        top = ("data", "axes fraction")
-        axes.plot(
-            score.calls, 0.97, "^", color=colour, markersize=5, transform=axes.get_xaxis_transform()
-        )
+        edge = axes.get_xaxis_transform()
+        axes.plot(score.calls, 0.97, "^", color=mark.colour, markersize=6, transform=edge)
         axes.annotate(
-            f"{score.method} {regret:.0f}",
+            f"{regret:.0f}",
             (score.calls, 0.97),
-            xycoords=top,
+            xycoords=("data", "axes fraction"),
             xytext=(6, -3),
-            **label,
+            textcoords="offset points",
+            fontsize=8,
+            color=mark.colour,
         )
         return
     axes.errorbar(
         score.calls,
         regret,
         yerr=error,
-        fmt="o",
-        color=colour,
-        markersize=8 if is_ours else 5.5,
+        fmt=mark.shape,
+        color=mark.colour,
+        markersize=mark.size,
         markeredgecolor=PAPER,
-        markeredgewidth=1.0,
-        elinewidth=1.4,
-        zorder=4 if is_ours else 3,
+        markeredgewidth=0.9,
+        elinewidth=1.5,
+        zorder=order,
     )
-    axes.annotate(score.method, (score.calls, regret), xytext=(6, 4), zorder=5, **label)
+
+
+def _legend(figure: Figure, methods: set[str]) -> None:
+    marks = {name: mark for name, mark in _MARKS.items() if name in methods}
+    if methods - set(marks):
+        marks[_OTHERS] = _OTHER
+    handles = [
+        Line2D([], [], color=mark.colour, marker=mark.shape, markersize=mark.size, linestyle="")
+        for mark in marks.values()
+    ]
+    handles.append(Line2D([], [], color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2))
+    legend = figure.legend(
+        handles, [*marks, TWO_STAGE], loc="outside upper left", ncols=len(handles), fontsize=10
+    )
+    for text in legend.get_texts():
+        if text.get_text() == OURS:
+            text.set_fontweight("bold")
+
+
+def _in_short(calls: float, _: int) -> str:
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if calls >= unit:
+            return f"{calls / unit:g}{letter}"
+    return f"{calls:g}"
 
 
 def peers_section(rows: Sequence[Mapping[str, Any]]) -> Section:
     """Return the section of the report page: the picture and the tables."""
-    from lodl.benchmarks.peers._tables import tables
-
     label = "Test regret against oracle calls, one panel per task"
     picture = svg_of(draw_peers(rows), "peers", label=label)
     return Section(

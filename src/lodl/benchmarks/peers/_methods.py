@@ -166,7 +166,7 @@ class Ours(Method):
 _RATIO = (("solve_ratio", 0.05),)
 _THREE = (("n_samples", 3),)  # perturbations of a prediction
 _RATIOS = (0.05, 0.5)  # how often the pool is refreshed
-_SIGMAS = (0.3, 1.0)  # in deviations of the labels
+_SIGMAS = (0.5, 3.0)  # in deviations of the labels; PyEPO's default is 1 in their own unit
 
 
 def _pool(name: str, given: Any) -> OfPyEPO:
