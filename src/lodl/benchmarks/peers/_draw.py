@@ -90,7 +90,7 @@ def _panel(axes: Axes, name: str, of_task: Mapping[str, Score]) -> None:
 def _point(axes: Axes, score: Score, baseline: Score, worst: float) -> None:
     mark = _MARKS.get(score.method, _OTHER)
     regret, error = 100 * score.regret, 100 * score.less(baseline).error
-    order = 2 + list(reversed(_MARKS)).index(score.method) if score.method in _MARKS else 1
+    order = 2 - list(_MARKS).index(score.method) if score.method in _MARKS else 2 - len(_MARKS)
     if regret >= worst:
         edge = axes.get_xaxis_transform()
         axes.plot(score.calls, 0.97, "^", color=mark.colour, markersize=6, transform=edge)
@@ -114,7 +114,7 @@ def _point(axes: Axes, score: Score, baseline: Score, worst: float) -> None:
         markeredgecolor=PAPER,
         markeredgewidth=0.9,
         elinewidth=1.5,
-        zorder=order,
+        zorder=10 + order,
     )
 
 
