@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import lodl
 from lodl.benchmarks.experiments import SCALES, SETUPS, TABLE3_SCALES, RunSize
 from lodl.benchmarks.runner import RowsFile
 from lodl.cli import _reproduce
@@ -25,7 +24,7 @@ def command(tmp_path, monkeypatch, run_lodl, quick_methods):
         few_steps = replace(setup.training, n_steps=10)
         small = replace(setup, build=build, training=few_steps, samplers=(setup.sampler,))
         monkeypatch.setitem(SETUPS, name, small)
-    for scales, name in [(SCALES, "demo"), (SCALES, "quick"), (TABLE3_SCALES, "quick")]:
+    for scales, name in [(SCALES, "quick"), (TABLE3_SCALES, "quick")]:
         monkeypatch.setitem(scales, name, RunSize(1, 2, 60))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -35,27 +34,6 @@ def command(tmp_path, monkeypatch, run_lodl, quick_methods):
         return code, out + err
 
     return run
-
-
-def test_the_demo_shows_what_was_gained_and_says_where_things_are(command, tmp_path):
-    code, said = command("demo")
-    assert code == 0
-    assert "quality of decisions" in said
-    for method in ("2-stage", "ConvexDirectedQuadratic", "oracle calls", "seconds"):
-        assert method in said
-    loss = lodl.load_loss(tmp_path / "lodl-demo" / "web-advertising.safetensors")
-    assert isinstance(loss.family, lodl.ConvexDirectedQuadratic)
-    assert loss.n_instances == 9
-    assert "lodl-demo/rows.jsonl" in said
-
-
-def test_the_demo_says_so_if_a_learned_loss_was_removed(command, tmp_path):
-    command("demo")
-    for path in (tmp_path / "lodl-demo" / "losses").iterdir():
-        path.unlink()
-    code, said = command("demo")
-    assert code == 1
-    assert "Remove that folder, or name another: `--out`" in said
 
 
 def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(command, tmp_path):
@@ -114,7 +92,7 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
     assert (out / "table3.svg").stat().st_size > 0
     assert (out / "table3.png").stat().st_size > 0
     slices = json.loads((out / "slices.json").read_text())["slices"]
-    assert len(slices[0]["loss"]) == 4
+    assert len(slices[0]["loss"]) == 6
 
 
 def test_all_runs_every_command_in_order_with_the_options_that_it_takes(command, monkeypatch):
@@ -158,7 +136,6 @@ def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):
     [
         (["--domain", "chess"], "--domain must be one of linear, web, portfolio, got 'chess'"),
         (["--scale", "huge"], "--scale must be one of quick, paper, got 'huge'"),
-        (["--scale", "demo"], "--scale must be one of quick, paper, got 'demo'"),
         (["--domain", "portfolio-prices"], "portfolio-prices needs --prices FILE"),
     ],
 )

@@ -1,102 +1,130 @@
-"""`lodl demo`: the main job, end to end."""
+"""`lodl demo`: the main job, end to end, on two problems."""
 
-import shutil
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from lodl._validation import require
 from lodl.cli._options import Jobs
-from lodl.cli._reproduce import write_slices
-from lodl.errors import DataError
+from lodl.learning import DecisionFocusedRegressor
+from lodl.losses import DecisionHinges, DecisionRanking, Family
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from lodl.domains import Domain, Instances
 
-    from lodl.benchmarks.paper import QualityTable
+_SIZES = {"web": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
+_N_STEPS, _N_TREES = 300, 30
 
-_BAR_WIDTH = 10
-_SHOWN = (
-    "Random",
-    "Optimal",
-    "Constant",
-    "2-stage",
-    "DirectedWeightedMSE",
-    "Quadratic",
-    "ConvexDirectedQuadratic",
-)
+
+@dataclass(frozen=True)
+class _Task:
+    """A problem, its data, and a model for it.
+
+    Attributes:
+        text: What is predicted, what is decided, and by which model.
+        domain: Makes problem and data.
+        estimator: Makes the model.
+        families: The losses to try.
+        n_rounds: Rounds that ask where models predict.
+    """
+
+    text: str
+    domain: Callable[[], "Domain"]
+    estimator: Callable[[], Any]
+    families: tuple[Family, ...]
+    n_rounds: int
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything that is written.")] = Path(
         "lodl-demo"
     ),
-    n_jobs: Jobs = -1,
+    n_jobs: Jobs = 1,
 ) -> None:
-    """Learn losses for Web Advertising and show what they gain."""
-    from rich.console import Console
-
-    from lodl.benchmarks import experiments, paper, runner  # torch: only where needed
-
-    scale, setup = experiments.SCALES["demo"], experiments.SETUPS["web"]
-    console = Console(highlight=False)
-    console.print(
-        "[bold]Web Advertising[/]: from the features of 5 websites predict the click rates of 10 "
-        "users, and advertise on the 2 websites that reach the most of them. The solver is asked "
-        f"about {scale.n_samples:,} candidate predictions for each of 100 instances, losses are "
-        "learned from its answers, and one network is trained on each loss, from "
-        f"{scale.n_initialisations} initialisations. What are the decisions worth on 500 others?\n"
-    )
-    setups = {"web": setup}
-    plan = [e for e in experiments.table1_experiments(scale, setups) if e.method in _SHOWN]
-    table = paper.table1(runner.run(plan, out, setups=setups, n_jobs=n_jobs))
-    console.print(_terminal_table(table))
-    loss_path = out / "web-advertising.safetensors"
-    _keep_loss(runner.loss_path(out, plan[-1], setup), loss_path)
-    console.print(
-        "The quality of decisions is 0 for random predictions and 1 for the true labels; mean ± "
-        "standard deviation over initialisations. Seconds of one core to sample, fit and train.\n"
-    )
-    write_slices(out, plan, setups)
-    for name, path in [
-        ("report", paper.write_report(out)),
-        ("learned loss", loss_path),
-        ("solver's answers", out / "samples"),
-        ("numbers", out / "rows.jsonl"),
-    ]:
-        console.print(f"{name:<18}{path}", soft_wrap=True)
-    console.print(
-        "\nOpen the report in a browser. Next: a loss for a problem of your own, `lodl learn "
-        "--help`; the paper's tables and figures, `lodl reproduce --help`."
+    """Train two models for their decisions and show what is gained over squared error."""
+    logging.getLogger("lodl").setLevel(logging.WARNING)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, task in _TASKS.items():
+        typer.echo(f"{task.text}\n")
+        domain = task.domain()
+        data = domain.splits.train_and_validation
+        model = DecisionFocusedRegressor(
+            domain.problem,
+            task.estimator(),
+            families=task.families,
+            n_rounds=task.n_rounds,
+            n_jobs=n_jobs,
+            store=out / f"{name}-answers",
+            verbose=True,
+        ).fit(data.x, data.y, context=data.context)
+        typer.echo(f"{model.summary()}\n\n{_on_new(model, domain.splits.test)}")
+        typer.echo(f"report  {model.report(out / f'{name}.html')}")
+        typer.echo(f"model   {model.save(out / name, overwrite=True)}\n")
+    typer.echo(
+        "Open the reports in a browser. With a problem and data of your own: lodl fit --help"
     )
 
 
-def _keep_loss(learned: Path, path: Path) -> None:
-    """Copy the best loss to a name that is easy to find."""
-    if not learned.exists():
-        raise DataError(
-            f"{learned} is missing, though its results are in {path.parent}. Remove that folder, "
-            "or name another: `--out`."
-        )
-    shutil.copyfile(learned, path)
+def _on_new(model: DecisionFocusedRegressor, test: "Instances") -> str:
+    """Return the regret on new instances, by 2-stage and by the kept model."""
+    from lodl.evaluation import regret
+
+    y_hats = np.stack([model.two_stage_.predict(test.x), model.predict(test.x)])
+    before, after = regret(
+        model.problem, y_hats, test.y, context=test.context, progress=False
+    ).mean(axis=1)
+    unit = f" {model.problem.unit}" if model.problem.unit else ""
+    return f"Regret on {len(test.y)} new instances: {before:.4g} -> {after:.4g}{unit}."
 
 
-def _terminal_table(quality: "QualityTable") -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _web() -> "Domain":
+    from lodl.domains import web_advertising
 
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("trained on", "quality"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("", min_width=_BAR_WIDTH)
-    for name in ("oracle calls", "seconds"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for cell in quality.cells:
-        table.add_row(
-            cell.method,
-            str(cell.ours),
-            "█" * round(_BAR_WIDTH * min(max(cell.ours.mean, 0.0), 1.0)),
-            f"{cell.oracle_calls:,.0f}",
-            f"{sum(cell.seconds.values()):.1f}",
-        )
-    return table
+    return web_advertising(0, sizes=_SIZES["web"])
+
+
+def _network() -> Any:
+    """Return a small network of the paper's kind: one for every website, with rates above 0."""
+    from lodl.training.torch import TorchLearner, TrainingSettings, mlp  # slow to import
+
+    module = mlp(10, (5, 10), hidden=(100,), n_items=5, output="relu")
+    settings = TrainingSettings(learning_rate=1e-3, n_steps=_N_STEPS, patience=100)
+    return TorchLearner(module, n_initialisations=1, settings=settings, scale_labels=False)
+
+
+def _path() -> "Domain":
+    from lodl.domains import shortest_path
+
+    return shortest_path(0, sizes=_SIZES["path"], degree=6, noise=0.3)
+
+
+def _trees() -> Any:
+    xgboost = require("xgboost", "xgboost")
+    return xgboost.XGBRegressor(
+        n_estimators=_N_TREES, max_depth=2, learning_rate=0.3, random_state=0
+    )
+
+
+_TASKS: Mapping[str, _Task] = {
+    "web": _Task(
+        "Web Advertising: from the features of 5 websites a network predicts the click\n"
+        "rates of 10 users, and we advertise on the 2 websites that reach most of them.",
+        _web,
+        _network,
+        (DecisionHinges(), DecisionRanking()),
+        1,
+    ),
+    "path": _Task(
+        "Shortest Path: XGBoost predicts the costs of the 40 streets of a grid, and we\n"
+        "take the cheapest way through it.",
+        _path,
+        _trees,
+        (DecisionHinges(), DecisionHinges(margin=1.0)),
+        2,
+    ),
+}

@@ -43,7 +43,6 @@ Seeds: TypeAlias = Annotated[
 ]
 
 OUT = Path("runs")
-_DEMO = "demo"  # a scale of its own command
 _OF_FILE = "portfolio-prices"
 _Record = TypeVar("_Record")
 
@@ -254,7 +253,7 @@ def _chosen_setups(domains: list[str] | None, prices: Path | None) -> Mapping[st
 
 def _size(scale: str, seeds: int | None, scales: Mapping[str, "RunSize"]) -> "RunSize":
     """Return how much to run: a scale by name, with as many seeds as asked for."""
-    size = named("scale", scale, {name: scales[name] for name in scales if name != _DEMO})
+    size = named("scale", scale, scales)
     return size if seeds is None else replace(size, n_seeds=seeds)
 
 

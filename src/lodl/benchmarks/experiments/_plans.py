@@ -29,7 +29,6 @@ class RunSize:
 
 
 SCALES: dict[str, RunSize] = {
-    "demo": RunSize(n_seeds=1, n_initialisations=3, n_samples=2000),
     "quick": RunSize(n_seeds=2, n_initialisations=3, n_samples=1000),
     "paper": RunSize(n_seeds=10, n_initialisations=10, n_samples=5000),
 }

@@ -39,6 +39,7 @@ class WebAdvertising(VectorisedProblem):
     budget: int = 2
     max_subsets: int = 10_000
     sense = "max"
+    unit = "clicks per user"
 
     def __post_init__(self) -> None:
         check_count("budget", self.budget)
