@@ -12,7 +12,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
 from lodl.testing import check_learner
 from lodl.training import learner_for
-from lodl.training.linear import LinearLearner
+from lodl.training.linear import LinearLearner, LinearPredictor
 from lodl.training.sklearn import SklearnLearner, _weight_argument
 from lodl.training.torch import LearnedLossModule, TorchLearner, TrainingSettings
 
@@ -63,6 +63,16 @@ def test_a_fold_of_linear_models_does_not_depend_on_the_others():
     for model in models:
         assert model.n_steps == models[0].n_steps > 0
         np.testing.assert_allclose(model.predict(x), models[0].predict(x), atol=1e-9)
+
+
+def test_linear_models_average_into_one():
+    x, y = line(20)
+    parts = np.split(np.arange(20), 4)
+    models = LinearLearner().train_folds(x, directed(y, 10.0, 0.1), parts)
+    (one,) = LinearPredictor.mean_of(models)
+    np.testing.assert_allclose(one.predict(x), np.mean([m.predict(x) for m in models], axis=0))
+    other = LinearLearner().train(2 * x, squared_error_loss(y))
+    assert LinearPredictor.mean_of([other, *models]) == [other, *models]  # of other features
 
 
 def test_squared_error_of_a_linear_model_is_least_squares():

@@ -31,7 +31,8 @@ def network():
 
 
 MODELS = {
-    "linear": (lambda: TorchLearner(settings=QUICK), None),
+    "linear": (lambda: learner_for(None), None),
+    "linear module": (lambda: TorchLearner(settings=QUICK), None),
     "module": (lambda: TorchLearner(network(), settings=QUICK), network),
     "double": (lambda: TorchLearner(network().double(), settings=QUICK), network),
     "pipeline": (lambda: learner_for(make_pipeline(StandardScaler(), Ridge())), None),

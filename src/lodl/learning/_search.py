@@ -207,7 +207,9 @@ class Search:
         model per loss, trained on all instances but those the user gave for validation.
         """
         if ensemble and len(self.folds.held_out) > 1:
-            return [model for _, fitted in chosen.parts for model in fitted.models]
+            models = [model for _, fitted in chosen.parts for model in fitted.models]
+            # Linear models average into one, which can be read.
+            return getattr(type(models[0]), "mean_of", list)(models)
         if self.folds.n_final < self.folds.n:  # that is what the only fold was trained on
             return [fitted.models[0] for _, fitted in chosen.parts]
         return [

@@ -15,7 +15,14 @@ from lodl.training._learner import Predictor
 
 _FILE = "predictor.json"
 _VERSION = 1
-_KINDS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")  # modules beside this one
+_KINDS = (
+    "linear",
+    "torch",
+    "sklearn",
+    "xgboost",
+    "lightgbm",
+    "catboost",
+)  # modules beside this one
 
 
 def write_predictor(folder: str | PathLike[str], kind: str, content: Mapping[str, Any]) -> Path:

@@ -4,11 +4,16 @@ learner = LinearLearner()
 model = learner.train(x, loss)
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from lodl._typing import Array
 from lodl._validation import check_count
@@ -16,10 +21,12 @@ from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import check_numbers, count_items
 from lodl.training._linear_descent import Descent
+from lodl.training._saving import unusable, write_predictor
 from lodl.training._scaling import Scaling
 
 __all__ = ["LinearLearner", "LinearPredictor"]
 
+_FILE = "model.safetensors"
 _RIDGE = 1e-6  # of the features' variance: features that repeat each other have one solution
 
 Mask = npt.NDArray[np.bool_]
@@ -114,11 +121,49 @@ class LinearPredictor:
     labels: Scaling
     n_steps: int
 
+    @staticmethod
+    def mean_of(models: "Sequence[LinearPredictor]") -> "list[LinearPredictor]":
+        """Return one model that predicts the mean of several, if they have the same scales."""
+        first = models[0]
+        if any(_scales(model) != _scales(first) for model in models):
+            return list(models)
+        weights = np.mean([model.weights for model in models], axis=0)
+        n_steps = round(float(np.mean([model.n_steps for model in models])))
+        return [LinearPredictor(weights, first.features, first.labels, n_steps)]
+
     def predict(self, x: Array) -> Array:
         x = check_numbers(x, n_features=len(self.weights) - 1)
         outputs = _with_ones(self.features.scaled(x)) @ self.weights
         outputs = outputs.reshape(len(x), *np.shape(self.labels.centre))
         return np.asarray(self.labels.centre + self.labels.spread * outputs)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model to a folder that `lodl.training.load_predictor` reads."""
+        path = write_predictor(folder, "linear", {"n_steps": self.n_steps})
+        arrays = {
+            f"{scale}.{name}": np.ascontiguousarray(values)
+            for scale in ("features", "labels")
+            for name, values in asdict(getattr(self, scale)).items()
+        }
+        save_file({"weights": np.ascontiguousarray(self.weights), **arrays}, path / _FILE)
+
+
+def load(folder: Path, content: Mapping[str, Any], *_: Any) -> LinearPredictor:
+    """Return the model in a folder; use `lodl.training.load_predictor`."""
+    try:
+        arrays = load_file(folder / _FILE)
+    except SafetensorError as error:
+        raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
+    features, labels = (
+        Scaling(arrays[f"{scale}.centre"], arrays[f"{scale}.spread"])
+        for scale in ("features", "labels")
+    )
+    return LinearPredictor(arrays["weights"], features, labels, content["n_steps"])
+
+
+def _scales(model: LinearPredictor) -> list[bytes]:
+    both = (model.features, model.labels)
+    return [array.tobytes() for one in both for array in (one.centre, one.spread)]
 
 
 def _with_ones(x: Array) -> Array:
