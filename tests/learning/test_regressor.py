@@ -1,4 +1,5 @@
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -100,11 +101,18 @@ def test_folds_share_their_answers_and_every_call_is_counted():
     assert model.n_oracle_calls_ == 60 * (1 + 8 + 2 * 4 + len(model.history_) - 2)
 
 
+def test_cross_validation_asks_no_more_than_a_single_split():
+    folds = regressor().fit(DATA.x, DATA.y)
+    split = regressor().fit(DATA.x, DATA.y, validation=0.2)
+    # All calls count. Averages and shrunk predictions, one call each, depend on what is found.
+    assert folds.n_oracle_calls_ <= 1.1 * split.n_oracle_calls_
+
+
 def test_a_second_fit_with_another_estimator_asks_for_less_than_half(tmp_path):
-    arguments = {"store": tmp_path / "answers", "n_samples": 20}
-    first = regressor(**arguments).fit(DATA.x, DATA.y)
-    second = regressor(estimator=Ridge(), **arguments).fit(DATA.x, DATA.y)
-    again = regressor(**arguments).fit(DATA.x, DATA.y)
+    arguments = {"store": tmp_path / "answers"}
+    first = DecisionFocusedRegressor(DOMAIN.problem, **arguments).fit(DATA.x, DATA.y)
+    second = DecisionFocusedRegressor(DOMAIN.problem, Ridge(), **arguments).fit(DATA.x, DATA.y)
+    again = DecisionFocusedRegressor(DOMAIN.problem, **arguments).fit(DATA.x, DATA.y)
     assert second.n_oracle_calls_ < first.n_oracle_calls_ / 2
     assert again.n_oracle_calls_ == 0
     np.testing.assert_array_equal(again.predict(TEST.x), first.predict(TEST.x))
@@ -191,10 +199,28 @@ def test_when_time_is_up_no_further_model_is_tried():
     assert len(model.history_) == 1
 
 
+def test_models_of_all_folds_are_averaged_and_linear_ones_are_one():
+    model = regressor(estimator=None).fit(DATA.x, DATA.y)
+    assert len(model.predictors_) == 1
+    other = regressor(estimator=Ridge()).fit(DATA.x, DATA.y)
+    assert len(other.predictors_) >= 5
+    assert len(other.predictors_) % 5 == 0
+
+
+def test_two_stage_is_kept_to_compare_with(model):
+    y_hat = model.two_stage_.predict(TEST.x)
+    before = regret(DOMAIN.problem, y_hat, TEST.y, progress=False).mean()
+    assert model.regret(TEST.x, TEST.y).mean() < before
+
+
 def test_it_says_before_it_starts_what_it_will_cost(caplog):
     with caplog.at_level(logging.INFO, logger="lodl"):
         model = two_stage()
-    assert caplog.messages[0].startswith("Up to 900 oracle calls: 15 for each of 60 instances")
+    assert re.match(
+        r"Up to 960 oracle calls, 16 for each of 60 instances: about \S+ ms each, \S+ s in all. "
+        r"Then 10 models are trained.",
+        caplog.messages[0],
+    )
     assert caplog.messages[-1].endswith(str(model.gain_))
 
 
@@ -205,7 +231,7 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
 def test_the_family_that_sees_regrets_is_as_large_as_the_samples_allow(n_samples, family):
     *_, last = default_families(is_affine=False, n_samples=n_samples, dim=5)
     assert short_name(last) == family
-    assert len(default_families(is_affine=True, n_samples=n_samples, dim=5)) == 5
+    assert len(default_families(is_affine=True, n_samples=n_samples, dim=5)) == 6
 
 
 class BrokenPath(ShortestPath):

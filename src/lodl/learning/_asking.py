@@ -31,11 +31,15 @@ class Asking:
         families = self.model.families
         return families is None or any(family.uses_slopes for family in families)
 
-    def __call__(self, sampler: Sampler, n_samples: int) -> OracleSamples:
+    def __call__(
+        self, sampler: Sampler, n_samples: int, *, n_instances: int | None = None
+    ) -> OracleSamples:
+        """Return the answers about all instances, or about the first `n_instances`."""
+        context = self.data.context
         return sample(
             self.model.problem,
-            self.data.y,
-            context=self.data.context,
+            self.data.y[:n_instances],
+            context=None if context is None else context[:n_instances],
             sampler=sampler,
             n_samples=n_samples,
             seed=self.model.random_state,

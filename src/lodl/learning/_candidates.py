@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass, fields
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 from lodl.fitting import fit
-from lodl.learning._enough_samples import N_SAMPLES_WITH_SLOPES, largest_family
+from lodl.learning._enough_samples import largest_family
 from lodl.losses import (
     DecisionHinges,
     DecisionRanking,
@@ -19,6 +19,7 @@ from lodl.oracle import OracleSamples
 
 TWO_STAGE = "2-stage"
 
+_N_SAMPLES = 25  # more than half of all calls, so that they serve a second model
 _N_SAMPLES_TO_FIT = 60  # for a family that is fitted to regrets
 
 
@@ -57,17 +58,21 @@ def candidates(families: Sequence[Family], dim: int) -> tuple[Candidate, ...]:
 
 
 def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Family, ...]:
-    """Return families that did well on paths, knapsacks and orders.
+    """Return families that did well on paths, knapsacks, assignments and orders.
 
-    Where the objective is not affine in the label, decision families see it near the label only,
-    so one that sees regrets competes: the largest that the samples are enough for.
+    The first leads the rounds. A squared error beside the decisions helps where many decisions were
+    never met, and hurts where few matter; margins and rankings err differently, so that averages of
+    them are better than each. Where the objective is not affine in the label, decision families see
+    it near the label only, so one that sees regrets competes: the largest that the samples are
+    enough for.
     """
     decisions = (
-        DecisionHinges(),
         DecisionHinges(squared_error=1.0),
-        DecisionHinges(margin=1.0),
+        DecisionHinges(),
+        DecisionHinges(margin=1.0, squared_error=1.0),
+        DecisionHinges(margin=1.0, squared_error=3.0),
         DecisionRanking(),
-        DecisionRanking(temperature=1.0),
+        DecisionRanking(squared_error=1.0),
     )
     return decisions if is_affine else (*decisions, largest_family(n_samples, dim))
 
@@ -75,7 +80,7 @@ def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Fami
 def resolve_n_samples(n_samples: int | None, *, is_affine: bool) -> int:
     """Return the number of samples at each label."""
     if n_samples is None:
-        return N_SAMPLES_WITH_SLOPES if is_affine else _N_SAMPLES_TO_FIT
+        return _N_SAMPLES if is_affine else _N_SAMPLES_TO_FIT
     return check_count("n_samples", n_samples)
 
 

@@ -1,12 +1,20 @@
-"""How many oracle calls a fit takes, and how to keep within a budget."""
+"""How many oracle calls a fit takes, what they cost, and how to keep within a budget."""
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+from joblib import effective_n_jobs
 
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
+from lodl.oracle import Store
 
 _FEWEST_SAMPLES = 5
-_SHRINKS = 3  # the most that are tried
+_AVERAGES, _SHRINKS = 2, 3  # the most that are tried
+_N_TIMED = 3  # instances whose answers tell what a call costs
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class Plan:
     n_per_round: int
     n_families: int
     has_second_baseline: bool = False
-    n_extra: int = 1 + _SHRINKS
+    n_extra: int = _AVERAGES + _SHRINKS
 
     @property
     def calls_per_instance(self) -> int:
@@ -35,6 +43,12 @@ class Plan:
         two_stage = (self.n_rounds == 0) + self.has_second_baseline
         rounds = self.n_rounds * self.n_per_round
         return 1 + self.n_samples + two_stage + rounds + self.n_families + self.n_extra
+
+    @property
+    def n_losses(self) -> int:
+        """How many losses models are trained on, one after another."""
+        rounds = max(self.n_rounds - 1, 0) if self.n_families else 0
+        return 1 + self.has_second_baseline + rounds + self.n_families
 
     def within(self, max_calls: int | None, n_instances: int) -> "Plan":
         """Return a plan of at most so many calls: first fewer rounds, then fewer samples.
@@ -60,3 +74,42 @@ class Plan:
                 )
             plan = replace(plan, n_samples=plan.n_samples - excess)
         return plan
+
+
+def say_cost(
+    plan: Plan,
+    ask_first: Callable[[int], object],
+    store: Store,
+    *,
+    n_instances: int,
+    n_models: int,
+    n_jobs: int | None = None,
+) -> None:
+    """Log what a fit will cost at most: oracle calls, their time, and models to train.
+
+    Args:
+        plan: What will be asked.
+        ask_first: Asks about so many of the first instances at their labels. The answers go into
+            the store, so that no call is wasted.
+        store: Keeps the answers.
+        n_instances: Number of instances.
+        n_models: Number of models to train.
+        n_jobs: Number of worker processes, as in joblib.
+    """
+    n_before, seconds_before = store.n_answers, store.notes.seconds
+    ask_first(min(_N_TIMED, n_instances))
+    n_asked, seconds = store.n_answers - n_before, store.notes.seconds - seconds_before
+    n_calls = plan.calls_per_instance * n_instances
+    cost = "the first answers are in the store already"
+    if n_asked:
+        per_call = seconds / n_asked
+        total = per_call * n_calls / (1 if n_jobs is None else effective_n_jobs(n_jobs))
+        cost = f"about {1e3 * per_call:.3g} ms each, {total:.3g} s in all"
+    _logger.info(
+        "Up to %d oracle calls, %d for each of %d instances: %s. Then %d models are trained.",
+        n_calls,
+        plan.calls_per_instance,
+        n_instances,
+        cost,
+        n_models,
+    )

@@ -22,10 +22,10 @@ from lodl.learning._data import Data, Validation, check_names, features_of, labe
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import write_model
-from lodl.learning._oracle_budget import Plan
+from lodl.learning._oracle_budget import Plan, say_cost
 from lodl.learning._parameters import Parameters
 from lodl.learning._record import record_of
-from lodl.learning._search import Search, Tried
+from lodl.learning._search import AT_LABELS, Search, Tried
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Store
@@ -43,9 +43,10 @@ class DecisionFocusedRegressor(Parameters):
     """A regressor that is trained for the decisions made from its predictions.
 
     `fit` trains the model on squared error (2-stage) and on several losses learned from the
-    solver's answers, and keeps what decides best on held-out instances: the average of the two best
-    models, or 2-stage where nothing is better. Below 3000 instances they are chosen by
-    cross-validation over five folds, which share all answers, and then trained on everything.
+    solver's answers, and keeps what decides best on held-out instances: the average of the three
+    best models, with 2-stage as a fourth where it is hardly worse, or 2-stage alone where nothing
+    is better. Below 3000 instances they are judged by cross-validation over five folds, which share
+    all answers, and the models of all folds are averaged.
 
     Args:
         problem: The problem whose solver decides.
@@ -53,14 +54,15 @@ class DecisionFocusedRegressor(Parameters):
             `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a choice of decision families and, where the objective is
             not affine in the label, one that learns from regrets.
-        n_samples: Candidates asked about around each label; None is 20, or 60 for an objective that
+        n_samples: Candidates asked about around each label; None is 25, or 60 for an objective that
             is not affine in the label.
         n_rounds: Rounds that ask again around held-out predictions; the first is at those of
             2-stage.
         n_per_round: Candidates per instance and round.
-        ensemble: Whether to average the two best models; False keeps one.
-        shuffle: Whether held-out instances are drawn at random. For data in time order, False holds
-            out the last ones.
+        ensemble: Whether to average the best models, and those of all folds. False keeps one, which
+            is trained on all instances. Linear models average into one in any case.
+        shuffle: Whether held-out instances are drawn at random. False, for data in time order,
+            holds out the last ones if `validation` is a share, and blocks of neighbours as folds.
         max_calls: The most oracle calls, or None. Rounds are left out first, then samples.
         max_seconds: Time after which no further model is tried, or None. What is kept then depends
             on the speed of the machine.
@@ -80,7 +82,7 @@ class DecisionFocusedRegressor(Parameters):
             `predict(X)` shows what squared error would have predicted.
         gain_: The held-out regret of the kept model beside that of 2-stage, with an interval.
         held_out_: The regrets and predictions that it was computed from.
-        loss_: The learned loss of the kept model, of the better one if it averages two.
+        loss_: The learned loss of the kept model, of the best one if it averages several.
         n_oracle_calls_: Oracle calls made, without those the store could answer. Opening a store
             asks a few of its answers again; these are not counted.
         seconds_: Time that `fit` took.
@@ -143,7 +145,7 @@ class DecisionFocusedRegressor(Parameters):
         validation: Validation = None,
         groups: Groups = None,
     ) -> Self:
-        """Train, ask, choose, and train what was chosen on all instances.
+        """Train, ask, choose, and keep what decides best.
 
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
@@ -168,19 +170,20 @@ class DecisionFocusedRegressor(Parameters):
         plan, tried = self._plan(data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
         n_before = store.n_answers
-        _logger.info(
-            "Up to %d oracle calls: %d for each of %d instances; %d models of %d losses.",
-            plan.calls_per_instance * len(data.y),
-            plan.calls_per_instance,
-            len(data.y),
-            len(tried) * len(folds.held_out),
-            len(tried),
+        ask = Asking(self, data, store)
+        say_cost(
+            plan,
+            lambda n: ask(AT_LABELS, plan.n_samples, n_instances=n),
+            store,
+            n_instances=len(data.y),
+            n_models=plan.n_losses * len(folds.held_out),
+            n_jobs=self.n_jobs,
         )
         search = Search(
             data.x,
             learner,
             folds,
-            Asking(self, data, store),
+            ask,
             lambda: store.n_answers - n_before,
             started,
             started + (np.inf if self.max_seconds is None else self.max_seconds),

@@ -19,6 +19,10 @@ from lodl.oracle import OracleSamples
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.training import Learner, Predictor
 
+AT_LABELS = AllPerturbed(scale="auto")
+"""The sampler of the first questions."""
+
+_N_AVERAGED = 3  # models
 _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
 _logger = logging.getLogger(__name__)
@@ -92,7 +96,7 @@ class Search:
         self, tried: tuple[Candidate, ...], plan: Plan, *, ensemble: bool
     ) -> tuple[Tried, Tried]:
         """Return the model to keep, and 2-stage."""
-        samples = self.ask(AllPerturbed(scale="auto"), plan.n_samples)
+        samples = self.ask(AT_LABELS, plan.n_samples)
         two_stage, *others = tried
         baseline, samples = self._try(
             two_stage, samples, 0, max(plan.n_per_round, 1) if plan.n_rounds else 1
@@ -125,23 +129,26 @@ class Search:
         return tried, samples.union(answers)
 
     def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
-        """Return the best model, or the average of the two best; 2-stage where it is no worse."""
+        """Return the average of the best models, or one; 2-stage where it is no worse."""
         ranked = sorted(found, key=self._mean_regret)
         best, baseline = ranked[0], found[0]
         if ensemble and len(ranked) > 1 and not self._is_late():
-            best = self._average(ranked[0], ranked[1], number)
+            averaged = ranked[:_N_AVERAGED]
+            best = self._average(averaged, number)
+            if baseline not in averaged and not self._is_clear(baseline, best):
+                best = self._average([*averaged, baseline], number)
         if self._mean_regret(best) >= self._mean_regret(baseline):
             best = baseline
         return self._shrink(best, number)
 
-    def _average(self, one: Tried, other: Tried, number: int) -> Tried:
-        y_hat = (one.y_hat + other.y_hat) / 2
+    def _average(self, models: list[Tried], number: int) -> Tried:
+        *names, last = (model.name for model in models)
         return self._look_at(
             Tried(
-                f"average of {one.name} and {other.name}",
-                y_hat,
-                one.regret,
-                one.parts + other.parts,
+                f"average of {', '.join(names)} and {last}",
+                np.mean([model.y_hat for model in models], axis=0),
+                models[0].regret,
+                tuple(part for model in models for part in model.parts),
             ),
             number,
         )
@@ -165,9 +172,7 @@ class Search:
                 ),
                 number,
             )
-            gain = (best.regret - now.regret)[self.folds.judged]
-            gain = gain[np.isfinite(gain)]
-            if not gain.mean() > standard_error(gain):
+            if not self._is_clear(best, now):
                 break
             best = now
         return best
@@ -181,6 +186,12 @@ class Search:
 
     def _ask_at(self, y_hat: Array, y: Array, n: int) -> OracleSamples:
         return self.ask(at_predictions(y, y_hat), n)
+
+    def _is_clear(self, before: Tried, after: Tried) -> bool:
+        """Return whether held-out decisions got better by more than one standard error."""
+        gain = (before.regret - after.regret)[self.folds.judged]
+        gain = gain[np.isfinite(gain)]
+        return bool(gain.mean() > standard_error(gain))
 
     def _mean_regret(self, model: Tried) -> float:
         return float(np.nanmean(model.regret[self.folds.judged]))
