@@ -10,8 +10,10 @@ from lodl.learning._enough_samples import largest_family
 from lodl.losses import (
     DecisionHinges,
     DecisionRanking,
+    DirectedWeightedMSE,
     Family,
     LearnedLoss,
+    WeightedMSE,
     squared_error_loss,
 )
 from lodl.losses._family import check_can_fit
@@ -20,7 +22,7 @@ from lodl.oracle import OracleSamples
 TWO_STAGE = "2-stage"
 
 _N_SAMPLES = 25  # more than half of all calls, so that they serve a second model
-_N_SAMPLES_TO_FIT = 60  # for a family that is fitted to regrets
+_N_SAMPLES_TO_FIT = 50  # for a family that is fitted to regrets
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,20 @@ def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Fami
     The first leads the rounds. A squared error beside the decisions helps where many decisions were
     never met, and hurts where few matter; margins and rankings err differently, so that averages of
     them are better than each. Where the objective is not affine in the label, decision families see
-    it near the label only, so one that sees regrets competes: the largest that the samples are
-    enough for.
+    it near the label only, so one that sees regrets competes, with weights for either side of the
+    label at least; hinges without squared error were no good there.
     """
     decisions = (
         DecisionHinges(squared_error=1.0),
-        DecisionHinges(),
         DecisionHinges(margin=1.0, squared_error=1.0),
         DecisionHinges(margin=1.0, squared_error=3.0),
         DecisionRanking(),
         DecisionRanking(squared_error=1.0),
     )
-    return decisions if is_affine else (*decisions, largest_family(n_samples, dim))
+    if is_affine:
+        return (*decisions, DecisionHinges())
+    largest = largest_family(n_samples, dim)
+    return (*decisions, DirectedWeightedMSE() if largest == WeightedMSE() else largest)
 
 
 def resolve_n_samples(n_samples: int | None, *, is_affine: bool) -> int:

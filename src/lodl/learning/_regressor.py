@@ -54,7 +54,7 @@ class DecisionFocusedRegressor(Parameters):
             `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a choice of decision families and, where the objective is
             not affine in the label, one that learns from regrets.
-        n_samples: Candidates asked about around each label; None is 25, or 60 for an objective that
+        n_samples: Candidates asked about around each label; None is 25, or 50 for an objective that
             is not affine in the label.
         n_rounds: Rounds that ask again around held-out predictions; the first is at those of
             2-stage.

@@ -22,7 +22,7 @@ from lodl.training import Learner, Predictor
 AT_LABELS = AllPerturbed(scale="auto")
 """The sampler of the first questions."""
 
-_N_AVERAGED = 3  # models
+_N_AVERAGED = 3  # models, the better half of those there are at most
 _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
 _logger = logging.getLogger(__name__)
@@ -132,9 +132,10 @@ class Search:
         """Return the average of the best models, or one; 2-stage where it is no worse."""
         ranked = sorted(found, key=self._mean_regret)
         best, baseline = ranked[0], found[0]
-        if ensemble and len(ranked) > 1 and not self._is_late():
-            averaged = ranked[:_N_AVERAGED]
-            best = self._average(averaged, number)
+        if ensemble and not self._is_late():
+            averaged = ranked[: min(_N_AVERAGED, (len(ranked) + 1) // 2)]
+            if len(averaged) > 1:
+                best = self._average(averaged, number)
             if baseline not in averaged and not self._is_clear(baseline, best):
                 best = self._average([*averaged, baseline], number)
         if self._mean_regret(best) >= self._mean_regret(baseline):
