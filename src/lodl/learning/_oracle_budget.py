@@ -96,9 +96,9 @@ def say_cost(
         n_models: Number of models to train.
         n_jobs: Number of worker processes, as in joblib.
     """
-    n_before, seconds_before = store.n_answers, store.notes.seconds
+    n_before, seconds_before = store.n_answers, store.seconds
     ask_first(min(_N_TIMED, n_instances))
-    n_asked, seconds = store.n_answers - n_before, store.notes.seconds - seconds_before
+    n_asked, seconds = store.n_answers - n_before, store.seconds - seconds_before
     n_calls = plan.calls_per_instance * n_instances
     cost = "the first answers are in the store already"
     if n_asked:
