@@ -28,6 +28,7 @@ extensions = [
     "command_help",
     "docstrings",
     "mathml",
+    "result_pages",
     "run_code",
 ]
 exclude_patterns = ["_build", "_extensions", "_templates", "**/sg_execution_times.rst"]
@@ -40,7 +41,6 @@ myst_heading_anchors = 3
 
 # The reference, from docstrings
 default_role = "py:obj"
-autosummary_generate = True
 autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

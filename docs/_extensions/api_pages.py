@@ -66,8 +66,8 @@ def _is_class(module: str, name: str) -> bool:
     return inspect.isclass(getattr(importlib.import_module(module), name))
 
 
-def write_pages(app: Sphinx, config: object) -> None:
-    """Write the pages, and leave those alone that have not changed."""
+def write_pages(app: Sphinx, config: Any) -> None:
+    """Write the pages, leave those alone that have not changed, and tell autosummary of them."""
     folder = Path(app.srcdir) / "reference" / "api"
     folder.mkdir(parents=True, exist_ok=True)
     listed = list(public_names(public_modules()))
@@ -76,9 +76,7 @@ def write_pages(app: Sphinx, config: object) -> None:
         path = folder / f"{stem}.rst"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
-    for path in folder.glob("module-*.rst"):
-        if path.stem not in contents:
-            path.unlink()
+    config.autosummary_generate = [f"reference/api/{stem}.rst" for stem in contents]
     known = {f"{module}.{name}" for module, names in listed for name in names} | set(contents)
     for path in folder.glob("*.rst"):  # of names that are gone
         if path.stem not in known:

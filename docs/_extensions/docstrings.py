@@ -10,7 +10,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-_STAR = re.compile(r"(?<![\w*`\\])(\*{1,2})(?=\w)")
+_MARKUP = re.compile(r"(?<![\w*`\\])(\*{1,2})(?=\w)|\|")  # a star before a word, or a bar
 _ITEM = re.compile(r"[-*] |\d+\. |>>> ")
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Raises|Returns|Yields):$")
 
@@ -52,10 +52,10 @@ def _language(lines: list[str], indent: int) -> str:
 
 
 def _escaped(line: str) -> str:
-    """Return a line of text with its single stars escaped, outside of code."""
+    """Return a line of text with stars and bars escaped, outside of code."""
     parts = re.split(r"(`[^`]*`)", line)
     return "".join(
-        part if part[:1] == "`" else _STAR.sub(lambda m: m[1].replace("*", r"\*"), part)
+        part if part[:1] == "`" else _MARKUP.sub(lambda m: re.sub(r"(.)", r"\\\1", m[0]), part)
         for part in parts
     )
 

@@ -49,7 +49,7 @@ def load(name: str, **settings: Any) -> Domain:
         **settings: Arguments of that function.
 
     Example:
-        >>> domain = load("shortest_path", grid=(3, 3), sizes=(4, 2, 2))
+        >>> domain = lodl.domains.load("shortest_path", grid=(3, 3), sizes=(4, 2, 2))
         >>> domain.splits.train.y.shape
         (4, 12)
     """

@@ -1,5 +1,7 @@
 """What predictions cost once decisions are made from them."""
 
+from __future__ import annotations
+
 import pickle
 from collections.abc import Callable
 from typing import TypeAlias
@@ -50,6 +52,11 @@ def decision_loss(
         InvalidInputError: An argument is not what was expected.
         OracleError: An oracle call raised, or its decision loss is not finite; the message names
             the instance.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+        >>> lodl.evaluation.decision_loss(lodl.domains.TopK(1), y_hat, y)  # a gain of 1, as a loss
+        array([-1.])
     """
     return _per_instance(decision_losses, problem, y_hat, y, context, n_jobs, progress)
 
@@ -63,7 +70,13 @@ def decision_quality(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Array:
-    """Return the negative of `decision_loss`: higher is better, whatever the sense."""
+    """Return the negative of `decision_loss`: higher is better, whatever the sense.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+        >>> lodl.evaluation.decision_quality(lodl.domains.TopK(1), y_hat, y)
+        array([1.])
+    """
     return -decision_loss(problem, y_hat, y, context=context, n_jobs=n_jobs, progress=progress)
 
 
@@ -82,6 +95,11 @@ def regret(
 
     Raises:
         ProblemError: Most decisions are better than those for the labels: a wrong `sense`.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+        >>> lodl.evaluation.regret(lodl.domains.TopK(1), y_hat, y)  # 1 is gained, 3 could have been
+        array([2.])
     """
     found = _per_instance(regrets, problem, y_hat, y, context, n_jobs, progress)
     found = regret_of(found.ravel(), 0.0).reshape(found.shape)

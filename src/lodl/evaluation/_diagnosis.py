@@ -1,5 +1,7 @@
 """How faithful a learned loss is where a model predicts, and what would help."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -146,6 +148,14 @@ def diagnose(
     Raises:
         InvalidInputError: An argument is not what was expected.
         OracleError: An oracle call failed.
+
+    Example:
+        >>> domain = lodl.domains.knapsack(sizes=(20, 1, 1))
+        >>> y = domain.splits.train.y
+        >>> loss = lodl.learn_loss(domain.problem, y)
+        >>> found = lodl.evaluation.diagnose(loss, domain.problem, y, y.mean(axis=0) + 0 * y)
+        >>> found.oracle_calls
+        180
     """
     if not isinstance(loss, LearnedLoss):
         raise InvalidInputError(f"`loss` must be a learned loss, got {type(loss).__name__}.")

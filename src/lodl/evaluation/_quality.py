@@ -1,5 +1,7 @@
 """Decision quality on a scale from random predictions to true labels."""
 
+from __future__ import annotations
+
 import logging
 from dataclasses import dataclass
 
@@ -59,6 +61,15 @@ def quality_scale(
         n_random: Number of random predictions per instance; more give a steadier zero.
         n_jobs: Number of workers, as in joblib.
         progress: Whether to show a bar on a terminal if this takes more than two seconds.
+
+    Example:
+        >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
+        >>> scale = lodl.evaluation.quality_scale(lodl.domains.TopK(1), y)
+        >>> round(scale.optimal, 2)
+        0.85
+        >>> gained = lodl.evaluation.decision_quality(lodl.domains.TopK(1), y, y)
+        >>> float(scale.normalise(gained))
+        1.0
     """
     y = check_labels(y)
     if y_random is None:
@@ -108,6 +119,11 @@ def normalised_decision_quality(
         seed: Random seed for the random predictions.
         n_jobs: Number of workers, as in joblib.
         progress: Whether to show a bar on a terminal if this takes more than two seconds.
+
+    Example:
+        >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
+        >>> lodl.evaluation.normalised_decision_quality(lodl.domains.TopK(1), y, y)
+        1.0
     """
     y = check_labels(y)
     y_hat = check_predictions(y_hat, y)

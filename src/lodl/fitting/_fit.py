@@ -50,6 +50,18 @@ def fit(
             them; 0 for none.
         n_jobs: Number of workers, as in joblib. The result does not depend on it.
         progress: Whether to show a progress bar on a terminal.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> samples = lodl.oracle.sample(
+        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(), n_samples=50, slopes=True
+        ... )
+        >>> losses = [
+        ...     lodl.fitting.fit(samples, family)
+        ...     for family in (lodl.WeightedMSE(), lodl.DecisionHinges())
+        ... ]
+        >>> [loss.n_instances for loss in losses]
+        [2, 2]
     """
     from joblib import Parallel, delayed  # slow to import: only where a fit is made
 

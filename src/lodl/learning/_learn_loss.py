@@ -1,5 +1,7 @@
 """The one call that joins the parts: from a solver to a loss."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Sequence
 from os import PathLike
@@ -80,6 +82,12 @@ def learn_loss(
         on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show bars on a terminal.
+
+    Example:
+        >>> domain = lodl.domains.knapsack(sizes=(10, 1, 1))
+        >>> loss = lodl.learn_loss(domain.problem, domain.splits.train.y)
+        >>> loss
+        LearnedLoss(DecisionHinges(...), n_instances=10, label_shape=(16,))
     """
     labels = check_labels(y)
     if family is None:

@@ -1,5 +1,7 @@
 """From data to a model that decides: the one class most users need."""
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Sequence
@@ -91,9 +93,18 @@ class DecisionFocusedRegressor(Parameters):
         label_names_: Columns of the labels, if they came as a frame, else None.
 
     Example:
-        >>> model = DecisionFocusedRegressor(problem).fit(X, Y)
-        >>> print(model.summary())
-        >>> decisions = model.decide(X_new)
+        >>> from sklearn.linear_model import LinearRegression
+        >>> domain = lodl.domains.knapsack(sizes=(40, 1, 5))
+        >>> train, test = domain.splits.train, domain.splits.test
+        >>> model = lodl.DecisionFocusedRegressor(
+        ...     domain.problem, LinearRegression(), families=[lodl.DecisionHinges()], n_rounds=1
+        ... )
+        >>> model.fit(train.x, train.y).predict(test.x).shape
+        (5, 16)
+        >>> len(model.decide(test.x))
+        5
+        >>> "regret" in model.summary()
+        True
     """
 
     _DEFAULTS = {"fit": {"context": True, "groups": True}, "score": {"context": True}}  # noqa: RUF012

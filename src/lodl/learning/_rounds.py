@@ -1,5 +1,7 @@
 """Train, ask again where the model now predicts, learn from all answers so far, train again."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -152,6 +154,17 @@ def learn_in_rounds(
 
     Raises:
         InvalidInputError: An argument, or what `train` returned, is not what was expected.
+
+    Example:
+        >>> domain = lodl.domains.shortest_path(sizes=(30, 1, 1), grid=(3, 3))
+        >>> x, y = domain.splits.train.x, domain.splits.train.y
+        >>> learner = lodl.training.learner_for(None)  # a linear model
+        >>> def train(loss):
+        ...     model = learner.train(x, loss, n_steps=20)
+        ...     return model, model.predict(x)
+        >>> rounds = lodl.learning.learn_in_rounds(domain.problem, y, train, n_rounds=1)
+        >>> len(rounds.rounds), rounds.best.y_hat.shape
+        (2, (30, 12))
     """
     labels = check_labels(y)
     chosen = _check_validation(validation, len(labels))

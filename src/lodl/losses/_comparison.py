@@ -19,6 +19,20 @@ def compare_losses(losses: Sequence[LearnedLoss]) -> str:
 
     Raises:
         InvalidInputError: The losses are not for the same instances.
+
+    Example:
+        >>> domain = lodl.domains.knapsack(sizes=(10, 1, 1))
+        >>> samples = lodl.oracle.sample(
+        ...     domain.problem,
+        ...     domain.splits.train.y,
+        ...     sampler=lodl.AllPerturbed(),
+        ...     n_samples=50,
+        ...     slopes=True,
+        ... )
+        >>> families = (lodl.WeightedMSE(), lodl.DecisionHinges())
+        >>> table = lodl.losses.compare_losses([lodl.fitting.fit(samples, one) for one in families])
+        >>> "DecisionHinges" in str(table)
+        True
     """
     if not losses:
         raise InvalidInputError("`losses` must hold at least one learned loss, got none.")

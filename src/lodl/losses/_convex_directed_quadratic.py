@@ -38,6 +38,13 @@ class ConvexDirectedQuadratic(RidgeFamily):
             measured in units of their size.
         ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
             repeating noise; 0 is the plain least-squares fit.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0]])
+        >>> family = lodl.ConvexDirectedQuadratic()
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=200)
+        >>> loss.value([[4.0, 2.0]]) < loss.value([[2.0, 2.0]])  # errors that cancel cost less
+        array([ True])
     """
 
     rank: int | None = 4

@@ -35,6 +35,13 @@ class DecisionHinges(DecisionFamily):
             no decision sees; 0.1 is enough to spoil some losses.
         max_decisions: Number of decisions kept per instance: those that account for most of the
             sampled regret.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0]])  # the first item is better, by 2
+        >>> family, sampler = lodl.DecisionHinges(min_weight=0.0), lodl.AllPerturbed(scale=2.0)
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, sampler=sampler)
+        >>> loss.value([[4.0, 0.0]]), loss.value([[1.0, 3.0]])  # 2 - 2 (2 - 4) = 6
+        (array([0.]), array([6.]))
     """
 
     margin: float = 2.0

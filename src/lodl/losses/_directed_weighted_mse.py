@@ -27,6 +27,17 @@ class DirectedWeightedMSE(RidgeFamily):
             the formula as published.
         ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
             repeating noise; 0 is the fit as published.
+
+    Example:
+        >>> def cost(order, demand):
+        ...     return float(np.maximum(order - demand, 4 * (demand - order)).sum())
+        >>> shop = lodl.problem(lambda y_hat: y_hat, cost, sense="min")
+        >>> loss = lodl.learn_loss(
+        ...     shop, np.array([[10.0], [12.0]]), family=lodl.DirectedWeightedMSE(), n_samples=50
+        ... )
+        >>> loss.phi["w_minus"] > 2 * loss.phi["w_plus"]  # too small an order is dearer
+        array([[ True],
+               [ True]])
     """
 
     min_weight: float = 1e-3

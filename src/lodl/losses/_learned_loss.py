@@ -1,5 +1,7 @@
 """A family with fitted parameters for every instance."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -40,6 +42,16 @@ class LearnedLoss:
         errors: How well the regrets are repeated.
         provenance: Where it came from, JSON values only: sampler, scale, seed, number of samples,
             name of the problem, version of lodl.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y)
+        >>> loss.value(y), loss.gradient(y).shape
+        (array([0., 0.]), (2, 2))
+        >>> loss.value([[1.0, 0.0]], index=[1]) > 0  # the second instance, with the wrong item
+        array([ True])
+        >>> loss.subset([1]).y
+        array([[0., 2.]])
     """
 
     family: Family
@@ -120,7 +132,7 @@ class LearnedLoss:
         chosen = self._check_index(index)
         return LossRows(self.y[chosen], {name: rows[chosen] for name, rows in self.phi.items()})
 
-    def subset(self, index: npt.ArrayLike) -> "LearnedLoss":
+    def subset(self, index: npt.ArrayLike) -> LearnedLoss:
         """Return the loss of some instances, in the order of `index`.
 
         Its provenance is that of the whole, and says of how many instances that was.
@@ -131,7 +143,7 @@ class LearnedLoss:
         return LearnedLoss(self.family, rows.y, rows.phi, errors, provenance)
 
     @staticmethod
-    def concatenate(losses: Sequence["LearnedLoss"]) -> "LearnedLoss":
+    def concatenate(losses: Sequence[LearnedLoss]) -> LearnedLoss:
         """Return one loss for the instances of several, in their order.
 
         Its provenance keeps what they share, and lists what they do not under "parts".
@@ -229,6 +241,12 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
     Raises:
         LossFileError: The file is damaged, of another version, of other labels, or of a family
             whose module has not been imported.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> lodl.learn_loss(lodl.domains.TopK(1), y).save("items.safetensors")
+        >>> lodl.load_loss("items.safetensors", y=y).n_instances
+        2
     """
     if y is not None:
         validation.check_labels(y)  # a bad argument is not the file's fault

@@ -43,6 +43,13 @@ class NeuralLoss(Family):
     Attributes:
         n_layers: Number of layers with weights, the output counted.
         n_units: Number of units of each hidden layer.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0]])
+        >>> family = lodl.NeuralLoss()
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=50)
+        >>> loss.value(y).shape
+        (1,)
     """
 
     n_layers: int = 4

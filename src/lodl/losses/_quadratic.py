@@ -41,6 +41,12 @@ class Quadratic(RidgeFamily):
             as published.
         ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
             repeating noise; 0 is the fit as published, in which c is the floor alone.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0]])
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=lodl.Quadratic(), n_samples=200)
+        >>> loss.value([[4.0, 2.0]]) < loss.value([[2.0, 2.0]])  # errors that cancel cost less
+        array([ True])
     """
 
     rank: int | None = None

@@ -27,6 +27,14 @@ class WeightedMSE(RidgeFamily):
             the formula as published.
         ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
             repeating noise; 0 is the fit as published.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0]])
+        >>> loss = lodl.learn_loss(
+        ...     lodl.domains.TopK(1), y, family=lodl.WeightedMSE(), n_samples=50
+        ... )
+        >>> loss.value([[2.0, 1.0]]) == loss.value([[4.0, 1.0]])  # it knows no direction
+        array([ True])
     """
 
     min_weight: float = 1e-3

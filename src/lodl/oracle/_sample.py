@@ -1,5 +1,7 @@
 """Calls the oracle at candidate predictions around every label: the long work of the method."""
 
+from __future__ import annotations
+
 import logging
 import os
 from collections import defaultdict
@@ -43,7 +45,7 @@ def sample(
     seed: int = 0,
     slopes: bool = False,
     n_jobs: int | None = None,
-    executor: "Executor | Any | None" = None,
+    executor: Executor | Any | None = None,
     store: str | os.PathLike[str] | Store | None = None,
     timeout: float | None = None,
     on_failure: OnFailure = "raise",
@@ -90,6 +92,16 @@ def sample(
         OracleError: An oracle call failed, or too many did. What was done is kept in the store.
         ProblemError: Most candidates lead to better decisions than the labels: a wrong `sense`.
         StoreError: The store is damaged, or belongs to another problem.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> samples = lodl.oracle.sample(
+        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(scale=2.0), n_samples=50
+        ... )
+        >>> samples.n_calls
+        102
+        >>> np.unique(samples[0].regret)  # right, or wrong by 2
+        array([0., 2.])
     """
     settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
     samples = _asked(problem, y, context, keys, sampler, n_samples, seed, slopes, store)
@@ -126,6 +138,14 @@ def open_samples(
     Raises:
         InvalidInputError: An argument is not what was expected.
         StoreError: The store is absent, damaged, or lacks some of the answers.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> asked = {"sampler": lodl.AllPerturbed(), "n_samples": 10}
+        >>> samples = lodl.oracle.sample(lodl.domains.TopK(1), y, store="answers", **asked)
+        >>> again = lodl.oracle.open_samples("answers", lodl.domains.TopK(1), y, **asked)
+        >>> np.array_equal(samples[0].regret, again[0].regret)
+        True
     """
     there = open_store(store, spread=None, problem=_identity(problem))
     samples = _asked(problem, y, context, keys, sampler, n_samples, seed, slopes, there)
@@ -147,7 +167,7 @@ def _asked(
     n_samples: int,
     seed: int,
     slopes: bool,
-    store: "str | os.PathLike[str] | Store | None",
+    store: str | os.PathLike[str] | Store | None,
 ) -> OracleSamples:
     """Return the samples that are asked for; their store may lack some of the answers."""
     check_problem_type(problem)
@@ -186,7 +206,7 @@ def _pending(samples: OracleSamples, *, retry: bool) -> list[Part]:
 
 
 def open_or_make(
-    store: "str | os.PathLike[str] | Store | None", spread: Array, problem: Problem
+    store: str | os.PathLike[str] | Store | None, spread: Array, problem: Problem
 ) -> Store:
     """Return the store that a user names: an open one, one at a place, or one in memory."""
     if store is None:

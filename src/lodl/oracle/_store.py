@@ -276,6 +276,12 @@ def open_store(
 
     Raises:
         StoreError: There is none and none is made, it is damaged, or of another problem.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, n_samples=10, store="answers")
+        >>> lodl.oracle.open_store("answers").progress.n_answers
+        22
     """
     place = absolute(place)
     folder = Folder(place)

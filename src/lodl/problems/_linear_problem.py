@@ -20,7 +20,7 @@ class LinearProblem(Problem):
     slope of the objective is the decision itself, so losses that use slopes cost nothing extra.
 
     Example:
-        >>> class Cheapest(LinearProblem):
+        >>> class Cheapest(lodl.LinearProblem):
         ...     sense = "min"
         ...     def solve(self, y_hat, context):
         ...         return np.eye(len(y_hat))[y_hat.argmin()]

@@ -24,11 +24,14 @@ class Problem(ABC):
         unit: What the objective is counted in ("EUR", "minutes"), for summaries and reports.
 
     Example:
-        >>> class Knapsack(Problem):
-        ...     sense = "max"
-        ...     def solve(self, y_hat, context): ...
+        >>> class Cheapest(lodl.Problem):
+        ...     sense = "min"
+        ...     def solve(self, y_hat, context):
+        ...         return int(y_hat.argmin())
         ...     def objective(self, z, y, context):
-        ...         return z @ y
+        ...         return float(y[z])
+        >>> Cheapest().solve(np.array([3.0, 1.0, 2.0]), None)
+        1
     """
 
     sense: Sense
@@ -97,6 +100,16 @@ class VectorisedProblem(Problem):
 
     For predictions without a decision, `objective_many` may return NaN. A call that raises is
     followed by one call for each prediction of the batch, to find out which one failed.
+
+    Example:
+        >>> class Cheapest(lodl.problems.VectorisedProblem):
+        ...     sense = "min"
+        ...     def solve_many(self, y_hats, context):
+        ...         return y_hats.argmin(axis=1)
+        ...     def objective_many(self, zs, y, context):
+        ...         return y[np.asarray(zs)]
+        >>> Cheapest().solve_many(np.array([[3.0, 1.0], [1.0, 2.0]]), None)
+        array([1, 0])
     """
 
     @abstractmethod

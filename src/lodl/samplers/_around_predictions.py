@@ -27,6 +27,13 @@ class AroundPredictions(Sampler):
     Attributes:
         y_hat: Predictions in the labels' shape, one per instance.
         scale: Standard deviation of the noise, as for every sampler.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[2.0, 1.5]])
+        >>> sampler = lodl.AroundPredictions(y_hat, scale=0.1)
+        >>> samples = lodl.oracle.sample(lodl.domains.TopK(1), y, sampler=sampler, n_samples=50)
+        >>> samples[0].d.mean(axis=0).round(1)  # errors lie around that of the prediction
+        array([-1. ,  0.5])
     """
 
     y_hat: npt.ArrayLike

@@ -18,6 +18,14 @@ class AllPerturbed(Sampler):
         y_hat = y + scale * N(0, I)
 
     The default. It shows how errors in several coordinates add up or cancel.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0, 0.0]])
+        >>> samples = lodl.oracle.sample(
+        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(scale=0.5), n_samples=4
+        ... )
+        >>> samples[0].d.shape  # four errors, wrong in all three coordinates
+        (4, 3)
     """
 
     scale: Scale = "auto"
@@ -33,6 +41,14 @@ class OnePerturbed(Sampler):
         y_hat = y + scale * e_i * N(0, 1)
 
     It shows each coordinate alone. Use it if samples are few and the family is separable.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0, 0.0]])
+        >>> samples = lodl.oracle.sample(
+        ...     lodl.domains.TopK(1), y, sampler=lodl.OnePerturbed(scale=0.5), n_samples=4
+        ... )
+        >>> (samples[0].d != 0).sum(axis=1)
+        array([1, 1, 1, 1])
     """
 
     scale: Scale = "auto"
@@ -49,6 +65,14 @@ class TwoPerturbed(Sampler):
         y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
 
     Between the other two: it shows how errors in pairs of coordinates interact.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0, 0.0]])
+        >>> samples = lodl.oracle.sample(
+        ...     lodl.domains.TopK(1), y, sampler=lodl.TwoPerturbed(scale=0.5), n_samples=4
+        ... )
+        >>> (samples[0].d != 0).sum(axis=1)
+        array([2, 2, 2, 2])
     """
 
     scale: Scale = "auto"

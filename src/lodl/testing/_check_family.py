@@ -43,6 +43,9 @@ def check_family(
     Raises:
         InvalidInputError: An argument is not what was expected.
         FamilyError: With one line per finding.
+
+    Example:
+        >>> lodl.testing.check_family(lodl.DirectedWeightedMSE())
     """
     check_can_fit(family, check_count("dim", dim, minimum=2))
     case = _Case(family, dim, np.random.default_rng(seed))

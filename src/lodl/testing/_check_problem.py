@@ -1,5 +1,7 @@
 """Say in plain words where a problem breaks its contract."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +33,7 @@ _RELATIVE = 1e-6  # solvers stop at tolerances of about this size
 
 def check_problem(
     problem: Problem, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
-) -> "ProblemReport":
+) -> ProblemReport:
     """Check that a problem keeps the contract `lodl` relies on, in about fifty oracle calls.
 
     Checked: the sense; that decisions which are arrays have one shape (lists of positions may have
@@ -52,6 +54,12 @@ def check_problem(
     Raises:
         InvalidInputError: An argument is not what was expected.
         ProblemError: With one line per finding.
+
+    Example:
+        >>> domain = lodl.domains.knapsack(sizes=(10, 1, 1))
+        >>> report = lodl.testing.check_problem(domain.problem, domain.splits.train.y)
+        >>> report.is_affine
+        True
     """
     check_problem_type(problem)
     y = check_labels(y)
@@ -85,6 +93,11 @@ def is_affine(
         y: Labels, shape (n, *label_shape); the first few instances are used.
         context: One entry per instance, or None.
         seed: Random seed for the noise.
+
+    Example:
+        >>> newsvendor = lodl.domains.newsvendor(sizes=(10, 1, 1))
+        >>> lodl.testing.is_affine(newsvendor.problem, newsvendor.splits.train.y)
+        False
     """
     try:
         return all(map(_is_affine, _cases(problem, check_labels(y), context, seed)))
@@ -129,7 +142,7 @@ class _FaultError(Exception):
     """A method of the problem raised, or returned something unusable; the message says which."""
 
 
-def _cases(problem: Problem, y: Array, context: Context, seed: int) -> Iterator["_Case"]:
+def _cases(problem: Problem, y: Array, context: Context, seed: int) -> Iterator[_Case]:
     """Yield the first few instances, each with noise as wide as the labels."""
     rng, scale = np.random.default_rng(seed), y.std() or 1.0
     for instance in range(min(_N_INSTANCES, len(y))):

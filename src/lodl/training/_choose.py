@@ -24,6 +24,11 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
             CatBoost, a scikit-learn regressor or pipeline, or a learner, which is returned as it
             is.
         seed: Random seed of the training.
+
+    Example:
+        >>> from sklearn.linear_model import Ridge
+        >>> type(lodl.training.learner_for(Ridge())).__name__
+        'SklearnLearner'
     """
     if estimator is None:
         linear: Learner = importlib.import_module("lodl.training.linear").LinearLearner()

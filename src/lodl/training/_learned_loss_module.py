@@ -26,6 +26,16 @@ class LearnedLossModule(nn.Module):
         reduction: "mean" or "sum" over all losses, or "none".
         dtype: The type of labels and parameters; torch's default if None. Give torch.float64 for a
             model in double precision: `.double()` later does not bring digits back.
+
+    Example:
+        >>> import torch
+        >>> from lodl.training.torch import LearnedLossModule
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> criterion = LearnedLossModule(lodl.learn_loss(lodl.domains.TopK(1), y))
+        >>> y_hat = torch.tensor([[1.0, 0.0]], requires_grad=True)
+        >>> criterion(y_hat, index=[1]).backward()
+        >>> y_hat.grad.shape
+        torch.Size([1, 2])
     """
 
     y: Tensor

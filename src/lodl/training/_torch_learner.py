@@ -46,6 +46,15 @@ class TorchLearner:
         scale_labels: Whether outputs are scaled. Turn it off where the last layer has a range that
             is meant for the labels themselves, as a ReLU or a tanh has.
         seed: Random seed for initial states, batches and dropout.
+
+    Example:
+        >>> from lodl.training.torch import TorchLearner
+        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
+        >>> x, y = domain.splits.train.x, domain.splits.train.y
+        >>> loss = lodl.learn_loss(domain.problem, y)
+        >>> learner = TorchLearner(n_initialisations=1)
+        >>> learner.train(x, loss, n_steps=10).predict(x).shape
+        (30, 16)
     """
 
     module: nn.Module | None = None

@@ -59,6 +59,15 @@ class SklearnLearner:
             fall any more.
         n_folds: Folds for the out-of-fold predictions.
         seed: Random seed for the folds; that of the estimator is its own `random_state`.
+
+    Example:
+        >>> from sklearn.linear_model import Ridge
+        >>> from lodl.training.sklearn import SklearnLearner
+        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
+        >>> x, y = domain.splits.train.x, domain.splits.train.y
+        >>> loss = lodl.learn_loss(domain.problem, y)
+        >>> SklearnLearner(Ridge()).train(x, loss).predict(x).shape
+        (30, 16)
     """
 
     estimator: Any

@@ -1,0 +1,72 @@
+"""
+Newsvendor: being wrong upwards or downwards is not the same
+============================================================
+
+A shop orders before it knows the demand. A unit that is left over costs 1, a unit that is missing
+costs 4. Whoever orders the *mean* of the demand loses money; the right answer is its 80 % quantile.
+Nobody has to know that: the solver's answers show it, and a loss with two sides learns it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import lodl
+from lodl.evaluation import regret
+from lodl.training.torch import TorchLearner, TrainingSettings
+
+OVER, UNDER = 1.0, 4.0
+
+
+def order(y_hat):
+    """Order what is predicted."""
+    return np.maximum(y_hat, 0.0)
+
+
+def cost(z, y):
+    """Return what is paid for units left over and for units missing."""
+    return float((OVER * np.maximum(z - y, 0) + UNDER * np.maximum(y - z, 0)).sum())
+
+
+shop = lodl.problem(order, cost, sense="min")
+
+rng = np.random.default_rng(0)
+x = rng.uniform(0, 3, size=(1300, 1))
+y = 20 + 10 * x + (2 + 4 * x) * rng.gamma(2.0, 1.0, size=(1300, 1))  # a long tail upwards
+
+# %%
+# Here the objective has a kink at the label, so a family that is fitted to regrets is right:
+# `DirectedWeightedMSE` has one weight for predictions above the label and one for those below.
+
+loss = lodl.learn_loss(shop, y[:300], family=lodl.DirectedWeightedMSE(), n_samples=100)
+weights = {name: float(np.median(rows)) for name, rows in loss.phi.items()}
+print("median weights of the 300 losses:", {k: round(v, 3) for k, v in weights.items()})
+
+learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.1, n_steps=150))
+models = {
+    "squared error": learner.train(x[:300], lodl.losses.squared_error_loss(y[:300])),
+    "learned loss": learner.train(x[:300], loss),
+}
+for name, model in models.items():
+    paid = regret(shop, model.predict(x[300:]), y[300:])
+    share = (model.predict(x[300:]) >= y[300:]).mean()
+    print(f"{name:14} cost of not knowing {paid.mean():6.2f} a day, enough on {share:.0%} of days")
+
+# %%
+# The truth is a V with two slopes; the learned loss is the parabola on each side that fits it.
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+d = np.linspace(-15, 15, 201)
+true = [cost(order(y[0] + e), y[0]) for e in d]
+left.plot(d, true, color="0.5", lw=3, label="what the error costs")
+left.plot(d, [loss.value(y[:1] + e, [0])[0] for e in d], color="C1", label="learned loss")
+left.plot(d, np.mean(true) * d**2 / np.mean(d**2), color="C0", ls="--", label="squared error")
+left.set(xlabel="prediction less demand", ylabel="cost", title="One day")
+left.legend()
+
+right.plot(x[300:], y[300:], ".", color="0.8", ms=3)
+line = np.linspace(0, 3, 2)[:, None]
+for name, model in models.items():
+    right.plot(line, model.predict(line), label=name, lw=2)
+right.set(xlabel="feature", ylabel="demand", title="What is ordered")
+right.legend()
+plt.show()

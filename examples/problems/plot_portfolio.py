@@ -1,0 +1,67 @@
+"""
+Portfolio: where a learned loss does not help, and why
+======================================================
+
+Tomorrow's returns are next to unpredictable. Then the best thing a model can say is "the mean", and
+no loss changes that: whatever a model adds to the mean is mostly noise, and the solver acts on it.
+The learner finds this out by itself, because it also looks at what happens when predictions are
+drawn towards the mean, and judges by decisions it has not trained on.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import lodl
+from lodl.domains import portfolio
+from lodl.evaluation import quality_scale
+from lodl.training.torch import TorchLearner, TrainingSettings
+
+domain = portfolio(sizes=(80, 1, 120), n_stocks=20)
+problem, train, test = domain.problem, domain.splits.train, domain.splits.test
+
+loss = lodl.learn_loss(problem, train.y, context=train.context, family=lodl.DecisionHinges())
+learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.03, n_steps=200))
+predictions = {
+    "squared error": learner.train(train.x, lodl.losses.squared_error_loss(train.y)),
+    "learned loss": learner.train(train.x, loss),
+}
+
+# %%
+# Random predictions here are the returns of other days: what a model without any knowledge says.
+
+rng = np.random.default_rng(0)
+y_random = np.stack([rng.permutation(test.y) for _ in range(5)])
+scale = quality_scale(problem, test.y, context=test.context, y_random=y_random)
+mean = train.y.mean(axis=0)
+
+
+def quality(y_hat):
+    """Return the decision quality of predictions: 0 is random, 1 the true returns."""
+    gained = lodl.evaluation.decision_quality(problem, y_hat, test.y, context=test.context)
+    return float(scale.normalise(gained))
+
+
+shares = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
+curves = {}
+for name, model in predictions.items():
+    y_hat = model.predict(test.x)
+    curves[name] = [quality(mean + share * (y_hat - mean)) for share in shares]
+    correlation = np.corrcoef((y_hat - mean).ravel(), (test.y - mean).ravel())[0, 1]
+    print(f"{name:14} quality {curves[name][-1]:.2f}, of its mean alone {curves[name][0]:.2f}, ")
+    print(f"{'':14} correlation of what it adds with the truth {correlation:+.3f}")
+
+# %%
+# The less of a model's own opinion is kept, the better the decisions: a sign to keep squared error,
+# shrink it, or look for better features. `DecisionFocusedRegressor` does the first two.
+
+fig, ax = plt.subplots()
+for name, values in curves.items():
+    ax.plot(shares, values, "o-", label=name)
+ax.axhline(curves["squared error"][0], color="0.6", ls="--", label="the mean for every day")
+ax.set(
+    xlabel="share of the model's distance from the mean that is kept",
+    ylabel="decision quality on test days",
+    title="Every opinion about tomorrow makes the portfolio worse",
+)
+ax.legend()
+plt.show()
