@@ -69,7 +69,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "matplotlib_animations": False,
     "image_srcset": ["2x"],
-    "plot_gallery": "True",
+    "download_all_examples": False,
     "abort_on_example_error": False,
     "only_warn_on_example_error": False,
     "reset_modules": ("gallery_style.reset",),

@@ -8,7 +8,11 @@ escaped stars. In signatures, types are called by the names that the code gives 
 import re
 from typing import Any
 
+from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
+from sphinx.util.typing import stringify_annotation
+
+from lodl._typing import Array, Context
 
 _MARKUP = re.compile(r"(?<![\w*`\\])(\*{1,2})(?=\w)|\|")  # a star before a word, or a bar
 _ITEM = re.compile(r"[-*] |\d+\. |>>> ")
@@ -64,20 +68,14 @@ def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
     lines[:] = marked_up(lines)
 
 
-_LONG_TYPES = (
-    (
-        "_Buffer | _SupportsArray[dtype[Any]] | _NestedSequence[_SupportsArray[dtype[Any]]] | "
-        "complex | bytes | str | _NestedSequence[complex | bytes | str]",
-        "ArrayLike",
-    ),
-    ("Sequence[Any] | ndarray[tuple[Any, ...], dtype[Any]] | None", "Context"),
-    ("ndarray[tuple[Any, ...], dtype[float64]]", "Array"),
-    ("ndarray[tuple[Any, ...], dtype[Any]]", "Array"),
-)
+_SHORT_NAMES = {
+    stringify_annotation(long, "smart"): name
+    for name, long in (("ArrayLike", ArrayLike), ("Context", Context), ("Array", Array))
+}
 
 
 def _shortened(signature: str | None) -> str | None:
-    for long, short in _LONG_TYPES if signature else ():
+    for long, short in _SHORT_NAMES.items() if signature else ():
         signature = signature.replace(long, short) if signature else None
     return signature
 

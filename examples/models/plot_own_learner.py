@@ -11,6 +11,7 @@ of arrays, a step returns new ones, and ``pull_back`` is what ``jax.vjp`` would 
 from dataclasses import dataclass
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import lodl
@@ -92,3 +93,9 @@ model = lodl.DecisionFocusedRegressor(
 model.fit(train.x, train.y)
 print(model.summary())
 print(f"score on new instances: {model.score(test.x, test.y):.3f}")
+
+# %%
+# Every candidate's regret on held-out instances, against the solver calls it took.
+
+lodl.plots.history(model)
+plt.show()

@@ -46,8 +46,8 @@ class NeuralLoss(Family):
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
-        >>> family = lodl.NeuralLoss()
-        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=50)
+        >>> family = lodl.NeuralLoss(n_layers=2, n_units=4)
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=20)
         >>> loss.value(y).shape
         (1,)
     """
