@@ -4,8 +4,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from joblib import effective_n_jobs
-
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 from lodl.oracle import Store
@@ -102,6 +100,8 @@ def say_cost(
     n_calls = plan.calls_per_instance * n_instances
     cost = "the first answers are in the store already"
     if n_asked:
+        from joblib import effective_n_jobs  # slow to import
+
         per_call = seconds / n_asked
         total = per_call * n_calls / (1 if n_jobs is None else effective_n_jobs(n_jobs))
         cost = f"about {1e3 * per_call:.3g} ms each, {total:.3g} s in all"
