@@ -41,7 +41,8 @@ class CommandProblem(Problem):
     Arrays are lists, nested row by row. The program is started for each question; if it starts
     slowly, let it answer line by line until its input ends, flush each line, and say
     `persistent=True`. Then it runs once per process and thread, is started again after it died,
-    and ends with the process.
+    and ends with the process. A program that reads ahead or does not flush never answers (mawk does
+    both, unless told `-W interactive`): give a `timeout` while you try it.
 
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
     prints something else; the message has the end of what it wrote to standard error.

@@ -28,9 +28,9 @@ class OrtoolsLinearProblem(LinearProblem):
 
     Use it where every variable that is decided has a predicted cost or gain, and the constraints
     are known. `build` makes the model without an objective, once per process, thread and context;
-    each call sets new costs and solves. A label has one cost per variable, in the shape in which
-    `build` returns the variables, and a decision has the same shape. Decisions are worth
-    <z, y>, computed in floats, and the slope is the decision.
+    each call sets new costs and solves. A label has one cost per variable, in any shape (row by
+    row), and a decision has the label's shape. Decisions are worth <z, y>, computed in floats, and
+    the slope is the decision.
 
     CP-SAT knows whole numbers only: costs are multiplied by a power of two and rounded, so that a
     decision is within 2e-12 of the best for a thousand yes-or-no variables, relative to the sum of
@@ -80,9 +80,9 @@ class OrtoolsLinearProblem(LinearProblem):
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         model, variables = self._models.get().of(context)
-        if y_hat.shape != variables.shape:
+        if y_hat.size != variables.size:
             raise ShapeError(
-                f"A prediction must have a cost for each variable, shape {variables.shape}, got "
+                f"A prediction must have a cost for each of {variables.size} variables, got shape "
                 f"{y_hat.shape}."
             )
         every = variables.ravel().tolist()
