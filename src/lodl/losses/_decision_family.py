@@ -41,10 +41,9 @@ further questions, which are cutting planes of the full maximum.
 
 **Free directions.** Errors that change no difference between decisions, such as a constant added
 to all items where exactly one is chosen, cost nothing, and a prediction may drift along them until
-an output layer saturates. A weak squared error pins them: `min_weight`. Its default of 0.01 did as
-well on validation decisions as 0.001 in every domain (top-k, path, knapsack, advertising,
-portfolio) and kept a tanh output away from its ends; 0.1 gave away a third of the gain on
-advertising.
+an output layer saturates. A weak squared error pins them: `min_weight`. Its default of 0.01 was the
+best or within noise of it on paths, advertising, top-1 choices and portfolios; 0.1 gave a little
+away there, and helped only where hinges are a poor model (results/min_weight.md).
 """
 
 from abc import abstractmethod
