@@ -68,8 +68,11 @@ def test_a_program_decides_and_scores(persistent):
     assert problem.objective(2, y, context) == 8.5
 
 
-def test_the_objective_may_be_a_function():
-    problem = pick(persistent=True, objective=lambda z, y, context: 10 * y[z])
+@pytest.mark.parametrize(
+    "objective", [lambda z, y, context: 10 * y[z], lambda z, y: 10 * y[z]], ids=["with", "without"]
+)
+def test_the_objective_may_be_a_function(objective):
+    problem = pick(persistent=True, objective=objective)
     assert problem.objective(problem.solve(np.array([0.0, 1.0, 0.0])), np.arange(3.0)) == 10
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
+from lodl.problems._function_problem import function_with_context
 from lodl.problems._per_thread import PerThread
 from lodl.problems._problem import Problem, check_sense
 
@@ -50,7 +51,7 @@ class CommandProblem(Problem):
     Args:
         command: The program and its arguments, not passed through a shell.
         sense: "min" or "max".
-        objective: `objective(z, y, context) -> float`; None asks the program.
+        objective: `objective(z, y, context) -> float`, or without `context`; None asks the program.
         one_question: Whether the program decides and scores at once.
         persistent: Whether it answers many questions, each a line.
         timeout: Seconds that an answer may take; None waits for ever.
@@ -79,7 +80,7 @@ class CommandProblem(Problem):
         command: Sequence[str],
         sense: Sense,
         *,
-        objective: Callable[[Decision, Array, InstanceContext], float] | None = None,
+        objective: Callable[..., float] | None = None,
         one_question: bool = False,
         persistent: bool = False,
         timeout: float | None = None,
@@ -93,7 +94,8 @@ class CommandProblem(Problem):
         if one_question and objective is not None:
             raise InvalidInputError("With `one_question=True` there is no decision to score.")
         self.sense = sense
-        self._objective, self._one_question = objective, one_question
+        self._objective = objective and function_with_context("objective", objective, 2)
+        self._one_question = one_question
         make = _Worker if persistent else _Program
         self._programs = PerThread(partial(make, [str(one) for one in command], timeout))
 
@@ -104,7 +106,8 @@ class CommandProblem(Problem):
 
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
         if self._objective is not None:
-            return self._objective(z, y, context)
+            known: float = self._objective(z, y, context=context)
+            return known
         name = "prediction" if self._one_question else "decision"
         value = self._ask("objective", context, label=y, **{name: z})
         if isinstance(value, bool) or not isinstance(value, int | float):
