@@ -49,8 +49,8 @@ class Score:
         calls: Mean of the oracle calls for training, of all models that were tried.
         looks: Mean of the calls at held-out instances that stop and choose, counted apart.
         calls_of_one: Mean of the calls to train one model, everything chosen; None for our learner.
-        seconds_solving: Mean of the processor's seconds in the solver.
-        seconds: Mean of all of the processor's seconds.
+        seconds_solving: Mean of the processor's seconds in the solver, of the rows that have them.
+        seconds: Mean of all of the processor's seconds, likewise.
     """
 
     task: str
@@ -59,8 +59,8 @@ class Score:
     calls: float
     looks: float
     calls_of_one: float | None
-    seconds_solving: float
-    seconds: float
+    seconds_solving: float | None
+    seconds: float | None
 
     @property
     def regret(self) -> float:
@@ -89,16 +89,17 @@ def scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Score]]:
 
 
 def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
-    def mean(name: str) -> float:
-        return float(np.mean([row[name] for row in rows]))
+    def mean(name: str) -> float | None:
+        values = [row[name] for row in rows if name in row]
+        return float(np.mean(values)) if values else None
 
     return Score(
         task,
         method,
         {row["seed"]: np.array(row["test_blocks"]) for row in rows},
-        mean("oracle_calls"),
-        mean("looks"),
-        mean("calls_of_one") if "calls_of_one" in rows[0] else None,
+        mean("oracle_calls") or 0.0,
+        mean("looks") or 0.0,
+        mean("calls_of_one"),
         mean("cpu_seconds_solving"),
         mean("cpu_seconds"),
     )
