@@ -217,6 +217,17 @@ def test_ranks_begin_with_the_least_regret(rows):
     assert places[best.method] == [1.0]
 
 
+def test_regrets_are_compared_on_the_seeds_that_both_have(rows):
+    fewer = [row for row in rows if row["method"] != "SPO+" or row["seed"] == 1]
+    (of_task,) = scores(fewer).values()
+    (before,) = scores(rows).values()
+    assert of_task["SPO+"].less(of_task["2-stage"]).n_seeds == 1
+    assert before["2-stage"].on([1]).regret == pytest.approx(
+        of_task["2-stage"].on(of_task["SPO+"].blocks).regret
+    )
+    assert not any("SPO+" in row[0].text for row in tables(fewer)[0].rows)
+
+
 def test_tables_and_picture_show_every_method(rows):
     shown = tables(rows)[-1]
     assert {row[0].text for row in shown.rows} == set(FEW)

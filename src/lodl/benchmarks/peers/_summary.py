@@ -1,7 +1,7 @@
 """What the rows say: regrets with their errors, paired by data seed and test instance."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,10 @@ class Score:
         """Mean relative test regret over the data seeds."""
         return float(np.mean([block.mean() for block in self.blocks.values()]))
 
+    def on(self, seeds: Iterable[int]) -> "Score":
+        """Return the score on some of its data seeds; regrets of other seeds do not compare."""
+        return replace(self, blocks={seed: self.blocks[seed] for seed in seeds})
+
     def less(self, other: "Score") -> Difference:
         """Return the paired difference to another method, on the seeds that both have."""
         seeds = sorted(set(self.blocks) & set(other.blocks))
@@ -106,10 +110,12 @@ def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
 
 
 def ranks(found: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
-    """Return the rank of each method on every task that has all of them, 1 is the best."""
-    complete = [of_task for of_task in found.values() if all(m in of_task for m in methods)]
-    if not complete:
+    """Return the rank of each method on every task, 1 is the best, on the seeds that all have."""
+    regrets = []
+    for of_task in found.values():
+        seeds = set.intersection(*(set(of_task[method].blocks) for method in methods))
+        regrets.append([of_task[method].on(seeds).regret for method in methods])
+    if not regrets:
         return {}
-    regrets = np.array([[of_task[m].regret for m in methods] for of_task in complete])
     places = 1 + np.argsort(np.argsort(regrets, axis=1), axis=1)
     return {method: places[:, i].astype(np.float64) for i, method in enumerate(methods)}

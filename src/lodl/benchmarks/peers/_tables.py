@@ -27,11 +27,17 @@ def _quality(found: _Found) -> Table:
     lines = []
     for name in LINEAR:
         of_task = found.get(name, {})
-        others = [score for method, score in of_task.items() if method != OURS]
         if OURS not in of_task or TWO_STAGE not in of_task:
             continue
-        ours, best = of_task[OURS], min(others, key=lambda score: score.regret)
-        to_best, to_two_stage = ours.less(best), ours.less(of_task[TWO_STAGE])
+        ours, seeds = of_task[OURS], of_task[OURS].blocks.keys()
+        others = [
+            score.on(seeds)
+            for method, score in of_task.items()
+            if method != OURS and seeds <= score.blocks.keys()
+        ]
+        best = min(others, key=lambda score: score.regret)
+        two_stage = next(score for score in others if score.method == TWO_STAGE)
+        to_best, to_two_stage = ours.less(best), ours.less(two_stage)
         lines.append(
             (
                 Cell(TASKS[name].title),
@@ -39,7 +45,7 @@ def _quality(found: _Found) -> Table:
                 Cell(f"{best.method} {100 * best.regret:.2f}", 100 * best.regret),
                 _pair(to_best),
                 Cell("yes" if to_best.mean <= to_best.error else "no"),
-                _percent(of_task[TWO_STAGE].regret),
+                _percent(two_stage.regret),
                 _pair(to_two_stage),
                 Cell("yes" if to_two_stage.mean <= to_two_stage.error else "no"),
                 Cell.of_number(to_best.n_seeds, "{:.0f}"),
@@ -68,7 +74,8 @@ def _calls(found: _Found) -> Table:
         of_task = found.get(name, {})
         if OURS not in of_task or _REFERENCE not in of_task:
             continue
-        ours, reference = of_task[OURS], of_task[_REFERENCE]
+        ours = of_task[OURS]
+        reference = of_task[_REFERENCE].on(ours.blocks)
         difference = ours.less(reference)
         one = reference.calls_of_one or 0.0
         lines.append(
@@ -105,7 +112,7 @@ def _gains(found: _Found) -> Table:
         if TASKS[name].is_linear or OURS not in of_task or TWO_STAGE not in of_task:
             continue
         gain = of_task[TWO_STAGE].less(of_task[OURS])
-        two_stage = of_task[TWO_STAGE].regret
+        two_stage = of_task[TWO_STAGE].on(of_task[OURS].blocks).regret
         lines.append(
             (
                 Cell(TASKS[name].title),
@@ -135,7 +142,16 @@ def _gains(found: _Found) -> Table:
 
 def _ranks(found: _Found) -> Table:
     linear = {name: of_task for name, of_task in found.items() if name in LINEAR}
-    common = [m for m in METHODS if linear and all(m in of_task for of_task in linear.values())]
+    n_seeds = {name: max(len(one.blocks) for one in linear[name].values()) for name in linear}
+    common = [
+        method
+        for method in METHODS
+        if linear
+        and all(
+            method in linear[name] and len(linear[name][method].blocks) == n_seeds[name]
+            for name in linear
+        )
+    ]
     places = ranks(linear, common)
     lines = [
         (
@@ -146,13 +162,13 @@ def _ranks(found: _Found) -> Table:
         )
         for method, place in sorted(places.items(), key=lambda item: item[1].mean())
     ]
-    caption = f"Ranks over {len(linear)} linear tasks, methods that all of them have"
+    caption = f"Ranks over {len(linear)} linear tasks, methods that all of them have on all seeds"
     return Table(caption, ("method", "mean rank", "tasks where best", "worst rank"), tuple(lines))
 
 
 def _task(name: str, of_task: Mapping[str, Score]) -> Table:
     baseline = of_task.get(TWO_STAGE)
-    ordered = sorted(of_task.values(), key=lambda score: score.regret)
+    ordered = sorted(of_task.values(), key=lambda score: _beside(score, baseline))
     lines = tuple(
         (
             Cell(score.method),
@@ -179,6 +195,11 @@ def _task(name: str, of_task: Mapping[str, Score]) -> Table:
         "seeds",
     )
     return Table(TASKS[name].title, columns, lines)
+
+
+def _beside(score: Score, baseline: Score | None) -> float:
+    """Return the regret, less that of 2-stage on the same seeds where it is known."""
+    return score.regret if baseline is None else score.less(baseline).mean
 
 
 def _percent(value: float) -> Cell:
