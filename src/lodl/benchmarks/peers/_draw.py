@@ -48,6 +48,7 @@ def draw_peers(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """
     found = scores(rows)
     names = [name for name in TASKS if TWO_STAGE in found.get(name, {}) and len(found[name]) > 1]
+    names = [name for name in names if OURS in found[name]] or names
     n_rows = -(-len(names) // _N_COLUMNS)
     figure = new_figure(12.0, 2.7 * n_rows + 0.9)
     grid = figure.subplots(n_rows, _N_COLUMNS, squeeze=False, sharex=True)
@@ -57,7 +58,7 @@ def draw_peers(rows: Sequence[Mapping[str, Any]]) -> Figure:
         _panel(axes, name, found[name])
     shown = [s for name in names for s in found[name].values() if s.method != TWO_STAGE]
     grid[0, 0].set_xlim(min(s.calls for s in shown) / 2, max(s.calls for s in shown) * 2)
-    for axes in grid[-1]:
+    for axes in grid.flat:
         axes.xaxis.set_tick_params(labelbottom=True)
     figure.supxlabel("oracle calls for all models that were trained", fontsize=10, color=INK)
     figure.supylabel("test regret, % of the optimum", fontsize=10, color=INK)

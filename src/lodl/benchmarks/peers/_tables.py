@@ -142,13 +142,16 @@ def _gains(found: _Found) -> Table:
 
 def _ranks(found: _Found) -> Table:
     linear = {name: of_task for name, of_task in found.items() if name in LINEAR}
-    n_seeds = {name: max(len(one.blocks) for one in linear[name].values()) for name in linear}
+    n_seeds = {
+        name: len(of_task.get(OURS, max(of_task.values(), key=lambda one: len(one.blocks))).blocks)
+        for name, of_task in linear.items()
+    }
     common = [
         method
         for method in METHODS
         if linear
         and all(
-            method in linear[name] and len(linear[name][method].blocks) == n_seeds[name]
+            method in linear[name] and len(linear[name][method].blocks) >= n_seeds[name]
             for name in linear
         )
     ]
