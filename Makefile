@@ -6,11 +6,12 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test docs check lint bench clean
 
-demo: $(READY)  ## the main job: what a learned loss gains in Web Advertising
+demo: $(READY)  ## the main job: what the learner gains in Web Advertising and on a shortest path
 	$(BIN)/lodl demo
 
 test: lint  ## what CI runs: lint, types, import layers, tests
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --ignore tests/oracle
+	$(BIN)/pytest tests/oracle  # alone: they kill, stop and time workers
 
 docs: $(READY)  ## the site, docs/_build/html/index.html; its examples run while it is built
 	$(BIN)/sphinx-build -q -W --keep-going -j 2 docs docs/_build/html
