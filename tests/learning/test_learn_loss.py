@@ -76,18 +76,18 @@ class SquaredPick(CountingPick):
 @pytest.mark.parametrize(
     ("problem", "n_samples", "family"),
     [
-        (CountingPick(), None, lodl.DecisionHinges()),
-        (CountingPick(), 5, lodl.DecisionHinges()),
-        (SquaredPick(), None, lodl.ConvexDirectedQuadratic()),  # 24 parameters
-        (SquaredPick(), 72, lodl.ConvexDirectedQuadratic()),
-        (SquaredPick(), 71, lodl.DirectedWeightedMSE()),
-        (SquaredPick(), 23, lodl.WeightedMSE()),
-        (SquaredPick(), 12, lodl.WeightedMSE()),
+        (CountingPick, None, lodl.DecisionHinges()),
+        (CountingPick, 5, lodl.DecisionHinges()),
+        (SquaredPick, None, lodl.ConvexDirectedQuadratic()),  # 24 parameters
+        (SquaredPick, 72, lodl.ConvexDirectedQuadratic()),
+        (SquaredPick, 71, lodl.DirectedWeightedMSE()),
+        (SquaredPick, 23, lodl.WeightedMSE()),
+        (SquaredPick, 12, lodl.WeightedMSE()),
     ],
-    ids=str,
+    ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_the_family_fits_the_problem_and_the_samples(problem, n_samples, family, caplog):
-    loss = lodl.learn_loss(problem, Y, n_samples=n_samples)
+    loss = lodl.learn_loss(problem(), Y, n_samples=n_samples)
     assert loss.family == family
     assert loss.provenance["n_samples"] == (n_samples or (20 if family.uses_slopes else 1000))
     assert "are few for them" not in caplog.text
