@@ -3,8 +3,10 @@
 import pkgutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions, requires
 
+import grimp
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -131,3 +133,16 @@ def test_sub_packages_are_there_after_importing_the_package():
     assert {"testing", "evaluation", "learn_loss"} <= set(dir(lodl))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         lodl.nonsense  # noqa: B018
+
+
+def test_no_module_imports_itself_by_a_detour():
+    graph = grimp.build_graph("lodl", cache_dir=None)  # local and type-checking imports count
+    imports = {
+        module: [
+            other
+            for other in graph.find_modules_directly_imported_by(module)
+            if not module.startswith(f"{other}.")
+        ]
+        for module in graph.modules
+    }
+    TopologicalSorter(imports).prepare()  # raises a CycleError that names the modules

@@ -2,7 +2,8 @@
 
 from lodl.learning._gain import Gain
 from lodl.learning._learn_loss import learn_loss
-from lodl.learning._model_folder import load_model, load_record
+from lodl.learning._load_model import load_model
+from lodl.learning._model_folder import load_record
 from lodl.learning._regressor import DecisionFocusedRegressor
 from lodl.learning._rounds import Round, Rounds, learn_in_rounds
 from lodl.learning._search import HistoryRow

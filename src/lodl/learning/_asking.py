@@ -1,14 +1,11 @@
 """The oracle, with all that stays the same from one question of `fit` to the next."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lodl.learning._data import Data
+from lodl.learning._fitted import Asker
 from lodl.oracle import OracleSamples, Store, sample
 from lodl.samplers import Sampler
-
-if TYPE_CHECKING:
-    from lodl.learning._regressor import DecisionFocusedRegressor
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +18,7 @@ class Asking:
         store: Keeps the answers.
     """
 
-    model: "DecisionFocusedRegressor"
+    model: Asker
     data: Data
     store: Store
 

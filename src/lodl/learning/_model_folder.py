@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,20 +23,14 @@ from lodl._json_file import from_json, write_json
 from lodl._typing import Array
 from lodl._version import package_version
 from lodl.errors import InvalidInputError, ModelFolderError
-from lodl.learning._folds import Average
+from lodl.learning._fitted import Fitted
 from lodl.learning._gain import Gain
-from lodl.learning._held_out import HeldOut
 from lodl.learning._search import HistoryRow
-from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, describe
-from lodl.training import Predictor, load_predictor
-
-if TYPE_CHECKING:
-    from lodl.learning._regressor import DecisionFocusedRegressor
+from lodl.problems._problem import describe
 
 _VERSION = 1
-_FILE, _RECORD, _PREDICTORS = "model.json", "record.json", "predictors"
-_TWO_STAGE = "two_stage"
+_FILE, RECORD, PREDICTORS = "model.json", "record.json", "predictors"
+TWO_STAGE = "two_stage"
 _NOT_PLAIN = ("problem", "estimator", "families", "store")
 
 Number = float | str
@@ -96,17 +90,17 @@ class SavedModel:
     files: Mapping[str, str]
 
 
-def write_model(model: "DecisionFocusedRegressor", folder: Path, *, overwrite: bool) -> Path:
+def write_model(model: Fitted, folder: Path, *, overwrite: bool) -> Path:
     """Write a fitted model, all of it or nothing; see `DecisionFocusedRegressor.save`."""
     _check_free(folder, overwrite=overwrite)
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     draft = folder.with_name(f".{folder.name[:200]}.{uuid.uuid4().hex}.draft")
     replaced = draft.with_suffix(".replaced")
     try:
-        _write_predictors(model.predictors_, draft / _PREDICTORS)
-        _write_predictors(model.two_stage_.models, draft / _TWO_STAGE)
+        _write_predictors(model.predictors_, draft / PREDICTORS)
+        _write_predictors(model.two_stage_.models, draft / TWO_STAGE)
         if model._record is not None:
-            write_json(draft / _RECORD, model._record)
+            write_json(draft / RECORD, model._record)
         content = asdict(_saved(model, _digests(draft)))
         write_json(draft / _FILE, content | {"sha256": _digest_of(content)})
         if folder.exists():
@@ -126,47 +120,6 @@ def _write_predictors(predictors: Sequence[Any], folder: Path) -> None:
         predictor.save(folder / str(i))
 
 
-def load_model(
-    folder: str | PathLike[str],
-    problem: Problem,
-    estimator: Any = None,
-    *,
-    trusted: Sequence[str] = (),
-) -> "DecisionFocusedRegressor":
-    """Return the model that `DecisionFocusedRegressor.save` wrote; it predicts the same bits.
-
-    Args:
-        folder: The folder.
-        problem: The problem that decides, which a folder does not hold: it is code.
-        estimator: The PyTorch module of a model that was one, untrained, for the same reason. Other
-            models need none.
-        trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
-            harm. The error of a model that needs some names them.
-
-    Raises:
-        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
-            holds types that are not trusted.
-        MissingExtraError: The framework of the model is not installed.
-    """
-    from lodl.learning._regressor import DecisionFocusedRegressor  # imports this module
-
-    check_problem_type(problem)
-    path = Path(folder)
-    saved = read_saved(path)
-    model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
-
-    def predictors(name: str, n: int) -> list[Predictor]:
-        folders = [path / name / str(i) for i in range(n)]
-        return [load_predictor(one, estimator, trusted=trusted) for one in folders]
-
-    model.predictors_ = predictors(_PREDICTORS, saved.n_predictors)
-    model.two_stage_ = Average(predictors(_TWO_STAGE, saved.n_two_stage))
-    _restore(model, saved)
-    if _RECORD in saved.files:
-        model._record = load_record(path)
-    return model
-
-
 def load_record(folder: str | PathLike[str]) -> FitRecord:
     """Return what a report shows of a model that was saved, without its problem.
 
@@ -174,15 +127,15 @@ def load_record(folder: str | PathLike[str]) -> FitRecord:
         ModelFolderError: The folder is not one of a model, is damaged, or has no record.
     """
     path = Path(folder)
-    if _RECORD not in read_saved(path).files:
+    if RECORD not in read_saved(path).files:
         raise _unusable(
             path, "it has no record of its fit; call `model.record()` before `model.save`"
         )
-    record: FitRecord = from_json(FitRecord, _json_of(path / _RECORD))
+    record: FitRecord = from_json(FitRecord, _json_of(path / RECORD))
     return record
 
 
-def _saved(model: "DecisionFocusedRegressor", files: Mapping[str, str]) -> SavedModel:
+def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:
     held_out = model.held_out_
     columns = (held_out.index, held_out.two_stage, held_out.chosen)
     parameters = model.get_params(deep=False).items()
@@ -211,21 +164,6 @@ def _saved(model: "DecisionFocusedRegressor", files: Mapping[str, str]) -> Saved
         parameters={name: value for name, value in parameters if name not in _NOT_PLAIN},
         files=files,
     )
-
-
-def _restore(model: "DecisionFocusedRegressor", saved: SavedModel) -> None:
-    index, two_stage, chosen = (_array(column) for column in saved.held_out)
-    model.held_out_ = HeldOut(index.astype(np.intp), two_stage, chosen)
-    model.gain_ = Gain(**{name: float(value) for name, value in saved.gain.items()})
-    model.history_ = list(saved.history)
-    model.chosen_, model.judged_by_, model.kept_ = saved.chosen, saved.judged_by, saved.kept
-    model.n_oracle_calls_, model.seconds_ = saved.n_oracle_calls, saved.seconds
-    model.mean_ = np.array(saved.mean).reshape(saved.label_shape)
-    model.label_shape_, model.label_names_ = saved.label_shape, saved.label_names
-    model.n_features_in_, model.has_context_ = saved.n_features, saved.has_context
-    if saved.feature_names is not None:
-        model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
-    model._keeps_frames, model._record = saved.keeps_frames, None
 
 
 def read_saved(folder: Path) -> SavedModel:
@@ -290,7 +228,8 @@ def _number(value: float) -> Number:
     return value if math.isfinite(value) else str(value)
 
 
-def _array(values: tuple[Number, ...]) -> Array:
+def array_of(values: tuple[Number, ...]) -> Array:
+    """Return the numbers of a column of `model.json`."""
     return np.array([float(value) for value in values])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,11 @@ from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.evaluation import loss_slices
 from lodl.learning._candidates import TWO_STAGE
+from lodl.learning._fitted import Fitted
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
 from lodl.problems._problem import describe, projected
 from lodl.problems._regret import decide
-
-if TYPE_CHECKING:
-    from lodl.learning._regressor import DecisionFocusedRegressor
 
 _N_CHANGES = 10  # of the best and of the worst
 _N_SLICES = 2  # instances that are cut
@@ -59,7 +57,7 @@ class _Judged:
     loss: LearnedLoss | None
 
     @classmethod
-    def of(cls, model: "DecisionFocusedRegressor") -> "_Judged":
+    def of(cls, model: Fitted) -> "_Judged":
         found = model.held_out_
         if found.y is None or found.y_hat is None or found.y_hat_two_stage is None:
             raise InvalidInputError("A model that was loaded keeps no held-out predictions.")
@@ -77,7 +75,7 @@ class _Judged:
         )
 
 
-def record_of(model: "DecisionFocusedRegressor") -> FitRecord:
+def record_of(model: Fitted) -> FitRecord:
     """Return what a report shows of a fitted model.
 
     This asks the solver again about the instances whose decisions changed most, twenty at the
@@ -184,7 +182,7 @@ def _slices(problem: Problem, held_out: _Judged, loss: LearnedLoss) -> tuple[Sli
     )
 
 
-def _settings(model: "DecisionFocusedRegressor") -> dict[str, str]:
+def _settings(model: Fitted) -> dict[str, str]:
     settings = model.get_params(deep=False)
     return {
         name: _shortened(str(value))

@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING
 
+from lodl.learning._fitted import Fitted
 from lodl.learning._gain import Gain
 from lodl.learning._search import HistoryRow
-
-if TYPE_CHECKING:
-    from lodl.learning._regressor import DecisionFocusedRegressor
 
 _WIDTH = 80
 _NUMBERS = "{:>5}  {:>9}  {:>11}  {:>7}"  # of a row of the table
 
 
-def summary_of(model: "DecisionFocusedRegressor") -> str:
+def summary_of(model: Fitted) -> str:
     """Return the summary of a fitted model, at most 80 columns wide."""
     unit = getattr(model.problem, "unit", "")
     paragraphs = [

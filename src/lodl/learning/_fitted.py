@@ -1,0 +1,55 @@
+"""What the parts around the regressor need to know of it."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from lodl._fit_record import FitRecord
+from lodl._typing import Array
+from lodl.learning._folds import Average
+from lodl.learning._gain import Gain
+from lodl.learning._held_out import HeldOut
+from lodl.learning._search import HistoryRow
+from lodl.losses import Family, LearnedLoss
+from lodl.problems import Problem
+from lodl.training import Predictor
+
+
+class Asker(Protocol):
+    """The parameters of oracle calls; see `lodl.DecisionFocusedRegressor`."""
+
+    problem: Problem
+    families: Sequence[Family] | None
+    n_jobs: int | None
+    timeout: float | None
+    on_failure: Literal["raise", "skip"]
+    random_state: int
+    verbose: bool
+
+
+class Fitted(Protocol):
+    """A fitted model; see the attributes of `lodl.DecisionFocusedRegressor`."""
+
+    problem: Problem
+    estimator: Any
+    chosen_: str
+    kept_: float
+    judged_by_: str
+    gain_: Gain
+    held_out_: HeldOut
+    history_: list[HistoryRow]
+    loss_: LearnedLoss
+    n_oracle_calls_: int
+    seconds_: float
+    mean_: Array
+    label_names_: tuple[str, ...] | None
+    label_shape_: tuple[int, ...]
+    n_features_in_: int
+    has_context_: bool
+    predictors_: list[Predictor]
+    two_stage_: Average
+    _keeps_frames: bool
+    _record: FitRecord | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        ...

@@ -1,0 +1,79 @@
+"""A saved model, read back."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lodl.learning._folds import Average
+from lodl.learning._gain import Gain
+from lodl.learning._held_out import HeldOut
+from lodl.learning._model_folder import (
+    PREDICTORS,
+    RECORD,
+    TWO_STAGE,
+    SavedModel,
+    array_of,
+    load_record,
+    read_saved,
+)
+from lodl.learning._regressor import DecisionFocusedRegressor
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type
+from lodl.training import Predictor, load_predictor
+
+
+def load_model(
+    folder: str | PathLike[str],
+    problem: Problem,
+    estimator: Any = None,
+    *,
+    trusted: Sequence[str] = (),
+) -> DecisionFocusedRegressor:
+    """Return the model that `DecisionFocusedRegressor.save` wrote; it predicts the same bits.
+
+    Args:
+        folder: The folder.
+        problem: The problem that decides, which a folder does not hold: it is code.
+        estimator: The PyTorch module of a model that was one, untrained, for the same reason. Other
+            models need none.
+        trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
+            harm. The error of a model that needs some names them.
+
+    Raises:
+        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
+            holds types that are not trusted.
+        MissingExtraError: The framework of the model is not installed.
+    """
+    check_problem_type(problem)
+    path = Path(folder)
+    saved = read_saved(path)
+    model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
+
+    def predictors(name: str, n: int) -> list[Predictor]:
+        folders = [path / name / str(i) for i in range(n)]
+        return [load_predictor(one, estimator, trusted=trusted) for one in folders]
+
+    model.predictors_ = predictors(PREDICTORS, saved.n_predictors)
+    model.two_stage_ = Average(predictors(TWO_STAGE, saved.n_two_stage))
+    _restore(model, saved)
+    if RECORD in saved.files:
+        model._record = load_record(path)
+    return model
+
+
+def _restore(model: DecisionFocusedRegressor, saved: SavedModel) -> None:
+    index, two_stage, chosen = (array_of(column) for column in saved.held_out)
+    model.held_out_ = HeldOut(index.astype(np.intp), two_stage, chosen)
+    model.gain_ = Gain(**{name: float(value) for name, value in saved.gain.items()})
+    model.history_ = list(saved.history)
+    model.chosen_, model.judged_by_, model.kept_ = saved.chosen, saved.judged_by, saved.kept
+    model.n_oracle_calls_, model.seconds_ = saved.n_oracle_calls, saved.seconds
+    model.mean_ = np.array(saved.mean).reshape(saved.label_shape)
+    model.label_shape_, model.label_names_ = saved.label_shape, saved.label_names
+    model.n_features_in_, model.has_context_ = saved.n_features, saved.has_context
+    if saved.feature_names is not None:
+        model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
+    model._keeps_frames, model._record = saved.keeps_frames, None
