@@ -3,23 +3,20 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from lodl import DecisionFocusedRegressor
-from lodl._progress import progress_bar
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.benchmarks.learner._models import MODELS
 from lodl.benchmarks.learner._tasks import TASKS, Task
-from lodl.benchmarks.runner import RowsFile, fingerprint, versions
+from lodl.benchmarks.runner import RowValues, complete_rows, fingerprint, versions
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
-from lodl.report.parts import read_json_rows
-
-RowValues: TypeAlias = Mapping[str, Any]
 
 _NAMES = ("task", "model", "seed", "data")
 
@@ -57,16 +54,18 @@ def run(
         options: Arguments of the learner; None are its defaults, which the tables show.
         progress: Whether to show a bar on a terminal.
     """
-    file = RowsFile(out / "rows.jsonl")
-    identities = [_identity(trial, tasks[trial.task], options or {}) for trial in trials]
-    done = {_key(values) for _, values in read_json_rows(file.path)}
-    with progress_bar(len(trials), unit="fits", description="learner", enabled=progress) as bar:
-        for trial, identity in zip(trials, identities, strict=True):
-            if _key(identity) not in done:
-                file.append(identity | _measure(trial, tasks[trial.task], options or {}))
-            bar.update()
-    rows = {_key(values): values for _, values in read_json_rows(file.path)}
-    return [rows[_key(identity)] for identity in identities]
+    given = options or {}
+    computations = [
+        (_identity(t, tasks[t.task], given), partial(_run_one, t, tasks[t.task], given))
+        for t in trials
+    ]
+    return complete_rows(
+        out / "rows.jsonl", computations, key=_key, description="learner", progress=progress
+    )
+
+
+def _run_one(trial: Trial, task: Task, options: Mapping[str, Any]) -> RowValues:
+    return _identity(trial, task, options) | _measure(trial, task, options)
 
 
 @one_torch_thread()

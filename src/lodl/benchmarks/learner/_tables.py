@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lodl.benchmarks.learner._models import MODELS
-from lodl.benchmarks.learner._run import RowValues
 from lodl.benchmarks.learner._tasks import TASKS, Task
+from lodl.benchmarks.runner import RowValues
 from lodl.report import Cell, Table
 
 _COLUMNS = (

@@ -3,15 +3,13 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from lodl._digest import digest
-from lodl._progress import progress_bar
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.benchmarks.peers._counted import counted
@@ -20,12 +18,15 @@ from lodl.benchmarks.peers._methods import METHODS, Method, Ours
 from lodl.benchmarks.peers._network import Architecture
 from lodl.benchmarks.peers._tasks import TASKS, Task
 from lodl.benchmarks.peers._treatment import Data
-from lodl.benchmarks.runner import RowsFile, fingerprint, keep_freed_memory, versions
+from lodl.benchmarks.runner import (
+    RowValues,
+    complete_rows,
+    fingerprint,
+    keep_freed_memory,
+    versions,
+)
 from lodl.domains import shortest_path
 from lodl.learning import DecisionFocusedRegressor
-from lodl.report.parts import read_json_rows
-
-RowValues: TypeAlias = Mapping[str, Any]
 
 N_BLOCKS = 50  # means of so many blocks of test instances are kept: enough for paired intervals
 
@@ -69,18 +70,21 @@ def run(
         n_jobs: Workers, as in joblib.
         progress: Whether to show a bar on a terminal.
     """
-    file = RowsFile(out / "rows.jsonl")
-    keys = [_key(_identity(t, tasks[t.task], methods[t.method])) for t in trials]
-    done = {_key(values) for _, values in read_json_rows(file.path)}
-    pending = [trial for trial, key in zip(trials, keys, strict=True) if key not in done]
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    calls = (delayed(_run_one)(t, tasks[t.task], methods[t.method]) for t in pending)
-    with progress_bar(len(pending), unit="runs", description="peers", enabled=progress) as bar:
-        for values in workers(calls):
-            file.append(values)
-            bar.update()
-    rows = {_key(values): values for _, values in read_json_rows(file.path)}
-    return [rows[key] for key in keys]
+    computations = [
+        (
+            _identity(t, tasks[t.task], methods[t.method]),
+            partial(_run_one, t, tasks[t.task], methods[t.method]),
+        )
+        for t in trials
+    ]
+    return complete_rows(
+        out / "rows.jsonl",
+        computations,
+        key=_key,
+        description="peers",
+        n_jobs=n_jobs,
+        progress=progress,
+    )
 
 
 @one_torch_thread()

@@ -3,24 +3,26 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from lodl._progress import progress_bar
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.benchmarks.rounds._loop import N_INITIALISATIONS
 from lodl.benchmarks.rounds._methods import METHODS, Method, Run
 from lodl.benchmarks.rounds._tasks import TASKS, Task
-from lodl.benchmarks.runner import RowsFile, fingerprint, keep_freed_memory, versions
+from lodl.benchmarks.runner import (
+    RowValues,
+    complete_rows,
+    fingerprint,
+    keep_freed_memory,
+    versions,
+)
 from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_loss, normalised_decision_quality, regret
-from lodl.report.parts import read_json_rows
-
-RowValues: TypeAlias = Mapping[str, Any]
 
 _Key: TypeAlias = tuple[object, ...]
 
@@ -63,18 +65,21 @@ def run(
         n_jobs: Workers, as in joblib.
         progress: Whether to show bars on a terminal.
     """
-    file = RowsFile(out / "rows.jsonl")
-    keys = [_key(_identity(t, tasks[t.task], methods[t.method])) for t in trials]
-    done = {_key(values) for _, values in read_json_rows(file.path)}
-    pending = [trial for trial, key in zip(trials, keys, strict=True) if key not in done]
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    calls = (delayed(_run_one)(t, tasks[t.task], methods[t.method], out) for t in pending)
-    with progress_bar(len(pending), unit="runs", description="rounds", enabled=progress) as bar:
-        for values in workers(calls):
-            file.append(values)
-            bar.update()
-    rows = {_key(values): values for _, values in read_json_rows(file.path)}
-    return [rows[key] for key in keys]
+    computations = [
+        (
+            _identity(t, tasks[t.task], methods[t.method]),
+            partial(_run_one, t, tasks[t.task], methods[t.method], out),
+        )
+        for t in trials
+    ]
+    return complete_rows(
+        out / "rows.jsonl",
+        computations,
+        key=_key,
+        description="rounds",
+        n_jobs=n_jobs,
+        progress=progress,
+    )
 
 
 @one_torch_thread()

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from lodl.benchmarks.rounds._methods import METHODS
-from lodl.benchmarks.rounds._run import RowValues
 from lodl.benchmarks.rounds._tasks import TASKS, Task
+from lodl.benchmarks.runner import RowValues
 from lodl.report import Cell, Table
 
 _BASELINE = "2-stage"

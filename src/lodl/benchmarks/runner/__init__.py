@@ -6,6 +6,7 @@ require("torch", extra="torch")
 
 from lodl.benchmarks.runner._initialisations import initialisations  # noqa: E402
 from lodl.benchmarks.runner._methods import METHODS, Learned, Method, Task  # noqa: E402
+from lodl.benchmarks.runner._missing_rows import RowValues, complete_rows  # noqa: E402
 from lodl.benchmarks.runner._rows_file import RowsFile  # noqa: E402
 from lodl.benchmarks.runner._run import (  # noqa: E402
     Experiment,
@@ -23,9 +24,11 @@ __all__ = [
     "Experiment",
     "Learned",
     "Method",
+    "RowValues",
     "RowsFile",
     "Setup",
     "Task",
+    "complete_rows",
     "fingerprint",
     "initialisations",
     "keep_freed_memory",
