@@ -39,6 +39,7 @@ DOMAINS = {
     "newsvendor, 20 products": domains.newsvendor,
     "assignment, 8 x 8": domains.assignment,
     "assignment within hours": partial(domains.assignment, hours_share=0.7),
+    "portfolio within sectors": domains.sector_portfolio,
     "salesman, 10 nodes": domains.travelling_salesman,
     "salesman, 12 nodes": partial(domains.travelling_salesman, n_nodes=12),
     "salesman, 14 nodes": partial(domains.travelling_salesman, n_nodes=14),

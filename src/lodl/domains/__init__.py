@@ -13,6 +13,7 @@ from lodl.domains._knapsack import Knapsack, item_knapsack, knapsack
 from lodl.domains._linear_model import TopK, linear_model
 from lodl.domains._newsvendor import Newsvendor, newsvendor
 from lodl.domains._portfolio import Portfolio, Prices, portfolio, read_prices, synthetic_prices
+from lodl.domains._sector_portfolio import SectorPortfolio, sector_portfolio
 from lodl.domains._shortest_path import ShortestPath, shortest_path
 from lodl.domains._table import DOMAINS, load
 from lodl.domains._travelling_salesman import TravellingSalesman, travelling_salesman
@@ -45,6 +46,7 @@ __all__ = [
     "Newsvendor",
     "Portfolio",
     "Prices",
+    "SectorPortfolio",
     "ShortestPath",
     "Splits",
     "TopK",
@@ -64,6 +66,7 @@ __all__ = [
     "portfolio",
     "read_click_matrices",
     "read_prices",
+    "sector_portfolio",
     "shortest_path",
     "synthetic_prices",
     "travelling_salesman",

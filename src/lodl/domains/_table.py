@@ -12,6 +12,7 @@ from lodl.domains._knapsack import item_knapsack, knapsack
 from lodl.domains._linear_model import linear_model
 from lodl.domains._newsvendor import newsvendor
 from lodl.domains._portfolio import portfolio
+from lodl.domains._sector_portfolio import sector_portfolio
 from lodl.domains._shortest_path import shortest_path
 from lodl.domains._travelling_salesman import travelling_salesman
 from lodl.domains._unit_commitment import unit_commitment
@@ -30,6 +31,7 @@ DOMAINS: Mapping[str, Callable[..., Domain]] = MappingProxyType(
             item_knapsack,
             travelling_salesman,
             assignment,
+            sector_portfolio,
             energy_scheduling,
             newsvendor,
             dispatch,
