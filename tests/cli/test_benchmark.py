@@ -37,7 +37,7 @@ def test_learner_writes_rows_and_tables(tmp_path, monkeypatch):
     assert "Model: linear" in (tmp_path / "learner.md").read_text()
 
 
-def test_peers_writes_rows_tables_and_a_picture(tmp_path, monkeypatch):
+def test_peers_writes_rows_tables_a_picture_and_a_page(tmp_path, monkeypatch):
     peers = pytest.importorskip("lodl.benchmarks.peers")
     build = partial(shortest_path, sizes=(16, 4, 20), grid=(2, 3))
     monkeypatch.setitem(peers.TASKS, "path-100-6", replace(peers.TASKS["path-100-6"], build=build))
@@ -48,6 +48,9 @@ def test_peers_writes_rows_tables_and_a_picture(tmp_path, monkeypatch):
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2
     assert "| SPO+ |" in (tmp_path / "peers.md").read_text()
     assert (tmp_path / "peers.svg").stat().st_size > 0
+    page = (tmp_path / "report.html").read_text()
+    CliRunner().invoke(app, ["report", str(tmp_path)], catch_exceptions=False)
+    assert (tmp_path / "report.html").read_text() == page
 
 
 def test_an_unknown_task_is_named():

@@ -47,9 +47,13 @@ def report(
     and other settings, validation, oracle_calls, seconds_sampling, seconds_fitting,
     seconds_training, gaussian_error, empirical_error, data, versions;
     help(lodl.report.write_report) in Python explains them. A slices.json (what
-    lodl.evaluation.loss_slices returns) adds slices of losses.
+    lodl.evaluation.loss_slices returns) adds slices of losses. A folder of `lodl benchmark peers`
+    has a page of its own.
     """
-    from lodl.benchmarks.paper import write_report  # matplotlib: only where needed
+    if (folder / "peers.md").is_file():
+        from lodl.benchmarks.peers import write_report  # torch and PyEPO: only where needed
+    else:
+        from lodl.benchmarks.paper import write_report  # matplotlib: only where needed
 
     typer.echo(f"Report: {write_report(folder, out)}")
 

@@ -106,26 +106,25 @@ def peers(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Number of data seeds. The scale's if absent.")
     ] = None,
+    first_seed: Annotated[
+        int | None, typer.Option(min=0, help="The first data seed. The scale's if absent.")
+    ] = None,
     out: Annotated[
-        Path, typer.Option(help="Folder of rows, tables and picture; a run resumes there.")
+        Path, typer.Option(help="Folder of rows, tables, picture and page; a run resumes there.")
     ] = Path("runs/peers"),
     n_jobs: Jobs = -1,
 ) -> None:
     """Our learner beside 2-stage and PyEPO's methods, with the oracle calls of each."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
     from lodl.benchmarks import peers as room  # torch and PyEPO: only where needed
     from lodl.report import save_figure
-    from lodl.report.parts import write_text
 
     chosen = named("scale", scale, room.SCALES)
-    tasks = [name for name in task or chosen.tasks if named("tasks", name, room.TASKS)]
+    names = [name for name in task or chosen.tasks if named("tasks", name, room.TASKS)]
     methods = [name for name in method or chosen.methods if named("methods", name, room.METHODS)]
-    trials = room.plan(tasks, methods, range(1, (seeds or chosen.n_seeds) + 1))
-    rows = room.run(trials, out, n_jobs=n_jobs)
-    text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in room.tables(rows))
-    path = write_text(out / "peers.md", f"{text}\n")
+    first = chosen.seeds.start if first_seed is None else first_seed
+    trials = room.plan(names, methods, range(first, first + (seeds or len(chosen.seeds))))
+    tasks = {name: room.TASKS[name].averaging(chosen.n_initialisations) for name in names}
+    rows = room.run(trials, out, tasks=tasks, n_jobs=n_jobs)
     svg, png = save_figure(room.draw_peers(rows), out / "peers")
-    Console(highlight=False).print(Markdown(text))
-    typer.echo(f"\nRows: {out / 'rows.jsonl'}, tables: {path}, picture: {svg} and {png}")
+    _show(room.tables(rows), out, "peers.md")
+    typer.echo(f"Picture: {svg} and {png}, page: {room.write_report(out)}")

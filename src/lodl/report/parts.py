@@ -3,7 +3,7 @@
 from lodl._json_file import blaming, read_json, write_json, write_text
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._fidelity_section import FIDELITY_TEXT, FIDELITY_TITLE, fidelity_section
-from lodl.report._page import render_page, write_page
+from lodl.report._page import render, render_page, write_page
 from lodl.report._result_sections import (
     domain_id,
     others_section,
@@ -34,6 +34,7 @@ __all__ = [
     "quality_section",
     "read_json",
     "read_json_rows",
+    "render",
     "render_page",
     "settings_section",
     "shortened",

@@ -8,8 +8,9 @@ from lodl._validation import require
 require("torch", extra="torch")
 require("pyepo", extra="pyepo")
 
-from lodl.benchmarks.peers._draw import draw_peers, peers_section  # noqa: E402
+from lodl.benchmarks.peers._draw import draw_peers  # noqa: E402
 from lodl.benchmarks.peers._methods import METHODS, Method  # noqa: E402
+from lodl.benchmarks.peers._page import write_report  # noqa: E402
 from lodl.benchmarks.peers._run import Trial, plan, run  # noqa: E402
 from lodl.benchmarks.peers._scales import SCALES, Scale  # noqa: E402
 from lodl.benchmarks.peers._tables import tables  # noqa: E402
@@ -24,8 +25,8 @@ __all__ = [
     "Task",
     "Trial",
     "draw_peers",
-    "peers_section",
     "plan",
     "run",
     "tables",
+    "write_report",
 ]

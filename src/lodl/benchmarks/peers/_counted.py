@@ -39,6 +39,11 @@ class Ledger:
         finally:
             self._purpose = before
 
+    def move(self, n_calls: int, source: Purpose, target: Purpose) -> None:
+        """Book calls under another purpose, once it is known what they were for."""
+        self.calls[source] -= n_calls
+        self.calls[target] += n_calls
+
     @contextmanager
     def booked(self, n_calls: int) -> Iterator[None]:
         """Book calls and their time; those that a call makes of the same solver are part of it."""

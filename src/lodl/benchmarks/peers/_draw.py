@@ -11,10 +11,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from lodl.benchmarks.peers._methods import METHODS, OURS, TWO_STAGE
 from lodl.benchmarks.peers._summary import Score, scores
-from lodl.benchmarks.peers._tables import tables
 from lodl.benchmarks.peers._tasks import TASKS
 from lodl.report import style
-from lodl.report.parts import INK, MUTED, PAPER, Block, Section, new_figure, svg_of
+from lodl.report.parts import INK, MUTED, PAPER, new_figure
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def draw_peers(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw test regret against oracle calls, with the standard error of the difference to 2-stage.
 
     Calls are those of all models that are trained, to choose and to average; looks at held-out
-    decisions are left out, except for our learner, whose calls are all there are.
+    decisions are left out.
     """
     found = scores(rows)
     names = [name for name in TASKS if TWO_STAGE in found.get(name, {}) and len(found[name]) > 1]
@@ -147,17 +146,3 @@ def _in_short(calls: float, _: int) -> str:
         if calls >= unit:
             return f"{calls / unit:g}{letter}"
     return f"{calls:g}"
-
-
-def peers_section(rows: Sequence[Mapping[str, Any]]) -> Section:
-    """Return the section of the report page: the picture and the tables."""
-    label = "Test regret against oracle calls, one panel per task"
-    picture = svg_of(draw_peers(rows), "peers", label=label)
-    return Section(
-        "peers",
-        "Beside other methods",
-        "Test regret against oracle calls for every task. All methods share one solver, one "
-        "training loop and one treatment; our learner has its defaults. Bars are standard errors "
-        "of the difference to 2-stage, paired by data seed and test instance.",
-        (Block(svgs=(picture,), is_wide=True), Block(tables=tuple(tables(rows)), is_wide=True)),
-    )

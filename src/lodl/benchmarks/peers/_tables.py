@@ -4,53 +4,48 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lodl.benchmarks.peers._methods import METHODS, OURS, TWO_STAGE
+from lodl.benchmarks.peers._standings import REFERENCE, standings
 from lodl.benchmarks.peers._summary import Difference, Score, ranks, scores
-from lodl.benchmarks.peers._tasks import LINEAR, TASKS
+from lodl.benchmarks.peers._tasks import LINEAR, OTHERS, TASKS
 from lodl.report import Cell, Table
 
-_REFERENCE = "SPO+"
 _Found = Mapping[str, Mapping[str, Score]]
 
 
 def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return the tables of rows of any tasks, methods and seeds."""
+    return [*summary_tables(rows), *task_tables(rows)]
+
+
+def summary_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return the tables of all tasks together, those that have a line."""
     found = scores(rows)
-    found = {name: found[name] for name in TASKS if name in found}
     shown = [_quality(found), _calls(found), _gains(found), _ranks(found)]
-    return [table for table in shown if table.rows] + [
-        _task(name, of_task) for name, of_task in found.items()
-    ]
+    return [table for table in shown if table.rows]
+
+
+def task_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return a table of each task."""
+    found = scores(rows)
+    return [_task(name, found[name]) for name in TASKS if name in found]
 
 
 def _quality(found: _Found) -> Table:
     """Return whether our learner is as good as the best other one, and never worse than 2-stage."""
-    lines = []
-    for name in LINEAR:
-        of_task = found.get(name, {})
-        if OURS not in of_task or TWO_STAGE not in of_task:
-            continue
-        ours, seeds = of_task[OURS], of_task[OURS].blocks.keys()
-        others = [
-            score.on(seeds)
-            for method, score in of_task.items()
-            if method != OURS and seeds <= score.blocks.keys()
-        ]
-        best = min(others, key=lambda score: score.regret)
-        two_stage = next(score for score in others if score.method == TWO_STAGE)
-        to_best, to_two_stage = ours.less(best), ours.less(two_stage)
-        lines.append(
-            (
-                Cell(TASKS[name].title),
-                _percent(ours.regret),
-                Cell(f"{best.method} {100 * best.regret:.2f}", 100 * best.regret),
-                _pair(to_best),
-                Cell("yes" if to_best.mean <= to_best.error else "no"),
-                _percent(two_stage.regret),
-                _pair(to_two_stage),
-                Cell("yes" if to_two_stage.mean <= to_two_stage.error else "no"),
-                Cell.of_number(to_best.n_seeds, "{:.0f}"),
-            )
+    lines = tuple(
+        (
+            Cell(TASKS[one.task].title),
+            _percent(one.ours.regret),
+            Cell(f"{one.best.method} {100 * one.best.regret:.2f}", 100 * one.best.regret),
+            _pair(one.ours.less(one.best)),
+            _yes(one.is_best),
+            _percent(one.two_stage.regret),
+            _pair(one.ours.less(one.two_stage)),
+            _yes(one.is_no_worse_than_two_stage),
+            Cell.of_number(len(one.ours.blocks), "{:.0f}"),
         )
+        for one in standings(found)
+    )
     columns = (
         "task",
         OURS,
@@ -62,54 +57,48 @@ def _quality(found: _Found) -> Table:
         "not worse",
         "seeds",
     )
-    return Table(
-        "Our learner beside the best of all others, test regret in %", columns, tuple(lines)
-    )
+    return Table("Our learner beside the best of all others, test regret in %", columns, lines)
 
 
 def _calls(found: _Found) -> Table:
     """Return what SPO+'s regret costs in oracle calls."""
-    lines = []
-    for name in LINEAR:
-        of_task = found.get(name, {})
-        if OURS not in of_task or _REFERENCE not in of_task:
-            continue
-        ours = of_task[OURS]
-        reference = of_task[_REFERENCE].on(ours.blocks)
-        difference = ours.less(reference)
-        one = reference.calls_of_one or 0.0
-        lines.append(
-            (
-                Cell(TASKS[name].title),
-                _percent(reference.regret),
-                _percent(ours.regret),
-                Cell("yes" if difference.mean <= difference.error else "no"),
-                Cell.of_number(reference.calls, "{:,.0f}"),
-                Cell.of_number(reference.looks, "{:,.0f}"),
-                Cell.of_number(one, "{:,.0f}"),
-                Cell.of_number(ours.calls, "{:,.0f}"),
-                Cell.of_number(reference.calls / ours.calls, "{:.1f}"),
-            )
+    lines = tuple(
+        (
+            Cell(TASKS[one.task].title),
+            _percent(one.reference.regret),
+            _percent(one.ours.regret),
+            _yes(one.reaches_reference),
+            _count(one.reference.calls),
+            _count(one.ours.calls),
+            Cell.of_number(one.ratio, "{:.1f}"),
+            _count(one.reference.looks),
+            _count(one.ours.looks),
+            _count(one.reference.calls_of_one),
         )
+        for one in standings(found)
+        if one.reference is not None
+    )
     columns = (
         "task",
-        _REFERENCE,
+        REFERENCE,
         OURS,
         "reached within one error",
-        f"calls of {_REFERENCE}",
-        "and its looks",
-        "its calls for one model, all chosen",
-        f"calls of {OURS}, looks included",
+        f"calls of {REFERENCE}",
+        f"calls of {OURS}",
         "ratio",
+        f"looks of {REFERENCE}",
+        f"looks of {OURS}",
+        f"calls of one {REFERENCE} model, all chosen",
     )
-    return Table(f"Oracle calls to reach the regret of {_REFERENCE}", columns, tuple(lines))
+    return Table(f"Oracle calls to reach the regret of {REFERENCE}", columns, lines)
 
 
 def _gains(found: _Found) -> Table:
-    """Return the gain over 2-stage where methods that need a linear objective cannot enter."""
+    """Return the gain over 2-stage on the paper's domains and on right-hand sides."""
     lines = []
-    for name, of_task in found.items():
-        if TASKS[name].is_linear or OURS not in of_task or TWO_STAGE not in of_task:
+    for name in OTHERS:
+        of_task = found.get(name, {})
+        if OURS not in of_task or TWO_STAGE not in of_task:
             continue
         gain = of_task[TWO_STAGE].less(of_task[OURS])
         two_stage = of_task[TWO_STAGE].on(of_task[OURS].blocks).regret
@@ -121,7 +110,7 @@ def _gains(found: _Found) -> Table:
                 _pair(gain),
                 Cell(f"{100 * gain.half_width:.2f}"),
                 Cell.of_number(100 * gain.mean / two_stage, "{:.0f} %"),
-                Cell.of_number(of_task[OURS].calls, "{:,.0f}"),
+                _count(of_task[OURS].calls),
                 Cell.of_number(gain.n_seeds, "{:.0f}"),
             )
         )
@@ -136,7 +125,9 @@ def _gains(found: _Found) -> Table:
         "seeds",
     )
     return Table(
-        "Where the objective is not linear in the label, test regret in %", columns, tuple(lines)
+        "The paper's domains, and predicted right-hand sides, test regret in %",
+        columns,
+        tuple(lines),
     )
 
 
@@ -177,9 +168,9 @@ def _task(name: str, of_task: Mapping[str, Score]) -> Table:
             Cell(score.method),
             _percent(score.regret),
             Cell("") if baseline in (None, score) else _pair(score.less(baseline)),
-            Cell.of_number(score.calls, "{:,.0f}"),
-            Cell.of_number(score.looks, "{:,.0f}"),
-            Cell.of_number(score.calls_of_one, "{:,.0f}"),
+            _count(score.calls),
+            _count(score.looks),
+            _count(score.calls_of_one),
             Cell.of_number(score.seconds_solving, "{:.1f}"),
             Cell.of_number(score.seconds, "{:.1f}"),
             Cell.of_number(len(score.blocks), "{:d}"),
@@ -203,6 +194,14 @@ def _task(name: str, of_task: Mapping[str, Score]) -> Table:
 def _beside(score: Score, baseline: Score | None) -> float:
     """Return the regret, less that of 2-stage on the same seeds where it is known."""
     return score.regret if baseline is None else score.less(baseline).mean
+
+
+def _yes(holds: bool) -> Cell:
+    return Cell("yes" if holds else "no")
+
+
+def _count(calls: float | None) -> Cell:
+    return Cell.of_number(calls, "{:,.0f}")
 
 
 def _percent(value: float) -> Cell:

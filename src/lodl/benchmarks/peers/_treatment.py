@@ -37,7 +37,7 @@ class Treatment:
     """
 
     n_folds: int = 3
-    n_initialisations: int = 2
+    n_initialisations: int = 3
     learning_rates: tuple[float, ...] = (0.01, 0.05)
     starts: tuple[Start, ...] = ("random", "least squares")
     settings: Settings = field(default_factory=Settings)
