@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lodl._amounts import amounts
+
 
 @dataclass(frozen=True)
 class TriedModel:
@@ -138,7 +140,8 @@ class FitRecord:
         """Return the regret before and after, with the relative change."""
         before, after = self.mean_two_stage, self.mean_kept
         change = f" ({after / before - 1:+.0%})" if before > 0 and after != before else ""
-        return f"{before:.4g} → {after:.4g}{self.in_unit}{change}"
+        texts = amounts(before, after)
+        return f"{texts[0]} → {texts[1]}{self.in_unit}{change}"
 
     @property
     def in_unit(self) -> str:

@@ -25,6 +25,14 @@ def column_names(table: object) -> tuple[str, ...] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
+def row_names(table: object) -> tuple[str, ...] | None:
+    """Return the names of a pandas frame's rows; None where they are only counted."""
+    index = getattr(table, "index", None) if hasattr(table, "iloc") else None
+    if index is None or type(index).__name__ == "RangeIndex":
+        return None
+    return tuple(map(str, index))
+
+
 def take_rows(table: Any, index: npt.NDArray[np.intp]) -> Any:
     """Return the rows at some positions, of an array or a frame."""
     return table.iloc[index] if hasattr(table, "iloc") else table[index]

@@ -35,7 +35,7 @@ def test_two_models_are_compared_pair_by_pair(folders, run_lodl, tmp_path):
     )
     assert code == 0
     assert "weak" in out
-    assert "other instances" not in out
+    assert "different instances" not in out
     assert "EUR" in page.read_text(encoding="utf-8")
 
 

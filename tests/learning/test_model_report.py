@@ -1,4 +1,6 @@
 import numpy as np
+import pandas as pd
+import pytest
 from sklearn.linear_model import Ridge
 
 import lodl
@@ -23,3 +25,26 @@ def test_a_page_shows_what_was_gained_and_tried(tmp_path):
     assert "<EUR>" not in page
     for row in model.history_:
         assert row.name in page
+
+
+def test_instances_and_numbers_of_a_label_are_called_by_their_names():
+    class Pick(lodl.LinearProblem):
+        sense, label_names = "max", ("north", "south", "west")
+
+        def solve(self, y_hat, context):
+            return (y_hat == y_hat.max()).astype(float)
+
+    rng = np.random.default_rng(0)
+    days = [f"day {i}" for i in range(20)]
+    x, y = pd.DataFrame(rng.normal(size=(20, 2)), index=days), rng.normal(size=(20, 3))
+    model = lodl.DecisionFocusedRegressor(
+        Pick(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
+    )
+    record = model.fit(x, y).record()
+    assert set(record.instances) == set(days)
+    assert model.label_names_ == ("north", "south", "west")
+    assert all(one.two_stage.split()[0] in model.label_names_ for one in record.changes)
+
+    Pick.label_names = ("north", "south")
+    with pytest.raises(lodl.errors.ProblemError, match="each of the 3 numbers in a label, got 2"):
+        model.fit(x, y)

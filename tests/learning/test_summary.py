@@ -7,10 +7,12 @@ from lodl.learning._summary import headline, summary_of
 def test_the_summary_leads_with_what_to_do_in_the_objectives_unit():
     worth_it = headline(Gain(6.48, 2.19, 3.9, 4.7), "EUR")
     assert worth_it == (
-        "Use this model: regret 6.48 -> 2.19 EUR per instance (-66 %, 95 % interval of the gain "
-        "3.9 to 4.7)."
+        "Use this model: regret 6.48 -> 2.19 EUR per instance (-66%, 95% interval of the gain "
+        "3.90 to 4.70)."
     )
-    assert headline(Gain(6.48, 6.0, -1, 2)).startswith("Perhaps use this model: regret 6.48 -> 6 ")
+    assert headline(Gain(6.48, 6.0, -1, 2)).startswith(
+        "Perhaps use this model: regret 6.48 -> 6.00 "
+    )
     assert headline(Gain(0.0, 0.0, 0, 0)) == (
         "Keep squared error: nothing to gain here. Its regret is 0 per instance."
     )
@@ -30,4 +32,6 @@ def test_the_summary_fits_a_terminal():
     )
     lines = summary_of(model).splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[-2].split() == ["2-stage", "0", "1.5", "10", "0.1"]
+    first = lines.index("") + 2
+    assert lines[first].split() == ["1.50", "0", "10", "0.1", "2-stage"]
+    assert " ".join("".join(lines[first + 1 :]).split()).endswith(name)

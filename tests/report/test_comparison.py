@@ -29,7 +29,8 @@ def test_a_constant_shift_is_a_sure_difference(fit_record):
     comparison = Comparison({"A": one, "B": shifted(one, -0.25)})
     (difference,) = comparison.differences().values()
     assert difference.mean == pytest.approx(0.25)
-    assert comparison.sentences() == ["B decides better than A."]
+    (sentence,) = comparison.sentences()
+    assert sentence.startswith("B decides better than A, by 0.250 EUR per instance")
 
 
 def test_runs_on_other_instances_are_compared_unpaired_and_say_so(fit_record):
@@ -38,7 +39,7 @@ def test_runs_on_other_instances_are_compared_unpaired_and_say_so(fit_record):
     difference = comparison.differences()["B"]
     assert not difference.is_paired
     assert difference.low < 0 < difference.high
-    assert any("judged by other instances" in sentence for sentence in comparison.sentences())
+    assert any("judged on different instances" in sentence for sentence in comparison.sentences())
 
 
 def test_page_shows_every_run(tmp_path, fit_record):
@@ -46,7 +47,7 @@ def test_page_shows_every_run(tmp_path, fit_record):
     path = Comparison({"A": one, "B": shifted(one, 1.0), "C": one}).write(tmp_path / "compare.html")
     page = path.read_text(encoding="utf-8")
     assert all(f">{name}</th>" in page for name in "ABC")
-    assert "A decides better than B." in page
+    assert "A decides better than B, by " in page
 
 
 def test_one_run_is_no_comparison(fit_record):

@@ -51,8 +51,8 @@ def test_time_is_stacked_to_its_sum(results):
 @pytest.mark.parametrize(
     ("direction", "label"),
     [
-        ("coordinate 3", "error of coordinate 3"),
-        ("towards the prediction", "way towards the prediction (= 1)"),
+        ("coordinate 3", "error in coordinate 3"),
+        ("towards the prediction", "towards the prediction (at 1)"),
     ],
 )
 def test_a_slice_shows_regret_and_every_loss(direction, label):

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from lodl._amounts import amounts
 from lodl.report import FitRecord, write_fit_report
 from lodl.report._fit_page import fit_page
 from lodl.report.parts import read_json, write_json
@@ -13,7 +14,8 @@ def test_page_leads_with_the_regret_in_the_objectives_unit(fit_record):
     number = re.search(r'<p class="number">([^<]+)</p>', page).group(1)
     assert number == record.headline()
     assert number.endswith("%)")
-    assert f"{record.mean_two_stage:.4g} → {record.mean_kept:.4g} EUR" in number
+    before, after = amounts(record.mean_two_stage, record.mean_kept)
+    assert f"{before} → {after} EUR" in number
 
 
 def test_page_counts_better_worse_and_equal_decisions(fit_record):
@@ -22,8 +24,7 @@ def test_page_counts_better_worse_and_equal_decisions(fit_record):
     )
     text = fit_page(record)
     assert "1 are better" in text
-    assert "(together worth 2 EUR)" in text
-    assert "1 are worse (1 EUR), and 1 are worth the same" in text
+    assert "by 2.00 EUR in total; 1 are worse, by 1.00 EUR; and 1 are worth the same" in text
 
 
 def test_page_marks_what_was_kept_once(fit_record):
@@ -42,7 +43,7 @@ def test_texts_of_a_user_are_escaped(fit_record):
 def test_page_of_a_kept_2_stage_shows_no_learned_loss(fit_record):
     page = fit_page(fit_record(chosen="2-stage", coordinates=None, loss_kept=(), slices=()))
     assert "Which errors matter" not in page
-    assert "Faithfulness" not in page
+    assert "Does the loss tell the truth?" not in page
     assert page.count(">kept</td>") == 1
 
 

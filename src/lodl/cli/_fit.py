@@ -14,6 +14,7 @@ from lodl.cli._tables import (
     CONTEXTS,
     TABLE,
     groups_of,
+    named_by,
     read_context,
     read_features,
     read_labels,
@@ -53,6 +54,13 @@ def fit(
             "held out as a whole."
         ),
     ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the features, which is then no feature: names that the report calls "
+            "the instances by."
+        ),
+    ] = None,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle/--no-shuffle", help="Hold out at random, or the last instances."),
@@ -82,7 +90,7 @@ def fit(
             f"`out` must not exist yet, got {out}. Name another folder, or say --overwrite."
         )
     decides, y = load_problem(problem), read_labels(labels)
-    x, held_together = groups_of(read_features(features), groups)
+    x, held_together = groups_of(named_by(read_features(features), names), groups)
     logging.basicConfig(format="%(message)s")  # on standard error
     logging.getLogger("lodl").setLevel(logging.INFO)
     fitted = DecisionFocusedRegressor(

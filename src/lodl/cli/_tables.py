@@ -3,6 +3,7 @@
 import json
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,18 @@ def read_column(path: Path, what: str) -> Sequence[Any]:
         raise DataError(f"The {what} in {path} must be one column, got shape {found.shape}.")
     values: Sequence[Any] = found.tolist()
     return values
+
+
+def named_by(features: Features, column: str | None) -> Features:
+    """Return features whose rows are named by one of their columns, which is then no feature."""
+    if column is None:
+        return features
+    if not is_frame(features) or column not in features.columns:
+        columns = list(features.columns) if is_frame(features) else []
+        close = get_close_matches(column, columns, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidInputError(f"`names` must be a column of the features, got {column!r}.{hint}")
+    return features.set_index(column)
 
 
 def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequence[Any] | None]:

@@ -1,7 +1,7 @@
 """Curves of true regret and learned losses through labels."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ def loss_slices(
     context: Context = None,
     y_hat: npt.ArrayLike | None = None,
     instances: npt.ArrayLike | None = None,
+    label_names: Sequence[str] | None = None,
     n_points: int = 41,
 ) -> dict[str, Any]:
     """Return one-dimensional slices of true regret and learned losses through labels.
@@ -61,6 +62,7 @@ def loss_slices(
         y_hat: Predictions for all instances, shape (n, *label_shape), or None.
         instances: The instances to cut; None takes the three with the largest mean regret of
             their samples.
+        label_names: Names of the numbers in a label, to call the coordinates by; None counts them.
         n_points: Number of points on a slice: odd, so that the label is one of them.
 
     Returns:
@@ -77,7 +79,7 @@ def loss_slices(
     n_points = _check_odd(n_points)
     index = _choose_instances(next(iter(losses.values())), instances)
     probe = Probe.at(index, problem, labels, context)
-    lines = list(_coordinate_lines(losses, probe, n_points))
+    lines = list(_coordinate_lines(losses, probe, label_names, n_points))
     if y_hat is not None:
         steps = (check_predictions(y_hat, labels) - labels)[index]
         offsets = np.linspace(-_PREDICTION_SPAN, _PREDICTION_SPAN, n_points)
@@ -113,7 +115,10 @@ def _cut(
 
 
 def _coordinate_lines(
-    losses: Mapping[str, LearnedLoss], probe: Probe, n_points: int
+    losses: Mapping[str, LearnedLoss],
+    probe: Probe,
+    label_names: Sequence[str] | None,
+    n_points: int,
 ) -> Iterator[_Lines]:
     """Yield a line along each of the coordinates in which the true regret rises most."""
     span = _SPAN * max(_scale(loss, probe.y) for loss in losses.values())
@@ -123,7 +128,9 @@ def _coordinate_lines(
     regrets = probe.regret(probe.project(ends)).reshape(2, len(units), len(probe.y))
     ranked = np.argsort(-regrets.sum(axis=0), axis=0, kind="stable")[:_N_COORDINATES]
     for coordinates in ranked:
-        names = [_coordinate_name(i, label_shape) for i in coordinates]
+        names = [
+            label_names[i] if label_names else _coordinate_name(i, label_shape) for i in coordinates
+        ]
         yield _Lines(names, np.linspace(-span, span, n_points), units[coordinates])
 
 

@@ -14,6 +14,7 @@ from lodl._frames import (
     is_frame,
     join_rows,
     records,
+    row_names,
 )
 from lodl._typing import Array, Context
 from lodl._validation import check_context, check_labels
@@ -33,6 +34,7 @@ class Data:
         context: One entry per instance, or None.
         feature_names: The columns of a frame of features, else None.
         label_names: The columns of a frame of labels, else None.
+        names: Names of the instances: the index of a frame, else their positions.
     """
 
     x: Features
@@ -40,6 +42,7 @@ class Data:
     context: Context
     feature_names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, x: Any, y: Any, context: Any, *, keeps_frames: bool) -> "Data":
@@ -53,7 +56,8 @@ class Data:
             )
         contexts = records(context)
         check_context(contexts, len(labels))
-        return cls(features, labels, contexts, column_names(x), column_names(y))
+        names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
+        return cls(features, labels, contexts, column_names(x), column_names(y), names)
 
     def joined(self, other: "Data") -> "Data":
         """Return these instances, then others."""
@@ -69,6 +73,7 @@ class Data:
             context,
             self.feature_names,
             self.label_names,
+            self.names + other.names,
         )
 
     def held_out(

@@ -25,6 +25,7 @@ class HeldOut:
         context: Contexts, or None.
         y_hat_two_stage: Predictions of 2-stage.
         y_hat: Predictions of the kept model.
+        names: Names of the instances; empty in a model that was loaded.
     """
 
     index: npt.NDArray[np.intp]
@@ -34,6 +35,7 @@ class HeldOut:
     context: Context = None
     y_hat_two_stage: Array | None = None
     y_hat: Array | None = None
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -48,4 +50,5 @@ class HeldOut:
             None if data.context is None else [data.context[i] for i in index.tolist()],
             two_stage.y_hat[index],
             chosen.y_hat[index],
+            tuple(data.names[i] for i in index.tolist()),
         )

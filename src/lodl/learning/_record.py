@@ -1,5 +1,6 @@
 """What a `fit` leaves to be shown: held-out decisions, and what the loss thinks of errors."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,13 @@ from lodl._fit_record import (
     Slice,
     TriedModel,
 )
-from lodl._typing import Array, Context
+from lodl._typing import Array, Context, Decision
 from lodl._validation import context_of
 from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.evaluation import loss_slices
 from lodl.learning._candidates import TWO_STAGE
+from lodl.learning._decision_text import in_words
 from lodl.learning._fitted import Fitted
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
@@ -29,7 +31,8 @@ from lodl.problems._regret import decide
 
 _N_CHANGES = 10  # of the best and of the worst
 _N_SLICES = 2  # instances that are cut
-_LONGEST = 80  # characters of a decision, or of a setting
+_LONGEST = 80  # characters of a setting
+_FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,7 @@ class _Judged:
 
     Attributes:
         index: Their positions among all instances.
+        names: Their names.
         y: Their labels.
         context: Their contexts, or None.
         two_stage: Predictions of 2-stage.
@@ -48,6 +52,7 @@ class _Judged:
     """
 
     index: npt.NDArray[np.intp]
+    names: tuple[str, ...]
     y: Array
     context: Context
     two_stage: Array
@@ -65,6 +70,7 @@ class _Judged:
         index = found.index[known]
         return cls(
             index,
+            tuple(found.names[i] for i in known.tolist()),
             found.y[known],
             None if found.context is None else [found.context[i] for i in known.tolist()],
             found.y_hat_two_stage[known],
@@ -83,7 +89,6 @@ def record_of(model: Fitted) -> FitRecord:
     """
     held_out = _Judged.of(model)
     loss = held_out.loss
-    names = tuple(f"instance {i}" for i in held_out.index.tolist())
     problem = model.problem
     return FitRecord(
         problem=describe(problem),
@@ -93,7 +98,7 @@ def record_of(model: Fitted) -> FitRecord:
         verdict=model.gain_.verdict,
         judged_by=model.judged_by_,
         data=digest(held_out.y)[:16],
-        instances=names,
+        instances=held_out.names,
         regret_two_stage=tuple(held_out.regret_two_stage.tolist()),
         regret_kept=tuple(held_out.regret_kept.tolist()),
         loss_kept=() if loss is None else tuple(loss.value(held_out.kept).tolist()),
@@ -102,42 +107,43 @@ def record_of(model: Fitted) -> FitRecord:
             TriedModel(row.name, row.round, row.regret, row.n_calls, row.seconds)
             for row in model.history_
         ),
-        changes=_changes(problem, held_out, names),
+        changes=_changes(problem, held_out, model.label_names_),
         coordinates=None if loss is None else _coordinates(loss, model.label_names_),
-        slices=() if loss is None else _slices(problem, held_out, loss),
+        slices=() if loss is None else _slices(problem, held_out, loss, model.label_names_),
         n_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
         settings=_settings(model),
-        versions={"lodl": package_version(), "numpy": np.__version__},
+        versions=_versions(),
     )
 
 
 def _changes(
-    problem: Problem, held_out: _Judged, names: tuple[str, ...]
+    problem: Problem, held_out: _Judged, label_names: Sequence[str] | None
 ) -> tuple[ChangedDecision, ...]:
     """Return the instances that gained most, then those that lost most."""
     avoided = held_out.regret_two_stage - held_out.regret_kept
     order = np.argsort(-avoided, kind="stable")
     best = [i for i in order[:_N_CHANGES] if avoided[i] > 0]
     worst = [i for i in order[::-1][:_N_CHANGES] if avoided[i] < 0]
-    return tuple(
-        ChangedDecision(
-            names[i],
-            _decision(problem, held_out.two_stage[i], held_out.context, i),
-            _decision(problem, held_out.kept[i], held_out.context, i),
-            float(held_out.regret_two_stage[i]),
-            float(held_out.regret_kept[i]),
+    changes = []
+    for i in (*best, *worst):
+        both = np.stack([held_out.two_stage[i], held_out.kept[i]])
+        context = context_of(held_out.context, int(i))
+        before, after = (_owned(decide(problem, one, context)) for one in projected(problem, both))
+        changes.append(
+            ChangedDecision(
+                held_out.names[i],
+                *in_words(before, after, label_names),
+                float(held_out.regret_two_stage[i]),
+                float(held_out.regret_kept[i]),
+            )
         )
-        for i in (*best, *worst)
-    )
+    return tuple(changes)
 
 
-def _decision(problem: Problem, y_hat: Array, context: Context, i: int) -> str:
-    z = decide(problem, projected(problem, y_hat[np.newaxis])[0], context_of(context, i))
-    if isinstance(z, np.ndarray):
-        text = np.array2string(z, precision=3, suppress_small=True, threshold=24, separator=", ")
-        return _shortened(" ".join(text.split()))
-    return _shortened(str(z))
+def _owned(z: Decision) -> Decision:
+    """Return a copy of an array, which a solver may write over."""
+    return z.copy() if isinstance(z, np.ndarray) else z
 
 
 def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> CoordinateCosts:
@@ -159,7 +165,9 @@ def _coordinate_name(j: int, label_shape: tuple[int, ...]) -> str:
     return f"label {place[0] if len(place) == 1 else tuple(place)}"
 
 
-def _slices(problem: Problem, held_out: _Judged, loss: LearnedLoss) -> tuple[Slice, ...]:
+def _slices(
+    problem: Problem, held_out: _Judged, loss: LearnedLoss, label_names: Sequence[str] | None
+) -> tuple[Slice, ...]:
     """Return slices of the instances whose decisions by 2-stage cost most."""
     chosen = np.argsort(-held_out.regret_two_stage, kind="stable")[:_N_SLICES]
     found = loss_slices(
@@ -169,10 +177,11 @@ def _slices(problem: Problem, held_out: _Judged, loss: LearnedLoss) -> tuple[Sli
         context=held_out.context,
         y_hat=held_out.kept,
         instances=chosen,
+        label_names=label_names,
     )
     return tuple(
         Slice(
-            instance=int(held_out.index[one["instance"]]),
+            instance=held_out.names[one["instance"]],
             direction=one["direction"],
             offsets=tuple(one["offsets"]),
             regret=tuple(one["regret"]),
@@ -185,10 +194,16 @@ def _slices(problem: Problem, held_out: _Judged, loss: LearnedLoss) -> tuple[Sli
 def _settings(model: Fitted) -> dict[str, str]:
     settings = model.get_params(deep=False)
     return {
-        name: _shortened(str(value))
+        name: "default" if value is None else _shortened(str(value))
         for name, value in settings.items()
         if name not in ("problem", "estimator")
     }
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of this package and of the frameworks that are in use."""
+    used = {name: sys.modules[name].__version__ for name in _FRAMEWORKS if name in sys.modules}
+    return {"lodl": package_version(), "numpy": np.__version__, **used}
 
 
 def _in_words(estimator: Any) -> str:

@@ -33,7 +33,7 @@ from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Store
 from lodl.oracle._sample import open_or_make
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, projected
+from lodl.problems._problem import check_problem_type, label_names_of, projected
 from lodl.problems._regret import decide
 from lodl.samplers._sampler import spread_of
 from lodl.training import Learner, Predictor, learner_for
@@ -90,7 +90,8 @@ class DecisionFocusedRegressor(Parameters):
         seconds_: Time that `fit` took.
         n_features_in_: Number of features.
         feature_names_in_: Columns of the features, if they came as a frame.
-        label_names_: Columns of the labels, if they came as a frame, else None.
+        label_names_: Columns of the labels, if they came as a frame, else the problem's
+            `label_names`, or None.
 
     Example:
         >>> from sklearn.linear_model import LinearRegression
@@ -178,6 +179,7 @@ class DecisionFocusedRegressor(Parameters):
         data, folds = Data.of(X, Y, context, keeps_frames=self._keeps_frames).held_out(
             validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
         )
+        self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
         plan, tried = self._plan(data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
         n_before = store.n_answers
@@ -327,7 +329,7 @@ class DecisionFocusedRegressor(Parameters):
             vars(self).pop("feature_names_in_", None)
         else:
             self.feature_names_in_ = np.array(data.feature_names, dtype=object)
-        self.label_names_, self.label_shape_ = data.label_names, data.y.shape[1:]
+        self.label_shape_ = data.y.shape[1:]
         self.has_context_ = data.context is not None
         self.mean_ = constant_predictions(data.y[final], 1)[0]
 

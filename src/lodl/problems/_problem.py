@@ -22,6 +22,8 @@ class Problem(ABC):
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
         unit: What the objective is counted in ("EUR", "minutes"), for summaries and reports.
+        label_names: Names of the numbers in a label, for reports; empty if they have none. Labels
+            that come as a frame have the names of its columns.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -36,6 +38,7 @@ class Problem(ABC):
 
     sense: Sense
     unit: str = ""
+    label_names: Sequence[str] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -141,6 +144,21 @@ def describe(problem: Problem) -> str:
     """Return the name of a problem, with its parameters where it is a dataclass or functions."""
     is_told = is_dataclass(problem) or type(problem).__module__ == "lodl.problems._function_problem"
     return repr(problem) if is_told else type(problem).__name__
+
+
+def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
+    """Return the names of the numbers in a label, None if the problem gives none.
+
+    Raises:
+        ProblemError: There are not as many names as a label has numbers.
+    """
+    names = tuple(getattr(problem, "label_names", ()))
+    if names and len(names) != dim:
+        raise ProblemError(
+            f"`label_names` must have a name for each of the {dim} numbers in a label, "
+            f"got {len(names)}."
+        )
+    return names or None
 
 
 def projected(problem: Problem, y_hats: Array) -> Array:

@@ -37,12 +37,14 @@ class Section:
         title: Its heading.
         text: An explanation of what the reader sees.
         blocks: Its contents; blocks with small figures may stand side by side.
+        beside: A figure that stands beside the text where the page is wide enough.
     """
 
     name: str
     title: str
     text: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...] = ()
+    beside: Block | None = None
 
 
 def svg_of(figure: Figure, name: str, *, label: str) -> Markup:

@@ -1,13 +1,14 @@
 """Two or more fits side by side, judged by the same held-out instances."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from lodl._amounts import amounts
 from lodl._fit_record import FitRecord
 from lodl._json_file import write_text
 from lodl.errors import InvalidInputError
@@ -18,6 +19,7 @@ from lodl.report._style import INK, new_figure, shortened, style
 from lodl.report._table import Cell, Table
 
 _Z_95 = 1.96
+_N_SHOWN = 10  # instances that tell two runs apart
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,23 @@ class PairedDifference:
         error = _error(a - b) if is_paired else math.hypot(_error(a), _error(b))
         return cls(mean, mean - _Z_95 * error, mean + _Z_95 * error, is_paired)
 
-    def in_words(self, one: str, other: str) -> str:
-        """Return which run decides better, and whether that may be chance."""
+    def in_words(self, one: str, other: str, unit: str = "") -> str:
+        """Return which run decides better and by how much, or that it may be chance.
+
+        Args:
+            one: Name of the first run.
+            other: Name of the second.
+            unit: The unit of the objective, with a space before it.
+        """
         if self.low <= 0 <= self.high:
-            return f"No clear difference between {one} and {other}: it may be chance."
+            return f"No clear difference between {one} and {other}: what there is may be chance."
         better, worse = (other, one) if self.mean > 0 else (one, other)
-        return f"{better} decides better than {worse}."
+        ends = sorted((abs(self.low), abs(self.high)))
+        gain, low, high = amounts(abs(self.mean), *ends)
+        return (
+            f"{better} decides better than {worse}, by {gain}{unit} per instance (95% interval: "
+            f"{low} to {high})."
+        )
 
 
 @dataclass(frozen=True)
@@ -72,18 +85,20 @@ class Comparison:
         """Return regret, difference and cost of every run."""
         differences = self.differences()
         first = next(iter(self.runs))
+        means = [(run.mean_two_stage, run.mean_kept) for run in self.runs.values()]
+        texts = amounts(*(mean for both in means for mean in both))
         rows = tuple(
             (
                 Cell(name),
-                Cell.of_number(run.mean_two_stage, "{:.4g}"),
-                Cell.of_number(run.mean_kept, "{:.4g}"),
+                Cell(texts[2 * i], run.mean_two_stage),
+                Cell(texts[2 * i + 1], run.mean_kept),
                 _difference_cell(differences.get(name)),
                 Cell.of_number(run.n_calls, "{:,}"),
                 Cell.of_number(run.seconds, "{:.1f}"),
             )
-            for name, run in self.runs.items()
+            for i, (name, run) in enumerate(self.runs.items())
         )
-        columns = ("run", "2-stage", "regret", f"better than {first} by", "calls", "seconds")
+        columns = ("run", "squared error", "regret", f"gain over {first}", "calls", "seconds")
         return Table("Runs side by side", columns, rows)
 
     def sentences(self) -> list[str]:
@@ -91,11 +106,12 @@ class Comparison:
         first = next(iter(self.runs))
         sentences = []
         for name, difference in self.differences().items():
-            sentences.append(difference.in_words(first, name))
+            unit = self.runs[first].in_unit
+            sentences.append(difference.in_words(first, name, unit))
             if not difference.is_paired:
                 sentences.append(
-                    f"{name} was judged by other instances than {first}: the interval is that of "
-                    "unpaired means, and wider."
+                    f"{name} and {first} were judged on different instances, so the difference is "
+                    "not paired and its interval is wider."
                 )
         return sentences
 
@@ -109,13 +125,14 @@ class Comparison:
             figure = new_figure(5.2, 0.45 * len(self.runs) + 0.9)
             _draw(figure.subplots(), self.runs)
         best = min(self.runs, key=lambda name: self.runs[name].mean_kept)
-        numbers = " · ".join(f"{run.mean_kept:.4g}" for run in self.runs.values())
+        texts = amounts(*(run.mean_kept for run in self.runs.values()))
+        numbers = ", ".join(f"{name} {text}" for name, text in zip(self.runs, texts, strict=True))
         kept = tuple((Cell(name), Cell(run.chosen)) for name, run in self.runs.items())
         return render(
             title=" and ".join(self.runs),
             scope=f"{first.problem}, judged by held-out decisions: {first.judged_by}",
             headline=Headline(
-                kicker="Regret per instance",
+                kicker="Regret per instance, compared with perfect foresight",
                 number=f"{numbers}{first.in_unit}",
                 text=" ".join(self.sentences()),
                 svg=svg_of(figure, "runs", label=f"Mean regret by run; the least is {best}"),
@@ -124,15 +141,40 @@ class Comparison:
                 Section(
                     "runs",
                     "Runs",
-                    "Differences are paired by instance, with 95 % intervals.",
+                    "Differences are paired by instance; in brackets, their 95% intervals.",
                     (
                         Block("", tables=(self.table(),)),
-                        Block("Kept", tables=(Table("What was kept", (), kept),)),
+                        Block("What was kept", tables=(Table("What was kept", (), kept),)),
                     ),
-                )
+                ),
+                *self._apart(),
             ],
-            footer="Regret is what a decision costs more than the best one would have.",
+            footer="Regret is how much more a decision costs than the best decision in hindsight.",
         )
+
+    def _apart(self) -> Iterator[Section]:
+        """Yield, for each run that is paired with the first, the instances that tell them apart."""
+        first, one = next(iter(self.runs.items()))
+        for number, (name, difference) in enumerate(self.differences().items()):
+            other = self.runs[name]
+            gain = np.asarray(one.regret_kept) - np.asarray(other.regret_kept)
+            if not difference.is_paired or not gain.any():
+                continue
+            better, worse = int((gain > 0).sum()), int((gain < 0).sum())
+            rows = []
+            for i in np.argsort(-np.abs(gain), kind="stable")[:_N_SHOWN]:
+                values = (one.regret_kept[i], other.regret_kept[i], gain[i])
+                texts = amounts(*values)
+                cells = (Cell(text, value) for text, value in zip(texts, values, strict=True))
+                rows.append((Cell(one.instances[i]), *cells))
+            columns = ("instance", f"regret of {first}", f"of {name}", "difference")
+            yield Section(
+                f"apart-{number}",
+                f"{first} and {name}, instance by instance",
+                f"{name} decides better on {better:,} of {len(gain):,} instances and worse on "
+                f"{worse:,}. Below are those on which the two differ most.",
+                (Block("", tables=(Table("Where they differ", columns, tuple(rows)),)),),
+            )
 
 
 def _error(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
@@ -144,8 +186,8 @@ def _error(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
 def _difference_cell(difference: PairedDifference | None) -> Cell:
     if difference is None:
         return Cell("")
-    text = f"{difference.mean:.3g} ({difference.low:.3g} to {difference.high:.3g})"
-    return Cell(text, difference.mean)
+    mean, low, high = amounts(difference.mean, difference.low, difference.high)
+    return Cell(f"{mean} ({low} to {high})", difference.mean)
 
 
 def _draw(axes: Axes, runs: Mapping[str, FitRecord]) -> None:

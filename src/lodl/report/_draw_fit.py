@@ -1,24 +1,27 @@
 """Drawings of one `fit`, each into axes that are given."""
 
 import math
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from lodl._amounts import amounts
 from lodl._fit_record import FitRecord
 from lodl._rank_correlation import rank_correlation
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.report._style import INK, LINE, MUTED, PAPER, shortened
 
-KEPT = "#d55e00"
-"""The colour of the kept model."""
+KEPT = "#0f7ac0"
+"""The colour of the kept model, and of what it made better."""
 
 TWO_STAGE = "#7b828a"
 """The colour of 2-stage."""
 
-GAINED = "#0f7ac0"
-"""The colour of decisions that became better."""
+WORSE = "#d55e00"
+"""The colour of what became worse."""
 
 _MOST_COORDINATES = 20
 _DASHED = (0, (4, 3))
@@ -31,14 +34,15 @@ def draw_gain(axes: Axes, fit: FitRecord) -> None:
         ("squared error", fit.regret_two_stage, TWO_STAGE),
         ("kept model", fit.regret_kept, KEPT),
     )
-    for row, (_, regrets, colour) in enumerate(bars):
+    texts = amounts(fit.mean_two_stage, fit.mean_kept)
+    for row, ((_, regrets, colour), text) in enumerate(zip(bars, texts, strict=True)):
         values = np.asarray(regrets)
         mean = values.mean()
         half = _Z_95 * values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else 0.0
         axes.barh(row, mean, height=0.58, color=colour)
         axes.plot([max(mean - half, 0.0), mean + half], [row, row], color=INK, linewidth=1.2)
         axes.annotate(
-            f"{mean:.4g}",
+            text,
             (mean + half, row),
             xytext=(6, 0),
             textcoords="offset points",
@@ -56,7 +60,7 @@ def draw_gain(axes: Axes, fit: FitRecord) -> None:
 
 
 def draw_history(axes: Axes, fit: FitRecord) -> None:
-    """Draw the regret of every model that was tried against the oracle calls until then.
+    """Draw the regret of every model that was tried against the solver calls until then.
 
     The step line is the best so far; the ring is what was kept.
     """
@@ -87,7 +91,7 @@ def draw_history(axes: Axes, fit: FitRecord) -> None:
         )
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlabel("oracle calls")
+    axes.set_xlabel("solver calls")
     axes.set_ylabel(f"held-out regret{_unit(fit)}")
 
 
@@ -95,8 +99,8 @@ def draw_changes(axes: Axes, fit: FitRecord) -> None:
     """Draw what each held-out instance gained or lost, sorted, as steps."""
     change = np.sort(np.asarray(fit.regret_two_stage) - np.asarray(fit.regret_kept))[::-1]
     edges = np.arange(len(change) + 1)
-    axes.stairs(np.maximum(change, 0), edges, fill=True, color=GAINED, alpha=0.85)
-    axes.stairs(np.minimum(change, 0), edges, fill=True, color=KEPT, alpha=0.85)
+    axes.stairs(np.maximum(change, 0), edges, fill=True, color=KEPT, alpha=0.85)
+    axes.stairs(np.minimum(change, 0), edges, fill=True, color=WORSE, alpha=0.85)
     axes.axhline(0, color=MUTED, linewidth=0.9)
     axes.set_xlim(0, max(len(change), 1))
     axes.set_xlabel("held-out instances, best change first")
@@ -117,31 +121,47 @@ def draw_coordinates(axes: Axes, fit: FitRecord) -> None:
     over, under = np.asarray(costs.over), np.asarray(costs.under)
     order = np.argsort(-(over + under), kind="stable")[:_MOST_COORDINATES]
     rows = np.arange(len(order))
-    axes.barh(rows, over[order], height=0.7, color=KEPT)
-    axes.barh(rows, -under[order], height=0.7, color=GAINED)
+    axes.barh(rows, over[order], height=0.7, color=WORSE)
+    axes.barh(rows, -under[order], height=0.7, color=KEPT)
     axes.axvline(0, color=MUTED, linewidth=0.9)
     axes.set_yticks(rows, [shortened(costs.names[i], 24) for i in order])
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-    axes.set_xlabel(f"learned loss: too low ◂  ▸ too high{_unit(fit)}")
+    axes.set_xlabel(f"too low ◂ learned loss{_unit(fit)} ▸ too high")
 
 
 def draw_fidelity(axes: Axes, fit: FitRecord) -> None:
-    """Draw the learned loss against the true regret at the kept model's held-out predictions."""
+    """Draw the learned loss against the true regret at the kept model's held-out predictions.
+
+    A few losses far above all others are drawn as triangles at the upper edge.
+    """
     regret, loss = np.asarray(fit.regret_kept), np.asarray(fit.loss_kept)
     axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=_DASHED)
-    axes.plot(regret, loss, "o", color=KEPT, markersize=4, alpha=0.45, markeredgewidth=0)
+    top = _top(loss)
+    inside = loss <= top
+    marks: dict[str, Any] = {"color": KEPT, "markersize": 4, "markeredgewidth": 0}
+    axes.plot(regret[inside], loss[inside], "o", alpha=0.45, **marks)
+    axes.plot(regret[~inside], np.full((~inside).sum(), top), "^", clip_on=False, **marks)
     correlation = rank_correlation(regret, loss)
-    if math.isfinite(correlation):
-        axes.set_title(f"rank correlation {correlation:z.2f}", color=MUTED, fontweight="normal")
+    notes = [f"rank correlation {correlation:z.2f}"] if math.isfinite(correlation) else []
+    if not inside.all():
+        notes.append(f"{(~inside).sum()} further up")
+    axes.set_title(", ".join(notes), color=MUTED, fontweight="normal")
     high = float(max(regret.max(initial=0.0), 1e-12))
     axes.set_xlim(-0.03 * high, 1.05 * high)
-    axes.set_ylim(bottom=-0.03 * float(max(loss.max(initial=0.0), 1e-12)))
+    axes.set_ylim(-0.03 * top, 1.02 * top)
     axes.set_xlabel(f"true regret{_unit(fit)}")
     axes.set_ylabel("learned loss")
     axes.grid(color=LINE)
+
+
+def _top(loss: Array) -> float:
+    """Return the highest loss to draw, such that a few outliers do not flatten all the rest."""
+    highest = float(max(loss.max(initial=0.0), 1e-12))
+    usual = 1.5 * float(np.quantile(loss, 0.97)) if len(loss) else 0.0
+    return usual if 0 < 2 * usual < highest else 1.05 * highest
 
 
 def _unit(fit: FitRecord) -> str:

@@ -1,19 +1,20 @@
 """The page that shows one `fit`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
+from lodl._amounts import amounts
 from lodl._fit_record import ChangedDecision, FitRecord
 from lodl._json_file import write_text
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._draw_fit import (
-    GAINED,
     KEPT,
     TWO_STAGE,
+    WORSE,
     draw_changes,
     draw_coordinates,
     draw_fidelity,
@@ -26,19 +27,19 @@ from lodl.report._style import new_figure, style
 from lodl.report._table import Cell, Table
 
 _BOUND_TEXT = (
-    "Is the learned loss faithful where the model predicts? A point is a held-out instance. Good "
-    "losses rise with the regret: what counts is the order, not the height. A convex loss must "
-    "lie above the truth somewhere, because true regret levels off where the decision stays the "
-    "same, and no convex curve can."
+    "Does the learned loss agree with the true regret where the model predicts? Each point is a "
+    "held-out instance. A good loss rises with the regret; the order matters, not the height. A "
+    "convex loss has to lie above the truth in places: true regret levels off once the decision "
+    "stops changing, and no convex curve can do that."
 )
 _CANDIDATES_TEXT = (
-    "Every model that was tried, judged by decisions for instances it was not trained on. The "
-    "line is the best so far, the ring is what was kept. The choice was made by these very "
-    "decisions, so the regret of the kept model is a little too good."
+    "Every model that was tried, judged by its decisions on instances it was not trained on. The "
+    "line follows the best so far; the ring marks the model that was kept. The model was chosen "
+    "by these same decisions, so its regret looks a little better here than it will on new data."
 )
 _FOOTER = (
-    "Regret is what a decision costs more than the best one would have, scored under the true "
-    "label. Held-out decisions are those for instances that a model was not trained on."
+    "Regret is how much more a decision costs than the best decision in hindsight. It is measured "
+    "under the true label, on held-out instances: those the model was not trained on."
 )
 
 
@@ -62,20 +63,19 @@ def fit_page(fit: FitRecord) -> str:
         _candidates_section(fit),
         _coordinates_section(fit),
         _fidelity_section(fit),
-        section_of_slices(fit.slices) if fit.slices else None,
+        section_of_slices(fit.slices, unit=fit.unit) if fit.slices else None,
         _settings_section(fit),
     ]
-    low, high = fit.gain_95
     difference = fit.mean_two_stage - fit.mean_kept
+    gain, low, high = amounts(difference, *fit.gain_95)
     return render(
         title=fit.problem,
-        scope=f"{fit.model}, judged by held-out decisions: {fit.judged_by}",
+        scope=f"{_capital(fit.model)}, judged by held-out decisions: {fit.judged_by}",
         headline=Headline(
-            kicker="Regret per instance",
+            kicker="Regret per instance, compared with perfect foresight",
             number=fit.headline(),
-            text=f"{fit.verdict} The gain is {difference:.4g}{fit.in_unit} per instance, with a "
-            f"95 % interval from {low:.4g} to {high:.4g}. It took {fit.n_calls:,} oracle calls "
-            f"and {_duration(fit.seconds)}.",
+            text=f"{fit.verdict} The gain is {gain}{fit.in_unit} per instance (95% interval: {low} "
+            f"to {high}). It took {fit.n_calls:,} solver calls and {_duration(fit.seconds)}.",
             svg=_svg(draw_gain, fit, "gain", f"Mean regret {fit.headline()}", 5.2, 1.7),
         ),
         sections=[section for section in sections if section is not None],
@@ -101,69 +101,78 @@ def _changes_section(fit: FitRecord) -> Section:
     change = np.asarray(fit.regret_two_stage) - np.asarray(fit.regret_kept)
     better, worse = int((change > 0).sum()), int((change < 0).sum())
     same = len(change) - better - worse
+    gained, lost = amounts(change[change > 0].sum(), -change[change < 0].sum())
     text = (
-        f"Of {len(change):,} held-out decisions, {better:,} are better than those of squared error "
-        f"(together worth {change[change > 0].sum():.4g}{fit.in_unit}), {worse:,} are worse "
-        f"({-change[change < 0].sum():.4g}{fit.in_unit}), and {same:,} are worth the same."
+        f"Of {len(change):,} held-out decisions, {better:,} are better than those made from a "
+        f"model trained on squared error, by {gained}{fit.in_unit} in total; {worse:,} are worse, "
+        f"by {lost}{fit.in_unit}; and {same:,} are worth the same."
     )
     label = f"Regret avoided by instance: {better} better, {worse} worse, {same} the same"
     figure = _svg(draw_changes, fit, "changes", label)
-    key = (("better", GAINED), ("worse", KEPT))
+    key = (("better", KEPT), ("worse", WORSE))
     best = tuple(one for one in fit.changes if one.regret_kept < one.regret_two_stage)
     worst = tuple(one for one in fit.changes if one.regret_kept > one.regret_two_stage)
-    blocks = [Block("", (figure,), key, is_wide=True)]
-    blocks += [
+    blocks = tuple(
         Block(title, tables=(_changes_table(title, some),))
-        for title, some in (("What became better", best), ("What became worse", worst))
+        for title, some in (("Improved most", best), ("Got worse most", worst))
         if some
-    ]
-    return Section("decisions", "Decisions that changed", text, tuple(blocks))
+    )
+    beside = Block("", (figure,), key)
+    return Section("decisions", "Decisions that changed", text, blocks, beside)
 
 
 def _changes_table(caption: str, changes: tuple[ChangedDecision, ...]) -> Table:
     rows = tuple(
-        (
-            Cell(one.instance),
-            Cell.of_number(one.regret_two_stage - one.regret_kept, "{:+.4g}"),
-            Cell.of_number(one.regret_two_stage, "{:.4g}"),
-            Cell.of_number(one.regret_kept, "{:.4g}"),
-            Cell(one.two_stage),
-            Cell(one.kept),
-        )
-        for one in changes
+        (Cell(one.instance), *numbers, Cell(one.two_stage), Cell(one.kept))
+        for one, numbers in zip(changes, _regrets(changes), strict=True)
     )
     columns = (
         "instance",
-        "regret avoided",
-        "before",
+        "regret before",
         "after",
+        "avoided",
         "decision before",
         "decision after",
     )
     return Table(caption, columns, rows)
 
 
+def _regrets(changes: Sequence[ChangedDecision]) -> list[tuple[Cell, ...]]:
+    """Return regret before, after, and what was avoided, all with the same decimals."""
+    values = [
+        (one.regret_two_stage, one.regret_kept, one.regret_two_stage - one.regret_kept)
+        for one in changes
+    ]
+    texts = amounts(*(value for row in values for value in row))
+    return [
+        tuple(Cell(text, value) for text, value in zip(texts[3 * i :], row, strict=False))
+        for i, row in enumerate(values)
+    ]
+
+
 def _candidates_section(fit: FitRecord) -> Section:
+    regrets = amounts(*(one.regret for one in fit.history))
     rows = tuple(
         (
             Cell(one.name, colour=TWO_STAGE if one.name.startswith("2-stage") else KEPT),
+            Cell(regret, one.regret),
             Cell.of_number(one.round, "{:d}"),
-            Cell.of_number(one.regret, "{:.4g}"),
             Cell.of_number(one.n_calls, "{:,}"),
             Cell.of_number(one.seconds, "{:.1f}"),
             Cell("kept" if one is _kept(fit) else ""),
         )
-        for one in fit.history
+        for one, regret in zip(fit.history, regrets, strict=True)
     )
-    columns = ("trained on", "round", "held-out regret", "calls so far", "seconds so far", "")
+    columns = ("trained on", "held-out regret", "round", "calls so far", "seconds so far", "")
     table = Table("Models that were tried", columns, rows)
-    label = f"Held-out regret of {len(rows)} models against oracle calls"
+    label = f"Held-out regret of {len(rows)} models against solver calls"
     figure = _svg(draw_history, fit, "history", label)
     return Section(
         "candidates",
         "What was tried",
         f"{_CANDIDATES_TEXT} Kept: {fit.chosen}.",
-        (Block("", (figure,), tables=(table,), is_wide=True),),
+        (Block("", tables=(table,)),),
+        Block("", (figure,)),
     )
 
 
@@ -176,16 +185,16 @@ def _coordinates_section(fit: FitRecord) -> Section | None:
         return None
     shown = min(len(fit.coordinates.names), 20)
     text = (
-        "What the learned loss charges for an error of one standard deviation in one coordinate "
-        "alone, on average over instances: too high to the right, too low to the left. Squared "
-        "error would charge the same for all of them, in both directions."
+        "What an error costs, according to the learned loss, when one number alone is predicted "
+        "one standard deviation too high (right) or too low (left), averaged over instances. "
+        "Squared error would charge both sides alike."
     )
     if shown < len(fit.coordinates.names):
-        text += f" The {shown} costliest of {len(fit.coordinates.names)} coordinates are shown."
-    label = f"Learned loss of errors in the {shown} costliest coordinates"
+        text += f" Shown are the {shown} costliest of {len(fit.coordinates.names)} numbers."
+    label = f"Learned loss of errors in the {shown} costliest numbers of a label"
     figure = _svg(draw_coordinates, fit, "coordinates", label, 4.6, 0.24 * shown + 0.9)
-    key = (("too high", KEPT), ("too low", GAINED))
-    return Section("errors", "Which errors matter", text, (Block("", (figure,), key),))
+    key = (("too high", WORSE), ("too low", KEPT))
+    return Section("errors", "Which errors matter", text, beside=Block("", (figure,), key))
 
 
 def _fidelity_section(fit: FitRecord) -> Section | None:
@@ -193,7 +202,9 @@ def _fidelity_section(fit: FitRecord) -> Section | None:
         return None
     label = "Learned loss against true regret at held-out predictions"
     figure = _svg(draw_fidelity, fit, "fidelity", label)
-    return Section("fidelity", "Faithfulness", _BOUND_TEXT, (Block("", (figure,)),))
+    return Section(
+        "fidelity", "Does the loss tell the truth?", _BOUND_TEXT, beside=Block("", (figure,))
+    )
 
 
 def _settings_section(fit: FitRecord) -> Section:
@@ -210,6 +221,11 @@ def _settings_section(fit: FitRecord) -> Section:
             Block("Versions", tables=(Table("Versions of packages", (), versions),)),
         ),
     )
+
+
+def _capital(text: str) -> str:
+    """Return a text with its first letter as a capital, unless it is code."""
+    return text if "(" in text else text[:1].upper() + text[1:]
 
 
 def _duration(seconds: float) -> str:

@@ -12,9 +12,9 @@ from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
 
 _TEXT = (
-    "The true regret of the decision and the learned losses, as the prediction leaves the label "
-    "(dashed) in one direction. True regret goes in steps, because the decision changes all at "
-    "once; a convex loss cannot, and lies above it where it levels off."
+    "True regret and learned loss as the prediction moves away from the label (dashed line) in one "
+    "direction. True regret moves in steps, because the decision changes all at once. A convex "
+    "loss cannot follow the steps: it lies above them where they level off."
 )
 _ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, losses are cut off
 
@@ -37,15 +37,14 @@ def slices_section(folder: Path) -> Section | None:
         return section_of_slices(found.slices, found.title)
 
 
-def section_of_slices(slices: Sequence[Slice], title: str = "") -> Section:
+def section_of_slices(slices: Sequence[Slice], title: str = "", unit: str = "") -> Section:
     """Return the section that shows slices."""
     names = dict.fromkeys(name for one in slices for name in one.loss)
     svgs = tuple(
         svg_of(
-            draw_slice(one),
+            draw_slice(one, unit),
             f"slice-{i}",
-            label=f"True regret and {', '.join(one.loss)} of instance {one.instance}, "
-            f"{one.direction}",
+            label=f"True regret and {', '.join(one.loss)} of {_name(one)}, {one.direction}",
         )
         for i, one in enumerate(slices)
     )
@@ -64,7 +63,7 @@ def section_of_slices(slices: Sequence[Slice], title: str = "") -> Section:
 
 
 @style()
-def draw_slice(one: Slice) -> Figure:
+def draw_slice(one: Slice, unit: str = "") -> Figure:
     """Draw the true regret and every learned loss along one line."""
     figure = new_figure(3.5, 2.5)
     axes = figure.subplots()
@@ -75,13 +74,17 @@ def draw_slice(one: Slice) -> Figure:
     highest = max(one.regret)
     if highest > 0:
         axes.set_ylim(-0.04 * _ROOM * highest, _ROOM * highest)
-    axes.set_ylabel("regret")
-    axes.set_title(shortened(f"instance {one.instance}"), fontsize=10)
+    axes.set_ylabel(f"regret, {unit}" if unit else "regret")
+    axes.set_title(shortened(_name(one)), fontsize=10)
     axes.set_xlabel(shortened(_along(one.direction), 40))
     return figure
 
 
+def _name(one: Slice) -> str:
+    return one.instance if isinstance(one.instance, str) else f"instance {one.instance}"
+
+
 def _along(direction: str) -> str:
     if direction.startswith("towards"):
-        return f"way {direction} (= 1)"
-    return f"error of {direction}"
+        return f"{direction} (at 1)"
+    return f"error in {direction}"
