@@ -35,8 +35,9 @@ FIT = FitSummary(
     error_fitted=Spread(0.2, 0.3),
     error_held_out=Spread(0.22, 0.3),
     r2=NAN,
-    rank_correlation=NAN,
+    rank_correlation=np.nan,
     decisions_met=None,
+    decisions_explained=None,
     n_judged=10,
     n_negative=0,
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from lodl.domains import load
 from lodl.fitting import fit
 from lodl.losses import (
     Answers,
@@ -15,6 +16,9 @@ from lodl.losses import (
     WeightedMSE,
     load_loss,
 )
+from lodl.oracle import sample
+from lodl.samplers import AllPerturbed
+from lodl.testing import is_affine
 
 FAMILIES = [DecisionHinges(), DecisionRanking()]
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
@@ -79,6 +83,7 @@ def test_held_out_samples_judge_a_loss_made_of_the_others(family, best_item):
         share = np.isin(costly, one.decision[~held_out]).mean() if len(costly) else np.nan
         np.testing.assert_equal(errors.met_held_out[i], share)
     assert np.nanmedian(errors.rank_correlation_held_out) > 0.5
+    assert (errors.explained_held_out == 1).all()  # the objective is affine in the label
     assert np.isnan(errors.mae_fitted).all()
     assert np.isnan(errors.r2_held_out).all()
     assert (errors.n_held_out == 4).all()
@@ -88,10 +93,23 @@ def test_the_summary_speaks_of_decisions_met_and_not_of_errors(best_item):
     summary = str(fit(best_item(), DecisionHinges()).summary())
     assert "decisions met" in summary
     assert "R2" not in summary
-    few = fit(best_item(n_samples=5, dim=40, n_instances=30), DecisionHinges()).summary()
-    assert few.findings[0].verdict.name == "more samples"
     unknown = fit(best_item(), DecisionHinges(), holdout=0).summary()
     assert unknown.findings[0].verdict.name == "held-out samples"
+
+
+@pytest.mark.parametrize("name", ["knapsack", "newsvendor"])
+def test_slopes_explain_all_decisions_where_the_objective_is_affine_only(name):
+    domain = load(name, seed=0, sizes=(30, 1, 1))
+    part = domain.splits.train
+    samples = sample(
+        domain.problem, part.y, sampler=AllPerturbed(), n_samples=20, slopes=True, progress=False
+    )
+    summary = fit(samples, DecisionHinges(), progress=False).summary()
+    is_local = not is_affine(domain.problem, part.y)
+    assert is_local == (name == "newsvendor")
+    assert (summary.decisions_explained < 0.9) == is_local
+    assert ("local slopes" in [one.verdict.name for one in summary.findings]) == is_local
+    assert "more samples" not in str(summary)
 
 
 @every_family

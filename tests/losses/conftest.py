@@ -39,6 +39,7 @@ def make_loss():
                 r2_held_out=rng.uniform(0.5, 1.0, n_instances),
                 rank_correlation_held_out=np.full(n_instances, np.nan),
                 met_held_out=np.full(n_instances, np.nan),
+                explained_held_out=np.full(n_instances, np.nan),
                 mean_regret=rng.uniform(0.5, 1.0, n_instances),
                 n_fitted=np.full(n_instances, 70),
                 n_held_out=np.full(n_instances, 30),

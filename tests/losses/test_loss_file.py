@@ -99,7 +99,7 @@ def test_the_file_is_plain_safetensors_with_metadata(make_loss, path):
     assert metadata["family"] == "WeightedMSE"
     assert json.loads(metadata["settings"]) == dataclasses.asdict(loss.family)
     assert json.loads(metadata["provenance"]) == loss.provenance
-    assert metadata["version"] == "2"
+    assert metadata["version"] == "3"
     assert metadata["package_version"]
 
 
@@ -242,7 +242,7 @@ def rename(old, new):
     ("change", "message"),
     [
         (edit(format="other"), "not written by `LearnedLoss.save`"),
-        (edit(version="1"), "format version '1', this package reads '2'"),
+        (edit(version="2"), "format version '2', this package reads '3'"),
         (edit(version=None), "format version None"),
         (edit(family="os.system"), "its family 'os.system' is not known here"),
         (edit(family="Quadratic"), r"must have the parameters \['L', 'floor'\], got \['w'\]"),

@@ -91,27 +91,63 @@ def test_a_loss_that_ranks_well_is_not_called_poor_for_its_error(with_errors):
         assert f"rank correlation with the regret is {correlation:.2f}" in str(summary)
 
 
-def test_a_loss_made_of_decisions_is_judged_by_rank_correlation_and_decisions_met(with_errors):
-    loss = dataclasses.replace(with_errors(met_held_out=0.9), family=Bound())
-    assert names(loss.summary()) == ["no change suggested"]
-    assert "decisions met     0.90" in str(loss.summary())
-    assert "R2" not in str(loss.summary())
-    assert losses.compare_losses([loss]).splitlines()[1].split()[3:6] == ["nan", "-", "-"]
+DECISIONS = {
+    "rank_correlation_held_out": 0.35,
+    "met_held_out": 0.5,
+    "explained_held_out": 1.0,
+}
+
+
+@pytest.fixture
+def of_decisions(with_errors):
+    """Make a loss made of decisions, by default one that nothing can be said against."""
+
+    def make(**errors):
+        return dataclasses.replace(with_errors(**DECISIONS | errors), family=Bound())
+
+    return make
 
 
 @pytest.mark.parametrize(
-    ("correlation", "found"),
-    [(0.8, "no change suggested"), (0.2, "more samples"), (np.nan, "held-out samples")],
+    ("errors", "found"),
+    [
+        ({}, ["no change suggested"]),
+        ({"met_held_out": 0.0}, ["rounds"]),
+        ({"rank_correlation_held_out": 0.05}, ["more samples"]),
+        ({"rank_correlation_held_out": np.nan}, ["held-out samples"]),
+        ({"explained_held_out": 0.99}, ["no change suggested"]),
+        ({"explained_held_out": 0.6}, ["local slopes"]),
+        ({"explained_held_out": 0.6, "met_held_out": 0.0}, ["local slopes", "rounds"]),
+    ],
 )
-def test_decisions_that_are_never_met_again_have_no_share_of_those_met(
-    with_errors, correlation, found
+def test_a_loss_made_of_decisions_is_judged_by_ranks_slopes_and_decisions_met(
+    of_decisions, errors, found
 ):
-    errors = with_errors(met_held_out=0.0, rank_correlation_held_out=correlation)
-    summary = dataclasses.replace(errors, family=Bound()).summary()
-    assert summary.decisions_met is None
-    assert names(summary) == [found]
-    assert "met" not in str(summary).replace("parameters", "")
-    assert "%" not in str(summary)
+    loss = of_decisions(**errors)
+    assert names(loss.summary()) == found
+    assert losses.compare_losses([loss]).splitlines()[1].endswith(f"  {found[0]}")
+
+
+def test_the_summary_of_decisions_leads_with_ranks_and_has_no_errors(of_decisions):
+    text = str(of_decisions(met_held_out=0.0).summary())
+    assert text.splitlines()[1].startswith("- rounds: The rank correlation with the regret is 0.35")
+    assert "decisions met     0% of the costly ones" in text
+    assert "R2" not in text
+    assert "error" not in text
+
+
+@pytest.mark.parametrize(("share", "word"), [(1.0, "exact"), (0.985, "local")])
+def test_the_summary_says_whether_slopes_hold_everywhere(of_decisions, share, word):
+    lines = str(of_decisions(explained_held_out=share).summary()).splitlines()
+    assert (
+        f"  slopes            {word}: they explain {share:.1%} of the decisions held out" in lines
+    )
+
+
+def test_numbers_of_few_samples_are_averaged_over_instances(of_decisions):
+    few = of_decisions(met_held_out=[0.0] * 6 + [1.0] * 4).summary()
+    assert few.decisions_met == pytest.approx(0.4)  # the median would be 0
+    assert names(few) == ["no change suggested"]
 
 
 def test_a_comparison_names_the_family_that_ranks_best(with_errors):
@@ -127,7 +163,7 @@ def test_a_comparison_has_a_line_for_each_loss_of_the_same_instances(make_loss):
     some = [make_loss(losses.WeightedMSE()), make_loss(losses.Quadratic(rank=2))]
     lines = losses.compare_losses(some).splitlines()
     assert lines[1].startswith("WeightedMSE(")
-    correlation = some[0].summary().rank_correlation.median
+    correlation = some[0].summary().rank_correlation
     assert lines[1].split()[2:4] == ["6", f"{correlation:.2f}"]
     assert lines[2].startswith("Quadratic(rank=2")
     assert lines[2].split()[3] == "18"  # 6 x 2 and the floor

@@ -12,6 +12,7 @@ from lodl._rank_correlation import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import Family, FitStatus
+from lodl.losses._decision_family import are_explained
 from lodl.losses._family import shapes_like
 from lodl.losses._standardised import error_scale
 
@@ -123,6 +124,7 @@ def _decision_errors(family: Family, fitted: Answers, held_out: Answers) -> dict
     if fitted.decision is not None and held_out.decision is not None:
         costly = held_out.decision[held_out.regret > 0]
         errors["met_held_out"] = _mean(np.isin(costly, fitted.decision))
+        errors["explained_held_out"] = _mean(are_explained(held_out, fitted))
     if status_of(fitted) == FitStatus.FITTED:
         value = _value(family, family.fit(fitted), held_out)
         errors["rank_correlation_held_out"] = rank_correlation(value, held_out.regret)

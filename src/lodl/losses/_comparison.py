@@ -9,8 +9,8 @@ from lodl.losses._summary import FitSummary
 
 _COLUMNS = ["family", "parameters", "rank corr.", "held-out error", "fitted error", "R2", "advice"]
 _NOTE = (
-    "Medians over fitted instances; errors as shares of the mean regret; rank correlation and R2 "
-    "on held-out samples."
+    "Medians over fitted instances, the mean of rank correlations; errors as shares of the mean "
+    "regret; rank correlation and R2 on held-out samples."
 )
 
 
@@ -49,11 +49,11 @@ def compare_losses(losses: Sequence[LearnedLoss]) -> str:
 
 def _best(summaries: Sequence[FitSummary]) -> Iterator[str]:
     """Yield which family ranks held-out samples best, where there are several that do."""
-    ranked = [one for one in summaries if not math.isnan(one.rank_correlation.median)]
+    ranked = [one for one in summaries if not math.isnan(one.rank_correlation)]
     if len(ranked) > 1:
-        best = max(ranked, key=lambda one: one.rank_correlation.median)
+        best = max(ranked, key=lambda one: one.rank_correlation)
         yield (
-            f"Best by rank correlation: {best.family} ({best.rank_correlation.median:.2f}). "
+            f"Best by rank correlation: {best.family} ({best.rank_correlation:.2f}). "
             "Decisions of models on validation instances have the last word."
         )
 
@@ -63,7 +63,7 @@ def _cells(summary: FitSummary) -> list[str]:
     return [
         str(summary.family),
         str(summary.n_parameters),
-        f"{summary.rank_correlation.median:.2f}",
+        f"{summary.rank_correlation:.2f}",
         *("-" if summary.family.uses_slopes else f"{spread.median:.2f}" for spread in errors),
         summary.findings[0].verdict.name,
     ]

@@ -28,7 +28,9 @@ decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
 
 **When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
 good near it, not a bound far from it, and at a kink of f it depends on the side of the difference.
-Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. A
+Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. The samples
+tell: a decision that the solver took and that does not look the cheapest by (1) is not explained
+by the slopes, and `summary()` says how many are. A
 decision that no candidate met is not in the loss: ask again where the model predicts. The term most
 violated at y_hat with m = 2 is that of the decision for the candidate 2 y_hat - y.
 
@@ -57,6 +59,8 @@ from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_min_weight, squared_error_weights
 from lodl.losses._standardised import error_scale
+
+_SLIGHT = 1e-3  # of the mean regret: what a solver may leave on the table
 
 
 class DecisionFamily(Family):
@@ -119,6 +123,22 @@ def kept_decisions(answers: Answers, max_decisions: int) -> npt.NDArray[np.intp]
     is_other = (regret > 0) | slope[first].any(axis=1)
     first, importance = first[is_other], (regret * count)[is_other]
     return first[np.argsort(-importance, kind="stable")[:max_decisions]]
+
+
+def are_explained(taken: Answers, met: Answers) -> npt.NDArray[np.bool_]:
+    """Return whether, by the slopes, each decision taken is as cheap as all that were met.
+
+    The solver takes the cheapest decision under a prediction y + d, and by (1) a decision costs
+    r_k + s_k . d more there than the label's own. Where another one seems to cost less, the
+    objective is not affine in the label, or the solver is not exact.
+    """
+    _, slope = _decisions(taken)
+    cost = taken.regret + (slope * taken.d).sum(axis=1)
+    decision, slope = _decisions(met)
+    _, first = np.unique(decision, return_index=True)
+    others = met.regret[first] + taken.d @ slope[first].T
+    slight = _SLIGHT * np.abs(np.concatenate([taken.regret, met.regret])).mean()
+    return np.asarray(cost <= others.min(axis=1, initial=0.0) + slight)
 
 
 def _decisions(answers: Answers) -> tuple[npt.NDArray[np.intp], Array]:

@@ -25,8 +25,10 @@ class FitErrors:
 
     Every field has shape (n_instances,). A number that is not defined (no held-out samples,
     constant regrets) is NaN. A family made of decisions has no mean absolute errors (`mae_...`) and
-    no R2: it does not repeat regrets. Instead it has `met_held_out`: the share of the costly
-    held-out samples whose decision is among those of the fitted ones.
+    no R2: it does not repeat regrets. Instead it has two shares: `met_held_out`, of the costly
+    held-out samples whose decision is among those of the fitted ones, and `explained_held_out`, of
+    the held-out samples whose decision is the cheapest of all that were met, by the slopes. The
+    second is 1 where the objective is affine in the label and the solver is exact.
 
     Attributes:
         of_fits: Names of the fields that only a fitted instance has.
@@ -38,6 +40,7 @@ class FitErrors:
     r2_held_out: Array
     rank_correlation_held_out: Array
     met_held_out: Array
+    explained_held_out: Array
     mean_regret: Array
     n_fitted: npt.NDArray[np.int64]
     n_held_out: npt.NDArray[np.int64]
@@ -49,6 +52,7 @@ class FitErrors:
         "r2_held_out",
         "rank_correlation_held_out",
         "met_held_out",
+        "explained_held_out",
     )
     dtypes: ClassVar[Mapping[str, np.dtype[Any]]] = {
         **{name: np.dtype(np.float64) for name in (*of_fits, "mean_regret")},

@@ -22,7 +22,7 @@ from lodl._version import package_version
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._family import Family, family_named
 
-_FORMAT, _VERSION = "lodl loss", "2"
+_FORMAT, _VERSION = "lodl loss", "3"
 _CODES = {"f8": "F64", "i8": "I64", "f4": "F32", "i1": "I8"}
 _DIGEST = "sha256"
 

@@ -80,10 +80,23 @@ ANOTHER_FAMILY = Verdict(
     "closer to the label. If none is better, the cost is a step, which no smooth loss can follow; "
     "a model may still decide well.",
 )
+LOCAL_SLOPES = Verdict(
+    "local slopes",
+    "The objective is not affine in the label, or the solver is not exact, so that a loss made of "
+    "decisions holds near the label only.",
+    "Let `ConvexDirectedQuadratic`, which sees regrets only, compete with it, and choose by the "
+    "decisions of models on validation instances.",
+)
 MORE_SAMPLES = Verdict(
     "more samples",
-    "Held-out samples have much larger errors than fitted ones, or led to other decisions.",
+    "Held-out samples have much larger errors than fitted ones, or are hardly ranked.",
     "Take several times as many samples, or a family with fewer parameters.",
+)
+ROUNDS = Verdict(
+    "rounds",
+    "Decisions are so many that samples around the label rarely meet one twice.",
+    "Train on the loss, then ask again where the model predicts: "
+    "`lodl.learning.learn_in_rounds` does both.",
 )
 NO_CHANGE = Verdict(
     "no change suggested",
@@ -103,7 +116,9 @@ VERDICTS = (
     SMALLER_SCALE,
     HELD_OUT_SAMPLES,
     ANOTHER_FAMILY,
+    LOCAL_SLOPES,
     MORE_SAMPLES,
+    ROUNDS,
     NO_CHANGE,
 )
 """All verdicts, those that matter most first."""

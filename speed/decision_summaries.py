@@ -1,0 +1,96 @@
+"""Which numbers of a summary tell whether a loss made of decisions trains a good model.
+
+    python speed/decision_summaries.py > results/decision_summaries.md
+
+Every domain of `lodl benchmark learner`, data seeds 1001 and 1002, which no table shows. Losses of
+20 samples at labels train linear models (`LinearLearner`); then three rounds of 4 samples each, of
+which validation decisions choose the best. Regret is a share of the cost of the best decisions of
+the test instances. Beside it stand the numbers of `loss.summary()` for the loss at labels:
+
+- rank: rank correlation with the regret on held-out samples, mean over instances;
+- met: share of the costly decisions of held-out samples that the other samples met, mean;
+- slopes: share of held-out samples whose decision is the cheapest of those met, by the slopes.
+
+Names of tasks may follow the command. It takes some ten minutes.
+"""
+
+import sys
+
+import numpy as np
+
+from lodl.benchmarks.learner import TASKS
+from lodl.domains import Domain
+from lodl.evaluation import decision_loss, regret
+from lodl.learning import learn_in_rounds
+from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss, squared_error_loss
+from lodl.training.linear import LinearLearner, LinearPredictor
+
+SEEDS = (1001, 1002)
+FAMILIES = (DecisionHinges(), DecisionRanking())
+COLUMNS = ("domain", "family", "2-stage", "at labels", "rounds", "rank", "met", "slopes", "verdict")
+
+
+def train(domain: Domain, loss: LearnedLoss) -> LinearPredictor:
+    splits, n_train = domain.splits, len(domain.splits.train.y)
+    parts = np.split(np.arange(loss.n_instances), [n_train])
+    return LinearLearner().train(
+        splits.train.x,
+        loss.subset(parts[0]),
+        x_validation=splits.validation.x,
+        loss_validation=loss.subset(parts[1]),
+    )
+
+
+def unseen_regret(domain: Domain, model: LinearPredictor) -> float:
+    part = domain.splits.test
+    options = {"context": part.context, "progress": False}
+    costs = regret(domain.problem, model.predict(part.x), part.y, **options)
+    best = decision_loss(domain.problem, part.y, part.y, **options)
+    return float(costs.mean() / np.abs(best).mean())
+
+
+def measure(domain: Domain, family: Family, seed: int) -> tuple[list[float], str]:
+    """Return regrets at labels and in rounds, the numbers of the summary, and its verdict."""
+    part, n_train = domain.splits.train_and_validation, len(domain.splits.train.y)
+
+    def train_all(loss: LearnedLoss) -> tuple[LinearPredictor, object]:
+        model = train(domain, loss)
+        return model, model.predict(part.x)
+
+    rounds = learn_in_rounds(
+        domain.problem,
+        part.y,
+        train_all,
+        context=part.context,
+        family=family,
+        validation=np.arange(n_train, len(part.y)),
+        seed=seed,
+        progress=False,
+    )
+    at_labels = rounds.rounds[0]
+    errors = at_labels.loss.errors
+    names = ("rank_correlation_held_out", "met_held_out", "explained_held_out")
+    regrets = [unseen_regret(domain, one.model) for one in (at_labels, rounds.best)]
+    numbers = [float(np.nanmean(getattr(errors, name))) for name in names]
+    return regrets + numbers, at_labels.loss.summary().findings[0].verdict.name
+
+
+def main() -> None:
+    print(f"# Summaries of losses made of decisions\n\n{__doc__}")
+    print("|", " | ".join(COLUMNS), "|\n" + "|---" * len(COLUMNS) + "|")
+    for name in sys.argv[1:] or TASKS:
+        domains = [TASKS[name].build(seed) for seed in SEEDS]
+        plain = [
+            unseen_regret(one, train(one, squared_error_loss(one.splits.train_and_validation.y)))
+            for one in domains
+        ]
+        for family in FAMILIES:
+            found = [measure(*pair) for pair in zip(domains, [family] * 2, SEEDS, strict=True)]
+            numbers = np.mean([values for values, _ in found], axis=0)
+            cells = [f"{np.mean(plain):.4f}", *(f"{value:.4f}" for value in numbers[:2])]
+            cells += [f"{value:.2f}" for value in numbers[2:]] + [found[0][1]]
+            print("|", " | ".join([name, type(family).__name__, *cells]), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
