@@ -27,8 +27,8 @@ def rounds(
         list[str] | None,
         typer.Option(
             "--tasks",
-            help="path, large-path, knapsack, web or newsvendor; may be given several times. "
-            "All if absent.",
+            help="path, large-path, knapsack, plain-knapsack, web or newsvendor; may be given "
+            "several times. All if absent.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
