@@ -8,6 +8,7 @@ from lodl.benchmarks.peers._draw import draw_peers
 from lodl.benchmarks.peers._standings import verdict
 from lodl.benchmarks.peers._summary import scores
 from lodl.benchmarks.peers._tables import summary_tables, task_tables
+from lodl.report import Table
 from lodl.report.parts import Block, Section, read_json_rows, render, svg_of, write_page
 
 _FOOTER = (
@@ -51,11 +52,16 @@ def _sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
         "standard errors of the difference to 2-stage."
     )
     return [
-        Section("regret-and-calls", "Regret and calls", text, (_wide(svgs=(picture,)),)),
-        Section("together", "All tasks together", "", (_wide(tables=summary_tables(rows)),)),
-        Section("tasks", "Task by task", "", tuple(_wide(tables=[t]) for t in task_tables(rows))),
+        Section(
+            "regret-and-calls",
+            "Regret and calls",
+            text,
+            (Block(svgs=(picture,), is_wide=True),),
+        ),
+        Section("together", "All tasks together", "", _blocks(summary_tables(rows))),
+        Section("tasks", "Task by task", "", _blocks(task_tables(rows))),
     ]
 
 
-def _wide(svgs: Sequence[Any] = (), tables: Sequence[Any] = ()) -> Block:
-    return Block(svgs=tuple(svgs), tables=tuple(tables), is_wide=True)
+def _blocks(tables: Sequence[Table]) -> tuple[Block, ...]:
+    return tuple(Block(table.caption, tables=(table,), is_wide=True) for table in tables)

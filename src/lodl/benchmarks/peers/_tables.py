@@ -168,12 +168,12 @@ def _task(name: str, of_task: Mapping[str, Score]) -> Table:
             Cell(score.method),
             _percent(score.regret),
             Cell("") if baseline in (None, score) else _pair(score.less(baseline)),
+            Cell.of_number(len(score.blocks), "{:d}"),
             _count(score.calls),
             _count(score.looks),
             _count(score.calls_of_one),
             Cell.of_number(score.seconds_solving, "{:.1f}"),
             Cell.of_number(score.seconds, "{:.1f}"),
-            Cell.of_number(len(score.blocks), "{:d}"),
         )
         for score in ordered
     )
@@ -181,12 +181,12 @@ def _task(name: str, of_task: Mapping[str, Score]) -> Table:
         "method",
         "test regret, %",
         f"less {TWO_STAGE}",
+        "seeds",
         "oracle calls",
         "looks",
         "calls of one model",
-        "CPU seconds solving",
-        "CPU seconds in all",
-        "seeds",
+        "CPU s solving",
+        "CPU s",
     )
     return Table(TASKS[name].title, columns, lines)
 
