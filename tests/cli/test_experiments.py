@@ -46,7 +46,7 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert "Sampling is timed by the clock, fitting and training by the processor." in table
     assert not list(out.glob("*.draft"))
     rows = RowsFile(out / "rows.jsonl").rows()
-    assert len(rows) == 11
+    assert len(rows) == 13
     command("reproduce", "table1", "--domain", "linear")
     assert RowsFile(out / "rows.jsonl").rows() == rows
 
@@ -68,7 +68,7 @@ def test_more_seeds_add_to_the_rows_of_fewer(command, tmp_path):
     code, _ = command("reproduce", "table1", "--domain", "linear", "--seeds", "2")
     assert code == 0
     rows = RowsFile(tmp_path / "runs" / "rows.jsonl").rows()
-    assert [row.seed for row in rows] == [0] * 11 + [1] * 11
+    assert [row.seed for row in rows] == [0] * 13 + [1] * 13
 
 
 def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):

@@ -37,6 +37,17 @@ def test_a_cell_pools_the_runs_of_all_seeds():
     assert found.seconds == {"sampling": 1.0, "fitting": 2.0, "training": 3.0}
 
 
+def test_a_method_with_several_numbers_of_samples_has_a_line_for_each_the_fewest_first():
+    rows = [row("DecisionHinges", n_samples=n, test=[n / 100]) for n in (50, 20)]
+    table = table1([row(), *rows])
+    assert cell(table, "DecisionHinges", "linear").ours.mean == 0.2
+    assert cell(table, "DecisionHinges, 50 samples", "linear").ours.mean == 0.5
+    assert [line[0].text for line in table.table().rows][1:] == [
+        "DecisionHinges",
+        "DecisionHinges, 50 samples",
+    ]
+
+
 def test_the_paper_has_a_number_for_its_methods_only():
     methods = ["Random", "2-stage", "NN", "ConvexDirectedQuadratic"]
     table = table1([row(method) for method in methods])

@@ -9,7 +9,7 @@ from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed
 
 _SAMPLERS = (OnePerturbed, TwoPerturbed, AllPerturbed)
 _N_SAMPLES = (50, 500, 5000)
-_N_SAMPLES_WITH_SLOPES = (20, 50, 500)  # of decision families; the first is their default
+_N_SAMPLES_WITH_SLOPES = (20, 50)  # of decision families; the first is their default
 _IN_LINEAR_FIGURE = ("2-stage", "DFL", "DirectedQuadratic", "ConvexDirectedQuadratic")
 
 
@@ -48,7 +48,7 @@ def table1_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> l
             method=method,
             seed=seed,
             n_initialisations=size.n_initialisations,
-            n_samples=_N_SAMPLES_WITH_SLOPES[0] if METHODS[method].needs_slopes else size.n_samples,
+            n_samples=n_samples,
             learning_rate=setup.training.learning_rate,
             sampler=setup.sampler,
             surrogate=setup.surrogate,
@@ -56,6 +56,7 @@ def table1_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> l
         for domain, setup in setups.items()
         for seed in range(size.n_seeds)
         for method in METHODS
+        for n_samples in _numbers_of_samples(method, size)
     ]
 
 
@@ -86,10 +87,15 @@ def table2b_experiments(size: RunSize, setups: Mapping[str, Setup] = SETUPS) -> 
     the first of more.
     """
     web = {"web": setups["web"]}
-    decisions = [e for e in table1_experiments(size, web) if METHODS[e.method].needs_slopes]
+    fewest = _N_SAMPLES_WITH_SLOPES[0]
+    decisions = [
+        e
+        for e in table1_experiments(size, web)
+        if METHODS[e.method].needs_slopes and e.n_samples == fewest
+    ]
     plans = (
         (learned_experiments(size, web), _N_SAMPLES),
-        (decisions, _N_SAMPLES_WITH_SLOPES),
+        (decisions, (*_N_SAMPLES_WITH_SLOPES, 500)),
     )
     return [
         replace(experiment, n_samples=n)
@@ -105,3 +111,7 @@ def linear_figure_experiments(
     """Return the experiments of table 1 that the figure of the Linear Model shows."""
     plan = table1_experiments(size, {"linear": setups["linear"]})
     return [e for e in plan if e.method in _IN_LINEAR_FIGURE]
+
+
+def _numbers_of_samples(method: str, size: RunSize) -> tuple[int, ...]:
+    return _N_SAMPLES_WITH_SLOPES if METHODS[method].needs_slopes else (size.n_samples,)

@@ -25,11 +25,10 @@ def slices_of_losses(
     """
     first = experiments[0]
     setup = setups[first.domain]
-    paths = {
-        e.method: loss_path(out, e, setup)
-        for e in experiments
-        if (e.domain, e.seed) == (first.domain, first.seed) and METHODS[e.method].needs_samples
-    }
+    paths: dict[str, Path] = {}
+    for e in experiments:
+        if (e.domain, e.seed) == (first.domain, first.seed) and METHODS[e.method].needs_samples:
+            paths.setdefault(e.method, loss_path(out, e, setup))  # of the fewest samples
     domain = setup.build(first.seed)
     part = domain.splits.train_and_validation
     losses = {method: load_loss(path, y=part.y) for method, path in paths.items() if path.exists()}

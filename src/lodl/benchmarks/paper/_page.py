@@ -207,9 +207,11 @@ def _fidelity_section(rows: Sequence[Row], results: Results) -> Section | None:
     """Return table 3 for reproduced domains, and errors alone for others."""
     compared = {(r.domain, r.method, r.settings) for rs in results.compared.values() for r in rs}
     table = Table3.of(
-        row
-        for row in rows
-        if row.domain in results.titles and (row.domain, row.method, row.settings) in compared
+        [
+            row
+            for row in rows
+            if row.domain in results.titles and (row.domain, row.method, row.settings) in compared
+        ]
     )
     own = {name: found for name, found in results.compared.items() if name not in table.domains}
     others = fidelity_section(replace(results, compared=own))

@@ -1,10 +1,11 @@
 """Tables 1 and 2: decision quality, with the paper's numbers beside ours."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lodl.benchmarks.paper._lines import with_lines
 from lodl.benchmarks.paper._published import (
     DOMAINS,
     SAMPLERS,
@@ -26,7 +27,7 @@ class MethodQuality:
     """The decision quality of one method in one column.
 
     Attributes:
-        method: What the models were trained on.
+        method: What the models were trained on, with the number of samples where it has several.
         column: A domain, a sampler, or a number of samples.
         ours: Normalised test decision quality over all runs.
         n_runs: The number of runs.
@@ -69,8 +70,8 @@ class QualityTable:
         )
         return Table(caption, ("loss", *titles.values()), rows)
 
-    def costs(self) -> Table:
-        """Return oracle calls and seconds of one core per domain seed."""
+    def costs(self, column: str = "domain") -> Table:
+        """Return oracle calls and seconds of one core per domain seed, the first column titled."""
         rows = tuple(
             (
                 Cell(DOMAINS.get(str(cell.column), str(cell.column))),
@@ -80,18 +81,18 @@ class QualityTable:
             )
             for cell in self.cells
         )
-        return Table("Oracle calls and seconds", ("domain", "loss", "oracle calls", *PARTS), rows)
+        return Table("Oracle calls and seconds", (column, "loss", "oracle calls", *PARTS), rows)
 
 
 def table1(rows: Sequence[Row]) -> QualityTable:
     """Return decision quality by method and domain, from rows of any number of seeds."""
-    return _quality_table(rows, lambda row: row.domain, published_quality)
+    return _quality_table(with_lines(rows), lambda row: row.domain, published_quality)
 
 
 def table2a(rows: Sequence[Row]) -> QualityTable:
     """Return decision quality in Web Advertising by method and sampler."""
     return _quality_table(
-        rows,
+        ((row.method, row) for row in rows),
         lambda row: row.setting("sampler").partition("(")[0],
         lambda method, sampler: TABLE2A.get(method, {}).get(sampler),
     )
@@ -100,20 +101,20 @@ def table2a(rows: Sequence[Row]) -> QualityTable:
 def table2b(rows: Sequence[Row]) -> QualityTable:
     """Return decision quality in Web Advertising by method and number of samples."""
     return _quality_table(
-        rows,
+        ((row.method, row) for row in rows),
         lambda row: int(row.setting("n_samples")),
         lambda method, n_samples: TABLE2B.get(method, {}).get(n_samples),
     )
 
 
 def _quality_table(
-    rows: Sequence[Row],
+    rows: Iterable[tuple[str, Row]],
     column: Callable[[Row], str | int],
     published: Callable[..., MeanStd | None],
 ) -> QualityTable:
     groups: dict[tuple[str, str | int], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row.method, column(row)), []).append(row)
+    for line, row in rows:
+        groups.setdefault((line, column(row)), []).append(row)
     return QualityTable(
         cells=tuple(_quality(*key, group, published(*key)) for key, group in groups.items())
     )

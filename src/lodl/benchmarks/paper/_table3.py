@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import stats
 
+from lodl.benchmarks.paper._lines import with_lines
 from lodl.benchmarks.paper._published import DOMAINS, ERROR_UNITS, TABLE3, ErrorUnit
 from lodl.report import Cell, MeanStd, Row, Table, method_colours
 from lodl.report.parts import in_method_order
@@ -155,12 +156,12 @@ class Table3:
     domains: Mapping[str, DomainErrors] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> "Table3":
+    def of(cls, rows: Sequence[Row]) -> "Table3":
         """Return the table of rows of any methods and domains, without rows that have no errors."""
         groups: dict[str, dict[str, list[Row]]] = {}
-        for row in rows:
+        for line, row in with_lines(rows):
             if row.empirical_error:
-                groups.setdefault(row.domain, {}).setdefault(row.method, []).append(row)
+                groups.setdefault(row.domain, {}).setdefault(line, []).append(row)
         domains = {name: _domain(name, group) for name, group in groups.items()}
         return cls(domains={name: domain for name, domain in domains.items() if domain.methods})
 
