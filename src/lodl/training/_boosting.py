@@ -1,4 +1,4 @@
-r"""Gradient boosting on a learned loss, for every framework that takes gradients and Hessians.
+r"""Gradient boosting on a learned loss, for every framework that grows trees.
 
 A model is a constant, the mean label, plus trees. For a loss made of decisions, trees go on where
 2-stage ends: such a loss says in which direction a prediction should move, hardly where it should
@@ -9,12 +9,15 @@ orders under a budget (newsvendor).
 What trees start from is *out of fold* on the training instances: a fitted model hardly errs on
 those, so nothing would be left to learn. The squared error of the held-out folds also says how many
 trees 2-stage should have. All this depends on features and labels only, not on the loss, and is
-done once for all losses of the same instances.
+done once for all losses of the same instances. Where folds are trained together, the predictions
+that fold k starts from come from models that saw neither k nor the fold they predict; such a model
+serves two folds, so that five folds need ten of them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,38 +26,24 @@ from lodl._frames import take_rows
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.losses import LearnedLoss, squared_error_loss
-from lodl.training._boosted import BoostedPredictor, Trees
+from lodl.losses._squared_error_loss import is_squared_error
+from lodl.training._boosted import BoostedPredictor
 from lodl.training._boosting_objective import BoostingObjective
+from lodl.training._boosting_rounds import Boosting, Stopping
 from lodl.training._features import as_rows, check_features, count_items
-from lodl.training._inner_folds import inner_folds
+from lodl.training._inner_folds import Index, inner_folds
 from lodl.training._remembered import Remembered
 
 _DEFAULT_RATE = 0.3  # XGBoost's learning rate where none is given
+_FEWEST_FOLDS, _MOST_FOLDS = 4, 7  # for which pairs of folds are worth it
 
 
-class Stopping:
-    """Watches the loss of held-out rows, from before the first round on.
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What trees are added to: a model, and its predictions of the training rows."""
 
-    Args:
-        x: Features, one row each.
-        margin: Predictions of these rows before the first round, shape (rows, outputs).
-        score: Returns their loss.
-        patience: Rounds without a better loss after which boosting stops.
-    """
-
-    def __init__(
-        self, x: Any, margin: Array, score: Callable[[Array], float], patience: int
-    ) -> None:
-        self.x, self.margin, self.score, self.patience = x, margin, score, patience
-        self.best_score, self.best_round, self.round = score(margin), 0, 0
-
-    def is_over(self, margin: Array) -> bool:
-        """Look at the predictions after another round; return whether to stop."""
-        self.round += 1
-        now = self.score(margin)
-        if now < self.best_score:
-            self.best_score, self.best_round = now, self.round
-        return self.round - self.best_round >= self.patience
+    model: BoostedPredictor
+    margin: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +61,8 @@ class BoostingLearner(ABC):
     estimator: Any
     n_folds: int = 3
     seed: int = 0
-    _starts: Remembered[tuple[BoostedPredictor, Array]] = field(
-        default_factory=Remembered, init=False, repr=False
-    )
+    _grown: Remembered[Boosting] = field(default_factory=Remembered, init=False, repr=False)
+    _starts: Remembered[list[Start]] = field(default_factory=Remembered, init=False, repr=False)
     kind: ClassVar[str]
     stops_early = True
     takes_frames = True
@@ -83,30 +71,30 @@ class BoostingLearner(ABC):
         check_count("n_folds", self.n_folds, minimum=2)
 
     @abstractmethod
-    def boost(
-        self,
-        x: Any,
-        margin: Array,
-        objective: BoostingObjective,
-        n_rounds: int | None,
-        stopping: Stopping | None,
-    ) -> Trees | None:
-        """Return trees to be added to `margin`, or None if the best number of rounds is 0.
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> Boosting:
+        """Return trees that will grow.
 
         Args:
             x: Features, one row each.
             margin: Predictions to start from, shape (rows, outputs).
             objective: What to minimise.
-            n_rounds: The number of rounds; None is that of the estimator.
-            stopping: When to stop.
         """
+
+    @property
+    @abstractmethod
+    def max_rounds(self) -> int:
+        """The number of rounds that the estimator asks for."""
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the estimator."""
+        return self.estimator.learning_rate or _DEFAULT_RATE
 
     @property
     def patience(self) -> int:
         """Rounds to wait for a better validation loss."""
         given: int | None = self.estimator.get_params().get("early_stopping_rounds")
-        rate = self.estimator.learning_rate or _DEFAULT_RATE
-        return given or round(min(max(3 / rate, 10), 50))
+        return given or round(min(max(3 / self.learning_rate, 10), 50))
 
     def train(
         self,
@@ -119,46 +107,129 @@ class BoostingLearner(ABC):
     ) -> BoostedPredictor:
         x = check_features(x, loss.n_instances)
         if loss.family.uses_slopes:
-            start, margin = self._starts.get(x, loss.y, lambda: self._two_stage(x, loss.y))
+            start = self._starts.get(x, [loss.y], lambda: [self._two_stage(x, loss.y)])[0]
         else:
-            start = self._mean_label(x, loss.y)
-            margin = start.margin(as_rows(x))
-        stopping = None
-        if x_validation is not None and loss_validation is not None:
-            held_out = check_features(
-                x_validation, loss_validation.n_instances, n_features=start.n_features
-            )
-            rows, score = as_rows(held_out), _mean_loss(loss_validation)
-            stopping = Stopping(rows, start.margin(rows), score, self.patience)
-        trees = self.boost(as_rows(x), margin, BoostingObjective.of(loss), n_steps, stopping)
-        return replace(
-            start,
-            parts=start.parts if trees is None else (*start.parts, trees),
-            n_steps=0 if trees is None else trees.n_rounds,
+            start = _mean_label(self.kind, x, loss.y)
+        if x_validation is None or loss_validation is None:
+            return self._boosted(start, x, loss, None, n_steps)
+        held_out = check_features(
+            x_validation, loss_validation.n_instances, n_features=start.model.n_features
         )
+        stopping = self._stopping(start.model, held_out, loss_validation)
+        return self._boosted(start, x, loss, stopping)
 
-    def _mean_label(self, x: Any, y: Array) -> BoostedPredictor:
-        n_items = count_items(x, y)
-        centre = y.reshape(len(y) * (n_items or 1), -1).mean(axis=0)
-        return BoostedPredictor(self.kind, centre, (), tuple(y.shape[1:]), x.shape[-1], 0)
+    def train_folds(
+        self, x: Any, loss: LearnedLoss, held_out: Sequence[Index]
+    ) -> list[BoostedPredictor] | None:
+        """Return a model trained without each part, stopped on the part's own loss.
 
-    def _two_stage(self, x: Any, y: Array) -> tuple[BoostedPredictor, Array]:
-        """Return 2-stage and its out-of-fold predictions, shape (rows, outputs)."""
-        loss = squared_error_loss(y)
+        None where nothing is to be shared: the loss starts from the mean label, or the parts are
+        too few, too many or not all instances.
+        """
+        is_split = sum(map(len, held_out)) == loss.n_instances
+        if not (
+            loss.family.uses_slopes and is_split and _FEWEST_FOLDS <= len(held_out) <= _MOST_FOLDS
+        ):
+            return None
+        x = check_features(x, loss.n_instances)
+        number = np.empty(loss.n_instances)
+        for k, part in enumerate(held_out):
+            number[part] = k
+        starts = self._starts.get(
+            x, [loss.y, number], lambda: self._two_stages(x, loss.y, held_out)
+        )
+        models = []
+        for start, part in zip(starts, held_out, strict=True):
+            rest = _rest(loss.n_instances, part)
+            stopping = self._stopping(start.model, take_rows(x, part), loss.subset(part))
+            models.append(self._boosted(start, take_rows(x, rest), loss.subset(rest), stopping))
+        return models
+
+    def _boosted(
+        self,
+        start: Start,
+        x: Any,
+        loss: LearnedLoss,
+        stopping: Stopping | None,
+        n_steps: int | None = None,
+    ) -> BoostedPredictor:
+        """Return a start with trees: as many as `stopping` finds best, else `n_steps`."""
+
+        def sprout() -> Boosting:
+            return self.boosting(as_rows(x), start.margin, BoostingObjective.of(loss))
+
+        n_steps = self.max_rounds if n_steps is None else n_steps
+        if not is_squared_error(loss):
+            trees = sprout()
+        elif stopping is None:  # trees that grew until they were stopped are as good, and grow on
+            trees = self._grown.get(x, [loss.y], sprout)
+        else:
+            trees = self._grown.put(x, [loss.y], sprout())
+        trees.run(n_steps, () if stopping is None else (stopping,))
+        best = n_steps if stopping is None else stopping.best_round
+        parts = (trees.trees(best),) if best and trees.n_rounds else ()
+        return replace(start.model, parts=(*start.model.parts, *parts), n_steps=best)
+
+    def _stopping(self, start: BoostedPredictor, x: Any, loss: LearnedLoss) -> Stopping:
+        rows = as_rows(x)
+        return Stopping(rows, start.margin(rows), _mean_loss(loss), self.patience)
+
+    def _two_stage(self, x: Any, y: Array) -> Start:
+        """Return 2-stage, with out-of-fold predictions by folds of its own."""
         p, n_steps = np.empty(y.shape), []
         for rest, part in inner_folds(len(y), self.n_folds, self.seed):
-            held_out = take_rows(x, part)
-            model = self.train(
-                take_rows(x, rest),
-                loss.subset(rest),
-                x_validation=held_out,
-                loss_validation=loss.subset(part),
-            )
-            p[part] = model.predict(held_out)
-            n_steps.append(model.n_steps)
-        model = self.train(x, loss, n_steps=round(float(np.mean(n_steps))))
-        return model, p.reshape(-1, len(model.centre))
+            (found,) = self._squared_error(x, y, rest, [part])
+            p[part] = found.best_margin.reshape(p[part].shape)
+            n_steps.append(found.best_round)
+        return self._started(x, y, p, n_steps)
+
+    def _two_stages(self, x: Any, y: Array, held_out: Sequence[Index]) -> list[Start]:
+        """Return 2-stage without each part, with out-of-fold predictions by pairs of parts."""
+        p: list[Array] = [np.empty(y.shape) for _ in held_out]
+        n_steps: list[list[int]] = [[] for _ in held_out]
+        for j, k in combinations(range(len(held_out)), 2):
+            rest = _rest(len(y), np.concatenate([held_out[j], held_out[k]]))
+            found = self._squared_error(x, y, rest, [held_out[j], held_out[k]])
+            for predicted, other, one in ((j, k, found[0]), (k, j, found[1])):
+                part = held_out[predicted]
+                p[other][part] = one.best_margin.reshape(y[part].shape)
+                n_steps[other].append(one.best_round)
+        starts = []
+        for k, part in enumerate(held_out):
+            rest = _rest(len(y), part)
+            starts.append(self._started(take_rows(x, rest), y[rest], p[k][rest], n_steps[k]))
+        return starts
+
+    def _squared_error(
+        self, x: Any, y: Array, rest: Index, parts: Sequence[Index]
+    ) -> list[Stopping]:
+        """Boost on squared error of some instances; return what was best for each of the parts."""
+        features, loss = take_rows(x, rest), squared_error_loss(y)
+        start = _mean_label(self.kind, features, y[rest])
+        objective = BoostingObjective.of(loss.subset(rest))
+        stopping = [
+            self._stopping(start.model, take_rows(x, part), loss.subset(part)) for part in parts
+        ]
+        self.boosting(as_rows(features), start.margin, objective).run(self.max_rounds, stopping)
+        return stopping
+
+    def _started(self, x: Any, y: Array, p: Array, n_steps: Sequence[int]) -> Start:
+        """Return 2-stage of as many rounds as were best on average, and predictions of it."""
+        mean, loss = _mean_label(self.kind, x, y), squared_error_loss(y)
+        model = self._boosted(mean, x, loss, None, round(float(np.mean(n_steps))))
+        return Start(model, p.reshape(mean.margin.shape))
+
+
+def _mean_label(kind: str, x: Any, y: Array) -> Start:
+    n_items = count_items(x, y)
+    centre = y.reshape(len(y) * (n_items or 1), -1).mean(axis=0)
+    model = BoostedPredictor(kind, centre, (), tuple(y.shape[1:]), x.shape[-1], 0)
+    return Start(model, model.margin(as_rows(x)))
 
 
 def _mean_loss(loss: LearnedLoss) -> Callable[[Array], float]:
     return lambda margin: float(loss.value(margin.reshape(loss.y.shape)).mean())
+
+
+def _rest(n: int, part: Index) -> Index:
+    return np.setdiff1d(np.arange(n), part)

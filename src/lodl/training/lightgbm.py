@@ -19,8 +19,9 @@ from lodl._validation import require
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
-from lodl.training._boosting import BoostingLearner, Stopping
+from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
+from lodl.training._boosting_rounds import Boosting
 from lodl.training._saving import unusable
 
 require("lightgbm", extra="lightgbm")
@@ -97,30 +98,13 @@ class LightGBMLearner(BoostingLearner):
                 f"{params['boosting_type']!r}."
             )
 
-    def boost(
-        self,
-        x: Any,
-        margin: Array,
-        objective: BoostingObjective,
-        n_rounds: int | None,
-        stopping: Stopping | None,
-    ) -> "LightGBMTrees | None":
-        rounds = self.estimator.n_estimators if n_rounds is None else n_rounds
-        parameters, gradients = (
-            self._parameters(margin),
-            CustomObjective(objective, lightgbm.Dataset, margin),
-        )
-        data = _data(x, parameters)
-        booster = lightgbm.Booster(parameters, data)
-        if stopping is not None:
-            booster.add_valid(_data(stopping.x, parameters, data), "held out")
-        for _ in range(rounds):
-            if booster.update(fobj=gradients):
-                break  # no leaf can be split any more
-            if stopping is not None and _is_over(booster, stopping):
-                break
-        best = rounds if stopping is None else stopping.best_round
-        return LightGBMTrees(booster, best) if best else None
+    @property
+    def max_rounds(self) -> int:
+        rounds: int = self.estimator.n_estimators
+        return rounds
+
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> "LightGBMBoosting":
+        return LightGBMBoosting(x, margin, objective, self._parameters(margin))
 
     def _parameters(self, margin: Array) -> dict[str, Any]:
         given = self.estimator.get_params().items()
@@ -139,6 +123,50 @@ class LightGBMLearner(BoostingLearner):
             "objective": "none",
             "num_class": margin.shape[1],
         }
+
+
+class LightGBMBoosting(Boosting):
+    """A booster that is trained round by round.
+
+    Args:
+        x: Features, one row each.
+        margin: Predictions to start from.
+        objective: What to minimise.
+        parameters: Parameters of the booster.
+    """
+
+    def __init__(
+        self, x: Any, margin: Array, objective: BoostingObjective, parameters: dict[str, Any]
+    ) -> None:
+        self.data, self.parameters = _data(x, parameters), parameters
+        self.objective = CustomObjective(objective, lightgbm.Dataset, margin)
+        self.booster = lightgbm.Booster(parameters, self.data)
+        self.watched: list[Array] = []
+
+    def grow(self) -> bool:
+        if self.booster.update(fobj=self.objective):
+            return False
+        self.n_rounds += 1
+        self.watched = []
+        return True
+
+    def watch(self, x: Any) -> Callable[[], Array]:
+        number = len(self.booster.valid_sets)
+        self.booster.add_valid(_data(x, self.parameters, self.data), str(number))
+
+        def added() -> Array:
+            if not self.watched:  # LightGBM keeps the predictions of all of them up to date
+                self.booster.eval_valid(self._see)
+            return self.watched[number]
+
+        return added
+
+    def _see(self, added: Array, _: Any) -> tuple[str, float, bool]:
+        self.watched.append(added.copy())
+        return "", 0.0, False
+
+    def trees(self, n_rounds: int) -> "LightGBMTrees":
+        return LightGBMTrees(self.booster, n_rounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,18 +201,6 @@ def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:
     table, zeros = _table(x), np.zeros(x.shape[0])
     # LightGBM changes the parameters that it is given.
     return lightgbm.Dataset(table, label=zeros, params=dict(parameters), reference=reference)
-
-
-def _is_over(booster: Any, stopping: Stopping) -> bool:
-    """Look at the predictions of the held-out rows, which LightGBM keeps up to date."""
-    is_over = []
-
-    def look(added: Array, _: Any) -> tuple[str, float, bool]:
-        is_over.append(stopping.is_over(stopping.margin + added.reshape(stopping.margin.shape)))
-        return "", 0.0, False
-
-    booster.eval_valid(look)
-    return is_over[0]
 
 
 def _table(x: Any) -> Any:

@@ -49,8 +49,8 @@ class SklearnLearner:
     estimator takes `sample_weight`, targets and weights are those of its quadratic model
     (`lodl.training._reweighting`). A squared error needs neither, so 2-stage is a plain `fit`.
 
-    A round takes `n_folds + 1` fits of the estimator; those of the first round are shared by all
-    losses of the same instances.
+    A round takes `n_folds + 1` fits of the estimator; 2-stage and the folds of the first round are
+    shared by all losses of the same instances.
 
     Attributes:
         estimator: The regressor or pipeline; it is cloned, never changed. With weights, or if it
@@ -72,9 +72,12 @@ class SklearnLearner:
 
     estimator: Any
     max_rounds: int = 4
-    n_folds: int = 5
+    n_folds: int = 3
     seed: int = 0
     _first: Remembered[Array] = field(default_factory=Remembered, init=False, repr=False)
+    _two_stage: "Remembered[SklearnPredictor]" = field(
+        default_factory=Remembered, init=False, repr=False
+    )
     takes_frames = True
 
     def __post_init__(self) -> None:
@@ -96,12 +99,13 @@ class SklearnLearner:
     ) -> "SklearnPredictor":
         x = check_features(x, loss.n_instances)
         if is_squared_error(loss):
-            return self._fit(x, loss.y, None, 0)
+            return self._two_stage.put(x, [loss.y], self._fit(x, loss.y, None, 0))
         rounds = self._rounds(x, loss)
         if x_validation is None or loss_validation is None:
             last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
             return self._fit(x, *next(islice(rounds, last, None)), last)
-        best, best_score = self._fit(x, *next(rounds), 0), np.inf
+        best = self._two_stage.get(x, [loss.y], lambda: self._fit(x, loss.y, None, 0))
+        best_score, _ = np.inf, next(rounds)
         for k in range(self.max_rounds + 1):
             model = best if k == 0 else self._fit(x, *next(rounds), k)
             score = float(loss_validation.value(model.predict(x_validation)).mean())
@@ -114,7 +118,7 @@ class SklearnLearner:
         def out_of_fold(targets: Array, weights: Array | None) -> Array:
             if targets is not loss.y:
                 return self._out_of_fold(x, targets, weights)
-            return self._first.get(x, targets, lambda: self._out_of_fold(x, targets, weights))
+            return self._first.get(x, [targets], lambda: self._out_of_fold(x, targets, weights))
 
         if loss.family.uses_slopes or _weight_argument(self.estimator) is None:
             return shifted_targets(loss, out_of_fold)
