@@ -36,16 +36,11 @@ N, LABEL_SHAPE = 7, (2, 3)
 def learned(family, seed=0):
     rng = np.random.default_rng(seed)
     shapes = family.parameter_shapes(6)
-    nothing = np.zeros(N)
     return LearnedLoss(
         family=family,
         y=rng.standard_normal((N, *LABEL_SHAPE)),
         phi={name: rng.random((N, *shape)) for name, shape in shapes.items()},
-        errors=FitErrors(
-            *[nothing] * 6,
-            *[nothing.astype(np.int64)] * 2,
-            nothing.astype(np.int8),
-        ),
+        errors=FitErrors.empty(N),
         provenance={},
     )
 
@@ -149,6 +144,14 @@ def criterion(request):
     return request.param
 
 
+def test_without_an_index_predictions_are_of_all_instances(loss):
+    criterion = LearnedLossModule(loss, reduction="none")
+    y_hat = torch.as_tensor(predictions(N, 2), dtype=torch.float32)
+    assert torch.equal(criterion(y_hat), criterion(y_hat, torch.arange(N)))
+    with pytest.raises(InvalidInputError, match=r"`y_hat` must have shape .* and \(7,\)"):
+        criterion(y_hat[:, 1:])
+
+
 @pytest.mark.parametrize(("index", "wrong"), [([3, -1], -1), ([0, N], N), ([N + 5, N], N + 5)])
 def test_an_index_out_of_range_is_an_error(criterion, index, wrong):
     with pytest.raises(
@@ -158,7 +161,7 @@ def test_an_index_out_of_range_is_an_error(criterion, index, wrong):
 
 
 @pytest.mark.parametrize(
-    "index", [[0.0, 1.0], [True, False], [[0], [1]], 0, None, [None], ["a", "b"], "ab"]
+    "index", [[0.0, 1.0], [True, False], [[0], [1]], 0, [None], ["a", "b"], "ab"]
 )
 def test_an_index_that_is_no_list_of_whole_numbers_is_an_error(criterion, index):
     with pytest.raises(InvalidInputError, match="`index` must be a list of whole numbers, got"):

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
+import lodl
 from lodl.errors import InvalidInputError
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
 from lodl.testing import check_learner
@@ -157,6 +158,21 @@ def test_folds_trained_at_once_do_not_see_what_they_hold_out():
     alone = learner.train(x, squared_error_loss(y), n_steps=60)
     assert without.n_steps == 60
     np.testing.assert_allclose(without.predict(x), alone.predict(x), atol=1e-4)
+
+
+def test_a_network_on_a_loss_of_decisions_starts_from_two_stage():
+    problem = lodl.domains.TopK(1)
+    x, y = line(30)
+    loss = lodl.learn_loss(problem, y, family=lodl.DecisionHinges(), n_samples=5)
+    settings = TrainingSettings(learning_rate=0.05, n_steps=40, patience=40)
+    learner = TorchLearner(network(3), n_initialisations=1, settings=settings)
+    parts = np.array_split(np.arange(30), 3)
+    squared = learner.train_folds(x, squared_error_loss(y), parts)
+    stopped = replace(learner, settings=replace(settings, n_steps=0))
+    stopped._two_stage.put(x, [y, np.array([np.isin(np.arange(30), p) for p in parts])], squared)
+    for before, after in zip(squared, stopped.train_folds(x, loss, parts), strict=True):
+        np.testing.assert_array_equal(before.predict(x), after.predict(x))
+    assert np.var(learner.train(x, loss, n_steps=0).predict(x) - y) < 0.5 * np.var(y)
 
 
 def test_two_stage_with_scikit_learn_is_a_plain_fit():

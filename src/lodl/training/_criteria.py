@@ -44,7 +44,7 @@ class SquaredError(nn.Module):
     def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor) -> Tensor:
         """Return losses of shape (..., n)."""
         chosen = check_index(index, self.y.device)
-        check_prediction_shape(y_hat, chosen, self.y.shape[1:])
+        check_prediction_shape(y_hat, len(chosen), self.y.shape[1:])
         losses: Tensor = mean_squared_error(y_hat, rows_at(self.y, chosen))
         return losses
 

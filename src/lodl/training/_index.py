@@ -31,19 +31,19 @@ def check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
 
 
 def check_prediction_shape(
-    y_hat: object, index: Tensor, label_shape: torch.Size | tuple[int, ...]
+    y_hat: object, n: int, label_shape: torch.Size | tuple[int, ...]
 ) -> None:
-    """Check that predictions have shape (..., n, *label_shape) for an index of shape (n,)."""
+    """Check that predictions have shape (..., n, *label_shape)."""
     if not isinstance(y_hat, Tensor):
         raise InvalidInputError(
             f"`y_hat` must be a tensor, got {type(y_hat).__name__}. Use `torch.as_tensor(y_hat)`, "
             "or `LearnedLoss.value` for NumPy arrays."
         )
-    expected = (len(index), *label_shape)
+    expected = (n, *label_shape)
     if y_hat.shape[max(0, y_hat.ndim - len(expected)) :] != expected:
         raise InvalidInputError(
             f"`y_hat` must have shape (n, *{tuple(label_shape)}) and `index` shape (n,), "
-            f"got {tuple(y_hat.shape)} and {tuple(index.shape)}."
+            f"got {tuple(y_hat.shape)} and ({n},)."
         )
 
 

@@ -65,28 +65,31 @@ class LearnedLossModule(nn.Module):
         """Number of instances."""
         return len(self.y)
 
-    def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor) -> Tensor:
+    def forward(self, y_hat: Tensor, index: npt.ArrayLike | Tensor | None = None) -> Tensor:
         """Return the losses of predictions.
 
         Args:
             y_hat: Predictions, shape (n, *label_shape); axes in front, as in
                 (models, n, *label_shape), are several predictions for the same instances.
             index: Which instances the predictions are for, shape (n,): a tensor, an array or a
-                list of whole numbers.
+                list of whole numbers. None is all of them in order, which spares a copy of the
+                parameters.
 
         Returns:
             A scalar, or losses of shape (n,) or (..., n) where reduction is "none".
         """
-        chosen = check_index(index, self.y.device)
-        check_prediction_shape(y_hat, chosen, self.label_shape)
+        chosen = None if index is None else check_index(index, self.y.device)
+        y = self.y if chosen is None else rows_at(self.y, chosen)
+        check_prediction_shape(y_hat, len(y), self.label_shape)
         in_front = y_hat.shape[: y_hat.ndim - len(self.label_shape)]
-        d = y_hat.reshape(-1, len(chosen), self.y.shape[1]) - rows_at(self.y, chosen)
+        d = y_hat.reshape(-1, *y.shape) - y
         phi = {name: self._parameter(name, chosen).to(d.dtype) for name in self._names}
         losses: Tensor = self.family.value(phi, d.transpose(0, 1)).T.reshape(in_front)
         return losses if self.reduction == "none" else getattr(losses, self.reduction)()
 
-    def _parameter(self, name: str, index: Tensor) -> Tensor:
-        return rows_at(getattr(self, f"phi_{name}"), index)
+    def _parameter(self, name: str, index: Tensor | None) -> Tensor:
+        rows: Tensor = getattr(self, f"phi_{name}")
+        return rows if index is None else rows_at(rows, index)
 
     def extra_repr(self) -> str:
         """Say what the buffers hold."""

@@ -1,7 +1,7 @@
 """Any PyTorch module, or a linear model, trained on a learned loss."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -13,19 +13,23 @@ from torch import Tensor, nn
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl._validation import check_count
-from lodl.losses import LearnedLoss
+from lodl.losses import LearnedLoss, squared_error_loss
 from lodl.training._features import check_numbers
+from lodl.training._inner_folds import inner_folds
+from lodl.training._remembered import Remembered
 from lodl.training._scores import Score, validation_loss
 from lodl.training._single import train_singly
 from lodl.training._stack import can_be_stacked
+from lodl.training._torch_folds import train_masked
 from lodl.training._torch_predictor import TorchPredictor, device_of
 from lodl.training._torch_start import Start
-from lodl.training._trainer import Trained, TrainingSettings, train, train_members
+from lodl.training._trainer import Trained, TrainingSettings, train
 
 _LINEAR = TrainingSettings(learning_rate=0.03, n_steps=1000, patience=100)
 _MODULE = TrainingSettings(learning_rate=2e-3, n_steps=1000, patience=100)
 _LARGE = 2000  # instances from which on steps see batches
 _BATCH = 256
+_N_FOLDS = 5  # one of which stops 2-stage where there are no validation instances
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,10 @@ class TorchLearner:
     Features are standardised, and the module's outputs are multiplied by the labels' deviation and
     added to their mean, so that a module that predicts numbers around 0 and 1 is right for labels
     in any unit. The prediction is the mean over the initial states.
+
+    On a loss made of decisions, training goes on where 2-stage ends: it takes a tenth of the steps,
+    and on paths decisions were better than from initial states. 2-stage is trained once for all
+    losses of the same instances.
 
     Attributes:
         module: Maps features (n, p), or (n, items, p), to the shape of the labels, on whatever
@@ -62,6 +70,9 @@ class TorchLearner:
     settings: TrainingSettings | None = None
     scale_labels: bool = True
     seed: int = 0
+    _two_stage: Remembered[list[TorchPredictor]] = field(
+        default_factory=Remembered, init=False, repr=False
+    )
     stops_early = True
 
     def __post_init__(self) -> None:
@@ -77,16 +88,23 @@ class TorchLearner:
         n_steps: int | None = None,
     ) -> TorchPredictor:
         x = check_numbers(x, loss.n_instances)
-        start = self._start(x, loss)
+        start, y_validation = self._start(x, loss), None
+        if x_validation is not None and loss_validation is not None:
+            n = loss_validation.n_instances
+            x_validation = check_numbers(x_validation, n, n_features=x.shape[-1])
+            y_validation = loss_validation.y
+        if loss.family.uses_slopes:
+            start = replace(
+                start, modules=self._trained_before(x, loss.y, x_validation, y_validation)
+            )
         settings = self._settings(loss.n_instances)
-        if x_validation is None or loss_validation is None:
+        if loss_validation is None or y_validation is None:
             steps = settings.n_steps if n_steps is None else n_steps
             settings = replace(settings, n_steps=steps, validate_every=max(steps, 1))
             held_out, score = x[:1], _latest()
         else:
-            n = loss_validation.n_instances
-            held_out = check_numbers(x_validation, n, n_features=x.shape[-1])
-            score = validation_loss(start.criterion(loss_validation), n)
+            held_out = x_validation
+            score = validation_loss(start.criterion(loss_validation), len(y_validation))
         run = train if can_be_stacked(start.modules[0]) else train_singly
         with one_torch_thread():
             trained: Trained = run(
@@ -110,36 +128,61 @@ class TorchLearner:
         """
         x = check_numbers(x, loss.n_instances)
         starts = [self._start(x, loss) for _ in held_out]
-        modules = [module for start in starts for module in start.modules]
-        if not can_be_stacked(modules[0]):
+        if not can_be_stacked(starts[0].modules[0]):
             return None
-        n, criterion = self.n_initialisations, starts[0].criterion(loss)
-        is_out = torch.zeros(len(held_out), loss.n_instances, dtype=torch.bool)
+        is_out = np.zeros((len(held_out), loss.n_instances), dtype=np.bool_)
         for mask, part in zip(is_out, held_out, strict=True):
-            mask[torch.as_tensor(part)] = True
-        is_out = is_out.repeat_interleave(n, dim=0).to(device_of(modules[0]))
-        everything = torch.arange(loss.n_instances)
-
-        def losses_of(y_hat: Tensor, index: Tensor, members: Tensor) -> Tensor:
-            return criterion(y_hat, index) * ~is_out[members][:, index]
-
-        def scores_of(y_hat: Tensor, members: Tensor) -> Tensor:
-            out = is_out[members]
-            return (criterion(y_hat, everything) * out).sum(dim=1) / out.sum(dim=1)
-
-        scaled = starts[0].features.scaled(x)
+            mask[part] = True
+        if loss.family.uses_slopes:
+            two_stage = self._two_stage.get(
+                x,
+                [loss.y, is_out],
+                lambda: self.train_folds(x, squared_error_loss(loss.y), held_out) or [],
+            )
+            starts = [
+                replace(start, modules=list(model.modules))
+                for start, model in zip(starts, two_stage, strict=True)
+            ]
+        modules = [module for start in starts for module in start.modules]
+        n, out = self.n_initialisations, torch.as_tensor(is_out, device=device_of(modules[0]))
         with one_torch_thread():
-            trained = train_members(
+            trained = train_masked(
                 modules,
-                scaled,
-                losses_of=losses_of,
-                x_validation=scaled,
-                scores_of=scores_of,
-                settings=self._settings(loss.n_instances),
+                starts[0].features.scaled(x),
+                starts[0].criterion(loss),
+                out.repeat_interleave(n, dim=0),
+                self._settings(loss.n_instances),
             )
         return [
             start.predictor(trained, slice(i * n, (i + 1) * n)) for i, start in enumerate(starts)
         ]
+
+    def _trained_before(
+        self, x: Array, y: Array, x_validation: Any, y_validation: Array | None
+    ) -> list[nn.Module]:
+        """Return modules of 2-stage, stopped early on validation instances or on a part of its own.
+
+        For a few instances it is not stopped.
+        """
+        loss = squared_error_loss(y)
+
+        def two_stage() -> list[TorchPredictor]:
+            if y_validation is not None:
+                towards = squared_error_loss(y_validation)
+                return [self.train(x, loss, x_validation=x_validation, loss_validation=towards)]
+            if len(y) < _N_FOLDS:
+                return [self.train(x, loss)]
+            rest, part = next(inner_folds(len(y), _N_FOLDS, self.seed))
+            stopped = self.train(
+                x[rest],
+                loss.subset(rest),
+                x_validation=x[part],
+                loss_validation=loss.subset(part),
+            )
+            return [self.train(x, loss, n_steps=stopped.n_steps)]
+
+        key = [y] if y_validation is None else [y, x_validation, y_validation]
+        return list(self._two_stage.get(x, key, two_stage)[0].modules)
 
     def _start(self, x: Array, loss: LearnedLoss) -> Start:
         n = self.n_initialisations

@@ -93,7 +93,7 @@ class ScaledCriterion:
         self.output, self.unit = output, unit
         self.n_instances = loss.n_instances
 
-    def __call__(self, y_hat: Tensor, index: Tensor) -> Tensor:
+    def __call__(self, y_hat: Tensor, index: Tensor | None) -> Tensor:
         losses: Tensor = self.loss(self.output(y_hat), index) / self.unit
         return losses
 

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,44 +109,12 @@ def train(
             first validation scores are not finite, or losses or scores have the wrong shape.
     """
     check_instances(criterion, len(np.asarray(x)), "x")
-
-    def losses_of(y_hat: Tensor, index: Tensor, _: Tensor) -> Tensor:
-        losses = criterion(y_hat, index)
-        check_losses(losses, y_hat)
-        return losses
-
-    return train_members(
-        models,
-        x,
-        losses_of=losses_of,
-        x_validation=x_validation,
-        scores_of=lambda y_hat, _: score(y_hat),
-        settings=settings,
-        progress=progress,
-    )
-
-
-def train_members(
-    models: Sequence[nn.Module],
-    x: npt.ArrayLike,
-    *,
-    losses_of: Callable[[Tensor, Tensor, Tensor], Tensor],
-    x_validation: npt.ArrayLike,
-    scores_of: Callable[[Tensor, Tensor], Tensor],
-    settings: TrainingSettings,
-    progress: bool = False,
-) -> Trained:
-    """Train as `train` does, with losses and scores that may differ from model to model.
-
-    Both are told, as their last argument, which of the models the predictions are of: those that
-    have not stopped yet.
-    """
     started = time.perf_counter()
     stack = Stack(models)
     check_trainable(models[0])
-    features = _features(x, "x", stack.dtype).to(stack.device)
-    features_validation = _features(x_validation, "x_validation", stack.dtype).to(stack.device)
-    best = _Best(stack)
+    features = as_features(x, "x", stack.dtype).to(stack.device)
+    features_validation = as_features(x_validation, "x_validation", stack.dtype).to(stack.device)
+    best = Best(stack)
     optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
     batches = Batches(len(features), settings.batch_size, settings.seed)
     step = 0
@@ -156,8 +124,7 @@ def train_members(
         while True:
             if step % settings.validate_every == 0 or step == settings.n_steps:
                 with torch.no_grad():
-                    scores = scores_of(stack.predict(features_validation), stack.members)
-                    best.update(stack, scores, step)
+                    best.update(stack, score(stack.predict(features_validation)), step)
                     going_on = step - best.steps[stack.members] <= settings.patience
                     stack.keep(going_on, optimiser)
                 if step == settings.n_steps or not going_on.any():
@@ -165,31 +132,26 @@ def train_members(
             index = batches.next()
             optimiser.zero_grad()
             y_hat = stack.predict(features[index], training=True)
-            losses = losses_of(y_hat, index, stack.members)
+            losses = criterion(y_hat, index)
+            check_losses(losses, y_hat)
             losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             step += 1
             bar.update()
     if progress:
         best.warn_if_out_of_steps(settings.n_steps)
-    return Trained(
-        models=stack.unstack(best.parameters),
-        scores=best.scores.numpy(),
-        best_steps=best.steps.numpy(),
-        last_steps=best.last_steps.numpy(),
-        seconds=time.perf_counter() - started,
-    )
+    return best.trained(stack, time.perf_counter() - started)
 
 
 def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
     """Return the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
     with torch.no_grad():
         stack = Stack(models)
-        features = _features(x, "x", stack.dtype).to(stack.device)
+        features = as_features(x, "x", stack.dtype).to(stack.device)
         return stack.predict(features).double().cpu().numpy()
 
 
-class _Best:
+class Best:
     """The best state of each model so far."""
 
     def __init__(self, stack: Stack) -> None:
@@ -200,6 +162,7 @@ class _Best:
         self.last_steps = torch.zeros(n_models, dtype=torch.int64)
 
     def update(self, stack: Stack, scores: Tensor, step: int) -> None:
+        """Keep the state of those models whose score is better than before."""
         if step == 0:
             check_first_scores(scores, len(stack.models))
         scores = scores.cpu()
@@ -211,7 +174,18 @@ class _Best:
         for name, rows in stack.parameters.items():
             self.parameters[name][members] = rows.detach()[better]
 
+    def trained(self, stack: Stack, seconds: float) -> Trained:
+        """Return the models, each in its best state."""
+        return Trained(
+            models=stack.unstack(self.parameters),
+            scores=self.scores.numpy(),
+            best_steps=self.steps.numpy(),
+            last_steps=self.last_steps.numpy(),
+            seconds=seconds,
+        )
+
     def warn_if_out_of_steps(self, n_steps: int) -> None:
+        """Warn if every model was best at the last step."""
         if n_steps and (self.steps == n_steps).all():
             _logger.warning(
                 "Every model was still improving at the last of %d steps: raise `n_steps` or "
@@ -220,7 +194,8 @@ class _Best:
             )
 
 
-def _features(x: npt.ArrayLike, name: str, dtype: torch.dtype) -> Tensor:
+def as_features(x: npt.ArrayLike, name: str, dtype: torch.dtype) -> Tensor:
+    """Return features as a tensor; raise if they are not finite in its type."""
     features = torch.as_tensor(np.asarray(x), dtype=dtype)
     if not features.isfinite().all():
         where = tuple((~features.isfinite()).nonzero()[0].tolist())
