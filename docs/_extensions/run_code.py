@@ -4,7 +4,8 @@
     print(1 + 1)
     ```
 
-The blocks of a page share their names and a temporary folder to work in. Figures are shown below
+The blocks of a page share their names and a temporary folder to work in; `RESULTS` is the folder of
+the committed results. Figures are shown below
 the block that drew them. With the option `hide`, only what was printed and drawn is shown. Code
 that raises is an error of the build.
 """
@@ -65,6 +66,7 @@ class _Page:
         """Return what the code printed, and the figures that it drew."""
         printed = io.StringIO()
         before = Path.cwd()
+        self.names["RESULTS"] = source.parent / "results"
         os.chdir(self.folder.name)
         try:
             with contextlib.redirect_stdout(printed):

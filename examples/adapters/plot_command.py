@@ -2,9 +2,10 @@
 A program in any language
 =========================
 
-A baker's ordering program is what it is: it reads a forecast from its standard input and prints an
-order. Here it is a short script that runs as a program of its own; it could be R, Julia, a
-spreadsheet, or a simulator in Fortran. It reads and prints a line of JSON per question.
+A bakery has an ordering program that reads a forecast from standard input and prints an order. Here
+it is a short script that runs as a separate program; it could just as well be R, Julia, a
+spreadsheet, or a simulator in Fortran. For each question it reads one line of JSON and prints
+another.
 """
 
 import sys
@@ -19,30 +20,30 @@ from lodl.problems.command import CommandProblem
 N = 200  # days
 
 # %%
-# **The program.** It fills an oven of 30 places with the loaves that are wanted, dearest first, and
-# says what an order earned once the demand is known. Nothing in it knows about ``lodl``.
+# **The program.** It fills an oven with room for 30 loaves, most profitable bread first, and it
+# says what an order earns once the demand is known. It knows nothing about ``lodl``.
 
 PROGRAM = """
 import json, sys
 margins = [5.0, 4.0, 3.0, 2.0]
 for line in sys.stdin:
-    asked = json.loads(line)
-    if "prediction" in asked:
+    question = json.loads(line)
+    if "prediction" in question:
         room, order = 30.0, []
-        for wanted in asked["prediction"]:
+        for wanted in question["prediction"]:
             order.append(min(max(wanted, 0.0), room))
             room -= order[-1]
         answer = {"decision": order}
     else:
-        sold = [min(a, b) for a, b in zip(asked["decision"], asked["label"])]
-        waste = sum(asked["decision"]) - sum(sold)
+        sold = [min(a, b) for a, b in zip(question["decision"], question["label"])]
+        waste = sum(question["decision"]) - sum(sold)
         answer = {"objective": sum(m * s for m, s in zip(margins, sold)) - waste}
     print(json.dumps(answer), flush=True)
 """
 problem = CommandProblem([sys.executable, "-c", PROGRAM], "max", persistent=True)
 
 # %%
-# **The data.** Weather and weekday, and the demand for four kinds of bread.
+# **The data.** Three features, and the demand for four kinds of bread.
 
 rng = np.random.default_rng(0)
 x = rng.normal(size=(N, 3))
@@ -51,16 +52,16 @@ y = 2 * (x @ drivers / 2 + 2) ** 2 * rng.uniform(0.7, 1.3, (N, 4))
 train, test = slice(0, N // 2), slice(N // 2, N)
 
 # %%
-# **The regressor.** What the order earns has a kink where it meets the demand, so the regressor
-# tries a family that learns from regrets beside those that learn from decisions.
+# **The regressor.** The profit has a kink where the order meets the demand, so the regressor also
+# tries a family that learns from regrets, besides those that learn from decisions.
 
 model = lodl.DecisionFocusedRegressor(problem, n_samples=30, n_rounds=1)
 model.fit(x[train], y[train], validation=0.3)
 print(model.summary())
 
 # %%
-# **Predictions** of the dearest bread. They are not meant to be right on average: an order that is
-# too small loses a margin of 5, one that is too large a loaf and a place in the oven.
+# **Predictions** for the most profitable bread. They are not meant to be right on average: ordering
+# too little loses a margin of 5, ordering too much wastes a loaf and a place in the oven.
 
 squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
 figure, axes = plt.subplots(figsize=(4.5, 4.5))

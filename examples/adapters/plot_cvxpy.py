@@ -2,9 +2,9 @@
 A convex model: CVXPY
 =====================
 
-A battery buys and sells power, by the prices that are predicted for the next twelve hours. The
-model is written in CVXPY, with a quadratic wear of the battery. How full it is differs from day to
-day: that is the context.
+A battery buys and sells power, using predicted prices for the next twelve hours. The model is
+written in CVXPY, with a quadratic term for battery wear. The battery's charge at the start differs
+from day to day; that is the context.
 """
 
 import cvxpy as cp
@@ -17,7 +17,7 @@ from lodl.problems.cvxpy import CvxpyProblem
 N, HOURS = 100, 12  # days
 
 # %%
-# **The model**, with one parameter that is predicted and one that the context sets.
+# **The model** has one parameter that is predicted and one that comes from the context.
 
 price, level = cp.Parameter(HOURS, name="price"), cp.Parameter(name="level")
 power = cp.Variable(HOURS, name="power")  # bought where positive
@@ -27,8 +27,8 @@ rules = [cp.abs(power) <= 1, stored >= 0, stored <= 3, stored[-1] >= 1]
 problem = CvxpyProblem(cp.Problem(cp.Minimize(cost), rules), price)
 
 # %%
-# **The data.** Forecasts of sun and load, and prices that explode when there is much load and
-# little sun. An hour's price is predicted from that hour's features, by one model for all hours.
+# **The data.** Forecasts of load and sun, and prices that explode when the load is high and there
+# is little sun. One model predicts the price of every hour, from the features of that hour.
 
 rng = np.random.default_rng(0)
 x = rng.normal(size=(N, HOURS, 2))
@@ -45,7 +45,7 @@ print(model.summary())
 
 # %%
 # **A decision**: what the battery does on a day that the model has not seen, and what it would have
-# done had it known the prices.
+# done with the true prices.
 
 day = N - 1
 (planned,) = model.decide(x[[day]], context=[context[day]])
@@ -53,8 +53,8 @@ ideal = problem.solve(y[day], context[day])
 figure, (above, below) = plt.subplots(2, sharex=True, figsize=(6, 4.5))
 hours = np.arange(HOURS)
 above.step(hours, y[day], where="mid", color="black", label="true price")
-above.step(hours, model.predict(x[[day]])[0], where="mid", label="predicted for decisions")
-below.bar(hours - 0.2, ideal["power"], 0.4, color="grey", label="had it known")
+above.step(hours, model.predict(x[[day]])[0], where="mid", label="predicted price")
+below.bar(hours - 0.2, ideal["power"], 0.4, color="grey", label="with true prices")
 below.bar(hours + 0.2, planned["power"], 0.4, label="planned")
 above.set(ylabel="price")
 below.set(ylabel="power bought", xlabel="hour")

@@ -1,10 +1,10 @@
 """
-A model of PyEPO
-================
+A PyEPO model
+=============
 
-PyEPO is a library of predict-then-optimise methods for PyTorch. A model that you have there becomes
-a problem here in one line, with its sense and its solver: you can compare the losses of both
-libraries on one model. (A problem of ours goes there by ``lodl.problems.pyepo.opt_model``.)
+PyEPO is a library of predict-then-optimise methods for PyTorch. One line turns a PyEPO model, with
+its sense and its solver, into a problem, so you can compare the losses of both libraries on the
+same model. (``lodl.problems.pyepo.opt_model`` goes the other way.)
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,8 @@ from lodl.problems.pyepo import PyepoProblem
 N = 120  # instances
 
 # %%
-# **The model and the data** are PyEPO's: a knapsack in two dimensions, whose values are predicted.
+# **The model and the data** come from PyEPO: a knapsack with two capacities, whose item values are
+# predicted.
 
 weights, x, y = knapsack.genData(N, 5, 8, dim=2, deg=6, noise_width=0.5, seed=0)
 problem = PyepoProblem(knapsackModel(weights, capacity=[20, 20], solver="appsi_highs"))
@@ -33,12 +34,13 @@ model.fit(x[train], y[train], validation=0.3)
 print(model.summary())
 
 # %%
-# **What it is worth** on instances that it has not seen: how many of them lose more than a value.
+# **What it gains** on instances that it has not seen: the share of them that lose more than a given
+# value.
 
 squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
 before = regret(problem, squared_error, y[test], progress=False)
 after = model.regret(x[test], y[test])
-print(f"value lost per instance: {before.mean():.2f} with squared error, {after.mean():.2f} now")
+print(f"value lost per instance: {before.mean():.2f} -> {after.mean():.2f}")
 
 figure, axes = plt.subplots(figsize=(6, 3.5))
 for lost, label in [(before, "squared error"), (after, "learned loss")]:

@@ -2,9 +2,9 @@
 A model in Pyomo
 ================
 
-A mill mixes feed from six ingredients: enough protein and fibre, not too much of anything, at the
-least cost. Prices are predicted when contracts are signed. The model is written in Pyomo and solved
-by HiGHS; any solver of Pyomo's will do.
+A mill mixes feed from six ingredients at the lowest cost, with enough protein and fibre and not too
+much of any ingredient. The prices have to be predicted when contracts are signed. The model is
+written in Pyomo and solved by HiGHS; any solver that Pyomo supports will do.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from lodl.problems.pyomo import PyomoProblem
 N = 120  # weeks
 
 # %%
-# **The model**: a function that makes it, with a mutable parameter that is predicted.
+# **The model**: a function builds it, with a mutable parameter for the predicted prices.
 
 names = ["maize", "wheat", "soya", "peas", "bran", "straw"]
 protein = dict(zip(names, [9, 12, 45, 22, 16, 4], strict=True))
@@ -38,7 +38,7 @@ def feed():
 problem = PyomoProblem(feed, "price")
 
 # %%
-# **The data.** Four drivers of the market, and prices that follow them in a curve.
+# **The data.** Four drivers of the market, and prices that are not linear in them.
 
 rng = np.random.default_rng(1)
 x = rng.normal(size=(N, 4))
@@ -54,14 +54,14 @@ model.fit(x[train], y[train], validation=0.3)
 print(model.summary())
 
 # %%
-# **Decisions**: the mean mix, had the prices been known, and as it is chosen.
+# **Decisions**: the average mix for the true prices and for the predicted ones.
 
 ideal = np.mean([problem.solve(prices)["share"] for prices in y[test]], axis=0)
 chosen = np.mean([mix["share"] for mix in model.decide(x[test])], axis=0)
 figure, axes = plt.subplots(figsize=(6, 3.5))
 places = np.arange(len(names))
-axes.bar(places - 0.2, ideal, 0.4, color="grey", label="had prices been known")
-axes.bar(places + 0.2, chosen, 0.4, label="by predicted prices")
+axes.bar(places - 0.2, ideal, 0.4, color="grey", label="true prices")
+axes.bar(places + 0.2, chosen, 0.4, label="predicted prices")
 axes.set_xticks(places, names)
 axes.set_ylabel("mean share")
 axes.legend()

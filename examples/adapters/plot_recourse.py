@@ -1,16 +1,16 @@
 """
-Uncertain demand, and recourse
-==============================
+Uncertain demand, with recourse
+===============================
 
-A utility buys power a day ahead for four blocks of the day, by the demand that it predicts. What is
-missing is bought on the spot market, dearly; what is left over is sold at a loss. The prediction
-stands in a *constraint*, so a plan is worth what it costs once the true demand is known: the plan
-is fixed, and the rest of the model is solved again.
+A utility buys power one day ahead for four blocks of the day, using predicted demand. Missing power
+is bought on the spot market at a high price; surplus is sold at a loss. The prediction appears in a
+*constraint*, so we only know what a plan is worth once the true demand is known: the plan is then
+fixed, and the rest of the model is solved again.
 
-That is one pattern for every adapter. Name the variables that are decided before the truth is
-known: ``first_stage=`` in ``RecourseProgram``, ``CvxpyProblem`` and ``PyomoProblem``, and what
-``build`` returns for ``OrtoolsProblem``. The other variables are the recourse. Without any, a plan
-may be infeasible under the truth, and the error says so.
+All adapters follow this pattern. You name the variables that are decided before the truth is known:
+``first_stage=`` in ``RecourseProgram``, ``CvxpyProblem`` and ``PyomoProblem``, and what ``build``
+returns for ``OrtoolsProblem``. The other variables are the recourse. Without recourse, a plan may
+be infeasible under the truth, and the error message says so.
 """
 
 import cvxpy as cp
@@ -25,7 +25,8 @@ from lodl.problems.cvxpy import CvxpyProblem
 N = 120  # days
 
 # %%
-# **The model.** ``bought`` is decided today; ``missing`` and ``surplus`` once demand is known.
+# **The model.** ``bought`` is decided today; ``missing`` and ``surplus`` follow once the demand is
+# known.
 
 demand = cp.Parameter(4, nonneg=True, name="demand")
 bought = cp.Variable(4, nonneg=True, name="bought")
@@ -35,8 +36,7 @@ rules = [bought + missing - surplus == demand, cp.abs(cp.diff(bought)) <= 2]
 problem = CvxpyProblem(cp.Problem(cp.Minimize(cost), rules), demand, first_stage=[bought])
 
 # %%
-# **The data.** Temperature, wind and sun, and a demand that grows with the square of the cold and
-# is hard to foresee.
+# **The data.** Three features, and a demand that is not linear in them and hard to predict.
 
 rng = np.random.default_rng(0)
 x = rng.normal(size=(N, 3))
@@ -45,9 +45,9 @@ y = (x @ drivers / 2 + 3) ** 2 / 2 * rng.uniform(0.4, 1.6, (N, 4))
 train, test = slice(0, N // 2), slice(N // 2, N)
 
 # %%
-# **The regressor.** The cost has a kink where the plan meets the demand, so here is a family that
-# learns from regrets alone. It also spares the slopes, which would cost two solves per number in a
-# label and decision.
+# **The regressor.** The cost has a kink where the plan meets the demand, so we use a family that
+# learns from regrets alone. It also needs no slopes, which would take two more solves for each
+# number in a label and each decision.
 
 one_loss = {"families": [lodl.DirectedWeightedMSE()], "ensemble": False}
 model = lodl.DecisionFocusedRegressor(problem, n_samples=40, n_rounds=0, **one_loss)
@@ -55,8 +55,8 @@ model.fit(x[train], y[train], validation=0.3)
 print(model.summary())
 
 # %%
-# **What it is worth.** A unit that is missing costs 9 to 12 more than one bought in time, a unit
-# too many 2 to 5: predictions that are right on average are too low.
+# **What it gains.** A missing unit costs 9 to 12 more than one bought in time, and a surplus unit
+# costs 2 to 5, so predictions that are right on average are too low.
 
 squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
 before = regret(problem, squared_error, y[test], progress=False).mean()

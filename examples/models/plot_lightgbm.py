@@ -1,10 +1,10 @@
 """
-LightGBM: a bakery, a table of columns, and an oven that is too small
-=====================================================================
+LightGBM: a bakery with an oven that is too small
+=================================================
 
-Six kinds of bread are baked in the morning, before the demand is known. The oven is too small for
-a good day, so what is baked depends on all predictions at once. The features are a table with
-numbers and a category, which LightGBM takes as it is.
+A bakery bakes six kinds of bread in the morning, before it knows the demand. On a busy day the oven
+is too small, so what to bake depends on all six predictions at once. The features are a data frame
+with numbers and a category, which LightGBM takes as it is.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ OVEN = 330.0
 
 
 def bake(y_hat):
-    """Bake what is predicted, the best margin first, until the oven is full."""
+    """Bake what is predicted, highest margin first, until the oven is full."""
     z, room = np.zeros(6), OVEN
     for bread in np.argsort(COST - PRICE):
         z[bread] = min(max(y_hat[bread], 0.0), room)
@@ -31,14 +31,14 @@ def bake(y_hat):
 
 
 def profit(z, y):
-    """Return what is earned: unsold bread is given away."""
+    """Return the profit; unsold bread is given away."""
     return float((PRICE * np.minimum(z, y) - COST * z).sum())
 
 
 bakery = lodl.problem(bake, profit, sense="max", unit="EUR")
 
 # %%
-# Two years of days, of which one is for training.
+# Two years of daily data; the first year is for training.
 
 rng = np.random.default_rng(0)
 n = 730
@@ -56,7 +56,7 @@ y = (level[:, None] + warm).clip(5) * rng.gamma(6, 1 / 6, size=(n, 6))
 train, test = slice(0, 365), slice(365, n)
 
 # %%
-# The last days of the training year are held out (``shuffle=False``), as they would be in life.
+# ``shuffle=False`` holds out the last days of the training year, as you would in practice.
 
 trees = LGBMRegressor(n_estimators=60, num_leaves=7, learning_rate=0.1, verbose=-1)
 model = lodl.DecisionFocusedRegressor(
@@ -76,12 +76,12 @@ before = regret(bakery, two_stage.predict(days[test]), y[test])
 after = model.regret(days[test], y[test])
 gain = before - after
 error = 1.96 * gain.std() / np.sqrt(len(gain))
-print(f"lost to not knowing, next year: {before.mean():.0f} -> {after.mean():.0f} EUR a day")
-print(f"saved: {gain.mean():.1f} +- {error:.1f} EUR a day (95 %)")
+print(f"regret in the second year: {before.mean():.0f} -> {after.mean():.0f} EUR per day")
+print(f"saved: {gain.mean():.1f} ± {error:.1f} EUR per day (95% interval)")
 
 # %%
-# What is baked of each kind, beside what was wanted. Bread with a high margin is baked in
-# abundance, the one that hardly pays with care.
+# How much of each bread is baked, and how much is wanted. Bread with a high margin is baked
+# generously; bread that hardly pays is not.
 
 baked = {
     "squared error": np.array([bake(row) for row in two_stage.predict(days[test])]),
@@ -93,6 +93,6 @@ ax.bar(place, y[test].mean(axis=0)[order], 0.8, color="0.88", label="wanted")
 for k, (name, z) in enumerate(baked.items()):
     ax.bar(place + 0.26 * k - 0.13, z.mean(axis=0)[order], 0.24, label=f"baked, {name}")
 ax.set_xticks(place, [f"{PRICE[i] - COST[i]:.1f}" for i in order])
-ax.set(xlabel="margin of a loaf, EUR", ylabel="loaves a day", title="The next year, on average")
+ax.set(xlabel="margin per loaf, EUR", ylabel="loaves per day", title="Average of the second year")
 fig.legend(loc="outside lower center", ncols=3)
 plt.show()

@@ -2,10 +2,11 @@
 A learner for another framework
 ===============================
 
-A learner is one method, ``train``, and what it returns has one, ``predict``. The loss gives values
-and gradients as NumPy arrays, so any framework that can pull a gradient back through a model will
-do. This one is a small network in plain NumPy, written as one would in JAX: parameters are a dict
-of arrays, a step returns new ones, and ``pull_back`` is what ``jax.vjp`` would give.
+A learner has one method, ``train``, which returns something with one method, ``predict``. The loss
+gives values and gradients as NumPy arrays, so any framework that can pull a gradient back through a
+model will do. This learner is a small network in plain NumPy, written the way you would in JAX: the
+parameters are a dict of arrays, a step returns new ones, and ``pull_back`` does what ``jax.vjp``
+does. :doc:`/how-to/own-learner` has the same learner in JAX.
 """
 
 from dataclasses import dataclass
@@ -55,9 +56,7 @@ class NetworkLearner:
     def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
         rng, (n, n_labels) = np.random.default_rng(0), loss.y.shape
         centre, spread = loss.y.mean(0), loss.y.std(0)
-        unit = (
-            n * loss.value(np.tile(centre, (n, 1))).mean()
-        )  # of the objective: steps do not see it
+        unit = loss.value(np.tile(centre, (n, 1))).sum()  # so that steps do not depend on it
         w = {
             "in": rng.normal(size=(x.shape[1], self.n_hidden)) / np.sqrt(x.shape[1]),
             "bend": np.zeros(self.n_hidden),
@@ -78,12 +77,12 @@ class NetworkLearner:
 
 
 # %%
-# Whether a learner keeps its contract is found out by a few small trainings.
+# A few short training runs check that the learner does what `lodl` expects of it.
 
 check_learner(NetworkLearner())
 
 # %%
-# Then it is a model like any other.
+# Now it is a model like any other.
 
 domain = shortest_path(sizes=(90, 10, 200), grid=(4, 4))
 train, test = domain.splits.train_and_validation, domain.splits.test
@@ -95,7 +94,7 @@ print(model.summary())
 print(f"score on new instances: {model.score(test.x, test.y):.3f}")
 
 # %%
-# Every candidate's regret on held-out instances, against the solver calls it took.
+# The regret of each candidate on held-out instances, against the number of solver calls so far:
 
 lodl.plots.history(model)
 plt.show()

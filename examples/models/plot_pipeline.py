@@ -2,10 +2,10 @@
 scikit-learn: a pipeline and a grid search
 ==========================================
 
-Any regressor or pipeline of scikit-learn can be trained on a learned loss: its labels are shifted
-to where the loss wants the predictions, so it needs neither gradients nor a custom objective. The
-whole is again a regressor with ``fit``, ``predict`` and ``score``, and ``GridSearchCV`` can search
-its settings, with decisions as the score.
+You can train any scikit-learn regressor or pipeline on a learned loss. The labels are shifted to
+where the loss wants the predictions to be, so the model needs neither gradients nor a custom
+objective. The result is again a regressor with ``fit``, ``predict`` and ``score``, and
+``GridSearchCV`` can tune it, with decisions as the score.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ model = lodl.DecisionFocusedRegressor(
 )
 
 # %%
-# Parameters of the pipeline are reached by their usual names, behind ``estimator__``.
+# Parameters of the pipeline keep their usual names, with ``estimator__`` in front.
 
 grid = {"estimator__polynomialfeatures__degree": [1, 2]}
 search = GridSearchCV(model, grid, cv=KFold(2, shuffle=True, random_state=0))
@@ -38,8 +38,8 @@ for degree, score in zip((1, 2), search.cv_results_["mean_test_score"], strict=T
 print("best:", search.best_params_)
 
 # %%
-# The score is the share of the constant prediction's regret that is avoided. How much is gained
-# depends on the model: the more it can follow the truth, the less a loss has to add.
+# A score of 1 is perfect, and 0 is no better than always predicting the mean. How much a learned
+# loss gains depends on the model: the better it can follow the truth, the less there is to gain.
 
 optimum = -decision_loss(problem, test.y, test.y).mean()
 bars = {}

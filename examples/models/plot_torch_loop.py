@@ -1,10 +1,9 @@
 """
-PyTorch: a training loop of your own
-====================================
+PyTorch: your own training loop
+===============================
 
 A learned loss is an ordinary `torch.nn.Module`. The loop stays yours: your model, your optimiser,
-your batches. All that changes is the criterion, which needs to know *which* instances a batch
-holds.
+your batches. Only the criterion changes, and it needs to know *which* instances are in a batch.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +23,7 @@ loss = lodl.learn_loss(problem, train.y, family=lodl.DecisionRanking(), n_sample
 print(loss)
 
 # %%
-# One loop, two criteria.
+# The same loop, with two criteria.
 
 x, y = (torch.tensor(array, dtype=torch.float32) for array in (train.x, train.y))
 x_test = torch.tensor(test.x, dtype=torch.float32)
@@ -49,16 +48,16 @@ for name, criterion in criteria.items():
             optimiser.zero_grad()
             criterion(model(x[index]), index).backward()
             optimiser.step()
-    print(f"{name:14} {curves[name][-1]:.1f} % of the value is lost on new instances")
+    print(f"{name:14} {curves[name][-1]:.1f}% of the value is lost on new instances")
 
 # %%
-# No solver runs inside the loop: the 4,200 answers were collected before it, and the next model
-# will use the same ones. (Test regret is shown along the way only to draw the picture.)
+# No solver runs inside the loop: all answers were collected before it, and the next model can use
+# the same ones. (The test regret is computed along the way only to draw the picture.)
 
 fig, ax = plt.subplots()
 for name, values in curves.items():
     ax.plot(np.arange(len(values)) * 5, values, "o-", label=name)
 ax.set(xlabel="epoch", ylabel="value lost on new knapsacks, %", ylim=(0, None))
-ax.set_title("The same loop, another criterion")
+ax.set_title("The same loop with another criterion")
 ax.legend()
 plt.show()

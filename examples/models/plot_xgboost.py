@@ -2,10 +2,10 @@
 XGBoost: orders for twenty products
 ===================================
 
-A shop orders twenty products within a budget. What is missing tomorrow must be bought dearly, what
-is left over is sold cheaply, and the prices differ from product to product, so for some the dearer
-error is to order too much and for others too little. Gradient-boosted trees predict the demands.
-They are trained on squared error and on a loss that has learned both sides of every product.
+A shop orders twenty products within a budget. Tomorrow, missing units must be bought at a high
+price and leftovers are sold off cheaply. The prices differ between products, so for some it is
+worse to order too much, for others too little. Gradient-boosted trees predict the demand; we train
+them on squared error, and on a loss that has learned both sides of every product.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,7 @@ problem, train, test = domain.problem, domain.splits.train, domain.splits.test
 trees = XGBRegressor(n_estimators=60, max_depth=3, learning_rate=0.2)
 
 # %%
-# The objective has a kink at the label, so a family that is fitted to regrets competes with squared
-# error here.
+# The objective has a kink at the label, so we use a family that is fitted to regrets.
 
 model = lodl.DecisionFocusedRegressor(
     problem, trees, families=[lodl.DirectedWeightedMSE()], n_samples=60, n_rounds=0
@@ -38,13 +37,13 @@ before, after = (regret(problem, values, test.y) for values in y_hat.values())
 gain, best = before - after, decision_loss(problem, test.y, test.y).mean()
 error = 1.96 * gain.std() / np.sqrt(len(gain))
 print(f"cost above the best: {before.mean() / best:.1%} -> {after.mean() / best:.1%}")
-print(f"saved per order: {gain.mean():.1f} +- {error:.1f} (95 %)")
+print(f"saved per order: {gain.mean():.1f} ± {error:.1f} (95% interval)")
 
 # %%
-# For a booster of your own, the loss is an objective:
+# If you call XGBoost yourself, pass the loss as an objective:
 # ``xgboost.train(parameters, data, obj=lodl.training.xgboost.objective(loss))``.
 #
-# The picture shows what each of the thousand orders gained or lost.
+# The picture shows what was saved or lost on each of the thousand orders.
 
 fig, ax = plt.subplots()
 sorted_gain = np.sort(gain)
@@ -54,7 +53,7 @@ ax.fill_between(place, sorted_gain, 0, where=sorted_gain <= 0, label="lost", alp
 ax.axhline(gain.mean(), color="0.4", ls="--", lw=1, label="mean")
 ax.set(
     xlabel="1,000 new orders, sorted",
-    ylabel="cost less than with squared error",
+    ylabel="saved compared with squared error",
     title=f"{(gain > 0).mean():.0%} of the orders are cheaper",
 )
 ax.legend()

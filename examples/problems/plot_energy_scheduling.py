@@ -2,10 +2,10 @@
 Energy scheduling: when squared error is already enough
 =======================================================
 
-Five jobs are to run on a machine when power is cheap. Prices explode when little wind meets a high
-load, which a linear model cannot follow at all: it is off by a factor at the peaks. Still its
-*order* of the half hours is nearly right, and the order is all that the solver needs. So there is
-little to gain, and the learner says so instead of pretending.
+A machine has five jobs to run while power is cheap. Prices explode when there is little wind and a
+high load. A linear model cannot follow that: at the peaks it is off by a large factor. But it ranks
+the half hours almost correctly, and the ranking is all the solver needs. So there is little to
+gain, and the learner says so.
 """
 
 import matplotlib.pyplot as plt
@@ -29,18 +29,21 @@ model.fit(train.x, train.y)
 print(model.summary())
 
 # %%
-# Squared error is always among the candidates, and it stays where nothing is better.
+# Squared error is always one of the candidates, and it is kept if nothing is better.
 
 two_stage = learner.train(train.x, lodl.losses.squared_error_loss(train.y)).predict(test.x)
 best = decision_loss(problem, test.y, test.y).mean()
 before = regret(problem, two_stage, test.y).mean() / best
 after = model.regret(test.x, test.y).mean() / best
 relative_error = np.abs(two_stage / test.y - 1).mean()
-print(f"prices are {relative_error:.0%} off on average, yet the schedule costs {before:.1%} more")
-print(f"than the best one; with what the learner kept {after:.1%} more.")
+print(
+    f"Prices are off by {relative_error:.0%} on average, yet the schedule costs only {before:.1%}"
+)
+print(f"more than the best one. With the model that was kept, it costs {after:.1%} more.")
 
 # %%
-# A day. The bars below are when the machine runs, by the predicted and by the true prices.
+# One day. The bars at the bottom show when the machine runs if it follows the true prices, and if
+# it follows the predicted ones.
 
 i = int(np.argmax(test.y.max(axis=1)))
 hours = np.arange(test.y.shape[1]) / 2
@@ -51,7 +54,7 @@ depth = test.y[i].max() * 0.06
 for k, (name, prices) in enumerate((("true", test.y[i]), ("predicted", two_stage[i]))):
     power = problem.solve(prices)
     ax.bar(hours, depth * power / power.max(), 0.5, bottom=-(k + 1.3) * depth * 1.2,
-           color=("0.5", "C0")[k], label=f"power drawn by {name} prices")  # fmt: skip
+           color=("0.5", "C0")[k], label=f"power drawn, {name} prices")  # fmt: skip
 ax.set(xlabel="hour", ylabel="price", xlim=(0, 24), title="Wrong prices, nearly the right hours")
 ax.legend()
 plt.show()

@@ -2,10 +2,10 @@
 Knapsack: the same linear model, half the regret
 ================================================
 
-Sixteen items, two kinds of weight, room for about four of them. The value of each item depends on
-five features in a way that a linear model cannot follow. Whatever is fitted, it will be wrong
-somewhere. Squared error spreads its mistakes evenly; a learned loss puts them where they do not
-change what is packed.
+Sixteen items, two kinds of weight, and room for about four of them. The value of an item depends on
+five features in a way that no linear model can follow, so the model has to be wrong somewhere.
+Squared error spreads its mistakes evenly. A learned loss puts them where they do not change what is
+packed.
 """
 
 import matplotlib.pyplot as plt
@@ -20,9 +20,9 @@ domain = knapsack(sizes=(200, 1, 1000), degree=6, noise=0.2)
 train, test = domain.splits.train, domain.splits.test
 
 # %%
-# The regressor trains on squared error, asks the solver about 20 wrong predictions around each
-# label and then about a few where the model errs, trains on what it learned, and keeps whatever
-# decides best on a third of the instances that it holds out.
+# The regressor trains on squared error. It asks the solver what wrong predictions around each label
+# would cost, and then about predictions that its models make. It trains on the losses learned from
+# the answers, and keeps whatever decides best on the third of the instances that it held out.
 
 model = lodl.DecisionFocusedRegressor(
     domain.problem,
@@ -34,7 +34,7 @@ model.fit(train.x, train.y, validation=1 / 3)
 print(model.summary())
 
 # %%
-# On a thousand new instances, beside ordinary least squares:
+# On a thousand new instances, compared with ordinary least squares:
 
 ones = np.column_stack([np.ones(len(train.x)), train.x])
 weights = np.linalg.lstsq(ones, train.y, rcond=None)[0]
@@ -45,11 +45,11 @@ after = model.regret(test.x, test.y)
 difference = before - after
 error = difference.std() / np.sqrt(len(difference))
 print(f"value lost per knapsack: {before.mean():.2f} -> {after.mean():.2f}")
-print(f"gain {difference.mean():.2f}, 95 % interval +- {1.96 * error:.2f}")
+print(f"gain: {difference.mean():.2f} ± {1.96 * error:.2f} (95% interval)")
 
 # %%
-# Left: how many knapsacks lose how much. Right: one of them, item by item. The learned model is
-# further from the true values and still packs better.
+# Left: the share of knapsacks that lose at most a given value. Right: one of them, item by item.
+# The model trained on the learned loss is further from the true values, and still packs better.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 for name, values in (("least squares", before), ("learned loss", after)):

@@ -1,11 +1,11 @@
 """
-The point at a glance: a line that must fall, and one that should rise
-======================================================================
+The point at a glance: a line that falls, and one that rises
+============================================================
 
-The paper's first domain. Fifty items, one feature each, and a utility that is a cubic of it. The
-model is a straight line, and the best item is picked by its predictions. The least-squares line
-falls, because most of the cubic falls, and so it picks the worst item. A loss learned from the
-decisions knows that only the right end matters.
+This is the paper's first example. There are fifty items with one feature each, and the utility of
+an item is a cubic function of its feature. The model is a straight line, and the item with the
+highest prediction is picked. The least-squares line falls, because most of the cubic falls, so it
+picks the worst item. A loss learned from the decisions knows that only the right end matters.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.1, n_ste
 
 
 def trained(seed):
-    """Return the slopes and intercepts of both lines, and how well they decide."""
+    """Return the ends of both lines, and how well they decide."""
     domain = linear_model(seed, sizes=(100, 1, 200))
     train, test = domain.splits.train, domain.splits.test
     loss = lodl.learn_loss(
@@ -45,7 +45,7 @@ for name, rows in zip(("squared error", "learned loss"), zip(*results, strict=Tr
     print(f"{name:14} {rising} of {len(rows)} lines rise, decision quality {quality:.2f}")
 
 # %%
-# A quality of 0 is that of random predictions, 1 that of the true utilities.
+# A decision quality of 0 is that of random predictions; 1 is that of the true utilities.
 
 x = np.linspace(-1, 1, 200)
 fig, ax = plt.subplots()

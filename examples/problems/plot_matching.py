@@ -2,9 +2,10 @@
 Matching: which car for which rider
 ===================================
 
-Six cars, six riders, and the minutes each pair would take. Assignments are decided by differences
-between pairs, all at once: an error that is the same for every pair costs nothing, one that favours
-the wrong pair costs a lot. The decision is a 6 x 6 matrix, and the solver is SciPy's.
+There are six cars and six riders, and we predict how many minutes each car needs to reach each
+rider. The best matching depends on differences between pairs. An error that is the same for all
+pairs costs nothing; one that favours the wrong pair can cost a lot. The decision is a 6 x 6 matrix,
+and the solver comes from SciPy.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +29,8 @@ class Dispatch(lodl.LinearProblem):
 
 
 # %%
-# The drive takes longer through the centre. The model is linear in three numbers per pair, and can
-# not follow that: features have the shape (instances, pairs, 3), and one model serves all pairs.
+# Driving through the centre takes longer. The model is linear in three features per pair and cannot
+# follow that. The features have shape (instances, pairs, 3): one model predicts every pair.
 
 rng = np.random.default_rng(0)
 n = 700
@@ -57,10 +58,10 @@ after = model.regret(x[test], y[test])
 best = decision_loss(Dispatch(), y[test], y[test])
 error = 1.96 * (before - after).std() / np.sqrt(len(after))
 print(f"extra minutes: {before.sum() / best.sum():.1%} -> {after.sum() / best.sum():.1%}")
-print(f"gain {(before - after).mean():.2f} +- {error:.2f} minutes an instance (95 %)")
+print(f"gain: {(before - after).mean():.2f} ± {error:.2f} minutes per instance (95% interval)")
 
 # %%
-# A city where the two models disagree.
+# An instance on which the two models disagree:
 
 i = int(np.argsort(before - after)[-8])
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 4), sharex=True, sharey=True)

@@ -1,10 +1,10 @@
 """
-Newsvendor: being wrong upwards or downwards is not the same
-============================================================
+Newsvendor: ordering too much or too little
+===========================================
 
-A shop orders before it knows the demand. A unit that is left over costs 1, a unit that is missing
-costs 4. Whoever orders the *mean* of the demand loses money; the right answer is its 80 % quantile.
-Nobody has to know that: the solver's answers show it, and a loss with two sides learns it.
+A shop orders before it knows the demand. A leftover unit costs 1 and a missing unit costs 4. If you
+order the *mean* demand you lose money; the right order is the 80% quantile. You do not have to know
+that: it shows in the solver's answers, and a loss with two sides learns it from them.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ x = rng.uniform(0, 3, size=(1300, 1))
 y = 20 + 10 * x + (2 + 4 * x) * rng.gamma(2.0, 1.0, size=(1300, 1))  # a long tail upwards
 
 # %%
-# Here the objective has a kink at the label, so a family that is fitted to regrets is right:
+# The objective has a kink at the label, so we use a family that is fitted to regrets.
 # `DirectedWeightedMSE` has one weight for predictions above the label and one for those below.
 
 loss = lodl.learn_loss(shop, y[:300], family=lodl.DirectedWeightedMSE(), n_samples=100)
@@ -49,10 +49,10 @@ models = {
 for name, model in models.items():
     paid = regret(shop, model.predict(x[300:]), y[300:])
     share = (model.predict(x[300:]) >= y[300:]).mean()
-    print(f"{name:14} cost of not knowing {paid.mean():6.2f} a day, enough on {share:.0%} of days")
+    print(f"{name:14} regret {paid.mean():6.2f} per day, enough in stock on {share:.0%} of days")
 
 # %%
-# The truth is a V with two slopes; the learned loss is the parabola on each side that fits it.
+# The true cost is a V with two slopes. The learned loss fits a parabola to each side.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 d = np.linspace(-15, 15, 201)
@@ -60,7 +60,7 @@ true = [cost(order(y[0] + e), y[0]) for e in d]
 left.plot(d, true, color="0.5", lw=3, label="what the error costs")
 left.plot(d, [loss.value(y[:1] + e, [0])[0] for e in d], color="C1", label="learned loss")
 left.plot(d, np.mean(true) * d**2 / np.mean(d**2), color="C0", ls="--", label="squared error")
-left.set(xlabel="prediction less demand", ylabel="cost", title="One day")
+left.set(xlabel="prediction minus demand", ylabel="cost", title="One day")
 left.legend()
 
 right.plot(x[300:], y[300:], ".", color="0.8", ms=3)

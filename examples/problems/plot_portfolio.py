@@ -2,10 +2,10 @@
 Portfolio: where a learned loss does not help, and why
 ======================================================
 
-Tomorrow's returns are next to unpredictable. Then the best thing a model can say is "the mean", and
-no loss changes that: whatever a model adds to the mean is mostly noise, and the solver acts on it.
-The learner finds this out by itself, because it also looks at what happens when predictions are
-drawn towards the mean, and judges by decisions it has not trained on.
+Tomorrow's returns can hardly be predicted. The best a model can do is to predict the mean, and no
+loss changes that: whatever a model adds to the mean is mostly noise, and the solver acts on it. The
+learner finds this out by itself, because it also tries predictions pulled towards the mean, and
+judges them by decisions on held-out instances.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,8 @@ predictions = {
 }
 
 # %%
-# Random predictions here are the returns of other days: what a model without any knowledge says.
+# As random predictions we take the returns of other days: what a model that knows nothing would
+# say.
 
 rng = np.random.default_rng(0)
 y_random = np.stack([rng.permutation(test.y) for _ in range(5)])
@@ -47,21 +48,24 @@ for name, model in predictions.items():
     y_hat = model.predict(test.x)
     curves[name] = [quality(mean + share * (y_hat - mean)) for share in shares]
     correlation = np.corrcoef((y_hat - mean).ravel(), (test.y - mean).ravel())[0, 1]
-    print(f"{name:14} quality {curves[name][-1]:.2f}, of its mean alone {curves[name][0]:.2f}, ")
-    print(f"{'':14} correlation of what it adds with the truth {correlation:+.3f}")
+    print(
+        f"{name:14} quality {curves[name][-1]:.2f}; predicting only the mean: {curves[name][0]:.2f}"
+    )
+    print(f"{'':14} correlation of what it adds with the truth: {correlation:+.3f}")
 
 # %%
-# The less of a model's own opinion is kept, the better the decisions: a sign to keep squared error,
-# shrink it, or look for better features. `DecisionFocusedRegressor` does the first two.
+# The more the predictions are pulled towards the mean, the better the decisions. That is a sign to
+# keep squared error, to shrink the predictions, or to look for better features.
+# `DecisionFocusedRegressor` does the first two by itself.
 
 fig, ax = plt.subplots()
 for name, values in curves.items():
     ax.plot(shares, values, "o-", label=name)
-ax.axhline(curves["squared error"][0], color="0.6", ls="--", label="the mean for every day")
+ax.axhline(curves["squared error"][0], color="0.6", ls="--", label="predicting the mean every day")
 ax.set(
-    xlabel="share of the model's distance from the mean that is kept",
+    xlabel="how much of the model's deviation from the mean is kept",
     ylabel="decision quality on test days",
-    title="Every opinion about tomorrow makes the portfolio worse",
+    title="The more the model says about tomorrow, the worse the portfolio",
 )
 ax.legend()
 plt.show()

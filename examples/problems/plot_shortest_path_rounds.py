@@ -1,11 +1,11 @@
 """
-Shortest path: ask again where the model predicts
-=================================================
+Shortest path: sample again where the model predicts
+====================================================
 
-A 9 x 9 grid has 12,870 paths from corner to corner. Twenty wrong predictions around a label meet
-only a few of them, and not those that the model will be tempted by. *Rounds* close the gap: train,
-ask the solver at the model's own predictions, learn from all answers so far, train again. Each new
-answer is a cutting plane of the loss.
+A 9 x 9 grid has 12,870 paths from corner to corner. Twenty wrong predictions around a label lead to
+only a few of them, and not to the ones that the model will be tempted by. *Rounds* close the gap:
+train, ask the solver at the model's own predictions, learn from all answers so far, and train
+again. Each new answer is a cutting plane of the loss.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ learner = TorchLearner(
 
 
 def train(loss):
-    """Train on the first instances, stop on the loss of the others; predict for all of them."""
+    """Train on the first instances, stop early on the others, and predict for all of them."""
     first, last = np.arange(n_train), np.arange(n_train, len(both.y))
     model = learner.train(
         both.x[first],
@@ -50,7 +50,7 @@ rounds = lodl.learning.learn_in_rounds(
 print(rounds)
 
 # %%
-# On 500 new instances, as a share of the cost of the best path:
+# Regret on 500 new instances, relative to the cost of the best path:
 
 two_stage, _ = train(lodl.losses.squared_error_loss(both.y))
 base = regret(domain.problem, two_stage.predict(test.x), test.y).mean() / optimum
@@ -59,10 +59,10 @@ scores = [
     for one in rounds.rounds
 ]
 best = scores[[one is rounds.best for one in rounds.rounds].index(True)]
-print(f"squared error {base:.1%}; at labels only {scores[0]:.1%}; best round {best:.1%}")
+print(f"squared error {base:.1%}; samples at labels only {scores[0]:.1%}; best round {best:.1%}")
 
 # %%
-# Right: a test instance. The darker an arc, the more expensive it truly is.
+# Right: one of the new instances. The darker an arc, the higher its true cost.
 
 
 def draw(ax, z, colour, width, label):
@@ -86,7 +86,7 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 calls = [one.n_calls for one in rounds.rounds]
 left.plot(calls, np.array(scores) * 100, "o-", color="C1", label="learned loss, round by round")
 left.axhline(base * 100, color="C0", ls="--", label="squared error")
-left.set(xlabel="oracle calls", ylabel="extra cost on new instances, %", ylim=(0, None))
+left.set(xlabel="solver calls", ylabel="extra cost on new instances, %", ylim=(0, None))
 left.legend()
 
 worst = regret(domain.problem, two_stage.predict(test.x), test.y)

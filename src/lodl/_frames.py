@@ -68,7 +68,7 @@ def as_numbers(table: Any, name: str) -> npt.NDArray[Any]:
         if others:
             raise InvalidInputError(
                 f"`{name}` must have numbers only, got other values in {', '.join(others)}. Encode "
-                "these columns, or take an estimator that can use them."
+                "these columns as numbers, or use a model that takes categories, such as LightGBM."
             )
         return np.column_stack([column for column in columns if column is not None])
     try:

@@ -38,7 +38,7 @@ class LearnerError(LodlError):
 
 
 class OracleError(LodlError, RuntimeError):
-    """An oracle call failed; the message names the instance, and the cause is chained."""
+    """A solver call failed; the message names the instance, and the cause is chained."""
 
 
 class StoreError(LodlError):

@@ -26,7 +26,7 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def history(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the held-out regret of every model that was tried against the oracle calls it took."""
+    """Draw the held-out regret of every model that was tried against the solver calls it took."""
     return _drawn(_draw_fit.draw_history, model, ax)
 
 

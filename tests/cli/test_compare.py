@@ -48,4 +48,4 @@ def test_a_model_without_a_record_says_how_to_get_one(folders, run_lodl):
 def test_one_folder_is_no_comparison(folders, run_lodl):
     code, _, err = run_lodl("compare", str(folders / "weak"))
     assert code == 2
-    assert "two or more different folders" in err
+    assert "at least two different folders" in err

@@ -22,4 +22,4 @@ def test_one_domain_is_told_in_full(run_lodl):
 def test_an_unknown_domain_is_named(run_lodl):
     code, _, said = run_lodl("domains", "moon")
     assert code != 0
-    assert "`name` must be one of linear_model" in said
+    assert "NAME must be one of linear_model" in said

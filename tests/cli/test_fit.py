@@ -80,7 +80,7 @@ def test_fit_then_decide_gives_what_python_would(folder, fit, run_lodl, caplog):
     assert re.match(r"(Keep squared error|Use this|Perhaps use).* EUR per", out, re.DOTALL)
     assert "Model: model\nReport: page.html" in out
     assert "EUR" in (folder / "page.html").read_text()
-    assert "oracle calls" in caplog.messages[0]  # what it will cost, before it starts
+    assert "solver calls" in caplog.messages[0]  # what it will cost, before it starts
     code, out, err = decide(run_lodl)
     assert (code, out) == (0, "30 decisions: z.json\n"), err
     mine = sys.modules["mine"]
@@ -166,7 +166,7 @@ def test_a_model_may_be_named():
         ({"validation": 1.5}, 2, "--validation must be a number of folds"),
         ({"max-calls": 3}, 2, "--max-calls must be at least"),
         ({"seed": -1}, 2, "--seed must be a whole number of at least 0"),
-        ({"out": "."}, 2, "--out must not exist yet, got .* or say --overwrite"),
+        ({"out": "."}, 2, "--out must not exist yet, got .* or add --overwrite"),
     ],
 )
 def test_bad_input_is_one_line_and_an_exit_code(folder, fit, options, code, message):

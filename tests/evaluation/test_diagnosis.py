@@ -115,7 +115,7 @@ def test_calls_are_counted_and_stay_within_the_budget(loss, y, y_hat):
     assert found.oracle_calls == sum(calls) == 45
     assert (found.n_examined, found.n_instances) == (5, N)
     assert "5 of 12 instances\n" in str(found)
-    assert "oracle calls      45" in str(found)
+    assert "solver calls      45" in str(found)
 
 
 def test_a_seed_chooses_the_instances_and_repeats(loss, y, y_hat):

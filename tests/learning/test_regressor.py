@@ -217,7 +217,7 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
     with caplog.at_level(logging.INFO, logger="lodl"):
         model = two_stage()
     assert re.match(
-        r"Up to 960 oracle calls, 16 for each of 60 instances: about \S+ ms each, \S+ s in all. "
+        r"Up to 960 solver calls, 16 for each of 60 instances: about \S+ ms each, \S+ s in all. "
         r"Then 10 models are trained.",
         caplog.messages[0],
     )

@@ -341,12 +341,12 @@ def test_elsewhere_a_log_line_tells_calls_cost_time_left_and_failures(loop, y, m
         sample(loop(seconds=0.002), y, sampler=AllPerturbed(), n_samples=20)
     first, *later = [record.message for record in caplog.records]
     assert re.match(
-        r"126 oracle calls to make, \d+\.?\d* ms each, about \d+ s left on 1 worker; "
+        r"126 solver calls to make, \d+\.?\d* ms each, about \d+ s left on 1 worker; "
         r"\d+ done, 0 failed\.",
         first,
     )
     assert len(later) > 3
-    assert all(message.startswith("126 oracle calls, ") for message in later)
+    assert all(message.startswith("126 solver calls, ") for message in later)
 
 
 def test_fitting_many_families_from_one_store_calls_no_oracle(loop, y, tmp_path, calls_file):

@@ -165,7 +165,7 @@ def test_the_summary_gives_the_best_the_gain_and_the_cost(row, summary):
     assert said == (
         "Models trained on ConvexDirectedQuadratic decide best: 0.98 ± 0.00. "
         "Against squared error (2-stage, 0.40 ± 0.00), ConvexDirectedQuadratic gains 0.58. "
-        "ConvexDirectedQuadratic took 200,100 oracle calls before training, 0.5 s to sample and "
+        "ConvexDirectedQuadratic took 200,100 solver calls before training, 0.5 s to sample and "
         "6.0 s to fit; training took 4.0 s, against 11 s on squared error."
     )
 

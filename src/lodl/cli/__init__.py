@@ -10,8 +10,8 @@ from lodl.errors import InvalidInputError, LodlError
 _CTRL_C = 130  # the exit code of typer
 _OPTIONS = {"X": "features", "Y": "labels", "random_state": "seed"}  # of arguments of the library
 _STOPPED = (
-    "Stopped. What was finished is kept where there is a folder or a store for it; the same "
-    "command resumes from there."
+    "Stopped. Finished work is kept if it was written to a folder or a store; run the same command "
+    "again to resume."
 )
 
 
@@ -54,7 +54,10 @@ def _with_options(message: str) -> str:
     command: Any = get_command(app)
     for word in sys.argv[1:]:
         command = getattr(command, "commands", {}).get(word, command)
-    typed = {one.name: one.opts[0] for one in command.params if one.opts[0].startswith("--")}
+    typed = {
+        one.name: one.opts[0] if one.opts[0].startswith("--") else one.name.upper()
+        for one in command.params
+    }
     return re.sub(
         r"`(\w+)`", lambda found: typed.get(_OPTIONS.get(found[1], found[1]), found[0]), message
     )

@@ -34,21 +34,20 @@ app.command()(domains)
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run: its rows.jsonl and data files.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with the rows.jsonl of an experiment.")],
     out: Annotated[
-        Path | None, typer.Option(help="File to write; report.html in the folder if absent.")
+        Path | None, typer.Option(help="File to write. Default: report.html in the folder.")
     ] = None,
 ) -> None:
-    """Write one HTML page that shows a run.
+    """Write an HTML page with the results of experiments.
 
-    The page needs nothing but a browser. Rows of your own are shown like those of our experiments:
-    rows.jsonl has one JSON object per line, with at least "domain", "method" and "test", a list of
-    decision qualities, one per model. Shown where present: seed, sampler, n_samples, learning_rate
-    and other settings, validation, oracle_calls, seconds_sampling, seconds_fitting,
-    seconds_training, gaussian_error, empirical_error, data, versions;
-    help(lodl.report.write_report) in Python explains them. A slices.json (what
-    lodl.evaluation.loss_slices returns) adds slices of losses. A folder of `lodl benchmark peers`
-    has a page of its own.
+    It is one file that needs nothing but a browser. You can show results of your own: rows.jsonl
+    has one JSON object per line, with at least "domain", "method" and "test", a list of decision
+    qualities, one per model. Optional fields are seed, sampler, n_samples, learning_rate and other
+    settings, validation, oracle_calls, seconds_sampling, seconds_fitting, seconds_training,
+    gaussian_error, empirical_error, data and versions; in Python, help(lodl.report.write_report)
+    explains them. A slices.json (what lodl.evaluation.loss_slices returns) adds slices of losses. A
+    folder of `lodl benchmark peers` has a page of its own.
     """
     if (folder / "peers.md").is_file():
         from lodl.benchmarks.peers import write_report  # torch and PyEPO: only where needed
@@ -60,11 +59,11 @@ def report(
 
 @app.command()
 def check(
-    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a subclass of it.")],
+    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a lodl.Problem or a subclass.")],
     labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
     context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
 ) -> None:
-    """Check that a problem of your own keeps its contract, in about fifty oracle calls."""
+    """Check your problem for mistakes, in about fifty solver calls."""
     from lodl.testing import check_problem
 
     y = as_numbers(read_labels(labels), "labels")
@@ -74,9 +73,9 @@ def check(
 
 @app.command()
 def store(
-    place: Annotated[str, typer.Argument(help="Folder or URL of a store of oracle answers.")],
+    place: Annotated[str, typer.Argument(help="Folder or URL of a store of solver answers.")],
 ) -> None:
-    """Show how far a store of oracle answers is and what is left."""
+    """Show what a store of solver answers holds, and what is missing."""
     from lodl.oracle import open_store
 
     typer.echo(f"{place}\n{open_store(place).progress}")
@@ -100,6 +99,6 @@ def options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Train models to make better decisions, with a loss learned from your own solver."""
+    """Train models to make better decisions, with a loss learned from your solver."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -1,4 +1,4 @@
-"""`lodl benchmark`: how well methods decide, and for how many oracle calls."""
+"""`lodl benchmark`: how well methods decide, and for how many solver calls."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lodl.cli._markdown import print_markdown
 from lodl.cli._options import Jobs, named
 
 if TYPE_CHECKING:
     from lodl.report import Table
 
 benchmark = typer.Typer(
-    help="Compare methods on tasks beyond the paper's.", no_args_is_help=True, rich_markup_mode=None
+    help="Compare methods on further tasks.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
 @benchmark.callback()
 def benchmarks() -> None:
-    """Compare methods on tasks beyond the paper's."""
+    """Compare methods on further tasks."""
 
 
 @benchmark.command()
@@ -27,8 +28,8 @@ def rounds(
         list[str] | None,
         typer.Option(
             "--tasks",
-            help="path, large-path, knapsack, plain-knapsack, web or newsvendor; may be given "
-            "several times. All if absent.",
+            help="path, large-path, knapsack, plain-knapsack, web or newsvendor; repeat it for "
+            "several. Default: all.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
@@ -37,7 +38,7 @@ def rounds(
     ] = Path("runs/rounds"),
     n_jobs: Jobs = -1,
 ) -> None:
-    """Decision families at labels and in rounds, beside SPO+ and 2-stage, with their calls."""
+    """Decision families with and without rounds, SPO+ and squared error."""
     from lodl.benchmarks import rounds as room  # torch: only where needed
 
     chosen = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
@@ -49,14 +50,14 @@ def rounds(
 def learner(
     task: Annotated[
         list[str] | None,
-        typer.Option("--tasks", help="Name of a task; may be given several times. All if absent."),
+        typer.Option("--tasks", help="Name of a task; repeat it for several. Default: all."),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
             "--models",
-            help="linear, mlp, xgboost, lightgbm, catboost or forest; may be given several times. "
-            "linear if absent.",
+            help="linear, mlp, xgboost, lightgbm, catboost or forest; repeat it for several. "
+            "Default: linear.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
@@ -65,7 +66,7 @@ def learner(
         Path, typer.Option(help="Folder of rows and tables; a run resumes there.")
     ] = Path("runs/learner"),
 ) -> None:
-    """The learner with its defaults beside 2-stage trained with equal care, on every domain."""
+    """The learner with its defaults against squared error, on every domain."""
     from lodl.benchmarks import learner as room  # torch: only where needed
 
     tasks = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
@@ -79,42 +80,39 @@ def learner(
 
 def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
     """Print tables, and write them to a file beside their rows."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
     from lodl.report.parts import write_text
 
     text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in tables)
     path = write_text(out / name, f"{text}\n")
-    Console(highlight=False).print(Markdown(text))
-    typer.echo(f"\nRows: {out / 'rows.jsonl'}, tables: {path}")
+    print_markdown(text)
+    typer.echo(f"Rows: {out / 'rows.jsonl'}, tables: {path}")
 
 
 @benchmark.command()
 def peers(
     task: Annotated[
         list[str] | None,
-        typer.Option("--tasks", help="Task; may be given several times. The scale's if absent."),
+        typer.Option("--tasks", help="Task; repeat it for several. Default: those of the scale."),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "--methods", help="Method; may be given several times. The scale's if absent."
+            "--methods", help="Method; repeat it for several. Default: those of the scale."
         ),
     ] = None,
     scale: Annotated[str, typer.Option(help="quick (ten minutes) or full (resumable).")] = "quick",
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Number of data seeds. The scale's if absent.")
+        int | None, typer.Option(min=1, help="Number of data seeds. Default: those of the scale.")
     ] = None,
     first_seed: Annotated[
-        int | None, typer.Option(min=0, help="The first data seed. The scale's if absent.")
+        int | None, typer.Option(min=0, help="The first data seed. Default: those of the scale.")
     ] = None,
     out: Annotated[
         Path, typer.Option(help="Folder of rows, tables, picture and page; a run resumes there.")
     ] = Path("runs/peers"),
     n_jobs: Jobs = -1,
 ) -> None:
-    """Our learner beside 2-stage and PyEPO's methods, with the oracle calls of each."""
+    """The learner against PyEPO's methods and squared error."""
     from lodl.benchmarks import peers as room  # torch and PyEPO: only where needed
     from lodl.report import save_figure
 

@@ -5,19 +5,21 @@ from typing import Annotated
 
 import typer
 
+from lodl.cli._markdown import print_markdown
 from lodl.errors import InvalidInputError
 
 
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders of saved models; the first is the yardstick.")
+        list[Path],
+        typer.Argument(help="Folders that lodl fit wrote; the others are compared with the first."),
     ],
-    out: Annotated[Path | None, typer.Option(help="Page to write, an HTML file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
 ) -> None:
-    """Compare fits by their held-out decisions, with paired differences and intervals."""
-    from rich.console import Console
-    from rich.markdown import Markdown
+    """Compare saved models by their held-out decisions.
 
+    Differences are paired by instance and have 95% intervals.
+    """
     from lodl.learning import load_record
     from lodl.report import Comparison  # matplotlib: only where needed
 
@@ -25,11 +27,11 @@ def compare(
     if len(set(names)) < len(names):
         names = [str(folder) for folder in folders]
     if len(set(names)) < max(len(names), 2):
-        raise InvalidInputError("`folders` must be two or more different folders.")
+        raise InvalidInputError("`folders` must be at least two different folders.")
     comparison = Comparison(
         {name: load_record(folder) for name, folder in zip(names, folders, strict=True)}
     )
-    Console(highlight=False).print(Markdown(comparison.table().markdown()))
+    print_markdown(comparison.table().markdown())
     for sentence in comparison.sentences():
         typer.echo(sentence)
     if out is not None:

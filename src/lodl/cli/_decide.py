@@ -24,7 +24,9 @@ def decide(
     folder: Annotated[Path, typer.Argument(help="Folder of a model that lodl fit wrote.")],
     problem: Annotated[
         str,
-        typer.Option(help="MODULE:PROBLEM, as given to lodl fit: a folder holds no code."),
+        typer.Option(
+            help="MODULE:PROBLEM, the one given to lodl fit; model folders contain no code."
+        ),
     ],
     features: Annotated[Path, typer.Option(help=f"Features: {TABLE}.")],
     out: Annotated[Path, typer.Option(help="File to write: .json, .csv or .npy.")],

@@ -41,12 +41,10 @@ class _Task:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for everything that is written.")] = Path(
-        "lodl-demo"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder to write everything to.")] = Path("lodl-demo"),
     n_jobs: Jobs = 1,
 ) -> None:
-    """Train two models for their decisions and show what is gained over squared error."""
+    """Train two models and show what they gain over squared error."""
     logging.getLogger("lodl").setLevel(logging.WARNING)
     out.mkdir(parents=True, exist_ok=True)
     for name, task in _TASKS.items():
@@ -65,9 +63,7 @@ def demo(
         typer.echo(f"{model.summary()}\n\n{_on_new(model, domain.splits.test)}")
         typer.echo(f"report  {model.report(out / f'{name}.html')}")
         typer.echo(f"model   {model.save(out / name, overwrite=True)}\n")
-    typer.echo(
-        "Open the reports in a browser. With a problem and data of your own: lodl fit --help"
-    )
+    typer.echo("Open the reports in a browser. For your own problem and data, see: lodl fit --help")
 
 
 def _on_new(model: DecisionFocusedRegressor, test: "Instances") -> str:
@@ -112,8 +108,8 @@ def _trees() -> Any:
 
 _TASKS: Mapping[str, _Task] = {
     "web": _Task(
-        "Web Advertising: from the features of 5 websites a network predicts the click\n"
-        "rates of 10 users, and we advertise on the 2 websites that reach most of them.",
+        "Web Advertising: a network predicts the click rates of 10 users on 5 websites,\n"
+        "and we advertise on the 2 websites that reach the most users.",
         _web,
         _network,
         (DecisionHinges(), DecisionRanking()),
@@ -121,7 +117,7 @@ _TASKS: Mapping[str, _Task] = {
     ),
     "path": _Task(
         "Shortest Path: XGBoost predicts the costs of the 40 streets of a grid, and we\n"
-        "take the cheapest way through it.",
+        "take the cheapest path across it.",
         _path,
         _trees,
         (DecisionHinges(), DecisionHinges(margin=1.0)),

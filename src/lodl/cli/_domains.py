@@ -19,9 +19,9 @@ _SECONDS = 0.2  # that a batch may take before a larger one is tried
 
 
 def domains(
-    name: Annotated[str | None, typer.Argument(help="A domain, to read all about it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A domain to describe in full.")] = None,
 ) -> None:
-    """List the domains: ready problems with data, and the measured cost of an oracle call."""
+    """List the ready-made problems, and how long a solver call takes."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -41,9 +41,9 @@ def domains(
         table.add_row(key, *_row(make))
     console.print(table)
     console.print(
-        "Instances to train, validate and test; the shape of a label; the processor time of a "
-        f"call, just measured, in batches of up to {_N_CALLS}.\n`lodl domains {key}` tells all "
-        f'about one; in Python, `lodl.domains.load("{key}")` makes it.'
+        "Columns: training, validation and test instances; the shape of a label; the CPU time of "
+        f"a solver call, just measured in batches of up to {_N_CALLS}.\n`lodl domains {key}` "
+        f'describes one of them; in Python, `lodl.domains.load("{key}")` loads it.'
     )
 
 

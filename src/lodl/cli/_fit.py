@@ -24,70 +24,76 @@ from lodl.learning import DecisionFocusedRegressor
 
 
 def fit(
-    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a subclass of it.")],
+    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a lodl.Problem or a subclass.")],
     features: Annotated[Path, typer.Option(help=f"Features: {TABLE}.")],
     labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
     out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
     context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
     model: Annotated[str, typer.Option(help=f"{MODELS}.")] = "linear",
-    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     n_samples: Annotated[
         int | None,
-        typer.Option(help="Candidates around each label; if absent 20, or more where needed."),
+        typer.Option(help="Predictions sampled around each label. Default: suited to the problem."),
     ] = None,
-    n_rounds: Annotated[int, typer.Option(help="Rounds that ask where models predict.")] = 3,
+    n_rounds: Annotated[
+        int, typer.Option(help="Rounds of further samples where models predict.")
+    ] = 3,
     max_calls: Annotated[
         int | None,
-        typer.Option(help="The most oracle calls; a record of the fit asks some hundred more."),
+        typer.Option(help="Limit on solver calls; the report makes a few hundred more."),
     ] = None,
     max_seconds: Annotated[
-        float | None, typer.Option(help="Time after which no further model is tried.")
+        float | None, typer.Option(help="Seconds after which no further model is tried.")
     ] = None,
     validation: Annotated[
         float | None,
-        typer.Option(help="Number of folds, or share of the instances to hold out."),
+        typer.Option(help="Number of folds, or (below 1) share of the instances to hold out."),
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column of the features, which is then no feature, or a file: groups that are "
-            "held out as a whole."
+            help="Group of each instance: a column of the features (then no longer a feature) or a "
+            "file. Groups are held out as a whole."
         ),
     ] = None,
     names: Annotated[
         str | None,
         typer.Option(
-            help="Column of the features, which is then no feature: names that the report calls "
-            "the instances by."
+            help="Column of the features that names the instances in the report (then no longer a "
+            "feature)."
         ),
     ] = None,
     shuffle: Annotated[
         bool,
-        typer.Option("--shuffle/--no-shuffle", help="Hold out at random, or the last instances."),
+        typer.Option(
+            "--shuffle/--no-shuffle", help="Hold out instances at random, or the last ones."
+        ),
     ] = True,
     ensemble: Annotated[
         bool,
-        typer.Option("--ensemble/--no-ensemble", help="Average the two best models, or keep one."),
+        typer.Option("--ensemble/--no-ensemble", help="Average the best models, or keep only one."),
     ] = True,
     store: Annotated[
-        str | None, typer.Option(help="Folder that keeps the oracle's answers for a later run.")
+        str | None,
+        typer.Option(help="Folder that keeps the solver's answers, to resume or reuse them."),
     ] = None,
     n_jobs: Jobs = -1,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which an oracle call counts as failed.")
+        float | None, typer.Option(help="Seconds after which a solver call counts as failed.")
     ] = None,
     on_failure: Annotated[
-        str, typer.Option(help="raise: stop at the first failed call; skip: leave it out.")
+        str,
+        typer.Option(help="raise: stop at the first failed call; skip: leave out failed calls."),
     ] = "raise",
-    seed: Annotated[int, typer.Option(help="Random seed of candidates, folds and training.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a model that is there already.")
+        bool, typer.Option("--overwrite", help="Replace a model that already exists.")
     ] = False,
 ) -> None:
-    """Train a model for the decisions made from its predictions, and say what was gained."""
+    """Train a model for better decisions, and say what it gains."""
     if out.exists() and not overwrite:
         raise InvalidInputError(
-            f"`out` must not exist yet, got {out}. Name another folder, or say --overwrite."
+            f"`out` must not exist yet, got {out}. Name another folder, or add --overwrite."
         )
     decides, y = load_problem(problem), read_labels(labels)
     x, held_together = groups_of(named_by(read_features(features), names), groups)

@@ -44,48 +44,47 @@ _SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
 
 
 def learn(
-    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a Problem or a subclass of it.")],
+    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a lodl.Problem or a subclass.")],
     labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
-    out: Annotated[Path, typer.Option(help="The loss file to write.")],
+    out: Annotated[Path, typer.Option(help="File to write the loss to.")],
     context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
     keys: Annotated[
         Path | None,
-        typer.Option(
-            help="Names of the instances, by which a store knows them: a file of one column."
-        ),
+        typer.Option(help="File with one column: a name for each instance, to find it in a store."),
     ] = None,
     family: Annotated[
         str | None,
         typer.Option(
-            help=f"One of {', '.join(_FAMILIES)}; if absent, DecisionHinges where the objective is "
-            "affine in the label, else the largest that sees regrets only and that the samples are "
-            "enough for."
+            help=f"One of {', '.join(_FAMILIES)}. Default: DecisionHinges if the objective is "
+            "affine in the label, else the largest family that the samples suffice for."
         ),
     ] = None,
     sampler: Annotated[str, typer.Option(help=f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",
-    scale: Annotated[str, typer.Option(help="Size of the noise: a number or auto.")] = "auto",
+    scale: Annotated[
+        str, typer.Option(help="Standard deviation of the noise: a number, or auto.")
+    ] = "auto",
     n_samples: Annotated[
         int | None,
-        typer.Option(
-            help="Candidates per instance; if absent 20 for Decision families, else 1000."
-        ),
+        typer.Option(help="Samples per instance. Default: 20 for Decision families, else 1000."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed for the candidates.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     n_jobs: Jobs = -1,
     store: Annotated[
-        str | None, typer.Option(help="Folder that keeps the oracle's answers for a later run.")
+        str | None,
+        typer.Option(help="Folder that keeps the solver's answers, to resume or reuse them."),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which an oracle call counts as failed.")
+        float | None, typer.Option(help="Seconds after which a solver call counts as failed.")
     ] = None,
     on_failure: Annotated[
-        str, typer.Option(help="raise: stop at the first failed call; skip: leave it out.")
+        str,
+        typer.Option(help="raise: stop at the first failed call; skip: leave out failed calls."),
     ] = "raise",
     max_failure_rate: Annotated[
-        float, typer.Option(help="With skip, the largest accepted share of failed samples.")
+        float, typer.Option(help="With skip, the largest share of calls that may fail.")
     ] = 0.1,
 ) -> None:
-    """Learn a loss for a problem of your own and write it to a file."""
+    """Learn a loss for your problem and write it to a file."""
     _check_out(out)
     loss = learn_loss(
         load_problem(problem),

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +43,20 @@ def load_object(name: str, what: str, form: str) -> Any:
             f"There is no module {error.name!r} in the current folder or on PYTHONPATH.{hint}"
         ) from error
     if not hasattr(module, attribute):
-        raise InvalidInputError(f"{module_name} has no {attribute!r}.")
+        close = get_close_matches(attribute, dir(module), n=1)
+        hint = f" Did you mean {module_name}:{close[0]}?" if close else ""
+        raise InvalidInputError(f"{module_name} has no {attribute!r}.{hint}")
     return getattr(module, attribute)
 
 
 def _instance_of(problem_class: type[Problem]) -> Problem:
     if inspect.isabstract(problem_class):
         missing = ", ".join(sorted(problem_class.__abstractmethods__))
-        raise InvalidInputError(f"{problem_class.__name__} is not complete: write {missing} in it.")
+        raise InvalidInputError(f"{problem_class.__name__} is not complete: it lacks {missing}.")
     try:
         return problem_class()
     except TypeError as error:
         raise InvalidInputError(
-            f"{problem_class.__name__}() cannot be made: {error}. Make an instance in the module "
-            "and give its name."
+            f"{problem_class.__name__}() failed: {error}. Create an instance in the module and "
+            "give its name instead."
         ) from error

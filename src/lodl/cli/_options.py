@@ -11,7 +11,7 @@ from lodl.errors import InvalidInputError
 _T = TypeVar("_T")
 
 ON_FAILURE: Mapping[str, Literal["raise", "skip"]] = {"raise": "raise", "skip": "skip"}
-"""What to do about an oracle call that fails."""
+"""What to do about a solver call that fails."""
 
 
 def named(what: str, name: str, table: Mapping[str, _T]) -> _T:

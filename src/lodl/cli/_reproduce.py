@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
+from lodl.cli._markdown import print_markdown
 from lodl.cli._options import Jobs, named
 from lodl.errors import DataError, InvalidInputError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Scale: TypeAlias = Annotated[
     str,
     typer.Option(
-        help="quick: minutes; paper: 10 domain seeds x 10 models, hours. Either resumes where it "
+        help="quick: minutes; paper: 10 domain seeds x 10 models, hours. Both resume where they "
         "stopped."
     ),
 ]
@@ -51,7 +52,7 @@ _COSTS_TEXT = (
 _Record = TypeVar("_Record")
 
 reproduce = typer.Typer(
-    help="Run the paper's experiments.", no_args_is_help=True, rich_markup_mode=None
+    help="Reproduce the paper's tables and figures.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -188,7 +189,7 @@ def figure_cost(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> No
     data = _kept(out, "figure-cost", paper.CostFigure, settings)
     if data is None:
         data = experiments.cost_figure(settings)
-    _print_markdown(data.markdown())
+    print_markdown(data.markdown())
     _publish_figure(out, "figure-cost", data, paper.draw_cost(data))
     write_text(out / "figure-cost.md", f"{data.markdown()}\n")
 
@@ -303,12 +304,5 @@ def _publish_table(out: Path, name: str, data: Any, *text: str) -> None:
     write_json(out / f"{name}.json", data)
     path = write_text(out / f"{name}.md", "\n\n".join(text) + "\n")
     for part in text:
-        _print_markdown(part)
-    typer.echo(f"\nRows: {out / 'rows.jsonl'}, table: {path}")
-
-
-def _print_markdown(text: str) -> None:
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console(highlight=False).print(Markdown(text))
+        print_markdown(part)
+    typer.echo(f"Rows: {out / 'rows.jsonl'}, table: {path}")

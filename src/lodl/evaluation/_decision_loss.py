@@ -50,7 +50,7 @@ def decision_loss(
 
     Raises:
         InvalidInputError: An argument is not what was expected.
-        OracleError: An oracle call raised, or its decision loss is not finite; the message names
+        OracleError: A solver call raised, or its decision loss is not finite; the message names
             the instance.
 
     Example:

@@ -32,7 +32,7 @@ class Diagnosis:
     Attributes:
         n_instances: Number of instances of the loss.
         n_examined: Number of instances at which the oracle was asked.
-        oracle_calls: Number of oracle calls.
+        oracle_calls: Number of solver calls.
         fidelity: Learned loss compared with true regret at the predictions.
         region: The predictions compared with the samples; None if the sampler is not known.
         fit: How well the loss repeats the samples it was learned from.
@@ -94,7 +94,7 @@ class Diagnosis:
                 **error,
                 "size of errors": self._region_text(),
                 "worst instances": ", ".join(worst),
-                "oracle calls": f"{self.oracle_calls}",
+                "solver calls": f"{self.oracle_calls}",
             },
         )
 
@@ -124,7 +124,7 @@ def diagnose(
 ) -> Diagnosis:
     """Return how faithful a learned loss is where a model predicts, and what would help.
 
-    A loss is learned around labels but used where the model errs. Nine oracle calls per instance
+    A loss is learned around labels but used where the model errs. Nine solver calls per instance
     compare it with the true regret there. The findings say whether more samples, another scale or
     another family would help.
 
@@ -141,13 +141,13 @@ def diagnose(
         context: One entry per instance, or None.
         sampler: The sampler the loss was learned with. Needed only if the loss does not record it:
             a scale that is an array, `AroundPredictions`, or a sampler of your own.
-        n_calls: Maximum number of oracle calls. If they are too few for all instances, a random
+        n_calls: Maximum number of solver calls. If they are too few for all instances, a random
             part of the instances is examined.
         seed: Random seed for the choice of instances and points.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
-        OracleError: An oracle call failed.
+        OracleError: A solver call failed.
 
     Example:
         >>> domain = lodl.domains.knapsack(sizes=(20, 1, 1))

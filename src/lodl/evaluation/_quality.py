@@ -107,7 +107,7 @@ def normalised_decision_quality(
 
     Random predictions are uniform on [0, 1], as in the paper. If your labels are not in [0, 1],
     they say little about a poor model: give `y_random`. Ten are drawn per instance, so this takes
-    twelve oracle calls per instance. To score several models on the same labels, call
+    twelve solver calls per instance. To score several models on the same labels, call
     `quality_scale` once and use its `normalise`.
 
     Args:

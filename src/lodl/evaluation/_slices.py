@@ -72,7 +72,7 @@ def loss_slices(
 
     Raises:
         InvalidInputError: An argument is not what was expected.
-        OracleError: An oracle call failed.
+        OracleError: A solver call failed.
     """
     losses = _check_losses(loss, y)
     labels = check_labels(y)

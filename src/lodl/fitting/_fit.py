@@ -36,7 +36,7 @@ def fit(
     Parameters come from the fitted samples only, also after the held-out error is known: it is then
     the error of the very loss that is returned, and nothing is fitted twice. A family made of
     decisions is not fitted: all decisions are in its loss, and the held-out samples judge a loss
-    without theirs. Samples whose oracle call failed are left out.
+    without theirs. Samples whose solver call failed are left out.
 
     Where an instance has nothing to fit (no regret above zero, hardly a sample) a plain squared
     error stands in: weaker than the others by the family's `min_weight` (1e-3 where that is zero),

@@ -15,7 +15,7 @@ from lodl.training import Predictor
 
 
 class Asker(Protocol):
-    """The parameters of oracle calls; see `lodl.DecisionFocusedRegressor`."""
+    """The parameters of solver calls; see `lodl.DecisionFocusedRegressor`."""
 
     problem: Problem
     families: Sequence[Family] | None

@@ -78,8 +78,8 @@ def learn_loss(
             other instances or more samples add to it. A changed problem needs another store: up
             to eight stored answers are computed again to notice it. The scale "auto" is that of
             the labels the store was made with, so fill it with all labels first, or give a scale.
-        timeout: Seconds after which an oracle call is given up and counts as failed.
-        on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
+        timeout: Seconds after which a solver call is given up and counts as failed.
+        on_failure: "raise" stops at the first solver call that fails, "skip" leaves it out.
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show bars on a terminal.
 

@@ -1,4 +1,4 @@
-"""How many oracle calls a fit takes, what they cost, and how to keep within a budget."""
+"""How many solver calls a fit takes, what they cost, and how to keep within a budget."""
 
 import logging
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def say_cost(
     n_models: int,
     n_jobs: int | None = None,
 ) -> None:
-    """Log what a fit will cost at most: oracle calls, their time, and models to train.
+    """Log what a fit will cost at most: solver calls, their time, and models to train.
 
     Args:
         plan: What will be asked.
@@ -106,7 +106,7 @@ def say_cost(
         total = per_call * n_calls / (1 if n_jobs is None else effective_n_jobs(n_jobs))
         cost = f"about {1e3 * per_call:.3g} ms each, {total:.3g} s in all"
     _logger.info(
-        "Up to %d oracle calls, %d for each of %d instances: %s. Then %d models are trained.",
+        "Up to %d solver calls, %d for each of %d instances: %s. Then %d models are trained.",
         n_calls,
         plan.calls_per_instance,
         n_instances,

@@ -65,14 +65,14 @@ class DecisionFocusedRegressor(Parameters):
             is trained on all instances. Linear models average into one in any case.
         shuffle: Whether held-out instances are drawn at random. False, for data in time order,
             holds out the last ones if `validation` is a share, and blocks of neighbours as folds.
-        max_calls: The most oracle calls, or None. Rounds are left out first, then samples.
+        max_calls: The most solver calls, or None. Rounds are left out first, then samples.
         max_seconds: Time after which no further model is tried, or None. What is kept then depends
             on the speed of the machine.
-        n_jobs: Number of worker processes for oracle calls, as in joblib.
+        n_jobs: Number of worker processes for solver calls, as in joblib.
         store: Folder or URL that keeps the answers: a killed `fit` goes on where it was, and a
             second one with another estimator asks only where its own models predict.
-        timeout: Seconds after which an oracle call is given up and counts as failed.
-        on_failure: "raise" stops at the first oracle call that fails, "skip" leaves it out.
+        timeout: Seconds after which a solver call is given up and counts as failed.
+        on_failure: "raise" stops at the first solver call that fails, "skip" leaves it out.
         random_state: Random seed of candidates, folds and training. The same seed gives the same
             model.
         verbose: Whether to show progress bars on a terminal.
@@ -231,7 +231,7 @@ class DecisionFocusedRegressor(Parameters):
         X: Features,  # noqa: N803
         context: Context = None,
     ) -> list[Decision]:
-        """Return the solver's decision for each instance, one oracle call each."""
+        """Return the solver's decision for each instance, one solver call each."""
         y_hat = projected(self.problem, self.predict(X))
         context = self._checked(context, len(y_hat), "decide")
         return [decide(self.problem, one, context_of(context, i)) for i, one in enumerate(y_hat)]

@@ -72,7 +72,7 @@ class Rounds:
     def __str__(self) -> str:
         lines = [
             f"{'*' if i == self._place_of_best else ' '} round {i}: validation regret {score:.4g}, "
-            f"{one.n_calls:,} oracle calls, {one.seconds:.1f} s"
+            f"{one.n_calls:,} solver calls, {one.seconds:.1f} s"
             for i, (one, score) in enumerate(zip(self.rounds, self.scores, strict=True))
         ]
         return "\n".join([*lines, "* is the best: `.best.model`, `.best.loss`, `.best.y_hat`"])
@@ -143,7 +143,7 @@ def learn_in_rounds(
         n_rounds: The most rounds; 0 trains on the samples at the labels only.
         validation: Numbers of the instances by whose regret the best round is chosen, which `train`
             must not fit; None takes all of them.
-        max_calls: The most oracle calls, or None.
+        max_calls: The most solver calls, or None.
         seed: Random seed of the candidates.
         options: Passed on to `lodl.oracle.sample`: `keys`, `n_jobs`, `executor`, `store`,
             `timeout`, `on_failure`, `max_failure_rate`, `progress`.

@@ -325,7 +325,7 @@ class Runner:
         cost, left = self._seconds / self._n_done, self._n_calls - self._n_done
         minutes = left * (now - self._started) / self._n_done / 60
         _logger.info(
-            "%s oracle calls%s, %s each, about %s left on %d worker%s; %d done, %d failed.",
+            "%s solver calls%s, %s each, about %s left on %d worker%s; %d done, %d failed.",
             f"{self._n_calls:,}",
             " to make" if not self._has_logged else "",
             f"{cost * 1e3:.3g} ms" if cost < 1 else f"{cost:.3g} s",

@@ -61,7 +61,7 @@ def sample(
     CPU may differ in the last digits, and a vectorised problem may depend on the size of a batch.
 
     Args:
-        problem: The problem. `n_instances * (n_samples + 1)` oracle calls are made, fewer where
+        problem: The problem. `n_instances * (n_samples + 1)` solver calls are made, fewer where
             instances are equal or a store knows their answers.
         y: Labels, shape (n_instances, *label_shape).
         context: One entry per instance, or None.
@@ -82,14 +82,14 @@ def sample(
             the store was made with: fill it with all labels first, or give a scale. Several
             processes may share a store. If None, answers are kept in memory only.
         timeout: Seconds after which a call is given up and counts as failed.
-        on_failure: "raise" stops at the first failed oracle call; the next run tries it again.
+        on_failure: "raise" stops at the first failed solver call; the next run tries it again.
             "skip" leaves out failed samples, also in later runs on the same store.
         max_failure_rate: With "skip", more than this share of failed samples is an error.
         progress: Whether to show a bar on a terminal.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
-        OracleError: An oracle call failed, or too many did. What was done is kept in the store.
+        OracleError: A solver call failed, or too many did. What was done is kept in the store.
         ProblemError: Most candidates lead to better decisions than the labels: a wrong `sense`.
         StoreError: The store is damaged, or belongs to another problem.
 
@@ -131,7 +131,7 @@ def open_samples(
     seed: int = 0,
     slopes: bool = False,
 ) -> OracleSamples:
-    """Return samples from a store that `sample` has filled, without any oracle call.
+    """Return samples from a store that `sample` has filled, without any solver call.
 
     The arguments are those of `sample`; a store holds neither the problem nor the labels.
 

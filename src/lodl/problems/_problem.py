@@ -48,7 +48,7 @@ class Problem(ABC):
 
     @abstractmethod
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
-        """Return the decision `z` that would be best if `y_hat` were true: one oracle call.
+        """Return the decision `z` that would be best if `y_hat` were true: one solver call.
 
         A decision may be anything: an array, a list of positions, a tuple, a route. Only
         `objective` looks at it.

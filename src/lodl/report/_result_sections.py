@@ -99,7 +99,7 @@ def _others_table(title: str, domain: str, results: Sequence[Result]) -> Table:
 
 
 def time_section(results: Results) -> Section | None:
-    """Return where time and oracle calls went."""
+    """Return where time and solver calls went."""
     blocks = [
         _time_block(domain, results.title_of(domain), compared)
         for domain, compared in results.compared.items()
@@ -109,7 +109,7 @@ def time_section(results: Results) -> Section | None:
         return None
     return Section(
         name="time",
-        title="Where time and oracle calls went",
+        title="Where time and solver calls went",
         text=(
             "Seconds of one core for one seed, all its models together. Sampling asks the solver, "
             "fitting learns the loss; both are done once, however many models are trained. "

@@ -95,7 +95,7 @@ def _about_cost(result: Result, baseline: Result | None) -> list[str]:
     if result.oracle_calls is None or not result.seconds:
         return []
     seconds = {part: in_seconds(value) for part, value in result.seconds.items()}
-    sentence = f"{result.method} took {result.oracle_calls:,.0f} oracle calls before training"
+    sentence = f"{result.method} took {result.oracle_calls:,.0f} solver calls before training"
     if "sampling" in seconds and "fitting" in seconds:
         sentence += f", {seconds['sampling']} to sample and {seconds['fitting']} to fit"
     if "training" in seconds:

@@ -34,7 +34,7 @@ def validation_loss(criterion: Criterion, n_instances: int) -> Score:
 def validation_cost(cost: Callable[[Array], Array]) -> Score:
     """Score predictions by their mean cost, which a function of NumPy arrays gives.
 
-    For the mean regret of the decisions, at one oracle call per prediction:
+    For the mean regret of the decisions, at one solver call per prediction:
 
         validation_cost(partial(lodl.evaluation.regret, problem, y=y, progress=False))
 
