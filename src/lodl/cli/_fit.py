@@ -37,7 +37,7 @@ def fit(
     ] = None,
     n_rounds: Annotated[
         int, typer.Option(help="Rounds of further samples where models predict.")
-    ] = 3,
+    ] = 4,
     max_calls: Annotated[
         int | None,
         typer.Option(help="Limit on solver calls; the report makes a few hundred more."),

@@ -21,7 +21,9 @@ from lodl.oracle import OracleSamples
 
 TWO_STAGE = "2-stage"
 
-_N_SAMPLES = 25  # more than half of all calls, so that they serve a second model
+_N_SAMPLES = 16  # with the label more than half of all calls, which serve a second model too
+_N_SAMPLES_OF_MANY = 6  # many instances know together what few must be asked about
+_MANY = 500
 _N_SAMPLES_TO_FIT = 50  # for a family that is fitted to regrets
 
 
@@ -60,32 +62,34 @@ def candidates(families: Sequence[Family], dim: int) -> tuple[Candidate, ...]:
 
 
 def default_families(*, is_affine: bool, n_samples: int, dim: int) -> tuple[Family, ...]:
-    """Return families that did well on paths, knapsacks, assignments and orders.
+    """Return families that did well on paths, knapsacks and assignments.
 
-    The first leads the rounds. A squared error beside the decisions helps where many decisions were
-    never met, and hurts where few matter; margins and rankings err differently, so that averages of
-    them are better than each. Where the objective is not affine in the label, decision families see
-    it near the label only, so one that sees regrets competes, with weights for either side of the
-    label at least; hinges without squared error were no good there.
+    The first leads the rounds. All have a squared error beside the decisions, which keeps models
+    from fitting the few decisions that were met; how much of it is best depends on the instances
+    and on the size of the label. Margins and rankings err differently, so that averages of them are
+    often better than each. Where the objective is not affine in the label, decision families see it
+    near the label only, so one that sees regrets competes, with weights for either side of the
+    label at least.
     """
     decisions = (
-        DecisionHinges(squared_error=1.0),
-        DecisionHinges(margin=1.0, squared_error=1.0),
+        DecisionHinges(margin=1.0, squared_error=10.0),
         DecisionHinges(margin=1.0, squared_error=3.0),
-        DecisionRanking(),
+        DecisionHinges(squared_error=1.0),
         DecisionRanking(squared_error=1.0),
     )
     if is_affine:
-        return (*decisions, DecisionHinges())
+        return decisions
     largest = largest_family(n_samples, dim)
     return (*decisions, DirectedWeightedMSE() if largest == WeightedMSE() else largest)
 
 
-def resolve_n_samples(n_samples: int | None, *, is_affine: bool) -> int:
+def resolve_n_samples(n_samples: int | None, *, is_affine: bool, n_instances: int) -> int:
     """Return the number of samples at each label."""
-    if n_samples is None:
-        return _N_SAMPLES if is_affine else _N_SAMPLES_TO_FIT
-    return check_count("n_samples", n_samples)
+    if n_samples is not None:
+        return check_count("n_samples", n_samples)
+    if not is_affine:
+        return _N_SAMPLES_TO_FIT
+    return _N_SAMPLES if n_instances < _MANY else _N_SAMPLES_OF_MANY
 
 
 def short_name(family: Family) -> str:

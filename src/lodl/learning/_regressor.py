@@ -45,10 +45,10 @@ class DecisionFocusedRegressor(Parameters):
     """A regressor that is trained for the decisions made from its predictions.
 
     `fit` trains the model on squared error (2-stage) and on several losses learned from the
-    solver's answers, and keeps what decides best on held-out instances: the average of the three
-    best models, with 2-stage as a fourth where it is hardly worse, or 2-stage alone where nothing
-    is better. Below 3000 instances they are judged by cross-validation over five folds, which share
-    all answers, and the models of all folds are averaged.
+    solver's answers, and keeps what decides best on held-out instances: the best model or the
+    average of the best three, with 2-stage as a further one where it is hardly worse, or 2-stage
+    alone where nothing is better. Below 3000 instances they are judged by cross-validation over
+    five folds, which share all answers, and the models of all folds are averaged.
 
     Args:
         problem: The problem whose solver decides.
@@ -56,8 +56,8 @@ class DecisionFocusedRegressor(Parameters):
             `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a choice of decision families and, where the objective is
             not affine in the label, one that learns from regrets.
-        n_samples: Candidates asked about around each label; None is 25, or 50 for an objective that
-            is not affine in the label.
+        n_samples: Candidates asked about around each label; None is 16, or 6 from 500 instances on,
+            or 50 for an objective that is not affine in the label.
         n_rounds: Rounds that ask again around held-out predictions; the first is at those of
             2-stage.
         n_per_round: Candidates per instance and round.
@@ -118,8 +118,8 @@ class DecisionFocusedRegressor(Parameters):
         *,
         families: Sequence[Family] | None = None,
         n_samples: int | None = None,
-        n_rounds: int = 3,
-        n_per_round: int = 4,
+        n_rounds: int = 4,
+        n_per_round: int = 2,
         ensemble: bool = True,
         shuffle: bool = True,
         max_calls: int | None = None,
@@ -312,7 +312,8 @@ class DecisionFocusedRegressor(Parameters):
         from lodl.testing import is_affine  # slow to import
 
         affine = is_affine(self.problem, data.y, context=data.context)
-        n_samples, dim = resolve_n_samples(self.n_samples, is_affine=affine), data.y[0].size
+        n_samples = resolve_n_samples(self.n_samples, is_affine=affine, n_instances=len(data.y))
+        dim = data.y[0].size
         families = self.families
         if families is None:
             families = default_families(is_affine=affine, n_samples=n_samples, dim=dim)

@@ -22,7 +22,7 @@ from lodl.training import Learner, Predictor
 AT_LABELS = AllPerturbed(scale="auto")
 """The sampler of the first questions."""
 
-_N_AVERAGED = 3  # models, the better half of those there are at most
+_N_AVERAGED = 3  # models, and no more than the better half
 _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
 _logger = logging.getLogger(__name__)
@@ -129,15 +129,18 @@ class Search:
         return tried, samples.union(answers)
 
     def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
-        """Return the average of the best models, or one; 2-stage where it is no worse."""
+        """Return the best model, or an average of the best; 2-stage where it is no worse."""
         ranked = sorted(found, key=self._mean_regret)
         best, baseline = ranked[0], found[0]
         if ensemble and not self._is_late():
-            averaged = ranked[: min(_N_AVERAGED, (len(ranked) + 1) // 2)]
-            if len(averaged) > 1:
-                best = self._average(averaged, number)
-            if baseline not in averaged and not self._is_clear(baseline, best):
-                best = self._average([*averaged, baseline], number)
+            members = ranked[: min(_N_AVERAGED, (len(ranked) + 1) // 2)]
+            average = self._average(members, number) if len(members) > 1 else best
+            if self._mean_regret(average) < self._mean_regret(best):
+                best = average
+            else:
+                members = [best]
+            if baseline not in members and not self._is_clear(baseline, best):
+                best = self._average([*members, baseline], number)
         if self._mean_regret(best) >= self._mean_regret(baseline):
             best = baseline
         return self._shrink(best, number)

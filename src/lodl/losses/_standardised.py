@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from lodl._typing import Array
 
+_ROUNDING = 1e-9  # of the largest size
+
 
 @dataclass(frozen=True, eq=False)
 class Standardised:
@@ -68,8 +70,11 @@ def mean_weight(w: Array, mean_square: Array) -> Array:
 
 
 def with_typical(size: Array) -> Array:
-    """Return sizes in which the median of the others stands for a zero, 1 if all are."""
-    moved = size > 0
+    """Return sizes in which the median of the others stands for a zero, 1 if all are.
+
+    A size that rounding explains is a zero: that of a label which is the same at every instance.
+    """
+    moved = size > _ROUNDING * size.max(initial=0.0)
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
 
 
