@@ -18,8 +18,8 @@ from lodl.losses._directed_weighted_mse import directed_squares
 from lodl.losses._nnls import solve_nnls
 
 
-def answers(n_samples: int, dim: int) -> Answers:
-    rng = np.random.default_rng(0)
+def top_one(n_samples: int, dim: int, seed: int = 0) -> Answers:
+    rng = np.random.default_rng(seed)
     y, d = rng.standard_normal(dim), rng.standard_normal((n_samples, dim))
     return Answers(y, y + d, y.max() - y[(y + d).argmax(axis=1)])
 
@@ -33,7 +33,7 @@ def milliseconds(call: Callable[[], object], n_times: int = 10) -> float:
 
 
 def print_least_squares(n_samples: int, dim: int) -> None:
-    one = answers(n_samples, dim)
+    one = top_one(n_samples, dim)
     squares, n_weights = directed_squares(one.d), 2 * dim
     ridge, towards = 0.01 * dim**2, np.full(n_weights, 0.01)
     rows = np.vstack([squares, np.sqrt(ridge) * np.eye(n_weights)])
@@ -54,7 +54,7 @@ def main() -> None:
             for n_samples in (20, 50, 100, 1000):
                 print_least_squares(n_samples, dim)
         for n_samples in (50, 150, 1000):
-            one = answers(n_samples, 50)
+            one = top_one(n_samples, 50)
             for family in (DirectedWeightedMSE(), ConvexDirectedQuadratic()):
                 time = milliseconds(lambda family=family, one=one: family.fit(one))
                 print(f"{type(family).__name__:25} {n_samples:5} samples {time:6.1f} ms")
