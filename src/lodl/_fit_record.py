@@ -94,7 +94,7 @@ class FitRecord:
         regret_two_stage: Their regrets under 2-stage.
         regret_kept: Their regrets under the kept model.
         loss_kept: The learned loss of the kept model's predictions for them.
-        gain_95: The 95 % interval of the mean difference of the two regrets.
+        gain_95: The 95% interval of the mean difference of the two regrets.
         history: Every model that was tried.
         changes: The instances that gained most and those that lost most.
         coordinates: What errors cost; None where the kept model is 2-stage.

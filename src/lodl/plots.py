@@ -21,7 +21,7 @@ __all__ = ["changes", "coordinates", "fidelity", "gain", "history"]
 
 
 def gain(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the held-out regret of squared error and of the kept model, with 95 % intervals."""
+    """Draw the held-out regret of squared error and of the kept model, with 95% intervals."""
     return _drawn(_draw_fit.draw_gain, model, ax)
 
 

@@ -91,7 +91,7 @@ def test_held_out_samples_judge_a_loss_made_of_the_others(family, best_item):
 
 def test_the_summary_speaks_of_decisions_met_and_not_of_errors(best_item):
     summary = str(fit(best_item(), DecisionHinges()).summary())
-    assert "decisions met" in summary
+    assert "known decisions" in summary
     assert "R2" not in summary
     unknown = fit(best_item(), DecisionHinges(), holdout=0).summary()
     assert unknown.findings[0].verdict.name == "held-out samples"

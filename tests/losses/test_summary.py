@@ -131,7 +131,7 @@ def test_a_loss_made_of_decisions_is_judged_by_ranks_slopes_and_decisions_met(
 def test_the_summary_of_decisions_leads_with_ranks_and_has_no_errors(of_decisions):
     text = str(of_decisions(met_held_out=0.0).summary())
     assert text.splitlines()[1].startswith("- rounds: The rank correlation with the regret is 0.35")
-    assert "decisions met     0% of the costly ones" in text
+    assert "known decisions   0% of the costly ones" in text
     assert "R2" not in text
     assert "error" not in text
 
@@ -139,9 +139,7 @@ def test_the_summary_of_decisions_leads_with_ranks_and_has_no_errors(of_decision
 @pytest.mark.parametrize(("share", "word"), [(1.0, "exact"), (0.985, "local")])
 def test_the_summary_says_whether_slopes_hold_everywhere(of_decisions, share, word):
     lines = str(of_decisions(explained_held_out=share).summary()).splitlines()
-    assert (
-        f"  slopes            {word}: they explain {share:.1%} of the decisions held out" in lines
-    )
+    assert f"  slopes            {word}: they explain {share:.1%} of held-out decisions" in lines
 
 
 def test_numbers_of_few_samples_are_averaged_over_instances(of_decisions):

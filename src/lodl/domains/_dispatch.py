@@ -52,7 +52,7 @@ def dispatch(
     end-to-end model learning in stochastic optimization (2017), with their penalties and a ramp,
     but without their quadratic term and on generated data. It has a predicted right-hand side
     with recourse: shortage and surplus are settled once demand is known. The least-squares model
-    costs about 50 times the optimum, a fifth of that if it predicts 30 % more.
+    costs about 50 times the optimum, a fifth of that if it predicts 30% more.
 
     Args:
         seed: Random seed for the days.

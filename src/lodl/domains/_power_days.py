@@ -35,7 +35,7 @@ def power_days(purpose: str, seed: int, shape: tuple[int, int], noise: float) ->
         noise_t = exp(noise c_t)
 
     where a, b (the speed of the wind) and c are stationary autoregressive processes of variance 1
-    that keep 90 % of their value from one period to the next and begin each day anew.
+    that keep 90% of their value from one period to the next and begin each day anew.
 
     Args:
         purpose: Name of the domain, so that no two domains have the same days.

@@ -31,10 +31,10 @@ def decision_loss(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Array:
-    """Return DL(y_hat, y) of each instance: the decision's objective under the true label.
+    """Return the decision loss DL(y_hat, y): the decision's objective under the true label.
 
-    Predictions outside the problem's valid range are projected into it, just as candidates are
-    when a loss is learned.
+    Predictions outside the problem's valid range are projected into it, as they are when a loss is
+    learned.
 
     Args:
         problem: The problem whose solver decides.
@@ -89,12 +89,13 @@ def regret(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Array:
-    """Return DL(y_hat, y) - DL(y, y) of each instance, in the shape of `decision_loss`.
+    """Return the regret DL(y_hat, y) - DL(y, y): the cost above that of the best decision.
 
-    This takes one more call per instance, at the label. Differences by rounding count as 0.
+    The arguments and the shape of the result are those of `decision_loss`. It takes one more solver
+    call per instance, at the label. Differences due to rounding count as 0.
 
     Raises:
-        ProblemError: Most decisions are better than those for the labels: a wrong `sense`.
+        ProblemError: Most decisions are better than those made from the labels: `sense` is wrong.
 
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])

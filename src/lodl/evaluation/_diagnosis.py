@@ -122,15 +122,15 @@ def diagnose(
     n_calls: int = 900,
     seed: int = 0,
 ) -> Diagnosis:
-    """Return how faithful a learned loss is where a model predicts, and what would help.
+    """Return how well a learned loss agrees with the regret where a model predicts.
 
-    A loss is learned around labels but used where the model errs. Nine solver calls per instance
-    compare it with the true regret there. The findings say whether more samples, another scale or
-    another family would help.
+    A loss is learned around the labels but used where the model errs. Nine solver calls per
+    instance compare it with the true regret there. The findings say whether more samples, another
+    scale or another family would help.
 
-    Give the predictions of a model that was trained on the loss, if you can. Those of another model
-    also show how faithful the loss is around them, but then the model itself may be the cause of
-    poor decisions. For some of the instances, use `loss.subset(index)`; for parallel calls,
+    If you can, pass the predictions of a model trained on the loss. With those of another model you
+    also learn how good the loss is around them, but the model itself may then be the cause of poor
+    decisions. For some of the instances, use `loss.subset(index)`; for parallel calls,
     `with joblib.parallel_config(n_jobs=2)`.
 
     Args:

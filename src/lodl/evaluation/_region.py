@@ -37,8 +37,8 @@ class Region:
         share_wider: Share of predictions with more than a tenth of their error outside their
             `n_at_once` worst coordinates: no sample has errors in so many coordinates at once.
         share_outside: Share of predictions whose error is wider than the samples, or larger than
-            99 % of them, as a whole or in one coordinate.
-        share_inside: Share of predictions whose error is smaller than 99 % of the samples, and not
+            99% of them, as a whole or in one coordinate.
+        share_inside: Share of predictions whose error is smaller than 99% of the samples, and not
             wider.
     """
 

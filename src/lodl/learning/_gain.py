@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._amounts import amounts
 from lodl._typing import Array
 
 _WIDTH = 1.96  # standard errors of an interval of 95 %
@@ -18,7 +19,7 @@ class Gain:
     Attributes:
         two_stage: Mean regret of 2-stage.
         chosen: Mean regret of the chosen model.
-        low: Lower end of the difference's 95 % interval.
+        low: Lower end of the difference's 95% interval.
         high: Upper end.
     """
 
@@ -57,10 +58,12 @@ class Gain:
         return f"Perhaps worth it: {gain}, but that may be chance. More instances would tell."
 
     def __str__(self) -> str:
+        before, after, gain, low, high = amounts(
+            self.two_stage, self.chosen, self.difference, self.low, self.high
+        )
         return (
-            f"regret per instance {self.two_stage:.4g} -> {self.chosen:.4g}, a gain of "
-            f"{self.difference:.3g} (95 % interval {self.low:.3g} to {self.high:.3g}). "
-            f"{self.verdict}"
+            f"regret per instance {before} -> {after}, a gain of {gain} (95% interval {low} to "
+            f"{high}). {self.verdict}"
         )
 
 

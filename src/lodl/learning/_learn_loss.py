@@ -48,40 +48,41 @@ def learn_loss(
     max_failure_rate: float = 0.1,
     progress: bool = True,
 ) -> LearnedLoss:
-    """Learn, from a solver, a loss that knows what prediction errors cost.
+    """Learn a loss that reflects what prediction errors cost, by asking a solver.
 
-    Draws candidate predictions around each label, asks the solver what each would cost, and fits a
-    loss of the family to the answers, one per instance. To look at the answers, or to fit several
-    families to them, take the two steps apart (slopes are for families made of decisions):
+    Draws predictions around each label, asks the solver what each would cost, and fits one loss per
+    instance to the answers. To look at the answers, or to fit several families to them, do the two
+    steps separately (slopes are for decision families):
 
         samples = lodl.oracle.sample(problem, y, sampler=sampler, n_samples=1000, slopes=True)
         losses = [lodl.fitting.fit(samples, family) for family in families]
 
     Args:
-        problem: The problem whose solver is asked: `n_samples + 1` calls per instance.
+        problem: The problem whose solver is called, `n_samples + 1` times per instance.
         y: Labels of training and validation instances, shape (n, *label_shape).
         context: One entry per instance, or None.
-        keys: Names of the instances, whole numbers or strings; None knows them by label and
+        keys: Names of the instances, integers or strings. None identifies them by label and
             context.
-        family: The parametric loss. None fits the problem: `DecisionHinges` where the objective is
-            affine in the label, which some twenty calls in this process find out, elsewhere the
-            largest family that sees regrets only and that the samples are enough for.
-        sampler: Draws the candidates.
-        n_samples: Number of candidates per instance; None is 20 for a family made of decisions,
-            else 1000. A fifth of them measures the fit. A family that is fitted should have at
-            least three times as many as parameters; a warning is logged where it has not.
-        seed: Random seed for the candidates.
-        n_jobs: Number of worker processes, -1 for all cores. None is the Dask client in scope, or
+        family: The parametric loss. None chooses one: `DecisionHinges` if the objective is affine
+            in the label, which takes some twenty calls to find out, and otherwise the largest
+            family fitted to regrets that the samples suffice for.
+        sampler: Draws the predictions.
+        n_samples: Number of predictions per instance; None is 20 for a decision family, else 1000.
+            A fifth of them measures the fit. A family that is fitted should have at least three
+            times as many samples as parameters; otherwise a warning is logged.
+        seed: Random seed.
+        n_jobs: Number of worker processes, -1 for all cores. None uses the active Dask client, or
             this process if there is none.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
-        store: Folder or URL that keeps the answers: an interrupted call goes on where it was, and
-            other instances or more samples add to it. A changed problem needs another store: up
-            to eight stored answers are computed again to notice it. The scale "auto" is that of
-            the labels the store was made with, so fill it with all labels first, or give a scale.
-        timeout: Seconds after which a solver call is given up and counts as failed.
-        on_failure: "raise" stops at the first solver call that fails, "skip" leaves it out.
-        max_failure_rate: With "skip", more than this share of failed samples is an error.
-        progress: Whether to show bars on a terminal.
+        store: Folder or URL that keeps the answers: an interrupted call resumes where it stopped,
+            and other instances or more samples are added to it. A changed problem needs another
+            store; to notice, up to eight stored answers are computed again. The scale "auto" is
+            that of the labels the store was created with, so create it with all labels, or give a
+            scale.
+        timeout: Seconds after which a solver call is abandoned and counts as failed.
+        on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
+        max_failure_rate: With "skip", a larger share of failed samples is an error.
+        progress: Whether to show progress bars on a terminal.
 
     Example:
         >>> domain = lodl.domains.knapsack(sizes=(10, 1, 1))

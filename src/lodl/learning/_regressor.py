@@ -42,7 +42,7 @@ _logger = logging.getLogger(__name__)
 
 
 class DecisionFocusedRegressor(Parameters):
-    """A regressor that is trained for the decisions made from its predictions.
+    """A regressor trained for the decisions that are made from its predictions.
 
     `fit` trains the model on squared error (2-stage) and on several losses learned from the
     solver's answers, and keeps what decides best on held-out instances: the best model or the
@@ -51,9 +51,9 @@ class DecisionFocusedRegressor(Parameters):
     five folds, which share all answers, and the models of all folds are averaged.
 
     Args:
-        problem: The problem whose solver decides.
-        estimator: A PyTorch module, a scikit-learn regressor or pipeline, a
-            `lodl.training.Learner`, or None for a linear model.
+        problem: The problem whose solver makes the decisions.
+        estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
+            module, a `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a choice of decision families and, where the objective is
             not affine in the label, one that learns from regrets.
         n_samples: Candidates asked about around each label; None is 16, or 6 from 500 instances on,
@@ -63,34 +63,35 @@ class DecisionFocusedRegressor(Parameters):
         n_per_round: Candidates per instance and round.
         ensemble: Whether to average the best models, and those of all folds. False keeps one, which
             is trained on all instances. Linear models average into one in any case.
-        shuffle: Whether held-out instances are drawn at random. False, for data in time order,
-            holds out the last ones if `validation` is a share, and blocks of neighbours as folds.
-        max_calls: The most solver calls, or None. Rounds are left out first, then samples.
-        max_seconds: Time after which no further model is tried, or None. What is kept then depends
-            on the speed of the machine.
+        shuffle: Whether held-out instances are drawn at random. For data in time order, False holds
+            out the last ones if `validation` is a share, and consecutive blocks as folds.
+        max_calls: Limit on solver calls, or None. Rounds are dropped first, then samples.
+        max_seconds: Seconds after which no further model is tried, or None. With a limit, the
+            result depends on the speed of the machine.
         n_jobs: Number of worker processes for solver calls, as in joblib.
-        store: Folder or URL that keeps the answers: a killed `fit` goes on where it was, and a
-            second one with another estimator asks only where its own models predict.
-        timeout: Seconds after which a solver call is given up and counts as failed.
-        on_failure: "raise" stops at the first solver call that fails, "skip" leaves it out.
-        random_state: Random seed of candidates, folds and training. The same seed gives the same
+        store: Folder or URL that keeps the solver's answers: a killed `fit` resumes where it
+            stopped, and a `fit` with another estimator only asks where its own models predict.
+        timeout: Seconds after which a solver call is abandoned and counts as failed.
+        on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
+        random_state: Random seed for samples, folds and training. The same seed gives the same
             model.
         verbose: Whether to show progress bars on a terminal.
 
     Attributes:
         chosen_: What was kept, in words.
         history_: A `HistoryRow` for every model that was tried.
-        two_stage_: The baseline, as it was trained and judged beside the others: its
-            `predict(X)` shows what squared error would have predicted.
-        gain_: The held-out regret of the kept model beside that of 2-stage, with an interval.
-        held_out_: The regrets and predictions that it was computed from.
-        loss_: The learned loss of the kept model, of the best one if it averages several.
-        n_oracle_calls_: Oracle calls made, without those the store could answer. Opening a store
-            asks a few of its answers again; these are not counted.
-        seconds_: Time that `fit` took.
+        two_stage_: The baseline, the same model trained on squared error with the same care. Its
+            `predict(X)` is what you would have predicted without a learned loss.
+        gain_: The held-out regret of the kept model and of the baseline, with an interval of the
+            difference.
+        held_out_: The regrets and predictions that `gain_` was computed from.
+        loss_: The learned loss of the kept model, or of the best one if it averages several.
+        n_oracle_calls_: Solver calls made, without those that the store could answer and the few
+            that check a store when it is opened.
+        seconds_: How long `fit` took.
         n_features_in_: Number of features.
-        feature_names_in_: Columns of the features, if they came as a frame.
-        label_names_: Columns of the labels, if they came as a frame, else the problem's
+        feature_names_in_: Columns of the features, if they were a data frame.
+        label_names_: Columns of the labels, if they were a data frame, else the problem's
             `label_names`, or None.
 
     Example:
@@ -157,17 +158,18 @@ class DecisionFocusedRegressor(Parameters):
         validation: Validation = None,
         groups: Groups = None,
     ) -> Self:
-        """Train, ask, choose, and keep what decides best.
+        """Train on several losses, and keep what decides best on held-out instances.
 
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
-                of the label. A pandas or polars frame is kept as it is for estimators that take
-                frames, with named, categorical and missing columns, and is else read as numbers.
+                of the label. A pandas or polars frame is passed on as it is to estimators that take
+                frames, with categories and missing values; for others it must hold numbers. The
+                index of a pandas frame names the instances in reports.
             Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
-            context: One entry per instance, or None. Of a frame, each row is a dict by column.
+            context: One entry per instance, or None. From a frame, each row becomes a dict.
             validation: How to choose: a number of folds, a share of the instances to hold out, or
-                instances of their own as a tuple `(X, Y)` or `(X, Y, context)`. None is five folds,
-                or a fifth from 3000 instances on.
+                separate instances as a tuple `(X, Y)` or `(X, Y, context)`. None means five folds,
+                or a held-out fifth from 3000 instances on.
             groups: The group of each instance (a customer, a day), or None. A group is held out as
                 a whole.
         """
@@ -242,7 +244,7 @@ class DecisionFocusedRegressor(Parameters):
         Y: npt.ArrayLike,  # noqa: N803
         context: Context = None,
     ) -> Array:
-        """Return what each decision costs more than the best one, in the objective's unit."""
+        """Return how much more each decision costs than the best one, in the objective's unit."""
         y_hat = self.predict(X)
         context = self._checked(context, len(y_hat), "regret")
         return regret(self.problem, y_hat, labels_of(Y), context=context, progress=self.verbose)
@@ -253,9 +255,9 @@ class DecisionFocusedRegressor(Parameters):
         Y: npt.ArrayLike,  # noqa: N803
         context: Context = None,
     ) -> float:
-        """Return the share of the constant prediction's regret that is avoided.
+        """Return how much of the regret of always predicting the mean is avoided.
 
-        1 is perfect, 0 is as good as always predicting the mean training label; worse is negative.
+        1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
         """
         labels = labels_of(Y)
         context = self._checked(context, len(labels), "score")
@@ -269,15 +271,15 @@ class DecisionFocusedRegressor(Parameters):
         return float(1 - ours / constants)
 
     def summary(self) -> str:
-        """Return what was gained, whether it is worth it, what was tried, and what it cost."""
+        """Return what to do, what was gained, what was tried, and what it cost, in a few lines."""
         self._check_fitted()
         return summary_of(self)
 
     def record(self) -> FitRecord:
         """Return what a report shows, as plain data.
 
-        The first call asks the solver again, some hundred times, to show which decisions changed
-        and what the learned loss looks like beside the true regret.
+        The first time, this calls the solver a few hundred times, to show which decisions changed
+        and how the learned loss compares with the true regret.
         """
         self._check_fitted()
         if self._record is None:
@@ -285,9 +287,9 @@ class DecisionFocusedRegressor(Parameters):
         return self._record
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write one HTML page that shows what was gained, tried and spent; return its path.
+        """Write an HTML page about what was gained, tried and spent; return its path.
 
-        The page needs nothing but a browser. Asks the solver as `record` does.
+        It is one file that needs nothing but a browser. The solver is called as by `record`.
         """
         record = self.record()
         from lodl.report import write_fit_report  # matplotlib: only where needed
@@ -297,13 +299,13 @@ class DecisionFocusedRegressor(Parameters):
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.
 
-        It holds JSON and files in the formats of the framework, no pickle. The problem is code and
-        stays outside, and so does the learned loss, which knows the training labels: save it by
-        `model.loss_.save(path)` if you want it.
+        It contains JSON and files in the framework's own format, and no pickle. The problem is code
+        and is not saved. Neither is the learned loss, which contains the training labels; save it
+        with `model.loss_.save(path)` if you want it.
 
         Args:
-            folder: The folder to make.
-            overwrite: Whether a model that is there already is replaced.
+            folder: The folder to create.
+            overwrite: Whether to replace a model that already exists.
         """
         self._check_fitted()
         return write_model(self, Path(folder), overwrite=overwrite)

@@ -117,17 +117,17 @@ def learn_in_rounds(
     seed: int = 0,
     **options: Any,
 ) -> Rounds:
-    """Learn a loss around the labels, then again and again where the model predicts.
+    """Learn a loss from samples around the labels, then in rounds where the model predicts.
 
     Each round trains a model on the loss of all answers so far, and asks the solver at its
-    predictions: at the prediction itself, at the point beyond it where a hinge is most violated,
-    and around it (`AtPredictions`). To decision families these are cutting planes: on large
-    combinatorial problems samples around labels miss the decisions that matter, and a few rounds
-    are the whole difference. It ends after `n_rounds`, when validation decisions have not got
-    better for three rounds, or before a round that would exceed `max_calls`.
+    predictions: at the prediction itself, at the point beyond it where a hinge is violated most,
+    and around it (`AtPredictions`). For decision families these are cutting planes: on large
+    combinatorial problems samples around the labels miss the decisions that matter, and a few
+    rounds make the whole difference. The loop ends after `n_rounds`, after three rounds without
+    better validation decisions, or before a round that would exceed `max_calls`.
 
-    With a store a killed run goes on: training is done again, but no answer is asked for twice as
-    long as `train` gives the same predictions.
+    With a store, a killed run can resume: it trains again, but asks for no answer twice as long as
+    `train` gives the same predictions.
 
     Args:
         problem: The problem whose solver is asked.
@@ -143,7 +143,7 @@ def learn_in_rounds(
         n_rounds: The most rounds; 0 trains on the samples at the labels only.
         validation: Numbers of the instances by whose regret the best round is chosen, which `train`
             must not fit; None takes all of them.
-        max_calls: The most solver calls, or None.
+        max_calls: Limit on solver calls, or None.
         seed: Random seed of the candidates.
         options: Passed on to `lodl.oracle.sample`: `keys`, `n_jobs`, `executor`, `store`,
             `timeout`, `on_failure`, `max_failure_rate`, `progress`.

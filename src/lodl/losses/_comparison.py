@@ -15,7 +15,7 @@ _NOTE = (
 
 
 def compare_losses(losses: Sequence[LearnedLoss]) -> str:
-    """Return a table of learned losses for the same instances, and which one ranks regrets best.
+    """Return a table of learned losses for the same instances, and name the one that ranks best.
 
     Raises:
         InvalidInputError: The losses are not for the same instances.

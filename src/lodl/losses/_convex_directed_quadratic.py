@@ -36,8 +36,8 @@ class ConvexDirectedQuadratic(RidgeFamily):
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
             coordinate, hinges included (half of each, being on at half of the errors), errors
             measured in units of their size.
-        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
-            repeating noise; 0 is the plain least-squares fit.
+        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
+            fitting noise; 0 is the plain least-squares fit.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])

@@ -15,15 +15,15 @@ from lodl.losses._family import Parameters, Tensor
 
 @dataclass(frozen=True)
 class DecisionHinges(DecisionFamily):
-    r"""The largest hinge over the decisions met, an upper bound of the regret.
+    r"""The largest hinge over the sampled decisions, an upper bound on the regret.
 
         f(d) = max(0, max_k [ r_k - margin (r_k + s_k . d) ]) + sum_i w_i d_i^2
 
     r_k is the regret of decision k, s_k its slope. M (D + 1) + D parameters, none of which is
-    fitted. Convex, zero at the label, and at least the regret wherever the decision taken was
+    fitted. Convex, zero at the label, and at least the regret wherever the decision made was
     sampled and the objective is affine in the label: see `lodl.losses._decision_family` for the
-    proof. With margin 2 and all decisions it is SPO+. Use it where the objective is linear in the
-    label or nearly so, with about 20 samples; it needs samples with slopes.
+    proof. With margin 2 and all decisions it is SPO+. Use it if the objective is linear in the
+    label, or nearly so, with about 20 samples; it needs samples with slopes.
 
     Attributes:
         margin: How much cheaper than the label's own decision another must look before its regret

@@ -21,12 +21,11 @@ class DecisionRanking(DecisionFamily):
 
         f(d) = t KL( softmax_k(-r_k / t) || softmax_k(-(r_k + s_k . d) / t) ) + sum_i w_i d_i^2
 
-    over the decisions met and the label's own best decision, for which r = 0 and s = 0. r_k is the
+    over the sampled decisions and the label's own best one, for which r = 0 and s = 0. r_k is the
     regret of decision k, s_k its slope. (M + 1) (D + 1) + D + 1 parameters, none of which is
-    fitted. Convex, smooth and zero at the label, in units of the regret. Where `DecisionHinges`
-    looks at the worst decision only, this one orders them all. Use it where the objective is linear
-    in the label or nearly so, with about 20 samples, and for boosting; it needs samples with
-    slopes.
+    fitted. Convex, smooth and zero at the label, in units of the regret. `DecisionHinges`
+    only looks at the worst decision; this one ranks them all. Use it if the objective is linear in
+    the label, or nearly so, with about 20 samples, and for boosting; it needs samples with slopes.
 
     The factor t makes instances with more at stake count more, as the regret does; without it six
     of eight models of paths and knapsacks decided worse on validation instances. The parameters

@@ -13,20 +13,20 @@ from lodl.losses._standardised import mean_weight
 
 @dataclass(frozen=True, repr=False)
 class DirectedWeightedMSE(RidgeFamily):
-    r"""Squared error that weighs over- and under-prediction apart (paper, section 4.2).
+    r"""Squared error with separate weights for over- and under-prediction (paper, section 4.2).
 
         f(d) = sum_i [ w+_i max(d_i, 0)^2 + w-_i max(-d_i, 0)^2 ],   w >= 0
 
-    2 D parameters. Use it when it matters on which side of the label a prediction falls, as in most
-    choices among alternatives; the first family to try. It cannot see that errors of two
-    coordinates add up or cancel.
+    2 D parameters. Use it if it matters on which side of the label a prediction falls, as in most
+    choices among alternatives; of the families fitted to regrets, try it first. It cannot see that
+    errors in two coordinates add up or cancel.
 
     Attributes:
         min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
             measured in units of their size. It keeps a gradient where the samples saw no cost; 0 is
             the formula as published.
-        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
-            repeating noise; 0 is the fit as published.
+        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
+            fitting noise; 0 is the fit as published.
 
     Example:
         >>> def cost(order, demand):

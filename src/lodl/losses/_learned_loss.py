@@ -37,9 +37,9 @@ class LearnedLoss:
 
     Attributes:
         family: The parametric loss.
-        y: Labels, shape (n_instances, *label_shape); where each loss is zero.
+        y: Labels, shape (n_instances, *label_shape), at which each loss is zero.
         phi: The family's parameters, each of shape (n_instances, *shape of the parameter).
-        errors: How well the regrets are repeated.
+        errors: How well the loss reproduces the regrets.
         provenance: Where it came from, JSON values only: sampler, scale, seed, number of samples,
             name of the problem, version of lodl.
 
@@ -116,7 +116,7 @@ class LearnedLoss:
         return np.asarray(self.family.value(rows.phi, d)[:, 0])
 
     def gradient(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
-        """Return the derivative of the loss by the prediction, shape (n, *label_shape)."""
+        """Return the gradient with respect to the predictions, shape (n, *label_shape)."""
         rows, d = self._rows_and_errors(y_hat, index)
         return np.asarray(self.family.gradient(rows.phi, d).reshape(rows.y.shape))
 
@@ -196,7 +196,7 @@ class LearnedLoss:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the loss to a file that `load_loss` reads (safetensors).
 
-        A family of your own can be saved too; whoever loads the file imports its module first.
+        You can also save a family that you wrote; to load it, import its module first.
         """
         arrays = {"y": self.y}
         arrays |= {f"phi.{name}": rows for name, rows in self.phi.items()}
@@ -205,7 +205,7 @@ class LearnedLoss:
         write_loss(Path(path), self.family, arrays, dict(self.provenance))
 
     def summary(self) -> FitSummary:
-        """Return how well the loss fits and what would help; print it to read it."""
+        """Return how well the loss fits the samples, and what would help; print the result."""
         n_parameters = sum(prod(rows.shape[1:]) for rows in self.phi.values())
         return summarise(self.family, self.errors, n_parameters=n_parameters)
 
@@ -236,11 +236,11 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
 
     Args:
         path: The file.
-        y: Labels the loss must have been learned for; not checked if None.
+        y: Labels that the loss must have been learned for; None skips the check.
 
     Raises:
-        LossFileError: The file is damaged, of another version, of other labels, or of a family
-            whose module has not been imported.
+        LossFileError: The file is damaged, has another format version, is for other labels, or
+            names a family whose module has not been imported.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])

@@ -39,8 +39,8 @@ class Quadratic(RidgeFamily):
         min_weight: The least c, as a share of the mean fitted diagonal of H, errors measured in
             units of their size. It keeps a gradient where the samples saw no cost; 0 is the formula
             as published.
-        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
-            repeating noise; 0 is the fit as published, in which c is the floor alone.
+        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
+            fitting noise; 0 is the fit as published, in which c is the floor alone.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])

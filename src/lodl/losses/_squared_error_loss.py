@@ -10,7 +10,7 @@ from lodl.losses._weighted_mse import WeightedMSE
 
 
 def squared_error_loss(y: npt.ArrayLike) -> LearnedLoss:
-    """Return the 2-stage loss of every instance, in units of the labels' variance.
+    """Return squared error as a `LearnedLoss`, in units of the labels' variance: the baseline.
 
         f(d) = 1/D sum_i d_i^2 / variance of all labels
 

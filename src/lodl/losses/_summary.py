@@ -142,7 +142,7 @@ class FitSummary:
         if self.rank_correlation < _HARDLY_RANKS:
             yield Finding(MORE_SAMPLES, ranks)
         elif met < _MANY:
-            yield Finding(ROUNDS, f"{ranks} Decisions are many: samples rarely meet one again.")
+            yield Finding(ROUNDS, f"{ranks} Samples rarely lead to the same decision twice.")
         elif explained >= _LOCAL:
             yield Finding(NO_CHANGE, ranks)
 
@@ -173,9 +173,10 @@ class FitSummary:
     def _decision_lines(self) -> Iterator[tuple[str, str]]:
         """Yield what is known of decisions, by name."""
         if self.decisions_met is not None:
-            yield "decisions met", f"{self.decisions_met:.0%} of the costly ones held out (mean)"
+            seen = f"{self.decisions_met:.0%} of the costly ones in held-out samples (mean)"
+            yield "known decisions", seen
         if self.decisions_explained is not None:
-            slopes = f"they explain {self.decisions_explained:.1%} of the decisions held out"
+            slopes = f"they explain {self.decisions_explained:.1%} of held-out decisions"
             is_exact = self.decisions_explained == 1
             yield "slopes", f"{'exact' if is_exact else 'local'}: {slopes}"
 

@@ -24,8 +24,8 @@ class Verdict:
 
 ANOTHER_PROBLEM = Verdict(
     "another problem",
-    "The loss was learned from another problem than the one given.",
-    "All else said here is about the problem given; if it is the right one, learn the loss again.",
+    "The loss was learned from a different problem.",
+    "All else here is about the problem you passed; if it is the right one, learn the loss again.",
 )
 SENSE_OR_SOLVER = Verdict(
     "sense or solver",
@@ -44,13 +44,13 @@ GOOD_DECISIONS = Verdict(
 )
 DIRECTED_FAMILY = Verdict(
     "directed family",
-    "The sign of an error decides what it costs, and the family cannot tell the two signs apart.",
+    "What an error costs depends on its sign, and the family cannot tell the two signs apart.",
     "Fit `DirectedWeightedMSE` or `ConvexDirectedQuadratic` to the same samples.",
 )
 SAMPLES_AT_LABELS = Verdict(
     "samples at labels",
-    "All samples were drawn where a model predicts, and the family sees regrets only: it has seen "
-    "each coordinate from one side of the label.",
+    "All samples were drawn where a model predicts, so the family, which is fitted to regrets, has "
+    "seen each coordinate from one side of the label only.",
     "Sample around the labels too, with `AllPerturbed`, and fit `samples.union(...)` of both.",
 )
 MORE_COORDINATES = Verdict(
@@ -82,10 +82,10 @@ ANOTHER_FAMILY = Verdict(
 )
 LOCAL_SLOPES = Verdict(
     "local slopes",
-    "The objective is not affine in the label, or the solver is not exact, so that a loss made of "
-    "decisions holds near the label only.",
-    "Let `ConvexDirectedQuadratic`, which sees regrets only, compete with it, and choose by the "
-    "decisions of models on validation instances.",
+    "The objective is not affine in the label, or the solver is not exact, so a decision family is "
+    "only valid near the label.",
+    "Also try `ConvexDirectedQuadratic`, which is fitted to regrets, and compare the decisions of "
+    "both models on validation instances.",
 )
 MORE_SAMPLES = Verdict(
     "more samples",
@@ -94,7 +94,7 @@ MORE_SAMPLES = Verdict(
 )
 ROUNDS = Verdict(
     "rounds",
-    "Decisions are so many that samples around the label rarely meet one twice.",
+    "There are so many decisions that samples around a label rarely lead to the same one twice.",
     "Train on the loss, then ask again where the model predicts: "
     "`lodl.learning.learn_in_rounds` does both.",
 )

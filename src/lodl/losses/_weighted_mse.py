@@ -17,16 +17,16 @@ class WeightedMSE(RidgeFamily):
 
         f(d) = sum_i w_i d_i^2,   w_i >= 0
 
-    D parameters. Use it when some coordinates matter more than others, when samples are few, or
-    labels are long. It cannot tell over- from under-prediction, nor see that errors of two
-    coordinates add up or cancel.
+    D parameters. Use it if some coordinates matter more than others, and samples are few or labels
+    are long. It cannot tell over- from under-prediction, nor see that errors in two coordinates add
+    up or cancel.
 
     Attributes:
         min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
             measured in units of their size. It keeps a gradient where the samples saw no cost; 0 is
             the formula as published.
-        ridge: How strongly the fit is drawn towards a plain squared error, which keeps it from
-            repeating noise; 0 is the fit as published.
+        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
+            fitting noise; 0 is the fit as published.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])

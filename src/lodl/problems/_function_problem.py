@@ -19,21 +19,21 @@ def problem(
     slope: Callable[..., Array] | None = None,
     unit: str = "",
 ) -> Problem:
-    """Make a problem from plain functions.
+    """Return a problem made of plain functions.
 
-    The context is passed to a parameter named `context`, or else to the parameter that follows
-    those below, unless that has a default. It is an error to give a context that neither `solve`
-    nor `objective` takes.
+    The context is passed to the parameter named `context`, or else to the next positional
+    parameter without a default. A context that neither `solve` nor `objective` takes is an error.
 
     Args:
         solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.
         objective: `objective(z, y, context) -> float`, or without `context`.
         sense: "min" if the objective is a cost, "max" if it is a gain.
-        project: Maps candidates (k, *label_shape) into the valid range; the identity if None.
-        slope: `slope(z, y, context)`, or without `context`: the derivative of the objective by the
-            label, which has the label's shape. None takes differences of `objective`: 2 D
+        project: Maps predictions (k, *label_shape) into the valid range; None leaves them as they
+            are.
+        slope: `slope(z, y, context)`, or without `context`: the derivative of the objective with
+            respect to the label, in the label's shape. None takes differences of `objective`: 2 D
             evaluations per distinct decision, for labels of D numbers.
-        unit: What the objective is counted in, for summaries and reports.
+        unit: The unit of the objective, for summaries and reports.
 
     Example:
         >>> import numpy as np

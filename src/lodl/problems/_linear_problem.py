@@ -15,9 +15,9 @@ class LinearProblem(Problem):
 
         objective(z, y) = <z, y> = sum_i z_i y_i
 
-    A subclass states its `sense` and writes one method: `solve`, or `solve_many` where the solver
-    answers many predictions at once. Decision and label have the same shape, whatever it is. The
-    slope of the objective is the decision itself, so losses that use slopes cost nothing extra.
+    A subclass states its `sense` and writes one method: `solve`, or `solve_many` if the solver
+    handles many predictions at once. Decision and label have the same shape. The slope of the
+    objective is the decision itself, so losses that use slopes cost nothing extra.
 
     Example:
         >>> class Cheapest(lodl.LinearProblem):

@@ -15,15 +15,15 @@ from lodl.errors import ProblemError, ShapeError
 class Problem(ABC):
     """A decision to be made from a prediction.
 
-    A subclass states its `sense` and answers two questions: which decision the solver makes when it
-    believes `y_hat`, and what that decision is worth under `y`. A problem whose solver can answer
-    many predictions at once derives from `VectorisedProblem` instead.
+    A subclass states its `sense` and answers two questions: which decision does the solver make if
+    it trusts `y_hat`, and what is that decision worth under `y`? If the solver can handle many
+    predictions at once, derive from `VectorisedProblem` instead.
 
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
-        unit: What the objective is counted in ("EUR", "minutes"), for summaries and reports.
-        label_names: Names of the numbers in a label, for reports; empty if they have none. Labels
-            that come as a frame have the names of its columns.
+        unit: The unit of the objective ("EUR", "minutes"), for summaries and reports.
+        label_names: Names of the numbers in a label, for reports, or empty. If labels are a data
+            frame, the names of its columns are used.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -50,8 +50,8 @@ class Problem(ABC):
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
         """Return the decision `z` that would be best if `y_hat` were true: one solver call.
 
-        A decision may be anything: an array, a list of positions, a tuple, a route. Only
-        `objective` looks at it.
+        A decision can be any object: an array, a list of positions, a tuple, a route. Only
+        `objective` uses it.
         """
 
     @abstractmethod
@@ -74,18 +74,18 @@ class Problem(ABC):
     def project(self, y_hats: Array) -> Array:
         """Map predictions of shape (k, *label_shape) into the range that `solve` accepts.
 
-        Candidates and a model's predictions are projected before they are solved; labels must be
-        in the range already. The identity unless overridden.
+        Sampled predictions and a model's predictions are projected before they are solved; labels
+        must already be in the range. By default this is the identity.
         """
         return y_hats
 
     def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
-        """Return the derivative of the objective of `z` by the label, at the label `y`.
+        """Return the derivative of the objective of `z` with respect to the label, at `y`.
 
-        It has the label's shape. None, the default, lets `lodl` take central differences of
-        `objective`, which are exact if the objective is affine in the label. They cost 2 D
-        evaluations of the objective per distinct decision, for labels of D numbers: nothing beside
-        a solver where the objective is a sum, most of the time where it is a second solve.
+        It has the label's shape. If it is None, the default, `lodl` takes central differences of
+        `objective`, which are exact if the objective is affine in the label. For labels of D
+        numbers that takes 2 D evaluations of the objective per distinct decision: negligible if the
+        objective is a sum, but most of the time if it is a second solve.
         """
         return None
 
@@ -96,13 +96,13 @@ class Problem(ABC):
 
 
 class VectorisedProblem(Problem):
-    """A problem whose solver answers many predictions at once.
+    """A problem whose solver handles many predictions at once.
 
-    A subclass writes `solve_many` and `objective_many`; the single forms follow from them, so there
-    is one solver. The decision for a prediction must not depend on the other predictions.
+    A subclass writes `solve_many` and `objective_many`; `solve` and `objective` follow from them.
+    The decision for a prediction must not depend on the other predictions.
 
-    For predictions without a decision, `objective_many` may return NaN. A call that raises is
-    followed by one call for each prediction of the batch, to find out which one failed.
+    `objective_many` may return NaN for predictions without a decision. If a call raises, each
+    prediction of the batch is tried by itself, to find out which one failed.
 
     Example:
         >>> class Cheapest(lodl.problems.VectorisedProblem):

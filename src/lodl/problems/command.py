@@ -40,9 +40,9 @@ class CommandProblem(Problem):
         {"prediction": [...], "label": [...], "context": ...}  ->  {"objective": number}
 
     Arrays are lists, nested row by row. The program is started for each question; if it starts
-    slowly, let it answer line by line until its input ends, flush each line, and say
-    `persistent=True`. Then it runs once per process and thread, is started again after it died,
-    and ends with the process. A program that reads ahead or does not flush never answers (mawk does
+    slowly, let it answer line by line until its input ends, flush each line, and set
+    `persistent=True`. Then it runs once per process and thread, is restarted if it dies, and ends
+    with the process. A program that reads ahead or does not flush never answers (mawk does
     both, unless told `-W interactive`): give a `timeout` while you try it.
 
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
@@ -54,7 +54,7 @@ class CommandProblem(Problem):
         objective: `objective(z, y, context) -> float`, or without `context`; None asks the program.
         one_question: Whether the program decides and scores at once.
         persistent: Whether it answers many questions, each a line.
-        timeout: Seconds that an answer may take; None waits for ever.
+        timeout: Seconds that an answer may take; None waits forever.
 
     Example:
         >>> import sys

@@ -28,7 +28,7 @@ class PairedDifference:
 
     Attributes:
         mean: The mean difference; positive where the second is better.
-        low: The lower end of its 95 % interval.
+        low: The lower end of its 95% interval.
         high: The upper end.
         is_paired: Whether both were judged by the same instances.
     """

@@ -29,7 +29,7 @@ _Z_95 = 1.96
 
 
 def draw_gain(axes: Axes, fit: FitRecord) -> None:
-    """Draw the mean regret of 2-stage and of the kept model, with 95 % intervals."""
+    """Draw the mean regret of 2-stage and of the kept model, with 95% intervals."""
     bars = (
         ("squared error", fit.regret_two_stage, TWO_STAGE),
         ("kept model", fit.regret_kept, KEPT),

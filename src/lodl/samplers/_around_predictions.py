@@ -17,12 +17,12 @@ class AroundPredictions(Sampler):
 
         y_hat = prediction + scale * N(0, I)
 
-    Use it to ask the oracle where a trained model predicts (the paper's empirical neighbourhood).
-    Regrets are still scored under the label.
+    Use it to sample where a trained model predicts (the paper's empirical neighbourhood). Regrets
+    are still scored under the label.
 
-    Use it together with samples around the labels (`samples.union(...)`). Alone it makes families
-    that see regrets only worse than squared error: predictions err on one side of a label in most
-    coordinates, so what the other side costs is never seen.
+    Combine it with samples around the labels (`samples.union(...)`). On its own it makes families
+    that are fitted to regrets worse than squared error: in most coordinates a prediction errs on
+    one side of the label, so the samples never show what the other side costs.
 
     Attributes:
         y_hat: Predictions in the labels' shape, one per instance.

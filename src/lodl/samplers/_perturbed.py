@@ -17,7 +17,7 @@ class AllPerturbed(Sampler):
 
         y_hat = y + scale * N(0, I)
 
-    The default. It shows how errors in several coordinates add up or cancel.
+    The default. Its samples show how errors in several coordinates add up or cancel.
 
     Example:
         >>> y = np.array([[3.0, 1.0, 0.0]])
@@ -40,7 +40,8 @@ class OnePerturbed(Sampler):
 
         y_hat = y + scale * e_i * N(0, 1)
 
-    It shows each coordinate alone. Use it if samples are few and the family is separable.
+    Its samples show each coordinate by itself. Use it if you have few samples and the family treats
+    coordinates separately.
 
     Example:
         >>> y = np.array([[3.0, 1.0, 0.0]])
@@ -64,7 +65,7 @@ class TwoPerturbed(Sampler):
 
         y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
 
-    Between the other two: it shows how errors in pairs of coordinates interact.
+    In between the other two: its samples show how errors in pairs of coordinates interact.
 
     Example:
         >>> y = np.array([[3.0, 1.0, 0.0]])

@@ -18,7 +18,7 @@ _SLACK = 1e-6  # of a label's deviation: sums in another order
 
 
 def check_learner(learner: "Learner", *, items: bool = False, seed: int = 0) -> None:
-    """Check that a learner keeps the contract `lodl` relies on, by eight small trainings.
+    """Check that a learner does what `lodl` relies on, with eight short training runs.
 
     Checked, on labels that are a noisy linear function of the features: that predictions have the
     labels' shape, are finite and do not depend on the other instances; that training changes

@@ -34,7 +34,7 @@ _RELATIVE = 1e-6  # solvers stop at tolerances of about this size
 def check_problem(
     problem: Problem, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
 ) -> ProblemReport:
-    """Check that a problem keeps the contract `lodl` relies on, in about fifty solver calls.
+    """Check that a problem does what `lodl` relies on, in about fifty solver calls.
 
     Checked: the sense; that decisions which are arrays have one shape (lists of positions may have
     any length); that the objective is one finite number; that `solve_many` and `objective_many`

@@ -43,7 +43,7 @@ def unit_commitment(
     ours, with the ingredients of the textbooks: start-up costs, least and largest power, least
     running times, and recourse by a market. It is the domain of a predicted right-hand side whose
     decision is combinatorial. The least-squares model has a relative test regret of 0.06 to 0.08,
-    depending on the seed, 0.04 to 0.05 if it predicts 10 % more.
+    depending on the seed, 0.04 to 0.05 if it predicts 10% more.
 
     Args:
         seed: Random seed for the days.

@@ -23,7 +23,7 @@ def web_advertising(
 
     Data. An instance is a matrix y of click rates, 5 websites by 10 users, cut from a larger matrix
     (100 x 500) of its own. A split takes the same rows and columns, drawn with replacement, from
-    all of its matrices. Few users ever see a website: 4 % of the rates are not zero, and in more
+    all of its matrices. Few users ever see a website: 4% of the rates are not zero, and in more
     than a fifth of the instances there is nothing to win. The features of a website are its own
     click rates, standardised by user and sent through a random linear map,
 

@@ -29,7 +29,7 @@ class WebAdvertising(VectorisedProblem):
 
     Where there are at most `max_subsets` ways to choose, all are tried and the decision is exact.
     Beyond that, lazy greedy takes the website with the largest gain, `budget` times; the objective
-    is submodular, so this reaches at least 1 - 1/e = 63 % of the optimum, in practice nearly all.
+    is submodular, so this reaches at least 1 - 1/e = 63% of the optimum, in practice nearly all.
 
     Attributes:
         budget: Number of websites to choose.
