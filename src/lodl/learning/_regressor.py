@@ -44,25 +44,25 @@ _logger = logging.getLogger(__name__)
 class DecisionFocusedRegressor(Parameters):
     """A regressor trained for the decisions that are made from its predictions.
 
-    `fit` trains the model on squared error (2-stage) and on several losses learned from the
-    solver's answers, and keeps what decides best on held-out instances: the best model or the
-    average of the best three, with 2-stage as a further one where it is hardly worse, or 2-stage
-    alone where nothing is better. Below 3000 instances they are judged by cross-validation over
-    five folds, which share all answers, and the models of all folds are averaged.
+    `fit` trains the model on squared error (the "2-stage" baseline) and on several losses learned
+    from the solver's answers. It keeps what decides best on held-out instances: the best model, the
+    average of the best three (and of the baseline, if that is hardly worse), or the baseline alone
+    if nothing beats it. With fewer than 3000 instances, models are judged by five-fold
+    cross-validation; the folds share all answers, and their models are averaged.
 
     Args:
         problem: The problem whose solver makes the decisions.
         estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
             module, a `lodl.training.Learner`, or None for a linear model.
-        families: Losses to try; None is a choice of decision families and, where the objective is
+        families: Losses to try; None is a selection of decision families and, if the objective is
             not affine in the label, one that learns from regrets.
-        n_samples: Candidates asked about around each label; None is 16, or 6 from 500 instances on,
-            or 50 for an objective that is not affine in the label.
-        n_rounds: Rounds that ask again around held-out predictions; the first is at those of
-            2-stage.
-        n_per_round: Candidates per instance and round.
-        ensemble: Whether to average the best models, and those of all folds. False keeps one, which
-            is trained on all instances. Linear models average into one in any case.
+        n_samples: Predictions sampled around each label; None is 16, or 6 from 500 instances on,
+            or 50 if the objective is not affine in the label.
+        n_rounds: Rounds of further samples around held-out predictions, first those of the
+            baseline.
+        n_per_round: Samples per instance and round.
+        ensemble: Whether to average the best models, and those of all folds. If False, one model is
+            kept and trained on all instances. (An average of linear models is itself linear.)
         shuffle: Whether held-out instances are drawn at random. For data in time order, False holds
             out the last ones if `validation` is a share, and consecutive blocks as folds.
         max_calls: Limit on solver calls, or None. Rounds are dropped first, then samples.
