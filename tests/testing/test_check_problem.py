@@ -314,7 +314,7 @@ def test_a_solver_that_ignores_the_prediction_is_asked_about():
     problem = lodl.problem(lambda y_hat: 0, lambda z, y: y[z], sense="max")
     report = check_problem(problem, np.random.default_rng(0).random((3, 4)))
     assert report.n_changed == 0
-    assert "Does `solve` look at the prediction?" in str(report)
+    assert "Does `solve` use the prediction?" in str(report)
 
 
 def test_a_finding_of_several_instances_is_told_once():

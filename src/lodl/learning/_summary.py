@@ -9,7 +9,7 @@ from lodl.learning._gain import Gain
 from lodl.learning._search import HistoryRow
 
 _WIDTH = 80
-_NUMBERS = "{:>9}  {:>5}  {:>11}  {:>7}"  # of a row of the table
+_GAP = "  "
 
 
 def summary_of(model: Fitted) -> str:
@@ -46,12 +46,17 @@ def headline(gain: Gain, unit: str = "") -> str:
 
 def _table(history: Sequence[HistoryRow]) -> list[str]:
     """Return a row for each model; its name comes last, where it has room to go on."""
-    lines = [f"{_NUMBERS.format('regret', 'round', 'calls', 'seconds')}  trained on"]
-    margin = " " * lines[0].index("trained on")
-    for row, regret in zip(history, amounts(*(row.regret for row in history)), strict=True):
-        numbers = _NUMBERS.format(regret, row.round, f"{row.n_calls:,}", f"{row.seconds:.1f}")
-        name = fill(
-            row.name, _WIDTH, initial_indent=margin, subsequent_indent=f"{margin}  "
-        ).lstrip()
-        lines.append(f"{numbers}  {name}")
+    regrets = amounts(*(row.regret for row in history))
+    rows = [("regret", "round", "calls", "seconds", "trained on")]
+    rows += [
+        (regret, str(row.round), f"{row.n_calls:,}", f"{row.seconds:.1f}", row.name)
+        for row, regret in zip(history, regrets, strict=True)
+    ]
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    lines = []
+    for *numbers, name in rows:
+        texts = (text.rjust(width) for text, width in zip(numbers, widths, strict=True))
+        start = f"{_GAP.join(texts)}{_GAP}"
+        more = " " * (len(start) + 2)
+        lines.append(fill(f"{start}{name}", _WIDTH, subsequent_indent=more))
     return lines

@@ -131,10 +131,10 @@ class ProblemReport:
             else "The objective is not affine in the label: slopes hold near it only, so try "
             "`ConvexDirectedQuadratic` or `DirectedWeightedMSE` beside decision families."
         )
-        doubt = "" if self.n_changed else " Does `solve` look at the prediction?"
+        doubt = "" if self.n_changed else " Does `solve` use the prediction?"
         return (
             f"{self.problem} is ok on {self.n_instances} instances: {self.n_changed} of "
-            f"{self.n_tried} noisy predictions changed the worth of the decision.{doubt} {affinity}"
+            f"{self.n_tried} noisy predictions led to a better or worse decision.{doubt} {affinity}"
         )
 
 
