@@ -187,3 +187,20 @@ def test_decide_refuses_what_it_cannot_write_before_it_loads(folder, run_lodl):
     code, _, err = decide(run_lodl)
     assert code == 1
     assert "there is no model.json in it" in err
+
+
+@pytest.mark.parametrize("model", ["xgboost", "lightgbm", "catboost"])
+def test_texts_in_a_table_are_known_by_name(model, folder, fit, run_lodl):
+    pytest.importorskip(model)
+    colour = np.array(["red", "green", "blue"])[np.arange(120) % 3]
+    worth = np.stack([colour == "red", colour == "green", colour == "blue"], axis=1) * 5.0
+    pd.DataFrame({"size": RNG.normal(size=120), "colour": colour}).to_csv("x.csv", index=False)
+    np.save("y.npy", worth + 0.1 * RNG.normal(size=worth.shape))
+    code, _, err = fit(features="x.csv", model=model)
+    assert code == 0, err
+    new = ["blue", "red", "aqua", "blue"]  # in another order, one is missing, one is new
+    pd.DataFrame({"colour": new, "size": np.zeros(4)}).to_csv("new.csv", index=False)
+    code, _, err = decide(run_lodl, features="new.csv")
+    assert code == 0, err
+    decisions = np.argmax(json.loads((folder / "z.json").read_text()), axis=1)
+    assert decisions[[0, 1, 3]].tolist() == [2, 0, 2]

@@ -302,6 +302,29 @@ def test_frames_have_names_categories_and_missing_values(frame, regressor, tmp_p
     np.testing.assert_allclose(load_predictor(tmp_path).predict(other), p[:5])
 
 
+def test_categories_are_known_by_name_and_new_ones_are_missing(regressor, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["blue", "green", "red"], size=N)
+    y = np.column_stack([5.0 * (colour == "red"), -5.0 * (colour == "blue")])
+
+    def table(*colours):
+        kind = pandas.Series(colours, dtype="category")  # with the categories it has, as of a file
+        return pandas.DataFrame({"size": np.zeros(len(colours)), "colour": kind})
+
+    learner = learner_for(regressor(**categories_of(regressor)))
+    model = learner.train(table(*colour), squared_error_loss(y), n_steps=10)
+    model.save(tmp_path)
+    for one in (model, load_predictor(tmp_path)):
+        red, blue, missing = one.predict(table("red", "blue", None))
+        np.testing.assert_array_equal(one.predict(table("blue", "red")), [blue, red])
+        np.testing.assert_array_equal(one.predict(table("red")), [red])
+        np.testing.assert_array_equal(
+            one.predict(table("aqua", "red", "zebra")), [missing, red, missing]
+        )
+        assert red[0] - missing[0] > 0.5
+
+
 def categories_of(regressor):
     return {"enable_categorical": True} if "XGB" in type(regressor()).__name__ else {}
 

@@ -11,7 +11,7 @@ from lodl.cli._options import named
 _HIDDEN = (64,)  # a small network; another one is a MODULE:ESTIMATOR
 _TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3}  # for hundreds of instances
 _REGRESSORS: Mapping[str, tuple[str, Mapping[str, Any]]] = {  # by package
-    "xgboost": ("XGBRegressor", {}),
+    "xgboost": ("XGBRegressor", {"enable_categorical": True}),
     "lightgbm": ("LGBMRegressor", {"verbosity": -1}),
     "catboost": ("CatBoostRegressor", {"verbose": False, "allow_writing_files": False}),
 }

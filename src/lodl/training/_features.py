@@ -59,6 +59,34 @@ def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None
     return numbers
 
 
+def as_pandas(x: Any) -> Any:
+    """Return a frame of polars as one of pandas, anything else as it is."""
+    return x.to_pandas() if is_frame(x) and hasattr(x, "to_pandas") else x
+
+
+def categories_of(table: Any) -> dict[str, list[Any]]:
+    """Return the categories of each column of a pandas frame that has some."""
+    names = [name for name in getattr(table, "columns", ()) if table[name].dtype == "category"]
+    return {name: table[name].cat.categories.tolist() for name in names}
+
+
+def with_categories(x: Any, categories: dict[str, list[Any]]) -> Any:
+    """Return an array, or a pandas frame with the categories that a model was trained with.
+
+    Others are missing then: XGBoost takes some of them for a category that it knows, and stops at
+    others.
+    """
+    table = as_pandas(x)
+    if not categories:
+        return table
+    return table.assign(
+        **{
+            name: table[name].astype("category").cat.set_categories(known)
+            for name, known in categories.items()
+        }
+    )
+
+
 def as_rows(x: Any) -> Any:
     """Return features with one row per instance or, for a model per item, per item."""
     return x.reshape(-1, x.shape[-1]) if isinstance(x, np.ndarray) else x

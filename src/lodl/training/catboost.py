@@ -25,6 +25,7 @@ from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective
 from lodl.training._boosting_rounds import Boosting
+from lodl.training._features import as_pandas
 from lodl.training._saving import unusable
 
 require("catboost", extra="catboost")
@@ -54,7 +55,8 @@ class CatBoostLearner(BoostingLearner):
 
     All parameters of the estimator are used except `loss_function` and `eval_metric`. If it is not
     given, `learning_rate` is 0.1: CatBoost's own choice depends on the number of trees. Columns of
-    strings and categories are categorical features.
+    strings and categories are categorical features; one that was not there in training is what
+    CatBoost expects without knowing it.
     """
 
     kind = "catboost"
@@ -208,7 +210,7 @@ def _table(x: Any) -> Any:
     """
     if not is_frame(x):
         return x
-    table = x.to_pandas() if hasattr(x, "to_pandas") else x
+    table = as_pandas(x)
     return table.assign(**{name: list(map(str, table[name])) for name in _text_columns(table)})
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import is_frame
 from lodl._typing import Array
 from lodl._validation import require
 from lodl.errors import InvalidInputError
@@ -22,6 +21,7 @@ from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._boosting_rounds import Boosting
+from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._saving import unusable
 
 require("lightgbm", extra="lightgbm")
@@ -75,7 +75,8 @@ class LightGBMLearner(BoostingLearner):
     """Train an `LGBMRegressor` on a learned loss: see `lodl.training._boosting`.
 
     All of its parameters are used except `objective` and `metric`, which the loss replaces.
-    LightGBM itself handles missing values and categories; a polars frame is converted to pandas.
+    LightGBM itself handles missing values and categories, which are known by their names; one that
+    was not there in training counts as missing. A polars frame is converted to pandas.
     """
 
     kind = "lightgbm"
@@ -138,7 +139,9 @@ class LightGBMBoosting(Boosting):
     def __init__(
         self, x: Any, margin: Array, objective: BoostingObjective, parameters: dict[str, Any]
     ) -> None:
-        self.data, self.parameters = _data(x, parameters), parameters
+        table = _table(x)
+        self.data, self.parameters = _data(table, parameters), parameters
+        self.categories = categories_of(table)
         self.objective = CustomObjective(objective, lightgbm.Dataset, margin)
         self.booster = lightgbm.Booster(parameters, self.data)
         self.watched: list[Array] = []
@@ -152,7 +155,8 @@ class LightGBMBoosting(Boosting):
 
     def watch(self, x: Any) -> Callable[[], Array]:
         number = len(self.booster.valid_sets)
-        self.booster.add_valid(_data(x, self.parameters, self.data), str(number))
+        table = with_categories(x, self.categories)
+        self.booster.add_valid(_data(table, self.parameters, self.data), str(number))
 
         def added() -> Array:
             if not self.watched:  # LightGBM keeps the predictions of all of them up to date
@@ -166,7 +170,7 @@ class LightGBMBoosting(Boosting):
         return "", 0.0, False
 
     def trees(self, n_rounds: int) -> "LightGBMTrees":
-        return LightGBMTrees(self.booster, n_rounds)
+        return LightGBMTrees(self.booster, n_rounds, self.categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,14 +179,16 @@ class LightGBMTrees(Trees):
 
     booster: Any
     n_rounds: int
+    categories: dict[str, list[Any]]
 
     def margin(self, x: Any) -> Array:
-        margin = self.booster.predict(_table(x), raw_score=True, num_iteration=self.n_rounds)
+        table = with_categories(x, self.categories)
+        margin = self.booster.predict(table, raw_score=True, num_iteration=self.n_rounds)
         return np.asarray(margin, dtype=np.float64)
 
     def save(self, path: Path) -> dict[str, Any]:
         self.booster.save_model(path.with_suffix(".txt"))
-        return {"n_rounds": self.n_rounds}
+        return {"n_rounds": self.n_rounds, "categories": self.categories}
 
 
 def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
@@ -193,19 +199,19 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
             booster = lightgbm.Booster(model_file=part_file(folder, i).with_suffix(".txt"))
         except lightgbm.basic.LightGBMError as error:
             raise unusable(folder, f"its trees are missing or damaged ({error})") from error
-        parts.append(LightGBMTrees(booster, part["n_rounds"]))
+        parts.append(LightGBMTrees(booster, part["n_rounds"], part["categories"]))
     return loaded(content, parts)
 
 
 def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:
-    table, zeros = _table(x), np.zeros(x.shape[0])
     # LightGBM changes the parameters that it is given.
-    return lightgbm.Dataset(table, label=zeros, params=dict(parameters), reference=reference)
+    zeros, given = np.zeros(x.shape[0]), dict(parameters)
+    return lightgbm.Dataset(x, label=zeros, params=given, reference=reference)
 
 
 def _table(x: Any) -> Any:
     """Return an array or a pandas frame: LightGBM cannot read categories of polars."""
-    table = x.to_pandas() if is_frame(x) and hasattr(x, "to_pandas") else x
+    table = as_pandas(x)
     texts = [name for name in getattr(table, "columns", ()) if table[name].dtype.kind not in "iufb"]
     if texts := [name for name in texts if table[name].dtype != "category"]:
         raise InvalidInputError(

@@ -24,6 +24,7 @@ from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._boosting_rounds import Boosting
+from lodl.training._features import as_pandas, categories_of, with_categories
 
 require("xgboost", extra="xgboost")
 
@@ -66,8 +67,9 @@ class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training._boosting`.
 
     All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
-    loss replaces. XGBoost itself handles missing values and, with `enable_categorical=True`,
-    categories.
+    loss replaces, and of callbacks, which are refused. XGBoost itself handles missing values and,
+    with `enable_categorical=True`, categories. Those are known by their names; one that was not
+    there in training counts as missing.
     """
 
     kind = "xgboost"
@@ -144,7 +146,9 @@ class XGBoostBoosting(Boosting):
         parameters: dict[str, Any],
         options: dict[str, Any],
     ) -> None:
-        self.data = _matrix(x, label=np.zeros(margin.shape), **options)
+        table = as_pandas(x)
+        self.data = _matrix(table, label=np.zeros(margin.shape), **options)
+        self.categories = categories_of(table)
         self.objective = CustomObjective(objective, xgboost.DMatrix, margin)
         self.booster, self.options = xgboost.Booster(parameters, [self.data]), options
 
@@ -154,7 +158,8 @@ class XGBoostBoosting(Boosting):
         return True
 
     def watch(self, x: Any) -> Callable[[], Array]:
-        data, seen, total = _matrix(x, **self.options), 0, np.zeros(())
+        data = _matrix(with_categories(x, self.categories), **self.options)
+        seen, total = 0, np.zeros(())
 
         def added() -> Array:
             nonlocal seen, total
@@ -165,7 +170,7 @@ class XGBoostBoosting(Boosting):
         return added
 
     def trees(self, n_rounds: int) -> "XGBoostTrees":
-        return XGBoostTrees(self.booster, n_rounds, self.options)
+        return XGBoostTrees(self.booster, n_rounds, self.options, self.categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,15 +183,17 @@ class XGBoostTrees(Trees):
     booster: Any
     n_rounds: int
     options: dict[str, Any]
+    categories: dict[str, list[Any]]
 
     def margin(self, x: Any) -> Array:
-        return _margin(self.booster, _matrix(x, **self.options), (0, self.n_rounds))
+        data = _matrix(with_categories(x, self.categories), **self.options)
+        return _margin(self.booster, data, (0, self.n_rounds))
 
     def save(self, path: Path) -> dict[str, Any]:
         self.booster.save_model(path.with_suffix(".json"))
         missing = self.options["missing"]
         options = {**self.options, "missing": None if math.isnan(missing) else missing}
-        return {"n_rounds": self.n_rounds, "options": options}
+        return {"n_rounds": self.n_rounds, "options": options, "categories": self.categories}
 
 
 def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
@@ -196,7 +203,7 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
         booster = xgboost.Booster(model_file=part_file(folder, i).with_suffix(".json"))
         missing = part["options"]["missing"]
         options = {**part["options"], "missing": math.nan if missing is None else missing}
-        parts.append(XGBoostTrees(booster, part["n_rounds"], options))
+        parts.append(XGBoostTrees(booster, part["n_rounds"], options, part["categories"]))
     return loaded(content, parts)
 
 
