@@ -158,6 +158,9 @@ def test_folds_trained_at_once_do_not_see_what_they_hold_out():
     alone = learner.train(x, squared_error_loss(y), n_steps=60)
     assert without.n_steps == 60
     np.testing.assert_allclose(without.predict(x), alone.predict(x), atol=1e-4)
+    both = np.concatenate([x, x])
+    unstopped, _ = learner.train_folds(both, twice, held_out, stops=False)
+    np.testing.assert_array_equal(unstopped.predict(x), without.predict(x))
 
 
 def test_a_network_on_a_loss_of_decisions_starts_from_two_stage():

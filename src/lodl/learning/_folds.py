@@ -122,13 +122,20 @@ class Folds:
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """The mean of the predictions of several models."""
+    """The mean of the predictions of several models.
+
+    Attributes:
+        models: The models.
+        label_shape: The shape of a label, where it is not that of the models' predictions.
+    """
 
     models: Sequence[Predictor]
+    label_shape: tuple[int, ...] | None = None
 
     def predict(self, x: Features) -> Array:
         """Return predictions, shape (n, *label_shape)."""
-        return np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
+        y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
+        return y_hat if self.label_shape is None else y_hat.reshape(len(y_hat), *self.label_shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,11 +161,7 @@ def cross_fit(
 
     Training stops on the part's own loss, or, unless `stops`, when the learner's steps are over.
     """
-    if stops:
-        models = _train_folds(learner, x, loss, folds)
-    else:
-        rests = [folds.rest(part) for part in folds.held_out]
-        models = [learner.train(take_rows(x, rest), loss.subset(rest)) for rest in rests]
+    models = _train_folds(learner, x, loss, folds, stops=stops)
     y_hat = models[-1].predict(x)
     for part, model in zip(folds.held_out, models, strict=True):
         y_hat[part] = model.predict(take_rows(x, part))
@@ -167,16 +170,20 @@ def cross_fit(
 
 
 def _train_folds(
-    learner: Learner, x: Features, loss: LearnedLoss, folds: Folds
+    learner: Learner, x: Features, loss: LearnedLoss, folds: Folds, *, stops: bool
 ) -> Sequence[Predictor]:
     """Return one model per part; a learner that has `train_folds` may train them at once."""
-    at_once = getattr(learner, "train_folds", lambda *_: None)(x, loss, folds.held_out)
-    return at_once or [
-        learner.train(
-            take_rows(x, rest),
-            loss.subset(rest),
-            x_validation=take_rows(x, part),
-            loss_validation=loss.subset(part),
+    if hasattr(learner, "train_folds"):
+        at_once: Sequence[Predictor] | None = learner.train_folds(
+            x, loss, folds.held_out, stops=stops
         )
-        for part, rest in ((part, folds.rest(part)) for part in folds.held_out)
-    ]
+        if at_once is not None:
+            return at_once
+    models = []
+    for part in folds.held_out:
+        rest = folds.rest(part)
+        judge = {"x_validation": take_rows(x, part), "loss_validation": loss.subset(part)}
+        models.append(
+            learner.train(take_rows(x, rest), loss.subset(rest), **(judge if stops else {}))
+        )
+    return models

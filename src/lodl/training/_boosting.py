@@ -119,17 +119,16 @@ class BoostingLearner(ABC):
         return self._boosted(start, x, loss, stopping)
 
     def train_folds(
-        self, x: Any, loss: LearnedLoss, held_out: Sequence[Index]
+        self, x: Any, loss: LearnedLoss, held_out: Sequence[Index], *, stops: bool = True
     ) -> list[BoostedPredictor] | None:
         """Return a model trained without each part, stopped on the part's own loss.
 
-        None where nothing is to be shared: the loss starts from the mean label, or the parts are
-        too few, too many or not all instances.
+        None where nothing is to be shared: the loss starts from the mean label, training does not
+        stop early, or the parts are too few, too many or not all instances.
         """
         is_split = sum(map(len, held_out)) == loss.n_instances
-        if not (
-            loss.family.uses_slopes and is_split and _FEWEST_FOLDS <= len(held_out) <= _MOST_FOLDS
-        ):
+        can_share = stops and loss.family.uses_slopes and is_split
+        if not can_share or not _FEWEST_FOLDS <= len(held_out) <= _MOST_FOLDS:
             return None
         x = check_features(x, loss.n_instances)
         number = np.empty(loss.n_instances)

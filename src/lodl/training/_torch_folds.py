@@ -20,8 +20,10 @@ def train_masked(
     criterion: ScaledCriterion,
     is_out: Tensor,
     settings: TrainingSettings,
+    *,
+    stops: bool,
 ) -> Trained:
-    """Train models at once, each on its own instances, stopped on the loss of the others.
+    """Train models at once, each on its own instances.
 
     Without batches a step's own predictions also give the losses of held-out instances, so that
     looking at those costs nothing.
@@ -32,6 +34,8 @@ def train_masked(
         criterion: Their losses.
         is_out: Which instances each model does not learn from, shape (models, n).
         settings: How long and how fast to train.
+        stops: Whether a model is the one with the least loss on instances that it does not learn
+            from, and stops when that does not fall any more; otherwise it takes all steps.
     """
     started = time.perf_counter()
     stack = Stack(models)
@@ -47,7 +51,10 @@ def train_masked(
     for step in count():
         index = None if batches.size == len(features) else batches.next()
         losses = losses_of(index)
-        if step % settings.validate_every == 0 or step == settings.n_steps:
+        if not stops and step == settings.n_steps:
+            best.update(stack, torch.zeros(len(stack.members)), step)
+            break
+        if stops and (step % settings.validate_every == 0 or step == settings.n_steps):
             with torch.no_grad():
                 out = is_out[stack.members]
                 everywhere = losses if index is None else losses_of(None)

@@ -119,12 +119,17 @@ class TorchLearner:
         return start.predictor(trained, slice(None))
 
     def train_folds(
-        self, x: Any, loss: LearnedLoss, held_out: Sequence[npt.NDArray[np.intp]]
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        held_out: Sequence[npt.NDArray[np.intp]],
+        *,
+        stops: bool = True,
     ) -> list[TorchPredictor] | None:
-        """Return a model trained without each part, stopped on the part's own loss; all at once.
+        """Return a model trained without each part, all at once.
 
-        Features and outputs are scaled alike for all folds. None where the module cannot be
-        stacked.
+        If it `stops`, then on the part's own loss. Features and outputs are scaled alike for all
+        folds. None where the module cannot be stacked.
         """
         x = check_numbers(x, loss.n_instances)
         starts = [self._start(x, loss) for _ in held_out]
@@ -152,6 +157,7 @@ class TorchLearner:
                 starts[0].criterion(loss),
                 out.repeat_interleave(n, dim=0),
                 self._settings(loss.n_instances),
+                stops=stops,
             )
         return [
             start.predictor(trained, slice(i * n, (i + 1) * n)) for i, start in enumerate(starts)

@@ -74,14 +74,23 @@ class LinearLearner:
         return self._train(x_both, loss_both, is_trained, self.n_steps, self.patience)[0]
 
     def train_folds(
-        self, x: Array, loss: LearnedLoss, held_out: Sequence[npt.NDArray[np.intp]]
+        self,
+        x: Array,
+        loss: LearnedLoss,
+        held_out: Sequence[npt.NDArray[np.intp]],
+        *,
+        stops: bool = True,
     ) -> "list[LinearPredictor]":
-        """Return a model trained without each part, stopped on the part's own loss; all at once."""
+        """Return a model trained without each part, all at once.
+
+        If it `stops`, then on the part's own loss.
+        """
         x = check_numbers(x, loss.n_instances)
         is_trained = np.ones((len(x), len(held_out)), dtype=np.bool_)
         for i, part in enumerate(held_out):
             is_trained[part, i] = False
-        return self._train(x, loss, is_trained, self.n_steps, self.patience)
+        patience = self.patience if stops else None
+        return self._train(x, loss, is_trained, self.n_steps, patience)
 
     def _train(
         self, x: Array, loss: LearnedLoss, is_trained: Mask, n_steps: int, patience: int | None
