@@ -11,6 +11,8 @@ then `GridSearchCV(...).fit(X, Y, context=context)`.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from lodl._frames import Features, records
 from lodl._typing import Context
 from lodl._validation import require
@@ -67,8 +69,10 @@ class RegretScorer(Routed):
                 "The model was fitted with a `context`, which the scorer did not get. scikit-learn "
                 "passes it on after `sklearn.set_config(enable_metadata_routing=True)`."
             )
-        y_hat, contexts = estimator.predict(X), records(context)
-        return -float(regret(problem, y_hat, labels_of(Y), context=contexts, progress=False).mean())
+        labels = labels_of(Y)
+        y_hat = np.reshape(estimator.predict(X), labels.shape)
+        found = regret(problem, y_hat, labels, context=records(context), progress=False)
+        return -float(found.mean())
 
     def __repr__(self) -> str:
         return f"regret_scorer({'' if self.problem is None else self.problem!r})"

@@ -185,6 +185,23 @@ class Identity(VectorisedProblem):
         return np.abs(zs - y).reshape(len(zs), -1).sum(axis=1)
 
 
+def test_labels_of_one_number_may_be_a_vector(tmp_path):
+    y = Y[:, 0]
+    column = quick(Identity(), Ridge()).fit(X, Y[:, :1])
+    model = quick(Identity(), Ridge()).fit(X, y, validation=(X[:9], y[:9]))
+    assert model.predict(X).shape == model.two_stage_.predict(X).shape == (40,)
+    model = quick(Identity(), Ridge()).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), column.predict(X)[:, 0])
+    np.testing.assert_array_equal(model.decide(X), column.decide(X))
+    assert model.decide(X)[0].shape == (1,)
+    assert model.score(X, y) == model.score(X, Y[:, :1]) == column.score(X, y)
+    scorer = regret_scorer(Identity())
+    assert scorer(model, X, y) == scorer(Ridge().fit(X, y), X, y) * 0 - model.regret(X, y).mean()
+    again = lodl.load_model(model.save(tmp_path / "model"), Identity())
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.two_stage_.predict(X), model.two_stage_.predict(X))
+
+
 CHECKED = quick(Identity(), Ridge(), families=(), n_samples=1)
 OUR_WORDS = "the error is raised, in words of our own"
 CANNOT = {

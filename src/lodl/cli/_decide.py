@@ -49,7 +49,9 @@ def decide(
     names = saved.feature_names
     if is_frame(x) and names is not None and set(names) <= set(x.columns):
         x = x[list(names)]  # other columns are not looked at
-    estimator = None if model is None else estimator_named(model, x.shape, saved.label_shape, 0)
+    estimator = (
+        None if model is None else estimator_named(model, x.shape, saved.label_shape or (1,), 0)
+    )
     fitted = load_model(folder, decides, estimator, trusted=trust or ())
     decisions = fitted.decide(x, None if context is None else read_context(context))
     write_decisions(out, decisions)

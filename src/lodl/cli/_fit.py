@@ -101,7 +101,7 @@ def fit(
     logging.getLogger("lodl").setLevel(logging.INFO)
     fitted = DecisionFocusedRegressor(
         decides,
-        estimator_named(model, x.shape, tuple(np.shape(y))[1:], seed),
+        estimator_named(model, x.shape, np.shape(y)[1:] or (1,), seed),
         n_samples=n_samples,
         n_rounds=n_rounds,
         ensemble=ensemble,

@@ -30,7 +30,8 @@ class Data:
 
     Attributes:
         x: Features: an array, or a frame where the learner takes frames.
-        y: Labels.
+        y: Labels, with an axis of length 1 where they came as one number for each instance.
+        label_shape: The shape of a label as it came: () for one number.
         context: One entry per instance, or None.
         feature_names: The columns of a frame of features, else None.
         label_names: The columns of a frame of labels, else None.
@@ -39,6 +40,7 @@ class Data:
 
     x: Features
     y: Array
+    label_shape: tuple[int, ...]
     context: Context
     feature_names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
@@ -57,7 +59,8 @@ class Data:
         contexts = records(context)
         check_context(contexts, len(labels))
         names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
-        return cls(features, labels, contexts, column_names(x), column_names(y), names)
+        shape = () if _is_vector(y) else labels.shape[1:]
+        return cls(features, labels, shape, contexts, column_names(x), column_names(y), names)
 
     def joined(self, other: "Data") -> "Data":
         """Return these instances, then others."""
@@ -70,6 +73,7 @@ class Data:
         return Data(
             join_rows(self.x, other.x),
             np.concatenate([self.y, other.y]),
+            self.label_shape,
             context,
             self.feature_names,
             self.label_names,
@@ -118,8 +122,20 @@ class Data:
 
 
 def labels_of(y: Any) -> Array:
-    """Return labels as an array, of a frame one with a number for each column."""
-    return check_labels(as_numbers(y, "Y") if is_frame(y) else y, "Y")
+    """Return labels as an array: of a frame a number for each column, of a vector (n, 1)."""
+    if is_frame(y):
+        return check_labels(as_numbers(y, "Y"), "Y")
+    return check_labels(np.ma.asarray(y).reshape(-1, 1) if _is_vector(y) else y, "Y")
+
+
+def _is_vector(y: Any) -> bool:
+    """Return whether labels are one number for each instance."""
+    if hasattr(y, "shape"):
+        return len(y.shape) == 1
+    try:
+        return np.asarray(y).ndim == 1
+    except ValueError:  # lists of different lengths
+        return False
 
 
 def features_of(x: Any, *, keeps_frames: bool) -> Features:

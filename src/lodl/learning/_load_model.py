@@ -57,7 +57,7 @@ def load_model(
         return [load_predictor(one, estimator, trusted=trusted) for one in folders]
 
     model.predictors_ = predictors(PREDICTORS, saved.n_predictors)
-    model.two_stage_ = Average(predictors(TWO_STAGE, saved.n_two_stage))
+    model.two_stage_ = Average(predictors(TWO_STAGE, saved.n_two_stage), saved.label_shape)
     _restore(model, saved)
     if RECORD in saved.files:
         model._record = load_record(path)
@@ -71,7 +71,7 @@ def _restore(model: DecisionFocusedRegressor, saved: SavedModel) -> None:
     model.history_ = list(saved.history)
     model.chosen_, model.judged_by_, model.kept_ = saved.chosen, saved.judged_by, saved.kept
     model.n_oracle_calls_, model.seconds_ = saved.n_oracle_calls, saved.seconds
-    model.mean_ = np.array(saved.mean).reshape(saved.label_shape)
+    model.mean_ = np.array(saved.mean).reshape(saved.label_shape or (1,))
     model.label_shape_, model.label_names_ = saved.label_shape, saved.label_names
     model.n_features_in_, model.has_context_ = saved.n_features, saved.has_context
     if saved.feature_names is not None:

@@ -71,7 +71,7 @@ class Parameters(Routed):
         tags = importlib.import_module("sklearn.utils")
         return tags.Tags(
             estimator_type="regressor",
-            target_tags=tags.TargetTags(required=True, multi_output=True, single_output=False),
+            target_tags=tags.TargetTags(required=True, multi_output=True),
             regressor_tags=tags.RegressorTags(),
             input_tags=tags.InputTags(three_d_array=True, allow_nan=self._takes_missing()),
         )

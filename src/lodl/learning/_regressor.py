@@ -163,9 +163,11 @@ class DecisionFocusedRegressor(Parameters):
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
                 of the label. A pandas or polars frame is passed on as it is to estimators that take
-                frames, with categories and missing values; for others it must hold numbers. The
-                index of a pandas frame names the instances in reports.
+                frames, with categories and missing values; for others it must hold numbers.
+                Categories are matched by name, and one that `fit` did not see counts as missing.
+                The index of a pandas frame names the instances in reports.
             Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
+                With shape (n,), the problem gets labels of shape (1,) and `predict` returns (n,).
             context: One entry per instance, or None. From a frame, each row becomes a dict.
             validation: How to choose: a number of folds, a share of the instances to hold out, or
                 separate instances as a tuple `(X, Y)` or `(X, Y, context)`. None means five folds,
@@ -206,7 +208,9 @@ class DecisionFocusedRegressor(Parameters):
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
         self.predictors_: list[Predictor] = search.models(chosen, ensemble=self.ensemble)
-        self.two_stage_ = Average(search.models(two_stage, ensemble=self.ensemble))
+        self.two_stage_ = Average(
+            search.models(two_stage, ensemble=self.ensemble), data.label_shape
+        )
         self._keep_data(data, final)
         self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
         self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
@@ -216,7 +220,12 @@ class DecisionFocusedRegressor(Parameters):
         return self
 
     def predict(self, X: Features) -> Array:  # noqa: N803
-        """Return predictions, shape (n, *label_shape)."""
+        """Return predictions in the shape that the labels had, (n, *label_shape)."""
+        y_hat = self._predict(X)
+        return y_hat.reshape(len(y_hat), *self.label_shape_)
+
+    def _predict(self, X: Features) -> Array:  # noqa: N803
+        """Return predictions as the problem gets them."""
         self._check_fitted()
         names = getattr(self, "feature_names_in_", None)
         check_names(names, column_names(X), required=self._keeps_frames)
@@ -234,7 +243,7 @@ class DecisionFocusedRegressor(Parameters):
         context: Context = None,
     ) -> list[Decision]:
         """Return the solver's decision for each instance, one solver call each."""
-        y_hat = projected(self.problem, self.predict(X))
+        y_hat = projected(self.problem, self._predict(X))
         context = self._checked(context, len(y_hat), "decide")
         return [decide(self.problem, one, context_of(context, i)) for i, one in enumerate(y_hat)]
 
@@ -245,7 +254,7 @@ class DecisionFocusedRegressor(Parameters):
         context: Context = None,
     ) -> Array:
         """Return how much more each decision costs than the best one, in the objective's unit."""
-        y_hat = self.predict(X)
+        y_hat = self._predict(X)
         context = self._checked(context, len(y_hat), "regret")
         return regret(self.problem, y_hat, labels_of(Y), context=context, progress=self.verbose)
 
@@ -262,7 +271,7 @@ class DecisionFocusedRegressor(Parameters):
         labels = labels_of(Y)
         context = self._checked(context, len(labels), "score")
         constant = np.broadcast_to(self.mean_, labels.shape)
-        y_hats = np.stack([self.predict(X), constant])
+        y_hats = np.stack([self._predict(X), constant])
         ours, constants = regret(
             self.problem, y_hats, labels, context=context, progress=self.verbose
         ).mean(axis=1)
@@ -332,7 +341,7 @@ class DecisionFocusedRegressor(Parameters):
             vars(self).pop("feature_names_in_", None)
         else:
             self.feature_names_in_ = np.array(data.feature_names, dtype=object)
-        self.label_shape_ = data.y.shape[1:]
+        self.label_shape_ = data.label_shape
         self.has_context_ = data.context is not None
         self.mean_ = constant_predictions(data.y[final], 1)[0]
 
