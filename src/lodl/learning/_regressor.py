@@ -13,17 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._fit_record import FitRecord
-from lodl._frames import Features, column_names, records
+from lodl._frames import Features
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_context, check_count, context_of
-from lodl.errors import InvalidInputError, NotFittedError
+from lodl._validation import check_count, context_of
+from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions, regret
 from lodl.learning._asking import Asking
 from lodl.learning._candidates import candidates, default_families, resolve_n_samples
-from lodl.learning._data import Data, Validation, check_names, features_of, labels_of
+from lodl.learning._data import Data, Validation, labels_of
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import write_model
+from lodl.learning._new_instances import new_context, new_features
 from lodl.learning._oracle_budget import Plan, say_cost
 from lodl.learning._parameters import Parameters
 from lodl.learning._record import record_of
@@ -228,12 +229,7 @@ class DecisionFocusedRegressor(Parameters):
         """Return predictions as the problem gets them."""
         self._check_fitted()
         names = getattr(self, "feature_names_in_", None)
-        check_names(names, column_names(X), required=self._keeps_frames)
-        x = features_of(X, keeps_frames=self._keeps_frames)
-        if x.shape[-1] != self.n_features_in_:
-            raise InvalidInputError(
-                f"`X` must have the {self.n_features_in_} features of `fit`, got {x.shape[-1]}."
-            )
+        x = new_features(X, names, self.n_features_in_, keeps_frames=self._keeps_frames)
         y_hat = Average(self.predictors_).predict(x)
         return np.asarray(self.mean_ + self.kept_ * (y_hat - self.mean_))
 
@@ -352,17 +348,9 @@ class DecisionFocusedRegressor(Parameters):
         self._record = None
 
     def _checked(self, context: Any, n: int, method: str) -> Context:
-        """Return contexts of new instances; raise if `fit` had some and there are none now."""
+        """Return contexts of new instances."""
         self._check_fitted()
-        if context is None and self.has_context_:
-            raise InvalidInputError(
-                f"`context` must be given to `{method}` because `fit` had one, got None. "
-                "scikit-learn's searches and `cross_val_score` pass it on after "
-                "`sklearn.set_config(enable_metadata_routing=True)`."
-            )
-        contexts = records(context)
-        check_context(contexts, n)
-        return contexts
+        return new_context(context, n, method, had_context=self.has_context_)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictors_"):
