@@ -6,6 +6,18 @@
 
 A context reaches the folds once routing is on: `sklearn.set_config(enable_metadata_routing=True)`,
 then `GridSearchCV(...).fit(X, Y, context=context)`.
+
+With a `store`, all fits of a search share the answers around labels. Where its own models predict,
+each setting asks for itself. Counted on a knapsack of 60 instances with 3 folds, a search over 20
+settings takes as many solver calls as
+
+- 20 fits with the defaults,
+- 12 with `n_rounds=0`,
+- 6.5 with `n_rounds=0` and one family, such as `families=[DecisionHinges(squared_error=10.0)]`,
+- 4.5 with `n_rounds=0, families=[], n_samples=1`, which compares the decisions of 2-stage.
+
+So where calls are slow, search with fewer questions, then `fit` once with the best setting and the
+defaults.
 """
 
 from collections.abc import Mapping
