@@ -14,6 +14,7 @@ from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.losses import LearnedLoss, squared_error_loss
+from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import check_numbers
 from lodl.training._inner_folds import inner_folds
 from lodl.training._remembered import Remembered
@@ -159,9 +160,12 @@ class TorchLearner:
                 self._settings(loss.n_instances),
                 stops=stops,
             )
-        return [
+        models = [
             start.predictor(trained, slice(i * n, (i + 1) * n)) for i, start in enumerate(starts)
         ]
+        if stops and is_squared_error(loss):
+            self._two_stage.put(x, [loss.y, is_out], models)
+        return models
 
     def _trained_before(
         self, x: Array, y: Array, x_validation: Any, y_validation: Array | None
