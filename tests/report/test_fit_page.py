@@ -4,7 +4,7 @@ import pytest
 
 from lodl._amounts import amounts
 from lodl.report import FitRecord, write_fit_report
-from lodl.report._fit_page import fit_page
+from lodl.report._fit_page import fit_page, title_of
 from lodl.report.parts import read_json, write_json
 
 
@@ -23,8 +23,8 @@ def test_page_counts_better_worse_and_equal_decisions(fit_record):
         regret_two_stage=(3.0, 1.0, 2.0), regret_kept=(1.0, 2.0, 2.0), loss_kept=(1.0, 2.0, 2.0)
     )
     text = fit_page(record)
-    assert "1 are better" in text
-    assert "by 2.00 EUR in total; 1 are worse, by 1.00 EUR; and 1 are worth the same" in text
+    assert "1 is better" in text
+    assert "by 2.00 EUR in total; 1 is worse, by 1.00 EUR; and 1 is worth the same" in text
 
 
 def test_page_marks_what_was_kept_once(fit_record):
@@ -67,3 +67,15 @@ def test_page_is_one_file_without_links_to_elsewhere(tmp_path, fit_record):
 )
 def test_durations_are_readable(seconds, text, fit_record):
     assert f"and {text}." in fit_page(fit_record(seconds=seconds))
+
+
+@pytest.mark.parametrize(
+    ("problem", "title"),
+    [
+        ("WebAdvertising(budget=2)", "Web Advertising"),
+        ("problem(bake, profit, sense='max')", "bake"),
+        ("Crews", "Crews"),
+    ],
+)
+def test_a_title_is_a_name_without_parameters(problem, title):
+    assert title_of(problem) == title

@@ -207,7 +207,15 @@ def _versions() -> dict[str, str]:
 
 
 def _in_words(estimator: Any) -> str:
-    return "linear model" if estimator is None else _shortened(" ".join(str(estimator).split()))
+    """Return what predicts: an expression if it is short, else the names of its classes."""
+    if estimator is None:
+        return "linear model"
+    text = " ".join(str(estimator).split())
+    if len(text) <= _LONGEST:
+        return text
+    inner = getattr(estimator, "module", None) or getattr(estimator, "estimator", None)
+    name = type(estimator).__name__
+    return name if inner is None else f"{name} of {type(inner).__name__}"
 
 
 def _shortened(text: str) -> str:

@@ -14,6 +14,7 @@ from lodl._json_file import write_text
 from lodl.errors import InvalidInputError
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._draw_fit import KEPT, TWO_STAGE
+from lodl.report._fit_page import title_of
 from lodl.report._page import Headline, render
 from lodl.report._style import INK, new_figure, shortened, style
 from lodl.report._table import Cell, Table
@@ -130,7 +131,7 @@ class Comparison:
         kept = tuple((Cell(name), Cell(run.chosen)) for name, run in self.runs.items())
         return render(
             title=" and ".join(self.runs),
-            scope=f"{first.problem}, judged by held-out decisions: {first.judged_by}",
+            scope=f"{title_of(first.problem)}, judged by held-out decisions: {first.judged_by}",
             headline=Headline(
                 kicker="Regret per instance, compared with perfect foresight",
                 number=f"{numbers}{first.in_unit}",

@@ -1,5 +1,6 @@
 """The page that shows one `fit`."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def fit_page(fit: FitRecord) -> str:
     difference = fit.mean_two_stage - fit.mean_kept
     gain, low, high = amounts(difference, *fit.gain_95)
     return render(
-        title=fit.problem,
+        title=title_of(fit.problem),
         scope=f"{_capital(fit.model)}, judged by held-out decisions: {fit.judged_by}",
         headline=Headline(
             kicker="Regret per instance, compared with perfect foresight",
@@ -103,9 +104,9 @@ def _changes_section(fit: FitRecord) -> Section:
     same = len(change) - better - worse
     gained, lost = amounts(change[change > 0].sum(), -change[change < 0].sum())
     text = (
-        f"Of {len(change):,} held-out decisions, {better:,} are better than those made from a "
-        f"model trained on squared error, by {gained}{fit.in_unit} in total; {worse:,} are worse, "
-        f"by {lost}{fit.in_unit}; and {same:,} are worth the same."
+        f"Of {len(change):,} held-out decisions, {better:,} {_are(better)} better than those "
+        f"of a model trained on squared error, by {gained}{fit.in_unit} in total; {worse:,} "
+        f"{_are(worse)} worse, by {lost}{fit.in_unit}; and {same:,} {_are(same)} worth the same."
     )
     label = f"Regret avoided by instance: {better} better, {worse} worse, {same} the same"
     figure = _svg(draw_changes, fit, "changes", label)
@@ -221,6 +222,18 @@ def _settings_section(fit: FitRecord) -> Section:
             Block("Versions", tables=(Table("Versions of packages", (), versions),)),
         ),
     )
+
+
+def title_of(problem: str) -> str:
+    """Return a problem as a title: "Web Advertising" of "WebAdvertising(budget=2)"."""
+    name, _, arguments = problem.partition("(")
+    if name == "problem" and arguments:  # made of functions, the first of which solves
+        name = arguments.partition(",")[0]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def _capital(text: str) -> str:
