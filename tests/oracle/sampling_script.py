@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lodl.oracle import _run, sample
+from lodl.oracle import _run, _store, sample
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
@@ -67,5 +67,5 @@ def kill(folder, n_kills):
 
 
 if __name__ == "__main__":
-    _run._TASK_SECONDS, _run._FLUSH_LEAST = 0.02, 0.0  # many tasks and files, as a long run has
+    _run._TASK_SECONDS, _store._SELDOM = 0.02, 0.0  # many tasks and files, as a long run has
     {"run": run, "kill": kill}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from lodl.errors import StoreError
-from lodl.oracle import _run, sample
+from lodl.oracle import _run, _store, sample
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
 Y = np.random.default_rng(0).normal(size=(200, 20))
-_run._TASK_SECONDS, _run._FLUSH_LEAST = 0.01, 0.0  # many files
+_run._TASK_SECONDS, _store._SELDOM = 0.01, 0.0  # many files
 ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 100, "progress": False}
 
 

@@ -384,7 +384,7 @@ def test_on_dask_nobody_is_killed_for_the_work_of_others(loop, y, client, monkey
     others = [client.submit(time.sleep, 2.5, workers=[one], pure=False) for one in pids]
     kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "timeout": 0.2, "on_failure": "skip"}
     with monkeypatch.context() as patch:
-        patch.setattr(_run.Runner, "_warm_up", lambda *_: None)  # it would wait for them
+        patch.setattr(_run.Runner, "_warm_up", lambda *_: 0.0)  # it would wait for them
         assert sample(loop(), y, executor=client, **kwargs).n_failures == 0
     client.gather(others)
     assert client.run(os.getpid) == pids

@@ -12,7 +12,7 @@ from lodl.samplers import (
     Sampler,
     TwoPerturbed,
 )
-from lodl.samplers._sampler import BLOCK_SIZE
+from lodl.samplers._sampler import BLOCK_SIZE, _stream
 
 PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
 LABEL_BASED = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}
@@ -198,3 +198,10 @@ def test_at_predictions_asks_at_the_prediction_and_beyond_it_once():
     assert np.array_equal(first[:2], [y_hat[0], 2 * y_hat[0] - y[0]])
     assert np.array_equal(first[2:], draw(around, y)[2:])
     assert np.array_equal(draw(at, y, block=1), draw(around, y, block=1))
+
+
+@pytest.mark.parametrize("n_bits", [0, 1, 32, 33, 64])
+def test_a_stream_is_that_of_a_seed_sequence_with_a_spawn_key(n_bits):
+    seed, key = 2**n_bits - 1, 2 ** (2 * n_bits) - 1
+    expected = np.random.SeedSequence(seed, spawn_key=(key, 3)).generate_state(8)
+    assert np.array_equal(_stream(seed, key, 3).generate_state(8), expected)

@@ -4,17 +4,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl._validation import context_of
-from lodl.oracle._failure import NO_OPTIMUM, OK, FailedCall, Failure, Status
+from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, FailedCall, Failure, Status
 from lodl.oracle._instances import Instances, Series
-from lodl.oracle._marks import marker
-from lodl.oracle._signals import Alarm, alarm_after
+from lodl.oracle._shard import Shard
+from lodl.oracle._signals import Alarm
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import decide, decide_many, gradients, read_only, score, score_many
@@ -28,7 +27,6 @@ Answers may depend on the batch in their last digits: the borders do not move wi
 """
 
 _LARGEST = 1e300  # of a loss: regrets, and their sums, stay finite
-_NO_GRADIENT = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,92 +41,105 @@ class Task:
     stop_at_failure: bool
     seconds: float  # time after which to return what there is
     timeout: float | None  # longest time a call may take
-    mark: tuple[str, int] | None = None  # file and place in which to note the calls being made
 
-    def largest_batch(self, *, is_vectorised: bool) -> int:
+    def largest_batch(self, problem: Problem) -> int:
         """Return the largest number of calls that are made at once."""
-        if not is_vectorised:
+        if not problem.is_vectorised:
             return 1
-        return max(b - a for a, b in _batches(self.start, self.stop, is_vectorised))
+        return max(b - a for a, b in _batches(self.start, self.stop, is_vectorised=True))
 
 
-@dataclass(eq=False)
-class Result:
-    """What became of the first calls of a task, as far as it came; arrays are as in `Shard`."""
+class Result(NamedTuple):
+    """What became of the first calls of a task, as far as it came."""
 
-    loss: Array
-    status: npt.NDArray[np.uint8]
-    decision: npt.NDArray[np.int32]
-    gradient: Array
-    n_gradients: npt.NDArray[np.int32]  # of each row that was begun
-    failures: list[tuple[int, Failure]]  # with the row
-    seconds: float = 0.0
-
-    @classmethod
-    def of_failure(cls, failure: Failure) -> "Result":
-        """Return the result of a task whose only call ended its worker, or was given up."""
-        status = np.array([failure.status], dtype=np.uint8)
-        decision, n_gradients = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
-        nothing = np.array([np.nan])
-        return cls(nothing, status, decision, _NO_GRADIENT, n_gradients, [(0, failure)])
+    n_calls: int
+    shard: Shard  # the answers as they are kept
+    failures: list[Failure]
 
 
 def ask(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as far as time allows."""
     began = time.perf_counter()
-    with alarm_after(task.timeout) as alarm:
-        asking = _Asking(problem, task, alarm, began + task.seconds)
+    asking = _Asking(problem, task, began + task.seconds)
+    with asking.alarm:
         asking.ask_all()
-    result = asking.result()
-    result.seconds = time.perf_counter() - began
-    return result
+    return asking.result(time.perf_counter() - began)
+
+
+def given_up(problem: Problem, task: Task, reason: FailedCall) -> Result:
+    """Return the result of a task whose only call ended its worker, or was given up."""
+    asking = _Asking(problem, task, 0.0)
+    asking.fail(reason)
+    return asking.result(0.0)
 
 
 class _Asking:
     """The calls of a task, made in order, and what became of them."""
 
-    def __init__(self, problem: Problem, task: Task, alarm: Alarm, until: float) -> None:
-        self.problem, self.task, self.alarm, self.until = problem, task, alarm, until
+    def __init__(self, problem: Problem, task: Task, until: float) -> None:
+        self.problem, self.task, self.until = problem, task, until
+        self.alarm = Alarm(task.timeout)
         self.sign, self.is_vectorised = sign_of(problem), problem.is_vectorised
         self.labels = read_only(task.instances.y)
-        self.mark = None if task.mark is None else marker(*task.mark)
         self.width = task.stop - task.start
         n_calls = len(self.labels) * self.width
         self.n_done = 0
         self.loss = np.full(n_calls, np.nan)
-        self.status = np.zeros(n_calls, dtype=np.uint8)
+        self.status = np.full(n_calls, PENDING, dtype=np.uint8)
         self.decision = np.full(n_calls, -1, dtype=np.int32)
         self.decisions: list[_Decisions] = []
-        self.failures: list[tuple[int, Failure]] = []
+        self.failures: list[Failure] = []
 
     def ask_all(self) -> None:
-        task, problem = self.task, self.problem
+        task = self.task
         batches = list(_batches(task.start, task.stop, self.is_vectorised))
         for row, y in enumerate(self.labels):
             context = context_of(task.instances.context, row)
-            decisions = _Decisions(problem, y, context, task.spread)
-            self.decisions.append(decisions)
+            self.decisions.append(_Decisions(self.problem, y, context, task.spread))
             for start, stop in batches:
-                self._ask_batch(row, start, stop, decisions)
+                self._ask_columns(row, start, stop)
                 if self._label_failed(row):
-                    self.status[self.n_done : (row + 1) * self.width] = NO_OPTIMUM
-                    self.n_done = (row + 1) * self.width
+                    end = (row + 1) * self.width
+                    self.status[self.n_done : end] = NO_OPTIMUM
+                    self.n_done = end
                 if self._must_end():
                     return
                 if self.n_done == (row + 1) * self.width:
                     break
 
-    def result(self) -> Result:
-        done, rows = slice(0, self.n_done), [one.gradient for one in self.decisions]
-        found = [gradient for row in rows for gradient in row]
-        return Result(
-            self.loss[done],
-            self.status[done],
-            self.decision[done],
-            np.array(found) if found else _NO_GRADIENT,
-            np.array([len(row) for row in rows], dtype=np.int32),
-            self.failures,
+    def result(self, seconds: float) -> Result:
+        """Return what was done, with the answers at the labels first and then the others."""
+        task, failures = self.task, dict[str, str]()
+        status, decision = self.status[: self.n_done], self.decision[: self.n_done]
+        ids = (task.instances.ids, task.series.ids)
+        if task.stop_at_failure:  # calls that failed stay pending: the next run tries them again
+            status = np.where(status == OK, status, np.uint8(PENDING))
+        else:
+            for one in self.failures:
+                key = f"{one.status.name.lower()} {ids[one.column > 0][one.row].hex()}"
+                failures.setdefault(key, one.message)
+        is_label = task.start + np.arange(self.n_done) % self.width == 0
+        labels, candidates = np.flatnonzero(is_label), np.flatnonzero(~is_label)
+        count = np.bincount(candidates // self.width)  # none for a row with only its label yet
+        n_labels, n_rows = len(labels), len(count)
+        rows = [one.gradient for one in self.decisions] or [[]]
+        gradient = [row[0] for row, at in zip(rows, labels, strict=False) if decision[at] == 0]
+        gradient += [one for row in rows[:n_rows] for one in row]
+        kept_under = b"".join([*ids[0][:n_labels], *ids[1][:n_rows]])
+        calls = np.concatenate([labels, candidates])
+        shard = Shard(
+            np.frombuffer(kept_under, dtype=np.uint8).reshape(-1, 16),
+            np.repeat(np.array([0, max(task.start - 1, 0)], np.int32), (n_labels, n_rows)),
+            np.concatenate([np.ones(n_labels), count]).astype(np.int32),
+            np.array([*(decision[labels] == 0), *map(len, rows[:n_rows])], np.int32),
+            self.loss[calls],
+            status[calls],
+            decision[calls],
+            np.array(gradient) if gradient else np.empty((0, 0)),
+            seconds,
+            failures,
         )
+        return Result(self.n_done, shard, self.failures)
 
     def _must_end(self) -> bool:
         """Return whether to give back what there is and leave the rest to a later task."""
@@ -136,101 +147,86 @@ class _Asking:
         return bool(failed) or time.perf_counter() > self.until
 
     def _label_failed(self, row: int) -> bool:
-        at = row * self.width
-        return self.task.start == 0 and bool(self.status[at] > OK)
+        return self.task.start == 0 and bool(self.status[row * self.width] > OK)
 
-    def _ask_batch(self, row: int, start: int, stop: int, decisions: "_Decisions") -> None:
-        """Ask for some columns at once if possible; if that fails, one by one, to learn which."""
-        first = row * self.width + start - self.task.start
+    def _ask_columns(self, row: int, start: int, stop: int) -> None:
+        """Ask for some columns of an instance: at once, or one after another until time is up."""
         try:
             y_hats = self._predictions(row, start, stop)
             is_finite = bool(np.isfinite(y_hats).all())
-            if self.is_vectorised and stop - start > 1 and is_finite:
-                if self._ask_at_once(first, y_hats, decisions):
-                    return
-                y_hats = self._predictions(row, start, stop)  # the solver may have written to them
         except Exception as error:  # noqa: BLE001 - `project` is the user's; without it all fail
-            for place in range(first, first + stop - start):
-                self._fail(place, error)
-            self.n_done = first + stop - start
-        else:
-            self._ask_each(first, y_hats, decisions, is_finite=is_finite)
+            for _ in range(start, stop):
+                self.fail(error)
+            return
+        is_batch = self.is_vectorised and is_finite and len(y_hats) > 1
+        if not (is_batch and self._ask_at_once(y_hats.copy())):  # the solver may write to it
+            for y_hat in y_hats:
+                self._ask(y_hat, is_finite=is_finite)
+                if self._must_end() or (start == 0 and self._label_failed(row)):
+                    return
 
     def _predictions(self, row: int, start: int, stop: int) -> Array:
         """Return what is asked in some columns, in arrays that solvers may write to."""
-        task, parts = self.task, []
-        if start == 0:
-            parts.append(self.labels[row : row + 1])
-        if stop > 1:
-            first = max(start - 1, 0)
-            drawn = task.series.candidates(self.problem, task.instances, row, first, stop - 1)
-            parts.append(drawn)
-        return np.concatenate(parts)
+        task, label = self.task, self.labels[row : row + 1]
+        if stop == 1:
+            return label.copy()
+        first = max(start - 1, 0)
+        drawn = task.series.candidates(self.problem, task.instances, row, first, stop - 1)
+        return drawn if start > 0 else np.concatenate([label, drawn])
 
-    def _ask_at_once(self, first: int, y_hats: Array, decisions: "_Decisions") -> bool:
-        """Ask for a batch, and return whether it succeeded."""
-        problem, stop = self.problem, first + len(y_hats)
+    def _ask_at_once(self, y_hats: Array) -> bool:
+        """Ask for a batch; return whether that succeeded, so that no call is left to ask."""
+        decisions, here = self.decisions[-1], slice(self.n_done, self.n_done + len(y_hats))
         try:
-            if self.mark is not None:
-                self.mark(first, stop)
-            self.alarm.set(len(y_hats))
-            zs = decide_many(problem, y_hats, decisions.context)
-            losses = score_many(problem, zs, decisions.y, decisions.context)
-            numbers = decisions.numbers(zs, losses)
-            self.alarm.clear()
+            self.alarm(len(y_hats))
+            zs = decide_many(self.problem, y_hats, decisions.context)
+            losses = score_many(self.problem, zs, decisions.y, decisions.context)
+            self.decision[here] = decisions.numbers(zs, losses)
+            self.alarm(0)
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
             self.alarm.forgive(error)
             return False
-        self.loss[first:stop] = self.sign * losses
-        self.decision[first:stop] = numbers
-        self.status[first:stop] = OK
-        self.n_done = stop
+        self.loss[here] = self.sign * losses
+        self.status[here] = OK
+        self.n_done = here.stop
         if not np.abs(losses).max() < _LARGEST:  # NaN is not
-            for place in first + np.flatnonzero(~(np.abs(losses) < _LARGEST)):
-                self._fail(int(place), _not_finite(losses[place - first]))
+            for place in np.flatnonzero(~(np.abs(losses) < _LARGEST)).tolist():
+                self._note(here.start + place, _not_finite(losses[place]))
         return True
 
-    def _ask_each(
-        self, first: int, y_hats: Array, decisions: "_Decisions", *, is_finite: bool
-    ) -> None:
-        """Ask one after another until time is up, or a call fails that ends the row or task."""
-        problem, context, y, alarm = self.problem, decisions.context, decisions.y, self.alarm
-        until, clock, mark, width = self.until, time.perf_counter, self.mark, self.width
-        place, stop = first, first + len(y_hats)
-        while place < stop:
-            try:  # around the loop, where an alarm may ring between two calls
-                for place in range(place, stop):  # noqa: B020 - `place` names the failed one
-                    y_hat = y_hats[place - first]
-                    if not (is_finite or np.isfinite(y_hat).all()):
-                        raise FailedCall(Status.BAD_CANDIDATE, "the candidate is not finite")
-                    if mark is not None:
-                        mark(place, place + 1)
-                    if alarm.is_armed:
-                        alarm.set(1)
-                    z = decide(problem, y_hat, context)
-                    value = score(problem, z, y, context)
-                    if not abs(value) < _LARGEST:  # NaN is not
-                        raise _not_finite(value)
-                    self.decision[place : place + 1] = decisions.numbers([z], [value])
-                    self.loss[place] = self.sign * value
-                    self.status[place] = OK
-                    if clock() > until:
-                        break
-            except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
-                alarm.forgive(error)
-                self._fail(place, error)
-            alarm.clear()
-            place += 1
-            self.n_done = place
-            if self._must_end() or self._label_failed(first // width):
-                return
+    def _ask(self, y_hat: Array, *, is_finite: bool) -> None:
+        """Make one call."""
+        problem, decisions, place = self.problem, self.decisions[-1], self.n_done
+        try:
+            if not (is_finite or np.isfinite(y_hat).all()):
+                raise FailedCall(Status.BAD_CANDIDATE, "the candidate is not finite")
+            self.alarm(1)
+            z = decide(problem, y_hat, decisions.context)
+            value = score(problem, z, decisions.y, decisions.context)
+            if not abs(value) < _LARGEST:  # NaN is not
+                raise _not_finite(value)
+            if decisions.spread is not None:
+                self.decision[place] = decisions.numbers([z], [value])[0]
+            self.alarm(0)
+        except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
+            self.alarm.forgive(error)
+            self.fail(error)
+        else:
+            self.loss[place] = self.sign * value
+            self.status[place] = OK
+            self.n_done += 1
 
-    def _fail(self, place: int, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
+        """Note that the next call failed."""
+        self._note(self.n_done, error)
+        self.n_done += 1
+
+    def _note(self, place: int, error: BaseException) -> None:
         row, column = divmod(place, self.width)
-        failure = Failure.of(error, column + self.task.start)
+        failure = Failure.of(error, row, column + self.task.start)
         self.loss[place], self.decision[place] = np.nan, -1
         self.status[place] = failure.status
-        self.failures.append((row, failure))
+        self.failures.append(failure)
 
 
 def _not_finite(value: float) -> FailedCall:

@@ -49,17 +49,18 @@ class Failure:
     """One failed oracle call."""
 
     status: Status
+    row: int  # of the task
     column: int  # 0 for the call at the label itself, else 1 + the number of the sample
     message: str  # what happened, in a line
     cause: BaseException | None = None  # the oracle's exception, if there was one
 
     @classmethod
-    def of(cls, error: BaseException, column: int) -> "Failure":
+    def of(cls, error: BaseException, row: int, column: int) -> "Failure":
         """Return the failure that an exception stands for."""
         if isinstance(error, FailedCall):
-            return cls(error.status, column, str(error))
+            return cls(error.status, row, column, str(error))
         status = Status.WRONG_SHAPE if isinstance(error, ShapeError) else Status.RAISED
-        return cls(status, column, f"{type(error).__name__}: {error}", error)
+        return cls(status, row, column, f"{type(error).__name__}: {error}", error)
 
     def error(self, instance: str, note: str) -> OracleError:
         """Return the error to raise, with its cause and a note on what became of the rest."""

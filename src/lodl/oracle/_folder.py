@@ -1,5 +1,6 @@
 """Whole files in a folder or behind a URL, each of which appears all at once."""
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,13 +16,17 @@ _OLD = 3600.0  # seconds after which nobody writes to a draft any more
 class Folder:
     """Whole files in a folder, each of which appears all at once."""
 
-    def __init__(self, place: str) -> None:
-        self._path = Path(place)
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        self.place = os.fspath(place).removeprefix("file://")
         self._remote: Any = None
-        if "://" in place:
+        if "://" in self.place:
             from fsspec.core import url_to_fs
 
-            self._remote, self._url = url_to_fs(place)
+            self._remote, self._url = url_to_fs(self.place)
+        else:  # a place that does not move with the working folder
+            self.place = os.path.abspath(self.place)  # noqa: PTH100 - symlinks stay
+        self._path = Path(self.place)
+        self._remove_old_drafts()
 
     def names(self, prefix: str) -> list[str]:
         if self._remote is not None:
@@ -70,7 +75,7 @@ class Folder:
             draft.replace(self._path / name)
         draft.unlink(missing_ok=True)
 
-    def remove_old_drafts(self) -> None:
+    def _remove_old_drafts(self) -> None:
         """Remove what a killed process left half written."""
         if self._remote is None:
             for draft in self._path.glob(f"{_DRAFT}*"):

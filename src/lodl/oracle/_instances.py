@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ class Series:
     n_samples: int  # candidates per instance
     centres: Array | None  # what candidates lie around, in the labels' shape; None for the labels
     has_stable_prefix: bool  # whether as few candidates as are needed can be drawn
-    _ids: list[tuple[Instances, list[bytes]]] = field(default_factory=list, init=False, repr=False)
+    ids: Sequence[bytes]  # what the answers of each instance are kept under, this sampler's only
 
     @classmethod
     def of(
@@ -88,30 +88,26 @@ class Series:
             scale = spread if np.ptp(spread) > 0 else np.asarray(spread.flat[0])
         else:
             scale = sampler.resolve_scale(instances.y)
+        shape, seed = instances.y.shape[1:], _check_seed(seed)
+        whole = np.broadcast_to(scale, shape)
+        name = digest([type(sampler).__qualname__, sampler.settings(), seed, whole])
+        own = None if centres is instances.y else np.asarray(centres)
+        pairs = zip(instances.ids, [b""] * len(instances) if own is None else own, strict=True)
         return cls(
             sampler,
-            _check_seed(seed),
+            seed,
             np.asarray(scale),
             check_count("n_samples", n_samples),
-            None if centres is instances.y else np.asarray(centres),
-            sampler.has_stable_prefix(instances.y.shape[1:]),
+            own,
+            sampler.has_stable_prefix(shape),
+            [_hash(one, bytes.fromhex(name), bytes(at)) for one, at in pairs],
         )
-
-    def ids(self, instances: Instances) -> list[bytes]:
-        """Return what the answers of each instance are kept under, this sampler's only."""
-        if not self._ids or self._ids[0][0] is not instances:  # computed once
-            scale = np.broadcast_to(self.scale, instances.y.shape[1:])
-            settings = [type(self.sampler).__qualname__, self.sampler.settings(), self.seed, scale]
-            name = bytes.fromhex(digest(settings))
-            centres = [b""] * len(instances) if self.centres is None else self.centres
-            pairs = zip(instances.ids, centres, strict=True)
-            self._ids[:] = [(instances, [_hash(one, name, bytes(at)) for one, at in pairs])]
-        return self._ids[0][1]
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Series":
         """Return the series of some instances, light enough to be sent to a worker."""
         centres = None if self.centres is None else self.centres[rows]
-        return replace(self, centres=centres, sampler=self.sampler.take(rows))
+        ids = [self.ids[row] for row in rows]
+        return replace(self, centres=centres, sampler=self.sampler.take(rows), ids=ids)
 
     def candidates(
         self, problem: Problem, instances: Instances, row: int, start: int, stop: int
@@ -134,6 +130,20 @@ class Series:
             )
             blocks.append(drawn[first:last])
         return projected(problem, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+
+    def provenance(self) -> dict[str, Any]:
+        """Return what the candidates depend on, in JSON values."""
+        scale: Any = float(self.scale) if self.scale.ndim == 0 else None
+        if scale is None:
+            ends = {"min": float(self.scale.min()), "max": float(self.scale.max())}
+            scale = {"shape": list(self.scale.shape), **ends}
+        return {
+            "sampler": type(self.sampler).__name__,
+            "scale": scale,
+            "scale_is_auto": isinstance(self.sampler.scale, str),
+            "seed": self.seed,
+            "n_samples": self.n_samples,
+        }
 
 
 def _hash(*parts: bytes) -> bytes:

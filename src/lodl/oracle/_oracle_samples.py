@@ -14,13 +14,13 @@ from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Status, describe
 from lodl.oracle._instances import Instances, Series
-from lodl.oracle._known import Known
+from lodl.oracle._shard import Known
 from lodl.oracle._store import Progress, Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 
-_AT_ONCE = 256  # instances that are counted together
+AT_ONCE = 256  # instances that are read together
 
 
 @dataclass(eq=False)
@@ -79,7 +79,7 @@ class OracleSamples:
     @property
     def optimum(self) -> Array:
         """DL(y, y) of each instance, NaN where the oracle failed, shape (n_instances,)."""
-        return self.store.known(self.instances.ids, 1).loss[:, 0]
+        return self.store.known([(self.instances.ids, 1)]).loss[:, 0]
 
     @property
     def n_calls(self) -> int:
@@ -139,30 +139,27 @@ class OracleSamples:
         if not -self.n_instances <= i < self.n_instances:
             raise IndexError(f"There are {self.n_instances} instances, got index {i}.")
         row = int(i) % self.n_instances
-        label, parts = self._known([row])
-        is_ok = [(known.status[0] == OK) & (label.status[0] == OK) for known in parts]
+        known = self._complete([row])
+        loss, decision, is_ok = known.loss[0], known.decision[0], known.status[0] == OK
+        has_optimum, is_ok = bool(is_ok[0]), is_ok[1:] & is_ok[0]
         y_hats = [
-            one.candidates(self.problem, self.instances, row, 0, one.n_samples)[ok]
-            for one, ok in zip(self.series, is_ok, strict=True)
+            one.candidates(self.problem, self.instances, row, 0, one.n_samples)
+            for one in self.series
         ]
-        losses = [known.loss[0, ok] for known, ok in zip(parts, is_ok, strict=True)]
-        regret = regret_of(np.concatenate(losses), label.loss[0, 0])
-        answers = Answers(self.y[row], np.concatenate(y_hats), regret)
-        if not self.has_slopes or label.status[0, 0] != OK:
+        regret = regret_of(loss[1:][is_ok], loss[0])
+        answers = Answers(self.y[row], np.concatenate(y_hats)[is_ok], regret)
+        if not self.has_slopes or not has_optimum:
             return answers
-        slopes = np.empty((len(regret), answers.y.size))
-        if len(regret):
-            pairs = [(one, ok) for one, ok in zip(parts, is_ok, strict=True) if ok.any()]
-            slopes[:] = np.concatenate([one.gradient[one.decision[0, ok]] for one, ok in pairs])
-            slopes -= label.gradient[label.decision[0, 0]]
+        gradient = known.gradient
+        slopes = gradient[decision[1:][is_ok]] - gradient[decision[0]]
         both = np.column_stack([regret, slopes])  # decisions alike in both count as one
-        distinct, decision = np.unique(both, axis=0, return_inverse=True)
-        return replace(answers, decision=decision.reshape(-1), slope=distinct[:, 1:])
+        distinct, number = np.unique(both, axis=0, return_inverse=True)
+        return replace(answers, decision=number.reshape(-1), slope=distinct[:, 1:])
 
     def first_regrets(self) -> Array:
         """Return the regret of the first candidate of each instance, NaN where it failed."""
-        first = self.store.known(self.series_ids[0], 1).loss
-        return regret_of(first, self.optimum[:, np.newaxis])[:, 0]
+        loss = self.store.known([(self.instances.ids, 1), (self.series[0].ids, 1)]).loss
+        return regret_of(loss[:, 1:], loss[:, :1])[:, 0]
 
     def select(self, instances: npt.ArrayLike) -> "OracleSamples":
         """Return the samples of some instances, in memory and light enough to send to a worker.
@@ -174,10 +171,9 @@ class OracleSamples:
         rows = np.arange(self.n_instances)[wanted] if wanted.size else wanted
         if rows.size == 0:
             raise InvalidInputError("`instances` must name at least one instance, got none.")
-        part = self.instances.take(rows)
         series = tuple(one.take(rows) for one in self.series)
-        ids = [*part.ids, *(id_ for one in series for id_ in one.ids(part))]
-        return replace(self, instances=part, series=series, store=self.store.select(ids))
+        part = replace(self, instances=self.instances.take(rows), series=series)
+        return replace(part, store=part._copy())
 
     def head(self, n_samples: int) -> "OracleSamples":
         """Return the first samples of every instance."""
@@ -201,16 +197,16 @@ class OracleSamples:
                 "`other` must hold samples of the same instances in the same order: the labels, "
                 "contexts or keys differ."
             )
-        series = {tuple(one.ids(self.instances)): one for one in self.series}
+        series = {tuple(one.ids): one for one in self.series}
         for one in other.series:
-            same = series.setdefault(tuple(one.ids(other.instances)), one)
+            same = series.setdefault(tuple(one.ids), one)
             if one.n_samples > same.n_samples:
-                series[tuple(one.ids(other.instances))] = one
+                series[tuple(one.ids)] = one
         store = self.store
         if other.store is not store:
             self._check_same_problem(other)
-            store = self.store.select(self._ids)
-            store.update(other.store.select(other._ids))
+            store = self._copy()
+            store.copy(other.store, other._ids)
         has_slopes = self.has_slopes and other.has_slopes
         return replace(self, series=tuple(series.values()), has_slopes=has_slopes, store=store)
 
@@ -228,16 +224,12 @@ class OracleSamples:
             )
 
     def check_sense(self) -> None:
-        """Raise if most decisions are better than those for the labels themselves.
-
-        Raises:
-            ProblemError: The sense is wrong, or the objective scores something else.
-        """
+        """Raise `ProblemError` if most decisions are better than those for the labels."""
         check_sense_of(self.problem, self.counts.positive, self.counts.negative)
 
     def provenance(self) -> dict[str, Any]:
         """Return where the samples came from, in JSON values; each sampler's where several drew."""
-        series = [_provenance(one) for one in self.series]
+        series = [one.provenance() for one in self.series]
         return {
             **series[0],
             "n_samples": self.n_samples,
@@ -246,52 +238,57 @@ class OracleSamples:
         }
 
     @property
-    def _ids(self) -> list[bytes]:
-        return [*self.instances.ids, *(id_ for ids in self.series_ids for id_ in ids)]
+    def _blocks(self) -> list[tuple[Sequence[bytes], int]]:
+        """What answers are kept under, and in how many columns: the label, then the candidates."""
+        return [(self.instances.ids, 1), *((one.ids, one.n_samples) for one in self.series)]
 
     @property
-    def series_ids(self) -> list[list[bytes]]:
-        """What the answers about candidates are kept under, by sampler and instance."""
-        return [one.ids(self.instances) for one in self.series]
+    def _ids(self) -> list[bytes]:
+        return [id_ for ids, _ in self._blocks for id_ in ids]
 
-    def _known(self, rows: Sequence[int]) -> tuple[Known, list[Known]]:
-        """Return what is known about labels and candidates of some instances: all of it."""
+    def _copy(self) -> Store:
+        """Return a store in memory with the answers of these instances."""
+        store = Store(self.store.spread)
+        store.copy(self.store, self._ids)
+        return store
 
-        def read(ids: Sequence[bytes], n_columns: int) -> Known:
-            return self.store.known([ids[row] for row in rows], n_columns, slopes=self.has_slopes)
+    def known(self, rows: Sequence[int]) -> Known:
+        """Return what is known about some instances: column 0 is the label, j candidate j - 1."""
+        blocks = [([ids[row] for row in rows], n_columns) for ids, n_columns in self._blocks]
+        return self.store.known(blocks, slopes=self.has_slopes)
 
-        label = read(self.instances.ids, 1)
-        series = zip(self.series_ids, self.series, strict=True)
-        parts = [read(ids, one.n_samples) for ids, one in series]
-        is_complete = np.all([part.status.all(axis=1) for part in parts], axis=0)
-        status = label.status[:, 0]
-        is_missing = (status == PENDING) | ((status == OK) & ~is_complete)
+    def _complete(self, rows: Sequence[int]) -> Known:
+        """Return what is known about some instances, which must be all of it."""
+        known = self.known(rows)
+        label = known.status[:, 0]
+        is_missing = (label == PENDING) | ((label == OK) & (known.status == PENDING).any(axis=1))
         if is_missing.any():
             raise StoreError(
                 f"Answers about instance {rows[is_missing.argmax()]} are missing or damaged. Call "
                 "`sample` again: it computes only these."
             )
-        return label, parts
+        return known
 
     @cached_property
     def counts(self) -> _Counts:
         """Numbers of calls, failures, and regrets above and below zero."""
         counts, seen, size, below = _Counts(), set[bytes](), 0.0, [np.empty(0)]
-        kept_under = (self.instances.ids, *self.series_ids)
-        for start in range(0, self.n_instances, _AT_ONCE):
-            rows = range(start, min(start + _AT_ONCE, self.n_instances))
-            label, parts = self._known(rows)
-            for ids, known in zip(kept_under, (label, *parts), strict=True):
-                new = {ids[row]: place for place, row in enumerate(rows) if ids[row] not in seen}
+        for start in range(0, self.n_instances, AT_ONCE):
+            rows = range(start, min(start + AT_ONCE, self.n_instances))
+            known = self._complete(rows)
+            was_made = (known.status != PENDING) & (known.status != NO_OPTIMUM)
+            column = 0
+            for ids, n_columns in self._blocks:
+                new = {ids[row]: row - start for row in rows if ids[row] not in seen}
                 seen.update(new)
-                made = known.status[list(new.values())]
-                counts.calls += int(np.sum((made != PENDING) & (made != NO_OPTIMUM)))
-                self._note_failures(counts, rows, ids, known, is_label=known is label)
-            status = np.concatenate([part.status for part in parts], axis=1)
-            loss = np.concatenate([part.loss for part in parts], axis=1)
-            is_ok = (status == OK) & (label.status == OK)
-            regret = regret_of(np.where(is_ok, loss, label.loss), label.loss)[is_ok]
-            counts.failures += int(np.sum(~is_ok))
+                made = was_made[list(new.values()), column : column + n_columns]
+                counts.calls += int(made.sum())
+                column += n_columns
+            self._note_failures(counts, rows, known)
+            is_ok = (known.status == OK) & (known.status[:, :1] == OK)
+            loss = np.where(is_ok, known.loss, known.loss[:, :1])
+            regret = regret_of(loss[:, 1:], loss[:, :1])[is_ok[:, 1:]]
+            counts.failures += int(np.sum(~is_ok[:, 1:]))
             counts.positive += int(np.sum(regret > 0))
             below.append(regret[regret < 0])
             size += float(np.abs(regret).sum())
@@ -302,32 +299,14 @@ class OracleSamples:
         counts.below_zero = float(-notable.mean()) if notable.size else 0.0
         return counts
 
-    def _note_failures(
-        self, counts: _Counts, rows: range, ids: Sequence[bytes], known: Known, *, is_label: bool
-    ) -> None:
+    def _note_failures(self, counts: _Counts, rows: range, known: Known) -> None:
         """Note what is known of the first failure of each kind."""
         for status in set(np.unique(known.status).tolist()) - {PENDING, OK, NO_OPTIMUM}:
             kind = Status(status).name.lower()
             if kind not in counts.first_failures:
                 place, column = np.argwhere(known.status == status)[0].tolist()
-                row = rows[place]
+                row, ends = rows[place], np.cumsum([n for _, n in self._blocks])
+                ids = self._blocks[int(np.searchsorted(ends, column, side="right"))][0]
                 message = self.store.failures.get(f"{kind} {ids[row].hex()}", "its call failed")
-                text = describe(self.instances.describe(row), column + (not is_label), message)
+                text = describe(self.instances.describe(row), column, message)
                 counts.first_failures[kind] = text
-
-
-def _provenance(series: Series) -> dict[str, Any]:
-    return {
-        "sampler": type(series.sampler).__name__,
-        "scale": _summary(series.scale),
-        "scale_is_auto": isinstance(series.sampler.scale, str),
-        "seed": series.seed,
-        "n_samples": series.n_samples,
-    }
-
-
-def _summary(scale: Array) -> float | dict[str, Any]:
-    """Return a scale as a JSON value: itself if it is a number, else its shape and range."""
-    if scale.ndim == 0:
-        return float(scale)
-    return {"shape": list(scale.shape), "min": float(scale.min()), "max": float(scale.max())}

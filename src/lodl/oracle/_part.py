@@ -1,15 +1,14 @@
-"""Which calls are made together, and how their answers are filed."""
+"""Which calls are to be made, and which of them together."""
 
-from collections.abc import Sequence
+from collections import defaultdict
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl.oracle._ask import Result
 from lodl.oracle._failure import OK, PENDING
-from lodl.oracle._shard import Shard
+from lodl.oracle._oracle_samples import AT_ONCE, OracleSamples
 
 _PIECES = 16  # into which calls that ended their worker are cut
 
@@ -47,47 +46,26 @@ class Part(NamedTuple):
         edges = np.linspace(0, self.n_calls, min(_PIECES, self.n_calls) + 1).astype(int).tolist()
         return [part for a, b in pairwise(edges) for part in self.calls(a, b)]
 
-    def is_label(self, n_calls: int) -> npt.NDArray[np.bool_]:
-        """Return which of the first calls are those at the labels themselves."""
-        return np.asarray(self.start + np.arange(n_calls) % self.width == 0)
 
-    def shard(
-        self, result: Result, ids: tuple[Sequence[bytes], Sequence[bytes]], *, keep_failures: bool
-    ) -> Shard:
-        """Return the answers to the first calls as they are kept: labels first, then candidates.
-
-        Args:
-            result: What a task found out.
-            ids: What answers at the labels, and at candidates, are kept under, by instance.
-            keep_failures: If not, calls that failed stay pending: the next run tries them again.
-        """
-        status = result.status
-        if not keep_failures:
-            status = np.where(status == OK, status, np.uint8(PENDING))
-        failures: dict[str, str] = {}
-        for row, one in result.failures if keep_failures else ():
-            id_ = ids[one.column > 0][self.numbers[row]].hex()
-            failures.setdefault(f"{one.status.name.lower()} {id_}", one.message)
-        is_label = self.is_label(len(status))
-        labels, candidates = np.flatnonzero(is_label), np.flatnonzero(~is_label)
-        count = np.bincount(candidates // self.width)  # none for a row with only its label yet
-        n_gradients, n = result.n_gradients, (len(labels), len(count))
-        has_gradient = result.decision[labels] == 0  # a label's decision is the first of its row
-        first = (np.cumsum(n_gradients) - n_gradients)[: n[0]][has_gradient]
-        rows = [self.numbers[:one].tolist() for one in n]
-        kept_under = b"".join(
-            under[row] for under, part in zip(ids, rows, strict=True) for row in part
-        )
-        calls = np.concatenate([labels, candidates])
-        return Shard(
-            np.frombuffer(kept_under, dtype=np.uint8).reshape(-1, 16),
-            np.repeat(np.array([0, max(self.start - 1, 0)], dtype=np.int32), n),
-            np.concatenate([np.ones(n[0]), count]).astype(np.int32),
-            np.concatenate([has_gradient, n_gradients[: n[1]]]).astype(np.int32),
-            result.loss[calls],
-            status[calls],
-            result.decision[calls],
-            np.concatenate([result.gradient[first], result.gradient[: n_gradients[: n[1]].sum()]]),
-            result.seconds,
-            failures,
-        )
+def pending(samples: OracleSamples, *, retry: bool) -> list[Part]:
+    """Return the calls to make, those of equal instances once; failed ones again if `retry`."""
+    first: dict[tuple[bytes, bytes], int] = {}
+    for number, ids in enumerate(zip(samples.instances.ids, samples.series[0].ids, strict=True)):
+        first.setdefault(ids, number)
+    parts, there = defaultdict[tuple[int, int], list[int]](list), []
+    for ids, number in first.items():
+        if any(id_ in samples.store for id_ in ids):
+            there.append(number)
+        else:
+            parts[0, samples.n_samples + 1].append(number)
+    for begin in range(0, len(there), AT_ONCE):
+        numbers = there[begin : begin + AT_ONCE]
+        status = samples.known(numbers).status
+        is_pending = status != OK if retry else status == PENDING
+        if not retry:  # without its optimum an instance has no regrets
+            is_pending[status[:, 0] > OK] = False
+        for number, row in zip(numbers, is_pending, strict=True):
+            edges = np.flatnonzero(np.diff(row, prepend=False, append=False))
+            for start, stop in edges.reshape(-1, 2).tolist():
+                parts[start, stop].append(number)
+    return [Part(np.array(numbers), *columns) for columns, numbers in parts.items()]

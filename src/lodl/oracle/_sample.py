@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,11 @@ import numpy.typing as npt
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle._failure import OK, PENDING, listed
+from lodl.oracle._failure import listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._oracle_samples import OracleSamples
-from lodl.oracle._part import Part
-from lodl.oracle._run import Runner
-from lodl.oracle._run_settings import OnFailure, RunSettings
+from lodl.oracle._part import pending
+from lodl.oracle._run import OnFailure, Runner, RunSettings
 from lodl.oracle._store import Store, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import choose_workers
@@ -104,11 +102,13 @@ def sample(
         array([0., 2.])
     """
     settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
-    samples = _asked(problem, y, context, keys, sampler, n_samples, seed, slopes, store)
+    instances = Instances.of(y, context, keys)
+    there = open_or_make(store, spread_of(instances.y), problem)
+    samples = _asked(problem, instances, there, sampler, n_samples, seed, slopes)
     workers = choose_workers(problem, n_jobs, executor, timeout)
     with one_blas_thread():  # here once for all tasks that run in this process
         verify(samples, workers, settings)
-        parts = _pending(samples, retry=settings.stops)
+        parts = pending(samples, retry=settings.stops)
         samples.store.plan(sum(part.n_calls for part in parts))
         runner = Runner(samples, parts, workers, settings)
         runner.finish()
@@ -147,9 +147,10 @@ def open_samples(
         >>> np.array_equal(samples[0].regret, again[0].regret)
         True
     """
-    there = open_store(store, spread=None, problem=_identity(problem))
-    samples = _asked(problem, y, context, keys, sampler, n_samples, seed, slopes, there)
-    n_missing = sum(part.n_calls for part in _pending(samples, retry=False))
+    instances = Instances.of(y, context, keys)
+    there = open_or_make(open_store(store), spread_of(instances.y), problem)
+    samples = _asked(problem, instances, there, sampler, n_samples, seed, slopes)
+    n_missing = sum(part.n_calls for part in pending(samples, retry=False))
     if n_missing:
         n_calls = samples.n_instances * (n_samples + 1)
         raise StoreError(
@@ -160,63 +161,35 @@ def open_samples(
 
 def _asked(
     problem: Problem,
-    y: npt.ArrayLike,
-    context: Context,
-    keys: Sequence[int | str] | None,
+    instances: Instances,
+    store: Store,
     sampler: Sampler,
     n_samples: int,
     seed: int,
     slopes: bool,
-    store: str | os.PathLike[str] | Store | None,
 ) -> OracleSamples:
     """Return the samples that are asked for; their store may lack some of the answers."""
-    check_problem_type(problem)
-    sign_of(problem)
     check_sampler(sampler)
-    instances = Instances.of(y, context, keys)
-    there = open_or_make(store, spread_of(instances.y), problem)
-    _check_scale(sampler, instances.y, there)
-    series = Series.of(sampler, instances, spread=there.spread, n_samples=n_samples, seed=seed)
+    _check_scale(sampler, instances.y, store)
+    series = Series.of(sampler, instances, spread=store.spread, n_samples=n_samples, seed=seed)
     series.candidates(problem, instances, 0, 0, 1)  # does the sampler or `project` fit the labels?
-    return OracleSamples(instances, (series,), slopes, problem, there)
-
-
-def _pending(samples: OracleSamples, *, retry: bool) -> list[Part]:
-    """Return the calls to make, those of equal instances once; failed ones again if `retry`."""
-    store, n_samples, slopes = samples.store, samples.n_samples, samples.has_slopes
-    parts, seen = defaultdict[tuple[int, int], list[int]](list), set[tuple[bytes, bytes]]()
-    for number, ids in enumerate(zip(samples.instances.ids, samples.series_ids[0], strict=True)):
-        if ids in seen:
-            continue
-        seen.add(ids)
-        if ids[0] not in store and ids[1] not in store:
-            parts[0, n_samples + 1].append(number)
-            continue
-        label, candidates = (
-            store.known([id_], n, slopes=slopes) for id_, n in zip(ids, (1, n_samples), strict=True)
-        )
-        status = np.append(label.status, candidates.status)
-        if status[0] > OK and not retry:
-            continue  # without its optimum an instance has no regrets
-        is_pending = status != OK if retry else status == PENDING
-        edges = np.flatnonzero(np.diff(is_pending, prepend=False, append=False))
-        for start, stop in edges.reshape(-1, 2).tolist():
-            parts[start, stop].append(number)
-    return [Part(np.array(numbers), *columns) for columns, numbers in parts.items()]
+    return OracleSamples(instances, (series,), slopes, problem, store)
 
 
 def open_or_make(
     store: str | os.PathLike[str] | Store | None, spread: Array, problem: Problem
 ) -> Store:
     """Return the store that a user names: an open one, one at a place, or one in memory."""
+    check_problem_type(problem)
+    sign_of(problem)
+    if not isinstance(store, str | os.PathLike | Store | None):
+        raise InvalidInputError(f"`store` must be a folder, a URL or None, got {store!r}.")
     if store is None:
         return Store(spread)
-    if isinstance(store, Store):
-        store.check(spread, _identity(problem))
-        return store
-    if not isinstance(store, str | os.PathLike):
-        raise InvalidInputError(f"`store` must be a folder, a URL or None, got {store!r}.")
-    return open_store(store, spread=spread, problem=_identity(problem))
+    if not isinstance(store, Store):
+        store = open_store(store, spread=spread, problem=_identity(problem))
+    store.check(spread, _identity(problem))
+    return store
 
 
 def _check_scale(sampler: Sampler, y: Array, store: Store) -> None:
@@ -248,16 +221,11 @@ def _report(samples: OracleSamples) -> None:
             "%d of %d candidates led to a better decision than the label itself, by %.3g on "
             "average (the mean regret is %.3g): the solver is a heuristic, or not exact enough. "
             "Their regrets are kept as they are, below zero.",
-            counts.negative,
-            n_candidates,
-            counts.below_zero,
-            counts.mean_size,
+            *(counts.negative, n_candidates, counts.below_zero, counts.mean_size),
         )
     if counts.failures:
         _logger.warning(
             "%d of %d samples failed and are left out. The first of each kind: %s To try them "
             'again, use on_failure="raise" or another store.',
-            counts.failures,
-            n_candidates,
-            listed(samples.first_failures.values()),
+            *(counts.failures, n_candidates, listed(samples.first_failures.values())),
         )

@@ -155,3 +155,70 @@ def _read(archive: zipfile.ZipFile, name: str, dtype: str) -> npt.NDArray[Any]:
     if array.dtype.str != dtype:
         raise ValueError(f"{name} has type {array.dtype}")
     return array
+
+
+class Known:
+    """What is known about some instances; arrays have shape (n, columns)."""
+
+    def __init__(self, n: int, n_columns: int) -> None:
+        self.loss = np.full((n, n_columns), np.nan)  # NaN where a call failed or was not made
+        self.status = np.zeros((n, n_columns), dtype=np.uint8)
+        self.decision = np.full((n, n_columns), -1, dtype=np.int32)  # a row of `gradient`, or -1
+        self._failed = np.zeros_like(self.status)  # of a slope whose decision is known
+        self._gradients: list[Array] = []
+        self._n_gradients = 0
+
+    @property
+    def gradient(self) -> Array:
+        """Derivatives of the loss by the label, shape (m, D)."""
+        return np.concatenate(self._gradients) if self._gradients else np.empty((0, 0))
+
+    def lay(self, row: int, columns: slice, shard: Shard, first: int, last: int) -> None:
+        """Lay runs over the columns of rows, one each: success covers failure, a slope its lack.
+
+        Args:
+            row: The first of the rows.
+            columns: Where column 0 of a run lies, and where the last that is wanted ends.
+            shard: Has the runs.
+            first: The first of the runs.
+            last: One after the last.
+        """
+        starts, counts = shard.start[first:last], shard.count[first:last]
+        n_rows, start, count = last - first, int(starts[0]), int(counts[0])
+        if n_rows > 1 and ((starts != start).any() or (counts != count).any()):
+            for i in range(n_rows):
+                self.lay(row + i, columns, shard, first + i, first + i + 1)
+            return
+        begin = columns.start + start
+        n = min(count, columns.stop - begin)
+        if n <= 0:
+            return
+        here = slice(row, row + n_rows), slice(begin, begin + n)
+        calls, gradients = (slice(edges[first], edges[last]) for edges in shard.edges)
+        shape, wanted = (n_rows, count), np.s_[:, :n]
+        status = shard.status[calls].reshape(shape)[wanted]
+        loss = shard.loss[calls].reshape(shape)[wanted]
+        numbers = shard.decision[calls].reshape(shape)[wanted]
+        if gradients.stop > gradients.start:
+            offset = np.array(shard.edges[1][first:last]) - gradients.start + self._n_gradients
+            numbers = np.where(numbers < 0, -1, numbers + offset[:, np.newaxis])
+            self._gradients.append(shard.gradient[gradients])
+            self._n_gradients += gradients.stop - gradients.start
+        is_better: Any = True
+        if self.status[here].any():
+            before, after = _worth(self.status[here], self.decision[here]), _worth(status, numbers)
+            np.copyto(self._failed[here], status, where=(before == 2) & (after == 1))
+            is_better = after > before
+        np.copyto(self.status[here], status, where=is_better)
+        np.copyto(self.loss[here], loss, where=is_better)
+        np.copyto(self.decision[here], numbers, where=is_better, casting="unsafe")
+
+    def require_slopes(self) -> None:
+        """Take an answer without a slope for a failure if that failed, else for pending."""
+        lacks = (self.status == OK) & (self.decision < 0)
+        self.status = np.where(lacks, self._failed, self.status)
+
+
+def _worth(status: npt.NDArray[np.uint8], decision: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+    """Return 0 for pending calls, 1 for failed ones, 2 for successes, 3 for those with slopes."""
+    return np.asarray((status > 0).astype(np.int8) + (status == OK) + (decision >= 0))

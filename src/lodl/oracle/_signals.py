@@ -4,54 +4,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from lodl.oracle._failure import FailedCall, Status
-
-
-@dataclass(eq=False)
-class Alarm:
-    """Interrupts a call that takes too long, where it can be interrupted.
-
-    Python code and solvers that look for signals can; a parent ends the worker of others.
-    """
-
-    timeout: float
-    is_armed: bool
-
-    def set(self, n_calls: int) -> None:
-        if self.is_armed:
-            signal.setitimer(signal.ITIMER_REAL, n_calls * self.timeout)
-
-    def clear(self) -> None:
-        if self.is_armed:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-
-    def forgive(self, error: BaseException) -> None:
-        """Take an exception for the call's own failure, unless the user wants to stop."""
-        self.clear()
-        if isinstance(error, KeyboardInterrupt) and _is_main() and interrupts.by_user:
-            raise error
-
-
-@contextmanager
-def alarm_after(timeout: float | None) -> Iterator[Alarm]:
-    """Give the alarm of a task; only the main thread of a process can have one that rings."""
-    if timeout is None or not _is_main() or not hasattr(signal, "setitimer"):
-        yield Alarm(0.0, is_armed=False)
-        return
-
-    def ring(_number: int, _frame: object) -> None:
-        raise late(timeout)
-
-    before = signal.signal(signal.SIGALRM, ring)
-    alarm = Alarm(timeout, is_armed=True)
-    try:
-        yield alarm
-    finally:
-        alarm.clear()
-        signal.signal(signal.SIGALRM, before)
 
 
 def late(timeout: float) -> FailedCall:
@@ -60,34 +15,64 @@ def late(timeout: float) -> FailedCall:
     return FailedCall(Status.TIMED_OUT, f"the call took longer than {timeout:g} {unit}")
 
 
-class Interrupts:
-    """Which KeyboardInterrupt is the user's Ctrl-C, and which one a solver raised."""
+class CtrlC(KeyboardInterrupt):
+    """The user wants to stop; a plain `KeyboardInterrupt` is one that a solver raised."""
 
-    by_user = True  # whether a KeyboardInterrupt is to be taken for the user's
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Note when the signal comes, if this is the thread that gets it."""
-        before = signal.getsignal(signal.SIGINT)
-        if not _is_main() or before not in (signal.default_int_handler, signal.SIG_IGN):
-            yield
-            return
+class Alarm:
+    """Interrupts calls that take too long, where they can be interrupted.
 
-        def note(number: int, frame: Any) -> None:
-            self.by_user = True
-            signal.default_int_handler(number, frame)
+    Python code and solvers that look for signals can, in the main thread of a process; the parent
+    ends the worker of others.
+    """
 
-        if before is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, note)
-        self.by_user = False
+    def __init__(self, timeout: float | None) -> None:
+        self._timeout = timeout if _is_main() and hasattr(signal, "setitimer") else None
+
+    def __call__(self, n_calls: int) -> None:
+        """Give so many calls their time from now on; 0 calls the alarm off."""
+        if self._timeout is not None:
+            signal.setitimer(signal.ITIMER_REAL, n_calls * self._timeout)
+
+    def forgive(self, error: BaseException) -> None:
+        """Take an exception for the call's own failure, unless the user wants to stop."""
+        self(0)
+        if isinstance(error, CtrlC):
+            raise error
+
+    def __enter__(self) -> None:
+        if self._timeout is not None:
+            self._before = signal.signal(signal.SIGALRM, self._ring)
+
+    def __exit__(self, *_: object) -> None:
+        self(0)
+        if self._timeout is not None:
+            signal.signal(signal.SIGALRM, self._before)
+
+    def _ring(self, _number: int, _frame: object) -> None:
+        assert self._timeout is not None
+        raise late(self._timeout)
+
+
+@contextmanager
+def ctrl_c_told_apart() -> Iterator[None]:
+    """Make Ctrl-C raise `CtrlC`, if this is the thread that gets it."""
+    before = signal.getsignal(signal.SIGINT)
+    if not _is_main() or not callable(before):  # it is ignored, as in the background of a shell
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
         try:
-            yield
-        finally:
-            self.by_user = True
-            signal.signal(signal.SIGINT, before)
+            before(number, frame)
+        except KeyboardInterrupt:
+            raise CtrlC from None
 
-
-interrupts = Interrupts()
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _is_main() -> bool:

@@ -2,21 +2,22 @@
 
     lodl.json         format, shape and spread of the labels, the problem's name and version
     plan.json         how many answers were last asked for
-    answers-….npz     answers of many instances each, never changed once written
+    answers-….npz     answers of many instances each
 
-A file appears all at once, so a kill loses what was not yet written and damages nothing. Several
-processes may share a folder: each adds files of its own. Answers are known by what was asked, so
-what two processes both found out is the same. A file that fails its checksums is left out, and its
-answers are computed again.
+A file appears all at once, and only the last one of a process is replaced by a longer one: a kill
+loses what was not yet written and damages nothing. Several processes may share a folder: each adds
+files of its own. Answers are known by what was asked, so what two processes both found out is the
+same. A file that fails its checksums is left out, and its answers are computed again.
 """
 
 import json
 import logging
 import os
 import time
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
 from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
@@ -27,15 +28,17 @@ from lodl._typing import Array
 from lodl.errors import StoreError
 from lodl.oracle._failure import OK
 from lodl.oracle._folder import Folder
-from lodl.oracle._known import Known
-from lodl.oracle._shard import Shard
+from lodl.oracle._shard import Known, Shard
 
-_HEADER = "lodl.json"
-_PLAN = "plan.json"
-_FORMAT = "lodl answers"
-_VERSION = 2
-_MAX_BYTES = 2**24  # of a shard
-_MAX_LOADED = 2**29  # bytes of a folder's shards kept in memory
+_HEADER, _PLAN = "lodl.json", "plan.json"
+_FORMAT, _VERSION = "lodl answers", 2
+_MAX_BYTES = 2**24  # of answers that are not yet written
+_LONG = 2**22  # bytes of a file that is not written again
+_MAX_LOADED = 2**29  # bytes of files kept in memory
+_SELDOM = 20.0  # times as long as writing takes that passes before the next time
+_WRITING = 0.005  # seconds that writing takes, until it is known
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _logger = logging.getLogger(__name__)
 
@@ -65,7 +68,7 @@ class Progress:
 
 
 class Store:
-    """Answers by what was asked; here in memory only.
+    """Answers by what was asked, in memory or in a folder.
 
     Attributes:
         spread: How far labels lie apart in each coordinate: the noise of samplers whose scale is
@@ -77,156 +80,109 @@ class Store:
         failures: Messages of failures; see `Shard`.
     """
 
-    verified_with: object = None
-    name = "The store"
-    note = "Nothing is kept; with `store=` what is done is kept and the next run goes on from it."
-
-    def __init__(self, spread: Array) -> None:
-        self.spread = spread
+    def __init__(
+        self, spread: Array, folder: Folder | None = None, header: Mapping[str, Any] = _NOTHING
+    ) -> None:
+        self.spread, self._folder, self._header = spread, folder, header
+        self.verified_with: object = None
+        self.name = "The store" if folder is None else folder.place
+        self.note = (
+            "Nothing is kept; with `store=` what is done is kept and the next run goes on from it."
+            if folder is None
+            else f"What was done is kept in {folder.place}."
+        )
         self.n_answers, self.seconds = 0, 0.0
         self.failures: dict[str, str] = {}
-        self._index: dict[bytes, list[tuple[int, int]]] = {}
-        self._shards: list[Any] = []
+        self._index: dict[bytes, list[tuple[int, int]]] = {}  # by id, shards and runs in them
+        self._names: list[str] = []  # of the shards
+        self._loaded: dict[str, Shard] = {}  # by name: all of them, or as many as memory allows
+        self._unsaved: list[Shard] = []
+        self._last: Shard | None = None  # that of a file which may be longer
+        self._saved_at, self._writing = time.monotonic(), _WRITING
         self._n_planned = 0
-
-    def check(self, spread: Array, problem: Mapping[str, str]) -> None:
-        """Raise if answers about labels of a spread, and a problem's name, do not belong here."""
-        if np.shape(spread) != self.spread.shape:
-            raise StoreError(
-                f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
-                f"shape {np.shape(spread)}. Choose another store."
-            )
-
-    def add(self, shard: Shard) -> None:
-        """Take answers."""
-        self._register(shard, shard)
-
-    def flush(self) -> None:
-        """Keep, and know, all answers taken so far."""
-
-    def __contains__(self, id_: bytes) -> bool:
-        return id_ in self._index
-
-    def known(self, ids: Sequence[bytes], n_columns: int, *, slopes: bool = False) -> Known:
-        """Return what is known about the first columns kept under some ids.
-
-        With `slopes` an answer that lacks one is a failure if the slope failed, else pending.
-        """
-        known = Known(len(ids), n_columns)
-        for row, id_ in enumerate(ids):
-            for shard, number in self._index.get(id_, ()):
-                known.lay(row, self._shard(shard), number)
-        if slopes:
-            known.require_slopes()
-        return known
-
-    def select(self, ids: Iterable[bytes]) -> "Store":
-        """Return a store in memory with the answers kept under some ids."""
-        runs = defaultdict[int, list[int]](list)
-        for id_ in dict.fromkeys(ids):
-            for shard, number in self._index.get(id_, ()):
-                runs[shard].append(number)
-        store = Store(self.spread)
-        for shard in sorted(runs):
-            store.add(self._shard(shard).take(runs[shard]))
-        store.seconds = self.seconds * store.n_answers / max(self.n_answers, 1)
-        store.failures = self.failures
-        return store
-
-    def update(self, other: "Store") -> None:
-        """Take all answers of another store."""
-        seconds = self.seconds + other.seconds
-        for number in range(len(other._shards)):
-            self.add(other._shard(number))
-        self.seconds, self.failures = seconds, other.failures | self.failures
-
-    def plan(self, n_pending: int) -> None:
-        """Note how many calls a run is about to make."""
-        self._n_planned = self.n_answers + n_pending
-
-    @property
-    def progress(self) -> Progress:
-        """How far the last run is, and what it costs."""
-        shards = (self._shard(number) for number in range(len(self._shards)))
-        n_failures = sum(int(np.sum(shard.status > OK)) for shard in shards)
-        return Progress(self.n_answers, n_failures, self._planned(), self.seconds)
-
-    def _planned(self) -> int:
-        return self._n_planned
-
-    def _register(self, shard: Shard, kept: Any) -> None:
-        """Find answers from now on; `kept` is what `_shard` knows the shard by."""
-        self.n_answers += shard.n_answers
-        self.seconds += shard.seconds
-        self.failures = shard.failures | self.failures
-        for place, id_ in enumerate(shard.id_list()):
-            self._index.setdefault(id_, []).append((len(self._shards), place))
-        self._shards.append(kept)
-
-    def _shard(self, number: int) -> Shard:
-        shard: Shard = self._shards[number]
-        return shard
-
-
-class FolderStore(Store):
-    """A store in a folder, or behind a URL that fsspec understands."""
-
-    def __init__(self, place: str, header: dict[str, Any]) -> None:
-        super().__init__(np.array(header["spread"], dtype=np.float64))
-        self.name = place
-        self.note = f"What was done is kept in {place}."
-        self.header = header
-        self._folder = Folder(place)
-        self._loaded: OrderedDict[str, Shard] = OrderedDict()
-        self._buffer: list[Shard] = []
-        self._folder.remove_old_drafts()
-        for name in sorted(self._folder.names("answers-")):
+        for name in [] if folder is None else sorted(folder.names("answers-")):
             try:
                 shard = self._load(name)
             except (ValueError, FileNotFoundError) as error:
-                _logger.warning("%s in %s is damaged: %s. It is left out.", name, place, error)
+                _logger.warning("%s in %s is damaged: %s. It is left out.", name, self.name, error)
             except OSError as error:
-                raise StoreError(f"{name} in {place} cannot be read: {error}.") from error
+                raise StoreError(f"{name} in {self.name} cannot be read: {error}.") from error
             else:
-                self._register(shard, name)
+                self._names.append(name)
+                self._register(shard)
 
     def check(self, spread: Array, problem: Mapping[str, str]) -> None:
-        super().check(spread, problem)
-        for name in ("name", "problem_version"):
-            there, here = self.header.get(name), problem.get(name)
-            if there is not None and here is not None and there != here:
+        """Raise if answers about labels of a spread, and a problem's name, do not belong here."""
+        if spread.shape != self.spread.shape:
+            raise StoreError(
+                f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
+                f"shape {spread.shape}. Choose another store."
+            )
+        for name, here in problem.items():
+            there = self._header.get(name, here)
+            if there != here:
                 raise StoreError(
                     f"{self.name} holds answers of a problem whose "
                     f"{name.removeprefix('problem_')} is {there!r}, this one's is {here!r}. "
                     "Choose another store."
                 )
 
-    def plan(self, n_pending: int) -> None:
-        if n_pending:
-            planned = {"n_answers": self.n_answers + n_pending}
-            self._write(_PLAN, json.dumps(planned).encode())
-
-    def _planned(self) -> int:
-        try:
-            return int(json.loads(self._folder.read_if_there(_PLAN) or b"{}")["n_answers"])
-        except (KeyError, TypeError, ValueError):  # absent, or damaged
-            return 0
+    # Writing ------------------------------------------------------------------------------------
 
     def add(self, shard: Shard) -> None:
-        self._buffer.append(shard)
-        if sum(one.n_bytes for one in self._buffer) > _MAX_BYTES:
+        """Take answers; those of a folder are written now and again."""
+        self._unsaved.append(shard)
+        is_due = time.monotonic() - self._saved_at > _SELDOM * self._writing
+        if self._folder is None or is_due or sum(x.n_bytes for x in self._unsaved) > _MAX_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        if self._buffer:
-            shard = Shard.join(self._buffer)
-            name = f"answers-{time.time_ns():019d}-{uuid4().hex[:8]}.npz"
-            self._write(name, shard.to_bytes())
-            self._remember(name, shard)
-            self._register(shard, name)
-            self._buffer = []
+        """Keep, and know, all answers taken so far."""
+        if not self._unsaved:
+            return
+        began, new, n_before = time.monotonic(), Shard.join(self._unsaved), 0
+        if self._last is None or self._last.n_bytes > _LONG:
+            self._names.append(f"answers-{time.time_ns():019d}-{uuid4().hex[:8]}.npz")
+            whole = new
+        else:
+            n_before, whole = len(self._last.start), Shard.join([self._last, new])
+        if self._folder is not None:
+            self._write(self._names[-1], whole.to_bytes())
+            self._last = whole
+        self._remember(self._names[-1], whole)
+        self._register(new, n_before)
+        self._unsaved = []
+        self._saved_at = time.monotonic()
+        self._writing = self._saved_at - began
+
+    def plan(self, n_pending: int) -> None:
+        """Note how many calls a run is about to make."""
+        self._n_planned = self.n_answers + n_pending
+        if n_pending and self._folder is not None:
+            self._write(_PLAN, json.dumps({"n_answers": self._n_planned}).encode())
+
+    def copy(self, other: "Store", ids: Iterable[bytes]) -> None:
+        """Take the answers that another store has under some ids."""
+        runs, n_before = defaultdict[int, list[int]](list), self.n_answers
+        for id_ in dict.fromkeys(ids):
+            for number, run in other._index.get(id_, ()):
+                runs[number].append(run)
+        for number in sorted(runs):
+            self.add(other._shard(number).take(runs[number]))
+        share = (self.n_answers - n_before) / max(other.n_answers, 1)
+        self.seconds += other.seconds * share
+        self.failures = other.failures | self.failures
+
+    def _register(self, shard: Shard, n_before: int = 0) -> None:
+        """Find the answers of the last shard from now on, of which runs before are known."""
+        self.n_answers += shard.n_answers
+        self.seconds += shard.seconds
+        self.failures = shard.failures | self.failures
+        for run, id_ in enumerate(shard.id_list(), n_before):
+            self._index.setdefault(id_, []).append((len(self._names) - 1, run))
 
     def _write(self, name: str, content: bytes) -> None:
+        assert self._folder is not None
         try:
             self._folder.write(name, content)
         except OSError as error:
@@ -235,38 +191,84 @@ class FolderStore(Store):
                 "kept, and the next run goes on from them."
             ) from error
 
+    # Reading ------------------------------------------------------------------------------------
+
+    def __contains__(self, id_: bytes) -> bool:
+        return id_ in self._index
+
+    def known(
+        self, blocks: Sequence[tuple[Sequence[bytes], int]], *, slopes: bool = False
+    ) -> Known:
+        """Return what is known about some instances, in blocks of columns.
+
+        Args:
+            blocks: Of each, what the instances' answers are kept under and the number of columns.
+            slopes: Whether an answer that lacks a slope is a failure, if that failed, or pending.
+        """
+        ends = list(accumulate((n_columns for _, n_columns in blocks), initial=0))
+        known = Known(len(blocks[0][0]), ends[-1])
+        for (ids, _), (start, stop) in zip(blocks, pairwise(ends), strict=True):
+            places = (
+                (*place, row) for row, id_ in enumerate(ids) for place in self._index.get(id_, ())
+            )
+            # Runs beside each other that belong to rows beside each other are laid at once.
+            for _, stretch in groupby(enumerate(sorted(places)), _stretch):
+                (_, (number, first, row)), *others = stretch
+                last = first + 1 + len(others)
+                known.lay(row, slice(start, stop), self._shard(number), first, last)
+        if slopes:
+            known.require_slopes()
+        return known
+
+    @property
+    def progress(self) -> Progress:
+        """How far the last run is, and what it costs."""
+        shards = (self._shard(number) for number in range(len(self._names)))
+        n_failures = sum(int(np.sum(shard.status > OK)) for shard in shards)
+        n_planned = self._n_planned
+        if self._folder is not None:
+            try:
+                n_planned = int(json.loads(self._folder.read_if_there(_PLAN) or b"0")["n_answers"])
+            except (KeyError, TypeError, ValueError):  # absent, or damaged
+                n_planned = 0
+        return Progress(self.n_answers, n_failures, n_planned, self.seconds)
+
     def _shard(self, number: int) -> Shard:
-        name = self._shards[number]
-        if name in self._loaded:
-            self._loaded.move_to_end(name)
-            return self._loaded[name]
+        name = self._names[number]
         try:
-            return self._load(name)
+            return self._loaded[name] if name in self._loaded else self._load(name)
         except (ValueError, OSError) as error:
             raise StoreError(
-                f"{name} in {self.name} was damaged while it was in use: {error}. Sample "
-                "again: only what is missing is computed."
+                f"{name} in {self.name} was damaged while it was in use: {error}. Sample again: "
+                "only what is missing is computed."
             ) from error
 
     def _load(self, name: str) -> Shard:
+        assert self._folder is not None
         shard = Shard.from_bytes(self._folder.read(name))
         self._remember(name, shard)
         return shard
 
     def _remember(self, name: str, shard: Shard) -> None:
-        """Keep a shard in memory, and let go of those that were not used for longest."""
+        """Keep a shard in memory, and if those of files are too many, this one only."""
         self._loaded[name] = shard
-        n_bytes = sum(one.n_bytes for one in self._loaded.values())
-        while n_bytes > _MAX_LOADED and len(self._loaded) > 1:
-            n_bytes -= self._loaded.popitem(last=False)[1].n_bytes
+        if self._folder is not None:
+            n_bytes = sum(one.n_bytes for one in self._loaded.values())
+            self._loaded = {name: shard} if n_bytes > _MAX_LOADED else self._loaded
+
+
+def _stretch(one: tuple[int, tuple[int, int, int]]) -> tuple[int, int, int]:
+    """Return what successive places have in common if their runs and rows succeed each other."""
+    i, (number, run, row) = one
+    return number, run - i, row - i
 
 
 def open_store(
     place: str | os.PathLike[str],
     *,
     spread: Array | None = None,
-    problem: Mapping[str, str] = MappingProxyType({}),
-) -> FolderStore:
+    problem: Mapping[str, str] = _NOTHING,
+) -> Store:
     """Return the store at a folder or URL.
 
     Args:
@@ -283,54 +285,36 @@ def open_store(
         >>> lodl.oracle.open_store("answers").progress.n_answers
         22
     """
-    place = absolute(place)
     folder = Folder(place)
     names = folder.names("")  # before the header is looked for: it is the first file of a store
     raw = folder.read_if_there(_HEADER)
     if raw is None:
-        _check_empty(names, place)
+        if names:
+            what = f"is not empty and has no {_HEADER}: it is no store, or a damaged one"
+            if "zarr.json" in names:
+                what = "was written by an older version of lodl"
+            raise StoreError(
+                f"{folder.place} {what}. Remove it, or choose another place, and sample again."
+            )
         if spread is None:
-            raise StoreError(f"There is no store at {place}. `lodl.oracle.sample` makes it.")
+            raise StoreError(f"There is no store at {folder.place}. `lodl.oracle.sample` makes it.")
         header = {"format": _FORMAT, "version": _VERSION, "spread": spread.tolist(), **problem}
         try:
             folder.write_once(_HEADER, json.dumps(header).encode())
         except OSError as error:
-            raise StoreError(f"No store can be made at {place}: {error}.") from error
+            raise StoreError(f"No store can be made at {folder.place}: {error}.") from error
         raw = folder.read(_HEADER)
-    store = FolderStore(place, _check_header(place, raw))
-    store.check(store.spread if spread is None else spread, problem)
-    return store
-
-
-def absolute(place: str | os.PathLike[str]) -> str:
-    """Return a place that does not move with the working folder."""
-    text = os.fspath(place).removeprefix("file://")
-    return text if "://" in text else os.path.abspath(text)  # noqa: PTH100 - symlinks stay
-
-
-def _check_header(place: str, raw: bytes) -> dict[str, Any]:
     try:
         header = json.loads(raw)
         version = header["version"] if header["format"] == _FORMAT else None
-        np.array(header["spread"], dtype=np.float64)
+        there = np.array(header["spread"], dtype=np.float64)
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{_HEADER} in {place} is damaged: {error}. Remove the store.") from error
+        raise StoreError(
+            f"{_HEADER} in {folder.place} is damaged: {error}. Remove the store."
+        ) from error
     if version != _VERSION:
         raise StoreError(
-            f"{place} is of format version {version}, this version of lodl reads {_VERSION}. "
-            "Choose another place and sample again."
+            f"{folder.place} is of format version {version}, this version of lodl reads {_VERSION}."
+            " Choose another place and sample again."
         )
-    return dict(header)
-
-
-def _check_empty(names: list[str], place: str) -> None:
-    if "zarr.json" in names:
-        raise StoreError(
-            f"{place} was written by an older version of lodl. Choose another place and sample "
-            "again."
-        )
-    if names:
-        raise StoreError(
-            f"{place} is not empty and has no {_HEADER}: it is no store, or a damaged one. "
-            "Choose another place, or remove it."
-        )
+    return Store(there, folder, header)

@@ -12,21 +12,18 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
-from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import cached_property, partial
+from contextlib import suppress
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
 from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError, OracleError
 from lodl.oracle._ask import Result, Task, ask
-from lodl.oracle._marks import marks_file
-from lodl.oracle._signals import interrupts
 from lodl.problems import Problem
 
 _IDLE = 60  # seconds after which a process without work ends
 _NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
-_RECOVER = 20.0  # seconds that workers which died may take to start again
 _NO_WORKERS = 30.0  # seconds to wait for a cluster that has none
 _DEAF = 60.0  # seconds after which a worker that says nothing is killed, whoever uses it
 
@@ -53,15 +50,26 @@ class Workers:
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
         """Start a task; None as its result asks for the problem."""
         problem = self._pickled if with_problem else None
-        return self.run(_work, self._key, problem, _dumps(task, "What is asked"), os.getpid())
+        try:
+            return self.run(_work, self._key, problem, _dumps(task, "What is asked"))
+        except BrokenExecutor as error:
+            future: Future[Result | None] = Future()
+            future.set_exception(error)
+            return future
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Start a function somewhere."""
         return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
-    def begun(self, futures: Futures) -> Futures:
-        """Return which of some tasks a worker has begun, as far as is known."""
-        return futures
+    def has_begun(self, future: "Future[Any]") -> bool:
+        """Return whether a worker has begun a task, as far as is known."""
+        return True
+
+    def has_died(self, error: BaseException) -> bool:
+        """Return whether an exception means that the worker of a task died."""
+        if isinstance(error, BrokenExecutor):  # the executor is of no use any more
+            raise self._hopeless("A call ended its worker process")
+        return False
 
     def replace(self, late: Futures, others: Futures) -> Futures:
         """Kill the workers running late tasks and start new ones; return which others live on."""
@@ -70,21 +78,8 @@ class Workers:
     def abandon(self, futures: Futures) -> None:
         """Let go of some futures; their workers may belong to others too."""
 
-    def marks(self) -> AbstractContextManager[str | None]:
-        """Give a file in which workers note what they are about to do, if they share files."""
-        return nullcontext()
-
-    def has_died(self, error: BaseException) -> bool:
-        """Return whether an exception means that the worker of a task died."""
-        if isinstance(error, BrokenExecutor):  # the executor is of no use any more
-            raise self._hopeless("A call ended its worker process")
-        return False
-
-    def recover(self) -> None:
-        """Wait a while for workers that died to start again."""
-
-    def check_alive(self) -> None:
-        """Raise if there is nobody left to wait for."""
+    def wait_for_any(self, *, may_start_later: bool) -> None:
+        """Wait until there is a worker, or raise; some start only when there is work."""
 
     def _hopeless(self, why: str) -> OracleError:
         return OracleError(
@@ -112,16 +107,17 @@ class Here(Workers):
 class Processes(Workers):
     """Processes of this machine, kept by loky for the next run."""
 
+    n_workers = 1
+
     def __init__(self, problem: Problem, n_workers: int) -> None:
         super().__init__(problem, name="worker processes")
-        self._n_workers = n_workers
-
-    @property
-    def n_workers(self) -> int:
-        return self._n_workers
+        self.n_workers = n_workers
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         return self._loky().submit(function, *arguments)  # type: ignore[no-any-return]
+
+    def has_died(self, error: BaseException) -> bool:
+        return isinstance(error, BrokenExecutor)
 
     def replace(self, late: Futures, others: Futures) -> Futures:
         self._loky().shutdown(wait=True, kill_workers=True)
@@ -131,17 +127,11 @@ class Processes(Workers):
         if futures:
             self.replace(futures, [])
 
-    def marks(self) -> AbstractContextManager[str | None]:
-        return marks_file()
-
-    def has_died(self, error: BaseException) -> bool:
-        return isinstance(error, BrokenExecutor)
-
     def _loky(self) -> Any:
         from loky import get_reusable_executor
 
         return get_reusable_executor(
-            max_workers=self._n_workers, timeout=_IDLE, initializer=_prepare_process
+            max_workers=self.n_workers, timeout=_IDLE, initializer=_prepare_process
         )
 
 
@@ -152,7 +142,7 @@ class Dask(Workers):
         super().__init__(problem, name="the Dask cluster")
         self._client = client
         self._deaf_since: dict[str, float] = {}
-        self.recover()
+        self.wait_for_any(may_start_later=True)
 
     @property
     def n_workers(self) -> int:
@@ -165,9 +155,21 @@ class Dask(Workers):
         inner.add_done_callback(lambda done: _hand_over(done, outer))
         return outer
 
-    def begun(self, futures: Futures) -> Futures:
-        held = self._held()
-        return [future for future in futures if self._has_begun(_key_of(future), held)]
+    def has_begun(self, future: "Future[Any]") -> bool:
+        key = _key_of(future)
+        beside = next((tasks for tasks in self._held().values() if key in tasks), set())
+        if len(beside) < 2:
+            return bool(beside)
+        stacks = self._client.scheduler.call_stack  # it may wait behind the work of others
+        try:
+            running = self._client.sync(stacks, keys=[key], callback_timeout=_NOTICE)
+        except TimeoutError:  # the worker hangs: it is not known on whose task
+            since = self._deaf_since.setdefault(key, time.monotonic())
+            return time.monotonic() - since > _DEAF
+        return any(key in map(str, tasks) for tasks in running.values())
+
+    def has_died(self, error: BaseException) -> bool:
+        return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
 
     def replace(self, late: Futures, others: Futures) -> Futures:
         keys = {_key_of(future) for future in late}
@@ -179,23 +181,18 @@ class Dask(Workers):
         except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
             super().replace(late, others)
         # The scheduler must notice before the next task goes out.
-        _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE, every=0.02)
+        _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE)
         return others
 
     def abandon(self, futures: Futures) -> None:
         inner = [future.inner for future in futures]  # type: ignore[attr-defined]
         self._client.cancel(inner, force=True)
 
-    def has_died(self, error: BaseException) -> bool:
-        return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
-
-    def recover(self) -> None:
+    def wait_for_any(self, *, may_start_later: bool) -> None:
         # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
         # adaptive cluster, on the other hand, starts no worker before there is a task.
-        if getattr(getattr(self._client, "cluster", None), "_adaptive", None) is None:
-            _wait_while(lambda: not self._client.nthreads(), _RECOVER)
-
-    def check_alive(self) -> None:
+        if may_start_later and getattr(getattr(self._client, "cluster", None), "_adaptive", None):
+            return
         if not _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS):
             raise OracleError(
                 f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
@@ -206,38 +203,22 @@ class Dask(Workers):
         """Return the tasks that each worker runs, or has in its queue."""
         return {one: set(map(str, tasks)) for one, tasks in self._client.processing().items()}
 
-    def _has_begun(self, key: str, held: dict[str, set[str]]) -> bool:
-        """Return whether a task runs, rather than waits behind the work of others."""
-        beside = next((tasks for tasks in held.values() if key in tasks), set())
-        if len(beside) < 2:
-            return bool(beside)
-        stacks = self._client.scheduler.call_stack
-        try:
-            running = self._client.sync(stacks, keys=[key], callback_timeout=_NOTICE)
-        except TimeoutError:  # the worker hangs: it is not known on whose task
-            since = self._deaf_since.setdefault(key, time.monotonic())
-            return time.monotonic() - since > _DEAF
-        return any(key in map(str, tasks) for tasks in running.values())
-
 
 def choose_workers(
     problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
 ) -> Workers:
     """Return who makes the calls, given arguments of `sample`."""
+    if executor is None and n_jobs is None:
+        executor = _dask_client()
+    if type(executor).__name__ == "ClientExecutor":  # a Dask client in disguise
+        executor = getattr(executor, "_client", executor)
+    if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
+        return Dask(problem, executor)
+    if isinstance(executor, Executor):
+        return Workers(problem, executor, f"the {type(executor).__name__}")
     if executor is not None:
-        if type(executor).__name__ == "ClientExecutor":  # a Dask client in disguise
-            executor = getattr(executor, "_client", executor)
-        if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
-            return Dask(problem, executor)
-        if isinstance(executor, Executor):
-            return Workers(problem, executor, f"the {type(executor).__name__}")
-        raise InvalidInputError(
-            "`executor` must be a `concurrent.futures.Executor` or a Dask client, "
-            f"got {executor!r}."
-        )
-    client = _dask_client() if n_jobs is None else None
-    if client is not None:
-        return Dask(problem, client)
+        what = "a `concurrent.futures.Executor` or a Dask client"
+        raise InvalidInputError(f"`executor` must be {what}, got {executor!r}.")
     n_workers = _count_workers(n_jobs)
     if n_workers == 1 and timeout is None:  # a call in this process cannot be given up
         return Here(problem, name="this process")
@@ -260,32 +241,29 @@ def _count_workers(n_jobs: int | None) -> int:
 def _dask_client() -> Any:
     """Return the Dask client that is in scope, None if there is none."""
     distributed: Any = sys.modules.get("distributed")  # not imported: then there is no client
-    if distributed is None:
-        return None
-    try:
-        return distributed.Client.current()
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return None if distributed is None else distributed.Client.current()
+    return None
 
 
 def _hand_over(done: Any, outer: "Future[Any]") -> None:
     """Give the outcome of a Dask future to a future that can be waited for."""
-    give: Callable[[], None]
-    try:
-        give = partial(outer.set_result, done.result())
-    except BaseException as error:  # noqa: BLE001 - whatever became of it
-        give = partial(outer.set_exception, error)
     with suppress(InvalidStateError):  # nobody waits for it any more
-        give()
+        try:
+            result = done.result()
+        except BaseException as error:  # noqa: BLE001 - whatever became of it
+            outer.set_exception(error)
+        else:
+            outer.set_result(result)
 
 
-def _wait_while(condition: Callable[[], Any], seconds: float, every: float = 0.1) -> bool:
+def _wait_while(condition: Callable[[], Any], seconds: float) -> bool:
     """Wait until a condition no longer holds, but not for ever; return whether it ended."""
     until = time.monotonic() + seconds
     while condition():
         if time.monotonic() > until:
             return False
-        time.sleep(every)
+        time.sleep(0.02)
     return True
 
 
@@ -309,14 +287,15 @@ def _dumps(thing: object, name: str, hint: str = "") -> bytes:
         ) from error
 
 
-def _work(key: str, pickled: bytes | None, pickled_task: bytes, parent: int) -> Result | None:
+_kept = threading.local()
+
+
+def _work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
     """Run a task in a worker that keeps the problem from task to task, one per thread.
 
     So a solver that is set up at its first call is set up once per worker. Threads have one each:
     solvers are seldom safe to share.
     """
-    if os.getpid() != parent:
-        interrupts.by_user = False  # Ctrl-C is for the parent: here it is the solver's own
     if getattr(_kept, "key", None) != key:
         if pickled is None:
             return None
@@ -325,9 +304,6 @@ def _work(key: str, pickled: bytes | None, pickled_task: bytes, parent: int) -> 
     task = pickle.loads(pickled_task)  # noqa: S301 - here, so that what fails is not the executor
     with one_blas_thread():
         return ask(_kept.problem, task)
-
-
-_kept = threading.local()
 
 
 def _prepare_process() -> None:

