@@ -1,9 +1,14 @@
+import os
+import time
+from functools import partial
+
 import numpy as np
 import pytest
 
 import lodl
 from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit
+from lodl.learning import _affine
 from lodl.losses import FitStatus
 from lodl.oracle import sample
 
@@ -183,3 +188,23 @@ def test_units_of_the_labels_do_not_change_what_is_learned():
     arguments = {"keys": range(20), "family": lodl.WeightedMSE(), "n_samples": 100}
     plain, in_units = (lodl.learn_loss(Pick(u), y * u, **arguments) for u in (np.ones(4), units))
     np.testing.assert_allclose(in_units.phi["w"] * units**2, plain.phi["w"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [(partial(os._exit, 3), "ended its worker process"), (partial(time.sleep, 60), "took longer")],
+    ids=["crashes", "hangs"],
+)
+def test_a_solver_that_crashes_or_hangs_is_named_while_no_family_is_chosen(
+    act, message, monkeypatch
+):
+    class Faulty(lodl.LinearProblem):
+        sense = "max"
+
+        def solve(self, y_hat, context):
+            act()
+
+    monkeypatch.setattr(_affine, "_START", 1.0)
+    monkeypatch.setattr(_affine, "_N_CALLS", 1)
+    with pytest.raises(OracleError, match=f"instance 0, the label itself: the call {message}"):
+        lodl.learn_loss(Faulty(), Y[:1], n_samples=1, timeout=0.3)

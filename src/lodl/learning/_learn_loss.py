@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from lodl._typing import Array, Context
+from lodl._typing import Context
 from lodl._validation import check_labels
 from lodl.fitting import fit
+from lodl.learning._affine import has_affine_objective
 from lodl.learning._enough_samples import (
     N_SAMPLES_WITH_SLOPES,
     largest_family,
@@ -92,7 +93,10 @@ def learn_loss(
     """
     labels = check_labels(y)
     if family is None:
-        family = _fitting_family(problem, labels, context, n_samples)
+        where: Any = {"n_jobs": n_jobs, "executor": executor, "timeout": timeout}
+        is_affine = has_affine_objective(problem, labels, context, **where)
+        dim, enough = labels[0].size, n_samples or _N_SAMPLES
+        family = DecisionHinges() if is_affine else largest_family(enough, dim)
     check_can_fit(family, labels[0].size)
     if n_samples is None:
         n_samples = N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
@@ -115,15 +119,6 @@ def learn_loss(
         progress=progress,
     )
     return fit(samples, family, n_jobs=n_jobs, progress=progress)
-
-
-def _fitting_family(problem: Problem, y: Array, context: Context, n_samples: int | None) -> Family:
-    """Return the family that fits the problem and the number of samples."""
-    from lodl.testing import is_affine  # slow to import
-
-    if is_affine(problem, y, context=context):
-        return DecisionHinges()
-    return largest_family(n_samples or _N_SAMPLES, y[0].size)
 
 
 def _warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:

@@ -18,6 +18,7 @@ from lodl._typing import Array, Context, Decision
 from lodl._validation import check_count, context_of
 from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions, regret
+from lodl.learning._affine import has_affine_objective
 from lodl.learning._asking import Asking
 from lodl.learning._candidates import candidates, default_families, resolve_n_samples
 from lodl.learning._data import Data, Validation, labels_of
@@ -316,9 +317,9 @@ class DecisionFocusedRegressor(Parameters):
         return write_model(self, Path(folder), overwrite=overwrite)
 
     def _plan(self, data: Data, learner: Learner) -> tuple[Plan, tuple[Any, ...]]:
-        from lodl.testing import is_affine  # slow to import
-
-        affine = is_affine(self.problem, data.y, context=data.context)
+        affine = has_affine_objective(
+            self.problem, data.y, data.context, n_jobs=self.n_jobs, timeout=self.timeout
+        )
         n_samples = resolve_n_samples(self.n_samples, is_affine=affine, n_instances=len(data.y))
         dim = data.y[0].size
         families = self.families

@@ -61,6 +61,21 @@ class Workers:
         """Start a function somewhere."""
         return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
+    def apply(self, function: Callable[..., Any], *arguments: Any, seconds: float | None) -> Any:
+        """Return what a function of the problem returns where the oracle calls are made.
+
+        Raises:
+            OracleError: It failed, ended its worker, or took longer than `seconds`.
+        """
+        future = self.run(_apply, _dumps((function, self.problem, arguments), "What is asked"))
+        try:
+            return future.result(timeout=seconds)
+        except TimeoutError as error:
+            self.replace([future], [])
+            raise OracleError(f"There was no answer in {seconds:g} seconds.") from error
+        except Exception as error:
+            raise OracleError(f"There was no answer ({type(error).__name__}: {error}).") from error
+
     def has_begun(self, future: "Future[Any]") -> bool:
         """Return whether a worker has begun a task, as far as is known."""
         return True
@@ -102,6 +117,9 @@ class Here(Workers):
         future: Future[Result | None] = Future()
         future.set_result(ask(self.problem, task))
         return future
+
+    def apply(self, function: Callable[..., Any], *arguments: Any, seconds: float | None) -> Any:
+        return function(self.problem, *arguments)
 
 
 class Processes(Workers):
@@ -304,6 +322,11 @@ def _work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None
     task = pickle.loads(pickled_task)  # noqa: S301 - here, so that what fails is not the executor
     with one_blas_thread():
         return ask(_kept.problem, task)
+
+
+def _apply(pickled: bytes) -> Any:
+    function, problem, arguments = pickle.loads(pickled)  # noqa: S301 - from who started us
+    return function(problem, *arguments)
 
 
 def _prepare_process() -> None:
