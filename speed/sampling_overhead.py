@@ -6,6 +6,10 @@ A scalar oracle of about a microsecond (the best of ten items, found by a Python
 vectorised ones (`TopK`, which is trivial, and `WebAdvertising`), and slopes by differences. Bare is
 the time of the calls alone, on candidates that are there already. Seconds of processor time, so
 that other work on the machine counts little; medians of several rounds.
+
+For top-1 the bare calls take 12 us an instance, so that three times as much cannot be reached: to
+draw the 20 candidates takes 26 us, to check and score what comes back 25 us, and to name the
+instance, keep its answers and count them 12 us. For an oracle of 100 us an instance that is 1.6 x.
 """
 
 import tempfile

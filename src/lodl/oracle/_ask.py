@@ -96,16 +96,16 @@ class _Asking:
         for row, y in enumerate(self.labels):
             context = context_of(task.instances.context, row)
             self.decisions.append(_Decisions(self.problem, y, context, task.spread))
+            end = (row + 1) * self.width
             for start, stop in batches:
                 self._ask_columns(row, start, stop)
                 if self._label_failed(row):
-                    end = (row + 1) * self.width
                     self.status[self.n_done : end] = NO_OPTIMUM
                     self.n_done = end
-                if self._must_end():
-                    return
-                if self.n_done == (row + 1) * self.width:
+                if self.n_done == end or self._must_end():
                     break
+            if self._must_end():
+                return
 
     def result(self, seconds: float) -> Result:
         """Return what was done, with the answers at the labels first and then the others."""

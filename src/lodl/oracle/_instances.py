@@ -115,28 +115,21 @@ class Series:
         """Return candidates `start` to `stop` of one instance, in the problem's valid range."""
         y = instances.y[row]
         centre = y if self.centres is None else self.centres[row]
-        blocks = []
+        blocks, stream = [], {"seed": self.seed, "key": instances.keys[row]}
         for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
             offset = block * BLOCK_SIZE
             first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
-            drawn = self.sampler.draw(
-                y,
-                centre,
-                self.scale,
-                seed=self.seed,
-                key=instances.keys[row],
-                block=block,
-                n=last if self.has_stable_prefix else BLOCK_SIZE,
-            )
+            n = last if self.has_stable_prefix else BLOCK_SIZE
+            drawn = self.sampler.draw(y, centre, self.scale, **stream, block=block, n=n)
             blocks.append(drawn[first:last])
         return projected(problem, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
 
     def provenance(self) -> dict[str, Any]:
         """Return what the candidates depend on, in JSON values."""
-        scale: Any = float(self.scale) if self.scale.ndim == 0 else None
-        if scale is None:
-            ends = {"min": float(self.scale.min()), "max": float(self.scale.max())}
-            scale = {"shape": list(self.scale.shape), **ends}
+        scale: Any = float(self.scale.max())
+        if self.scale.ndim:
+            lowest = float(self.scale.min())
+            scale = {"shape": list(self.scale.shape), "min": lowest, "max": scale}
         return {
             "sampler": type(self.sampler).__name__,
             "scale": scale,

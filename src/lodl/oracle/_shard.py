@@ -174,14 +174,9 @@ class Known:
         return np.concatenate(self._gradients) if self._gradients else np.empty((0, 0))
 
     def lay(self, row: int, columns: slice, shard: Shard, first: int, last: int) -> None:
-        """Lay runs over the columns of rows, one each: success covers failure, a slope its lack.
+        """Lay runs `first` to `last` over as many rows from `row` on, within some columns.
 
-        Args:
-            row: The first of the rows.
-            columns: Where column 0 of a run lies, and where the last that is wanted ends.
-            shard: Has the runs.
-            first: The first of the runs.
-            last: One after the last.
+        Success covers failure, and an answer with a slope one without.
         """
         starts, counts = shard.start[first:last], shard.count[first:last]
         n_rows, start, count = last - first, int(starts[0]), int(counts[0])

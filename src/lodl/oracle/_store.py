@@ -199,11 +199,9 @@ class Store:
     def known(
         self, blocks: Sequence[tuple[Sequence[bytes], int]], *, slopes: bool = False
     ) -> Known:
-        """Return what is known about some instances, in blocks of columns.
+        """Return what is known about instances: a block is their ids, and its number of columns.
 
-        Args:
-            blocks: Of each, what the instances' answers are kept under and the number of columns.
-            slopes: Whether an answer that lacks a slope is a failure, if that failed, or pending.
+        With `slopes` an answer that lacks one is a failure if the slope failed, else pending.
         """
         ends = list(accumulate((n_columns for _, n_columns in blocks), initial=0))
         known = Known(len(blocks[0][0]), ends[-1])
