@@ -10,6 +10,8 @@ from torch.func import functional_call, stack_module_state
 
 from lodl.errors import InvalidInputError
 
+_ROWS_AT_ONCE = 4000  # of all models together: more do not fit a processor's cache
+
 
 class Stack:
     """Several models of one architecture, evaluated by one batched call.
@@ -36,8 +38,10 @@ class Stack:
             y_hat: Tensor = functional_call(self.skeleton, (parameters, buffers), (x,))
             return y_hat
 
+        n_rows = max(1, x.numel() // x.shape[-1])
+        at_once = max(1, _ROWS_AT_ONCE // n_rows) if x.device.type == "cpu" else None
         try:
-            y_hats: Tensor = torch.vmap(one)(self.parameters, self.buffers)
+            y_hats: Tensor = torch.vmap(one, chunk_size=at_once)(self.parameters, self.buffers)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
