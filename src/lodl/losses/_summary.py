@@ -29,7 +29,7 @@ _RANKS = 0.3  # rank correlation from which a loss is of use, however large its 
 _SMALL = 0.05  # an error too small to need more samples
 _GAP = 1.25  # ratio of held-out to fitted error above which more samples help
 
-# Of losses made of decisions; results/decision_summaries.md has the numbers of fourteen domains.
+# Of losses made of decisions; results/decision_summaries.md has the numbers of all domains.
 _HARDLY_RANKS = 0.05  # rank correlation: the lowest of a loss that trained a good model was 0.1
 _LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where such losses do well
 _MANY = 0.25  # share of decisions met: rounds helped most below it
