@@ -45,6 +45,7 @@ autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
 strip_signature_backslash = True  # so that `chosen_` keeps its underscore
 python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False

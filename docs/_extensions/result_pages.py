@@ -35,8 +35,14 @@ def page_of(path: Path, results: Path, folder: Path) -> str:
         return text if text.startswith("`") else f"`{text}`"
 
     text = _LINK.sub(linked, path.read_text())
-    title = page_name(path, results).replace("-", ", ").capitalize()
-    return text if text.startswith("# ") else f"# {title}\n\n{text}"
+    return text if text.startswith("# ") else f"# {title_of(page_name(path, results))}\n\n{text}"
+
+
+def title_of(name: str) -> str:
+    """Return the title of a page without one: "Paper: table 2a", "Rounds: all tables"."""
+    folder, _, rest = name.partition("-")
+    what = "all tables" if rest == folder else rest.replace("-", " ").replace("table", "table ")
+    return f"{folder.capitalize()}: {what}" if what else folder.capitalize().replace("_", " ")
 
 
 def write_pages(app: Sphinx, config: object) -> None:
