@@ -82,10 +82,9 @@ def _panel(axes: Axes, name: str, of_task: Mapping[str, Score]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(_in_short))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.minorticks_off()
-    first, _, second = TASKS[name].title.partition(", degree")
-    axes.set_title(first, fontsize=10, pad=16 if second else 6)
-    if second:
-        axes.text(0, 1.03, f"degree{second}", transform=axes.transAxes, fontsize=8.5, color=MUTED)
+    decided, _, data = TASKS[name].title.partition(", ")
+    axes.set_title(decided, fontsize=10, pad=16)
+    axes.text(0, 1.03, data, transform=axes.transAxes, fontsize=8.5, color=MUTED)
 
 
 def _point(axes: Axes, score: Score, baseline: Score, worst: float) -> None:
