@@ -1,5 +1,7 @@
 import logging
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -132,6 +134,29 @@ def test_the_best_model_is_kept_alone_where_its_average_with_others_is_worse():
     model = DecisionFocusedRegressor(domain.problem, families=families).fit(part.x, part.y)
     averages = [row.regret for row in model.history_ if row.name.startswith("average of")]
     assert model.gain_.chosen <= min(averages)
+
+
+def test_features_that_the_model_cannot_take_cost_hardly_any_calls():
+    problem = CountedPath(DOMAIN.problem.grid)
+    CountedPath.n_calls = 0
+    x = DATA.x.copy()
+    x[5, 0] = np.nan
+    with pytest.raises(InvalidInputError, match="must be finite"):
+        DecisionFocusedRegressor(problem).fit(x, DATA.y)
+    assert CountedPath.n_calls < 100  # affinity, and three instances that tell what a call costs
+
+
+def test_verbose_says_what_it_will_cost(capfd):
+    script = (
+        "from lodl import DecisionFocusedRegressor, domains\n"
+        "d = domains.shortest_path(sizes=(20, 1, 1), grid=(3, 3))\n"
+        "part = d.splits.train\n"
+        "DecisionFocusedRegressor(d.problem, n_rounds=0, verbose=True).fit(part.x, part.y)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Up to ")
 
 
 def test_where_nothing_can_be_gained_squared_error_is_kept():

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from lodl._fit_record import FitRecord
 from lodl._frames import Features
+from lodl._logs import show_logs
 from lodl._typing import Array, Context, Decision
 from lodl._validation import check_count, context_of
 from lodl.errors import NotFittedError
@@ -77,7 +78,8 @@ class DecisionFocusedRegressor(Parameters):
         on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
         random_state: Random seed for samples, folds and training. The same seed gives the same
             model.
-        verbose: Whether to show progress bars on a terminal.
+        verbose: Whether to say on standard error what it will cost and what is tried, and to show
+            progress bars on a terminal.
 
     Attributes:
         chosen_: What was kept, in words.
@@ -178,6 +180,8 @@ class DecisionFocusedRegressor(Parameters):
                 a whole.
         """
         started = time.perf_counter()
+        if self.verbose:
+            show_logs()
         check_problem_type(self.problem)
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
@@ -200,6 +204,7 @@ class DecisionFocusedRegressor(Parameters):
         )
         search = Search(
             data.x,
+            data.y,
             learner,
             folds,
             ask,

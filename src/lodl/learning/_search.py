@@ -14,7 +14,7 @@ from lodl.learning._folds import CrossFit, Folds, cross_fit
 from lodl.learning._gain import Gain, standard_error
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._rounds import at_predictions
-from lodl.losses import LearnedLoss
+from lodl.losses import LearnedLoss, squared_error_loss
 from lodl.oracle import OracleSamples
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.training import Learner, Predictor
@@ -75,6 +75,7 @@ class Search:
 
     Attributes:
         x: Features.
+        y: Labels.
         learner: Trains the models.
         folds: Which instances are held out.
         ask: The oracle.
@@ -84,6 +85,7 @@ class Search:
     """
 
     x: Features
+    y: Array
     learner: Learner
     folds: Folds
     ask: Ask
@@ -96,11 +98,13 @@ class Search:
         self, tried: tuple[Candidate, ...], plan: Plan, *, ensemble: bool
     ) -> tuple[Tried, Tried]:
         """Return the model to keep, and 2-stage."""
-        samples = self.ask(AT_LABELS, plan.n_samples)
         two_stage, *others = tried
-        baseline, samples = self._try(
-            two_stage, samples, 0, max(plan.n_per_round, 1) if plan.n_rounds else 1
-        )
+        # Trained before the first question: data that the model cannot take costs no calls.
+        loss = squared_error_loss(self.y)
+        fitted = cross_fit(self.learner, self.x, loss, self.folds)
+        samples = self.ask(AT_LABELS, plan.n_samples)
+        n_asked = plan.n_per_round if plan.n_rounds else 1
+        baseline, samples = self._judge(two_stage.name, loss, fitted, samples, 0, n_asked)
         if plan.has_second_baseline and not self._is_late():
             # Early stopping may hurt the decisions of squared error: its better half counts.
             second, _ = self._try(replace(two_stage, stops=False), samples, 0, 1)
@@ -122,11 +126,22 @@ class Search:
         """Train on a candidate's loss, and ask where the models predict."""
         loss = candidate.learn(samples)
         fitted = cross_fit(self.learner, self.x, loss, self.folds, stops=candidate.stops)
-        answers = self._ask_at(fitted.y_hat, samples.y, n_per_round)
+        return self._judge(candidate.name, loss, fitted, samples, number, n_per_round)
+
+    def _judge(
+        self,
+        name: str,
+        loss: LearnedLoss,
+        fitted: CrossFit,
+        samples: OracleSamples,
+        number: int,
+        n_per_round: int,
+    ) -> tuple[Tried, OracleSamples]:
+        """Ask where models predict; return them with their regrets, and all answers."""
+        answers = self._ask_at(fitted.y_hat, n_per_round)
         regret = answers.first_regrets()
-        self._note(candidate.name, number, regret)
-        tried = Tried(candidate.name, fitted.y_hat, regret, ((loss, fitted),))
-        return tried, samples.union(answers)
+        self._note(name, number, regret)
+        return Tried(name, fitted.y_hat, regret, ((loss, fitted),)), samples.union(answers)
 
     def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
         """Return the best model, or an average of the best; 2-stage where it is no worse."""
@@ -159,8 +174,7 @@ class Search:
 
     def _shrink(self, best: Tried, number: int) -> Tried:
         """Draw predictions to the mean label, as far as held-out decisions clearly ask for it."""
-        y = best.parts[0][0].y
-        means = self.folds.means(y)
+        means = self.folds.means(self.y)
         name, y_hat = best.name, best.y_hat
         for kept in _SHRINKS:
             if self._is_late():
@@ -183,13 +197,12 @@ class Search:
 
     def _look_at(self, model: Tried, number: int) -> Tried:
         """Return a model with the regret of its decisions."""
-        y = model.parts[0][0].y
-        regret = self._ask_at(model.y_hat, y, 1).first_regrets()
+        regret = self._ask_at(model.y_hat, 1).first_regrets()
         self._note(model.name, number, regret)
         return Tried(model.name, model.y_hat, regret, model.parts, model.kept)
 
-    def _ask_at(self, y_hat: Array, y: Array, n: int) -> OracleSamples:
-        return self.ask(at_predictions(y, y_hat), n)
+    def _ask_at(self, y_hat: Array, n: int) -> OracleSamples:
+        return self.ask(at_predictions(self.y, y_hat), n)
 
     def _is_clear(self, before: Tried, after: Tried) -> bool:
         """Return whether held-out decisions got better by more than one standard error."""

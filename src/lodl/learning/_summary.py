@@ -15,8 +15,11 @@ _GAP = "  "
 def summary_of(model: Fitted) -> str:
     """Return the summary of a fitted model, at most 80 columns wide."""
     unit = getattr(model.problem, "unit", "")
+    judged = f"Judged on held-out decisions: {model.judged_by_}."
+    if model.gain_.difference > 0:
+        judged += " Expect somewhat less on new instances, because the same decisions chose."
     paragraphs = [
-        f"{headline(model.gain_, unit)} Judged on held-out decisions: {model.judged_by_}.",
+        f"{headline(model.gain_, unit)} {judged}",
         f"Kept: {model.chosen_}.",
         f"Cost: {model.n_oracle_calls_:,} solver calls, {model.seconds_:.3g} s.",
     ]
