@@ -13,7 +13,8 @@ from lodl import DecisionFocusedRegressor, DecisionHinges, DecisionRanking, Weig
 from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest_path
 from lodl.errors import InvalidInputError, NotFittedError, OracleError
 from lodl.evaluation import regret
-from lodl.learning._candidates import default_families, short_name
+from lodl.learning._candidates import default_families
+from lodl.losses._short_name import short_name
 from lodl.training.torch import TorchLearner, TrainingSettings
 
 DOMAIN = shortest_path(1, sizes=(50, 10, 300), degree=6, noise=0.3)

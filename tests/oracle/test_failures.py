@@ -158,7 +158,7 @@ def test_samples_skipped_once_stay_skipped_but_raise_tries_them_again(flaky, y, 
     again = sample(oracle, y, on_failure="skip", **kwargs)
     assert again.n_failures == first.n_failures == (kinds != "ok").sum()
     assert again.seconds == first.seconds  # nothing was called
-    with pytest.raises(OracleError, match="The oracle failed at instance 0, sample"):
+    with pytest.raises(OracleError, match="The solver failed at instance 0, sample"):
         sample(oracle, y, on_failure="raise", **kwargs)
 
 

@@ -174,12 +174,12 @@ def _of_instance(
         raise
     except Exception as error:
         raise OracleError(
-            f"The oracle failed at instance {instance}: {type(error).__name__}: {error}"
+            f"The solver failed at instance {instance}: {type(error).__name__}: {error}"
         ) from error
     if not np.isfinite(losses).all():
         value = losses[~np.isfinite(losses)][0]
         raise OracleError(
-            f"The oracle failed at instance {instance}: the decision loss is {value}, expected a "
+            f"The solver failed at instance {instance}: the decision loss is {value}, expected a "
             "finite number."
         )
     return losses

@@ -1,7 +1,7 @@
 """What the learner chooses from: 2-stage, and the losses that may decide better."""
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
@@ -17,6 +17,7 @@ from lodl.losses import (
     squared_error_loss,
 )
 from lodl.losses._family import check_can_fit
+from lodl.losses._short_name import short_name
 from lodl.oracle import OracleSamples
 
 TWO_STAGE = "2-stage"
@@ -90,13 +91,3 @@ def resolve_n_samples(n_samples: int | None, *, is_affine: bool, n_instances: in
     if not is_affine:
         return _N_SAMPLES_TO_FIT
     return _N_SAMPLES if n_instances < _MANY else _N_SAMPLES_OF_MANY
-
-
-def short_name(family: Family) -> str:
-    """Return the expression that makes a family, without what is its default."""
-    changed = [
-        f"{field.name}={getattr(family, field.name)!r}"
-        for field in fields(family)  # type: ignore[arg-type]  # every family is a dataclass
-        if field.default is MISSING or getattr(family, field.name) != field.default
-    ]
-    return f"{type(family).__name__}({', '.join(changed)})"

@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 
 from lodl.errors import InvalidInputError
 from lodl.losses._learned_loss import LearnedLoss
+from lodl.losses._short_name import short_name
 from lodl.losses._summary import FitSummary
 
-_COLUMNS = ["family", "parameters", "rank corr.", "held-out error", "fitted error", "R2", "advice"]
+_COLUMNS = ["rank corr.", "held out", "fitted", "R2", "parameters", "family"]
+_WIDTH = 80
 _NOTE = (
-    "Medians over fitted instances, the mean of rank correlations; errors as shares of the mean "
-    "regret; rank correlation and R2 on held-out samples."
+    "Medians over fitted instances (of rank correlations the mean). Held out and fitted: errors as "
+    "shares of the mean regret. Rank correlation and R2 are those of held-out samples."
 )
 
 
@@ -40,11 +43,23 @@ def compare_losses(losses: Sequence[LearnedLoss]) -> str:
         loss.check_labels(losses[0].y)
     summaries = [loss.summary() for loss in losses]
     rows = [_COLUMNS, *map(_cells, summaries)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    ]
-    return "\n".join([*lines, _NOTE, *_best(summaries)])
+    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = []
+    for *numbers, family in rows:
+        start = "".join(
+            f"{text.rjust(width)}  " for text, width in zip(numbers, widths, strict=True)
+        )
+        lines.append(
+            fill(
+                start + family,
+                _WIDTH,
+                break_long_words=False,
+                subsequent_indent=" " * (len(start) + 2),
+            )
+        )
+    advice = (f"{short_name(one.family)}: {one.findings[0].verdict.name}." for one in summaries)
+    notes = (*advice, _NOTE, *_best(summaries))
+    return "\n".join([*lines, *(fill(note, _WIDTH) for note in notes)])
 
 
 def _best(summaries: Sequence[FitSummary]) -> Iterator[str]:
@@ -53,7 +68,7 @@ def _best(summaries: Sequence[FitSummary]) -> Iterator[str]:
     if len(ranked) > 1:
         best = max(ranked, key=lambda one: one.rank_correlation)
         yield (
-            f"Best by rank correlation: {best.family} ({best.rank_correlation:.2f}). "
+            f"Best by rank correlation: {short_name(best.family)} ({best.rank_correlation:.2f}). "
             "Decisions of models on validation instances have the last word."
         )
 
@@ -61,9 +76,8 @@ def _best(summaries: Sequence[FitSummary]) -> Iterator[str]:
 def _cells(summary: FitSummary) -> list[str]:
     errors = (summary.error_held_out, summary.error_fitted, summary.r2)
     return [
-        str(summary.family),
-        str(summary.n_parameters),
         f"{summary.rank_correlation:.2f}",
         *("-" if summary.family.uses_slopes else f"{spread.median:.2f}" for spread in errors),
-        summary.findings[0].verdict.name,
+        str(summary.n_parameters),
+        short_name(summary.family),
     ]

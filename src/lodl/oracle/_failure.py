@@ -69,7 +69,7 @@ class Failure:
             hint = "`lodl.testing.check_problem`, with the same arguments, says more."
         skip = _SKIP if self.column else ""
         where = listed([describe(instance, self.column, self.message)])
-        parts = [f"The oracle failed at {where}", note, hint, skip]
+        parts = [f"The solver failed at {where}", note, hint, skip]
         error = OracleError(" ".join(part for part in parts if part))
         error.__cause__ = self.cause
         return error

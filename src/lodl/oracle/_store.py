@@ -59,7 +59,7 @@ class Progress:
 
     def __str__(self) -> str:
         cost = self.seconds / max(self.n_answers, 1)
-        left = "complete, as far as it was last asked for"
+        left = "complete: nothing that was asked for is missing"
         if self.n_missing:
             seconds = f"about {self.n_missing * cost:.3g} s of one worker"
             left = f"{self.n_missing:,} calls missing, {seconds}"
@@ -87,7 +87,7 @@ class Store:
         self.verified_with: object = None
         self.name = "The store" if folder is None else folder.place
         self.note = (
-            "Nothing is kept; with `store=` what is done is kept and the next run goes on from it."
+            "Nothing is kept; with `store=`, answers are kept and the next run resumes from them."
             if folder is None
             else f"What was done is kept in {folder.place}."
         )

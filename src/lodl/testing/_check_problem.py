@@ -128,8 +128,8 @@ class ProblemReport:
         affinity = (
             "The objective is affine in the label: decision families are exact."
             if self.is_affine
-            else "The objective is not affine in the label: slopes hold near it only, so try "
-            "`ConvexDirectedQuadratic` or `DirectedWeightedMSE` beside decision families."
+            else "The objective is not affine in the label, so decision families are only valid "
+            "near it: also try `ConvexDirectedQuadratic` or `DirectedWeightedMSE`."
         )
         doubt = "" if self.n_changed else " Does `solve` use the prediction?"
         return (
