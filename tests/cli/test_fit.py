@@ -79,6 +79,7 @@ def test_fit_then_decide_gives_what_python_would(folder, fit, run_lodl, caplog):
     assert code == 0, err
     assert re.match(r"(Keep squared error|Use this|Perhaps use).* EUR per", out, re.DOTALL)
     assert "Model: model\nReport: page.html" in out
+    assert "--features NEW --out decisions.json" in out
     assert "EUR" in (folder / "page.html").read_text()
     assert "solver calls" in caplog.messages[0]  # what it will cost, before it starts
     code, out, err = decide(run_lodl)
@@ -103,6 +104,7 @@ def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl
     assert code == 0, err
     assert "Predicts n, e, s, w." in out
     assert "30 instances, 3 folds" in out
+    assert "--features NEW --context NEW_CONTEXT --out decisions.json" in out
     lines = [json.dumps({"open": row.tolist()}) for row in OPEN]
     (folder / "context.jsonl").write_text("\n".join(lines))
     chosen = []
@@ -118,7 +120,7 @@ def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl
     assert "--features must have the columns it had in `fit`: missing are 'sun'" in err
     code, _, err = decide(run_lodl, features="x.csv")
     assert code == 2
-    assert "--context must be given" in err
+    assert err == "Error: --context must be given: the model was fitted with one, got None.\n"
 
 
 def test_a_network_is_named_again(folder, fit, run_lodl):

@@ -126,11 +126,12 @@ def test_contexts_may_be_a_list_or_a_frame_of_rows():
 
 def test_a_context_of_fit_is_asked_for_ever_after():
     model = quick(PICK_OPEN).fit(X, Y, context=CONTEXT)
-    for use in (model.score, model.regret):
-        with pytest.raises(InvalidInputError, match="enable_metadata_routing=True"):
-            use(X, Y)
-    with pytest.raises(InvalidInputError, match="`context` must be given to `decide`"):
-        model.decide(X)
+    told = "`context` must be given: the model was fitted with one, got None."
+    with pytest.raises(InvalidInputError, match=f"{told} .*enable_metadata_routing=True"):
+        model.score(X, Y)
+    for use in (lambda: model.regret(X, Y), lambda: model.decide(X)):
+        with pytest.raises(InvalidInputError, match=f"{told}$"):
+            use()
 
 
 @pytest.mark.parametrize("shuffle", [True, False])

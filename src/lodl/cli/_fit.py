@@ -127,7 +127,8 @@ def fit(
     typer.echo(f"{fitted.summary()}\n\nModel: {out}")
     if page is not None:
         typer.echo(f"Report: {page}")
-    typer.echo(f"Next: lodl decide {out} --problem {problem} --features NEW --out decisions.json")
+    files = "--features NEW" if context is None else "--features NEW --context NEW_CONTEXT"
+    typer.echo(f"Next: lodl decide {out} --problem {problem} {files} --out decisions.json")
 
 
 def _whole(validation: float | None) -> int | float | None:

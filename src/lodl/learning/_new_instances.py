@@ -40,11 +40,13 @@ def new_context(context: Any, n: int, method: str, *, had_context: bool) -> Cont
         had_context: Whether `fit` had some, so that None is an error.
     """
     if context is None and had_context:
-        raise InvalidInputError(
-            f"`context` must be given to `{method}` because `fit` had one, got None. "
-            "scikit-learn's searches and `cross_val_score` pass it on after "
-            "`sklearn.set_config(enable_metadata_routing=True)`."
-        )
+        message = "`context` must be given: the model was fitted with one, got None."
+        if method == "score":  # which scikit-learn calls, too
+            message += (
+                " scikit-learn's searches and `cross_val_score` pass it on after "
+                "`sklearn.set_config(enable_metadata_routing=True)`."
+            )
+        raise InvalidInputError(message)
     contexts = records(context)
     check_context(contexts, n)
     return contexts
