@@ -161,7 +161,13 @@ class ProjectsToAnotherShape(PickOne):
         return y_hats[:, :2]
 
 
+class NoDecisionUnderNoise(PickOne):
+    def solve(self, y_hat, context):
+        return super().solve(y_hat, context) if (y_hat > 0).all() else None
+
+
 FAULTS = {
+    NoDecisionUnderNoise: "`solve` returned None: is a `return` missing, or is there no solution",
     RaggedDecision: "decisions of different shapes",
     DecisionOfVaryingAxes: "decisions of different shapes",
     NoObjective: "`objective` must return one number, got None",
@@ -178,7 +184,7 @@ FAULTS = {
     OtherSolveMany: "`solve_many` disagrees with `solve`",
     TooFewDecisions: r"one decision per prediction \(4\), got 3",
     OtherObjectiveMany: "`objective_many` disagrees with `objective`",
-    WrongSense: 'under the true label .* is worse than under noise.*Check `sense = "min"`',
+    WrongSense: 'true label .* is worse than under noise.*`sense` is "min": should it be "max"',
     Remembering: "depends on earlier calls",
     Overwriting: "`solve` changes the prediction it is given",
     CannotTravel: "cannot be sent to another process.*TypeError",

@@ -16,6 +16,7 @@ from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.problems import Problem
 from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, projected, sign_of
 from lodl.problems._regret import SLIGHT, check_sense_of, decision_losses, regret_of, regrets
+from lodl.problems._what_failed import what_failed
 
 _PATIENCE = 2.0  # seconds before a bar appears: most evaluations are done by then
 
@@ -174,7 +175,7 @@ def _of_instance(
         raise
     except Exception as error:
         raise OracleError(
-            f"The solver failed at instance {instance}: {type(error).__name__}: {error}"
+            f"The solver failed at instance {instance}: {what_failed(error, context)}"
         ) from error
     if not np.isfinite(losses).all():
         value = losses[~np.isfinite(losses)][0]

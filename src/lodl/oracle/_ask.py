@@ -223,7 +223,8 @@ class _Asking:
 
     def _note(self, place: int, error: BaseException) -> None:
         row, column = divmod(place, self.width)
-        failure = Failure.of(error, row, column + self.task.start)
+        context = context_of(self.task.instances.context, row)
+        failure = Failure.of(error, row, column + self.task.start, context)
         self.loss[place], self.decision[place] = np.nan, -1
         self.status[place] = failure.status
         self.failures.append(failure)

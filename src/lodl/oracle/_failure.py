@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from lodl._typing import InstanceContext
 from lodl.errors import OracleError, ShapeError
+from lodl.problems._what_failed import what_failed
 
 
 class Status(IntEnum):
@@ -55,12 +57,12 @@ class Failure:
     cause: BaseException | None = None  # the oracle's exception, if there was one
 
     @classmethod
-    def of(cls, error: BaseException, row: int, column: int) -> "Failure":
+    def of(cls, error: BaseException, row: int, column: int, context: InstanceContext) -> "Failure":
         """Return the failure that an exception stands for."""
         if isinstance(error, FailedCall):
             return cls(error.status, row, column, str(error))
         status = Status.WRONG_SHAPE if isinstance(error, ShapeError) else Status.RAISED
-        return cls(status, row, column, f"{type(error).__name__}: {error}", error)
+        return cls(status, row, column, what_failed(error, context), error)
 
     def error(self, instance: str, note: str) -> OracleError:
         """Return the error to raise, with its cause and a note on what became of the rest."""

@@ -24,6 +24,7 @@ from lodl.problems._problem import Problem, sign_of
 _ROUNDING = 1e-9  # of the largest regret beside it: in any unit, whatever constant is added
 SLIGHT = 1e-6  # of the mean regret: how far an interior-point solver may be off
 _LAST_DIGITS = 16 * np.finfo(np.float64).eps  # of the objective: what its own sum may lose
+NO_DECISION = "`solve` returned None: is a `return` missing, or is there no solution?"
 _STEP = 1e-3  # of a coordinate's spread: small beside it, large beside rounding
 
 
@@ -31,7 +32,7 @@ def decide(problem: Problem, y_hat: Array, context: InstanceContext) -> Decision
     """Return the decision taken under one prediction, which the solver may write to."""
     z = problem.solve(y_hat, context)
     if z is None:
-        raise ProblemError("`solve` returned None: is a `return` missing, or is there no solution?")
+        raise ProblemError(NO_DECISION)
     return z
 
 

@@ -18,6 +18,8 @@ from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import ProblemError
 from lodl.problems import Problem
 from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, sign_of
+from lodl.problems._regret import NO_DECISION
+from lodl.problems._what_failed import what_failed
 
 _N_INSTANCES = 3
 _N_CANDIDATES = 4
@@ -199,9 +201,12 @@ class _Case:
 
     def call(self, method: str, *arguments: Any) -> Any:
         try:
-            return getattr(self.problem, method)(*arguments)
+            found = getattr(self.problem, method)(*arguments)
         except Exception as error:
-            raise _FaultError(f"`{method}` raised {type(error).__name__}: {error}") from error
+            raise _FaultError(f"`{method}` raised {what_failed(error, self.context)}") from error
+        if found is None and method == "solve":
+            raise _FaultError(NO_DECISION)
+        return found
 
 
 def _findings(case: _Case) -> Iterator[str]:
@@ -303,11 +308,13 @@ def _check_true_label_is_best(case: _Case) -> Iterator[str]:
     tolerance = _RELATIVE * max(abs(optimum), float(np.abs(losses).max()))
     n_better = int((losses < optimum - tolerance).sum())
     if n_better:
+        other = "max" if case.problem.sense == "min" else "min"
         yield (
             f"the decision under the true label (objective {sign * optimum:.6g}) is worse than "
             f"under noise in {n_better} of {len(losses)} tries (best {sign * losses.min():.6g}). "
-            f'Check `sense = "{case.problem.sense}"`, and that `objective` scores what `solve` '
-            "optimises. A heuristic solver may do this now and then; its regrets keep their sign."
+            f'`sense` is "{case.problem.sense}": should it be "{other}"? Or does `objective` score '
+            "something else than `solve` optimises? A heuristic solver may do this now and then; "
+            "its regrets keep their sign."
         )
 
 
