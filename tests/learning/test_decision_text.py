@@ -17,6 +17,7 @@ def test_decisions_of_another_kind_are_told_as_they_are():
         "share: 0.25 0",
         "1 0 / 0 1",
     )
+    assert in_words(np.eye(9)[3], np.zeros(2), None) == ("ones at 3", "0 0")
 
 
 def test_long_decisions_say_how_much_is_left_out():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 _LONGEST = 80  # characters
+_FEW = 8  # zeros and ones that are told one by one
 
 
 def in_words(before: Any, after: Any, names: Sequence[str] | None) -> tuple[str, str]:
@@ -45,6 +46,8 @@ def _plain(z: Any) -> str:
     if isinstance(z, Mapping):
         return _shortened(", ".join(f"{name}: {_plain(value)}" for name, value in z.items()))
     if isinstance(z, np.ndarray) and z.dtype.kind in "biuf":
+        if z.ndim == 1 and z.size > _FEW and np.isin(z, (0, 1)).all():
+            return _shortened("ones at " + ", ".join(map(str, np.flatnonzero(z))))
         rows = z.reshape(-1, z.shape[-1]) if z.ndim else z.reshape(1, 1)
         return _shortened(" / ".join(" ".join(map(_number, row)) for row in rows))
     return _shortened(" ".join(str(z).split()))
