@@ -140,6 +140,8 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine:Sized", {}, r"Sized\(\) failed: .* 'size'\. Create an instance"),
         ("mine:PickOne", {"out": "nowhere/loss"}, "--out must be a file in a folder that exists"),
         ("mine:PickOne", {"out": "."}, "--out must be a file in a folder that exists, got \\."),
+        ("mine:PickOn", {}, r"mine has no 'PickOn'\. Did you mean mine:PickOne\?"),
+        ("mine:nope", {}, r"mine has no 'nope'\.$"),  # not `np`, which is there
         ("mine:not_a_problem", {}, "must be a lodl.Problem or a subclass of it, got int"),
         ("mine:PickOne", {"labels": "absent.npy"}, "There is no file absent.npy\\."),
         ("mine:PickOne", {"labels": "."}, "labels in . cannot be read: the name of the file must"),

@@ -115,6 +115,18 @@ def test_a_learner_that_takes_frames_gets_them_as_they_came(frame):
         model.fit(x, Y, validation=(x[["town"]], Y))
 
 
+def test_rows_of_the_same_names_in_another_order_are_refused():
+    days = [f"day {number}" for number in range(30)]
+    x, y = pd.DataFrame(X, index=days), pd.DataFrame(Y, index=days)
+    told = "must be in the same order, got day 0 in `X` but day 29 in `Y` at position 0"
+    for labels in (y[::-1], y[::-1][0]):  # a frame, a series
+        with pytest.raises(InvalidInputError, match=told):
+            quick().fit(x, labels)
+    quick().fit(x, y[::-1].loc[x.index])
+    quick().fit(x, y[::-1].reset_index(drop=True))  # rows without names
+    quick().fit(x, y.set_axis([f"label {number}" for number in range(30)]))
+
+
 def test_contexts_may_be_a_list_or_a_frame_of_rows():
     towns = pd.DataFrame({"open": [context["open"] for context in CONTEXT]}, index=range(5, 35))
     expected = quick(PICK_OPEN).fit(X, Y, context=CONTEXT)

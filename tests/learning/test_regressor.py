@@ -299,13 +299,18 @@ def test_missing_features_are_left_to_estimators_that_take_them():
     trees = DecisionTreeRegressor(max_depth=3, random_state=0)
     model = regressor(estimator=trees, families=FAMILIES[:1], n_rounds=1).fit(x, DATA.y)
     assert np.isfinite(model.predict(x)).all()
-    with pytest.raises(InvalidInputError, match="`x` must be finite"):
+    with pytest.raises(InvalidInputError, match="`X` must be finite"):
         regressor().fit(x, DATA.y)
 
 
 @pytest.mark.parametrize(
     ("arguments", "data", "match"),
     [
+        (
+            {"families": DecisionHinges(margin=1.0)},
+            {},
+            r"sequence of families, got one: write \[DecisionHinges\(margin=1\.0\)\]\.",
+        ),
         ({}, {"validation": 1}, "`validation`, if a number of folds, must be from 2"),
         ({}, {"validation": 1.5}, "`validation` must be a number of folds, a share"),
         ({}, {"validation": (1,)}, "`validation` must be `\\(X, Y\\)`"),

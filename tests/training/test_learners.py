@@ -245,7 +245,7 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
         ),
         (
             lambda: TorchLearner().train(np.full((4, 2), np.nan), squared_error_loss(np.eye(4))),
-            "`x` must be finite",
+            "`X` must be finite",
         ),
         (
             lambda: TorchLearner(nn.Linear(5, 4)).train(np.eye(4), squared_error_loss(np.eye(4))),

@@ -55,6 +55,10 @@ class Candidate:
 
 def candidates(families: Sequence[Family], dim: int) -> tuple[Candidate, ...]:
     """Return 2-stage, then a candidate for each family."""
+    if isinstance(families, Family):
+        raise InvalidInputError(
+            f"`families` must be a sequence of families, got one: write [{short_name(families)}]."
+        )
     for family in families:
         check_can_fit(family, dim)
     if len(set(map(repr, families))) < len(families):

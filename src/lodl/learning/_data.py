@@ -56,6 +56,7 @@ class Data:
                 f"`X` must have one row per instance ({len(labels)}, as `Y` has), got "
                 f"{len(features)}."
             )
+        _check_same_order(row_names(x), row_names(y))
         contexts = records(context)
         check_context(contexts, len(labels))
         names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
@@ -119,6 +120,20 @@ class Data:
         x, y, context = (*validation, None)[:3]
         more = Data.of(x, y, context, keeps_frames=keeps_frames)
         return self.joined(more), Folds.given(len(self.y), len(more.y))
+
+
+def _check_same_order(x_names: Sequence[str] | None, y_names: Sequence[str] | None) -> None:
+    """Check that rows of the same names are in the same order; None is rows without names."""
+    if x_names is None or y_names is None or x_names == y_names:
+        return
+    if sorted(x_names) == sorted(y_names):
+        at = next(
+            i for i, (one, other) in enumerate(zip(x_names, y_names, strict=True)) if one != other
+        )
+        raise InvalidInputError(
+            f"The rows of `X` and `Y` must be in the same order, got {x_names[at]} in `X` but "
+            f"{y_names[at]} in `Y` at position {at}. Use `Y.loc[X.index]`."
+        )
 
 
 def labels_of(y: Any) -> Array:

@@ -53,7 +53,7 @@ def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None
     if not np.isfinite(numbers).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         raise InvalidInputError(
-            f"`x` must be finite for this estimator, got {numbers[where]} at {where}. Fill or drop "
+            f"`X` must be finite for this estimator, got {numbers[where]} at {where}. Fill or drop "
             "missing values first."
         )
     return numbers
