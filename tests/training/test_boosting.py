@@ -359,7 +359,7 @@ def test_another_objective_and_texts_are_refused(with_objective, data):
         learner_for(with_objective(objective="mae"))
     pandas = pytest.importorskip("pandas")
     texts = pandas.DataFrame({"a": x[:, 0], "colour": ["red"] * N})
-    with pytest.raises(InvalidInputError, match=r"`x` .* columns .*colour"):
+    with pytest.raises(InvalidInputError, match=r"`X` .* columns .*colour"):
         learner_for(with_objective()).train(texts, squared_error_loss(y))
 
 

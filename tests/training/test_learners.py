@@ -265,7 +265,7 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
         ),
         (
             lambda: TorchLearner().train(np.ones((4, 3, 2)), squared_error_loss(np.eye(4))),
-            "`x` has 3 items per instance, which must divide the 4 values",
+            "`X` has 3 items per instance, which must divide the 4 values",
         ),
     ],
 )

@@ -215,7 +215,7 @@ def _table(x: Any) -> Any:
     texts = [name for name in getattr(table, "columns", ()) if table[name].dtype.kind not in "iufb"]
     if texts := [name for name in texts if table[name].dtype != "category"]:
         raise InvalidInputError(
-            f"`x` must have columns of numbers or categories for LightGBM, got others in {texts}. "
+            f"`X` must have columns of numbers or categories for LightGBM, got others in {texts}. "
             'Use `x.astype({name: "category"})`, or `pl.Categorical` in polars.'
         )
     return table

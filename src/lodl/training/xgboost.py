@@ -212,7 +212,7 @@ def _matrix(x: Any, **options: Any) -> Any:
         return xgboost.DMatrix(x, **options)
     except ValueError as error:
         raise InvalidInputError(
-            f"`x` has columns that XGBoost cannot use: {error}. For columns of categories, use "
+            f"`X` has columns that XGBoost cannot use: {error}. For columns of categories, use "
             "`XGBRegressor(enable_categorical=True)`."
         ) from error
 
