@@ -57,6 +57,14 @@ def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
     lodl.testing.check_learner(names["JaxLearner"](n_hidden=2, n_steps=60))
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_the_gain_of_the_readme_holds_for_other_data(seed):
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
+    namespace = {}
+    exec(code.replace("default_rng(0)", f"default_rng({seed})"), namespace)
+    assert namespace["after"].mean() < 0.6 * namespace["before"].mean()
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 

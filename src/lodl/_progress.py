@@ -1,5 +1,7 @@
 """A progress bar on a terminal, silence elsewhere."""
 
+from functools import cache
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,14 +15,29 @@ def progress_bar(
 
     It appears after `delay` seconds if the work is not done by then.
     """
-    from tqdm import tqdm  # slow to import
-
-    return tqdm(
+    return _bar_type()(
         total=total,
         unit=f" {unit}",
         unit_scale=True,
         desc=description,
         dynamic_ncols=True,
+        miniters=1,  # time alone says when to draw, so that no thread needs to watch the bar
         delay=delay,
         disable=None if enabled else True,  # None: tqdm looks for a terminal itself
     )
+
+
+@cache
+def _bar_type() -> "type[tqdm[Any]]":
+    """Return a tqdm whose lock is this process's own.
+
+    The usual one is shared with forked processes: one that is killed while it holds the lock would
+    leave all others waiting for ever.
+    """
+    from tqdm import tqdm  # slow to import
+
+    class Bar(tqdm):  # type: ignore[type-arg]  # generic in the stubs only
+        monitor_interval = 0
+
+    Bar.set_lock(RLock())
+    return Bar
