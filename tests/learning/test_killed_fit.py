@@ -36,6 +36,7 @@ model = DecisionFocusedRegressor(
     LinearLearner(n_steps=20),
     families=(DecisionHinges(),),
     n_samples=6,
+    n_rounds=4,
     store=f"{folder}/answers",
 )
 model.fit(x, y)

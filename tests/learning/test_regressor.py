@@ -2,6 +2,7 @@ import logging
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,17 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 from torch import nn
 
-from lodl import DecisionFocusedRegressor, DecisionHinges, DecisionRanking, WeightedMSE
+from lodl import (
+    DecisionFocusedRegressor,
+    DecisionHinges,
+    DecisionRanking,
+    DirectedWeightedMSE,
+    WeightedMSE,
+)
 from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest_path
 from lodl.errors import InvalidInputError, NotFittedError, OracleError
 from lodl.evaluation import regret
-from lodl.learning._candidates import default_families
+from lodl.learning._defaults import Situation
 from lodl.losses._short_name import short_name
 from lodl.training.torch import TorchLearner, TrainingSettings
 
@@ -275,9 +282,23 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
     ],
 )
 def test_the_family_that_sees_regrets_is_as_large_as_the_samples_allow(n_samples, family):
-    *_, last = default_families(is_affine=False, n_samples=n_samples, dim=5)
-    assert short_name(last) == family
-    assert len(default_families(is_affine=True, n_samples=n_samples, dim=5)) == 4
+    curved = Situation(is_affine=False, has_context=False, n_instances=100, dim=5)
+    assert short_name(curved.families(n_samples)[-1]) == family
+    assert all(one.uses_slopes for one in replace(curved, is_affine=True).families(n_samples))
+
+
+@pytest.mark.parametrize(
+    ("is_affine", "has_context", "n_instances", "n_samples", "n_rounds"),
+    [(True, False, 100, 10, 2), (True, True, 100, 16, 4), (True, True, 500, 6, 4)]
+    + [(False, context, 100, 50, 4) for context in (False, True)],
+)
+def test_instances_that_share_their_decisions_are_asked_less(
+    is_affine, has_context, n_instances, n_samples, n_rounds
+):
+    situation = Situation(is_affine, has_context, n_instances, dim=5)
+    assert situation.n_samples(()) == n_samples
+    assert situation.n_rounds == n_rounds
+    assert situation.n_samples((DirectedWeightedMSE(),)) == 50
 
 
 class BrokenPath(ShortestPath):

@@ -36,8 +36,11 @@ def fit(
         typer.Option(help="Predictions sampled around each label. Default: suited to the problem."),
     ] = None,
     n_rounds: Annotated[
-        int, typer.Option(help="Rounds of further samples where models predict.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            help="Rounds of further samples where models predict. Default: suited to the problem."
+        ),
+    ] = None,
     max_calls: Annotated[
         int | None,
         typer.Option(help="Limit on solver calls; the report makes a few hundred more."),

@@ -21,8 +21,9 @@ from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions, regret
 from lodl.learning._affine import has_affine_objective
 from lodl.learning._asking import Asking
-from lodl.learning._candidates import candidates, default_families, resolve_n_samples
+from lodl.learning._candidates import candidates
 from lodl.learning._data import Data, Validation, labels_of
+from lodl.learning._defaults import Situation
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import write_model
@@ -48,10 +49,14 @@ class DecisionFocusedRegressor(Parameters):
     """A regressor trained for the decisions that are made from its predictions.
 
     `fit` trains the model on squared error (the "2-stage" baseline) and on several losses learned
-    from the solver's answers. It keeps what decides best on held-out instances: the best model, the
-    average of the best three (and of the baseline, if that is hardly worse), or the baseline alone
-    if nothing beats it. With fewer than 3000 instances, models are judged by five-fold
-    cross-validation; the folds share all answers, and their models are averaged.
+    from the solver's answers. It keeps what decides best on held-out instances: the average of
+    these models (and of the baseline, if that is hardly worse), the best one if it is better, or
+    the baseline alone if nothing beats it. With fewer than 3000 instances, models are judged by
+    five-fold cross-validation; the folds share all answers, and their models are averaged.
+
+    If the objective is affine in the label and there is no context, instances share their
+    decisions (`lodl.fitting.fit_shared`), and fifteen solver calls per instance are enough to
+    learn from.
 
     Args:
         problem: The problem whose solver makes the decisions.
@@ -59,10 +64,11 @@ class DecisionFocusedRegressor(Parameters):
             module, a `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a selection of decision families and, if the objective is
             not affine in the label, one that learns from regrets.
-        n_samples: Predictions sampled around each label; None is 16, or 6 from 500 instances on,
-            or 50 if the objective is not affine in the label.
+        n_samples: Predictions sampled around each label. None is 10 if instances share their
+            decisions; with a context 16, or 6 from 500 instances on; and 50 if a loss is to be
+            fitted to regrets, as for objectives that are not affine in the label.
         n_rounds: Rounds of further samples around held-out predictions, first those of the
-            baseline.
+            baseline. None is 2 if instances share their decisions, else 4.
         n_per_round: Samples per instance and round.
         ensemble: Whether to average the best models, and those of all folds. If False, one model is
             kept and trained on all instances. (An average of linear models is itself linear.)
@@ -123,7 +129,7 @@ class DecisionFocusedRegressor(Parameters):
         *,
         families: Sequence[Family] | None = None,
         n_samples: int | None = None,
-        n_rounds: int = 4,
+        n_rounds: int | None = None,
         n_per_round: int = 2,
         ensemble: bool = True,
         shuffle: bool = True,
@@ -190,7 +196,7 @@ class DecisionFocusedRegressor(Parameters):
             validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
         )
         self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
-        plan, tried = self._plan(data, learner)
+        plan, tried, shares = self._plan(data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
         n_before = store.n_answers
         ask = Asking(self, data, store)
@@ -211,6 +217,7 @@ class DecisionFocusedRegressor(Parameters):
             lambda: store.n_answers - n_before,
             started,
             started + (np.inf if self.max_seconds is None else self.max_seconds),
+            shares,
         )
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
@@ -321,21 +328,23 @@ class DecisionFocusedRegressor(Parameters):
         self._check_fitted()
         return write_model(self, Path(folder), overwrite=overwrite)
 
-    def _plan(self, data: Data, learner: Learner) -> tuple[Plan, tuple[Any, ...]]:
+    def _plan(self, data: Data, learner: Learner) -> tuple[Plan, tuple[Any, ...], bool]:
+        """Return what to ask, what to try, and whether instances share their decisions."""
         affine = has_affine_objective(
             self.problem, data.y, data.context, n_jobs=self.n_jobs, timeout=self.timeout
         )
-        n_samples = resolve_n_samples(self.n_samples, is_affine=affine, n_instances=len(data.y))
         dim = data.y[0].size
-        families = self.families
-        if families is None:
-            families = default_families(is_affine=affine, n_samples=n_samples, dim=dim)
-        tried = candidates(families, dim)
-        check_count("n_rounds", self.n_rounds, minimum=0)
+        situation = Situation(affine, data.context is not None, len(data.y), dim)
+        candidates(self.families or (), dim)  # checked before anything is asked of them
+        default = situation.n_samples(self.families or ())
+        n_samples = check_count("n_samples", _or(self.n_samples, default))
+        n_rounds = check_count("n_rounds", _or(self.n_rounds, situation.n_rounds), minimum=0)
         check_count("n_per_round", self.n_per_round)
+        families = _or(self.families, situation.families(n_samples))
+        tried = candidates(families, dim)
         stops_early = getattr(learner, "stops_early", False)
-        plan = Plan(n_samples, self.n_rounds, self.n_per_round, len(families), stops_early)
-        return plan.within(self.max_calls, len(data.y)), tried
+        plan = Plan(n_samples, n_rounds, self.n_per_round, len(families), stops_early)
+        return plan.within(self.max_calls, len(data.y)), tried, situation.is_shared
 
     def _keep_data(self, data: Data, final: npt.NDArray[np.intp]) -> None:
         self.n_features_in_ = int(data.x.shape[-1])
@@ -361,3 +370,8 @@ class DecisionFocusedRegressor(Parameters):
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictors_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit`.")
+
+
+def _or(given: Any, default: Any) -> Any:
+    """Return what the user gave, or the default."""
+    return default if given is None else given

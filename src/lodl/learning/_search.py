@@ -22,7 +22,7 @@ from lodl.training import Learner, Predictor
 AT_LABELS = AllPerturbed(scale="auto")
 """The sampler of the first questions."""
 
-_N_AVERAGED = 3  # models, and no more than the better half
+_SLIGHT = 0.5  # standard errors by which one model must be better than the average of all
 _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
 _logger = logging.getLogger(__name__)
@@ -81,6 +81,7 @@ class Search:
         ask: The oracle.
         n_calls: Returns how many calls were made so far.
         deadline: When to stop trying, in the seconds of `time.perf_counter`.
+        shares: Whether instances share their decisions.
         history: One row per model.
     """
 
@@ -92,6 +93,7 @@ class Search:
     n_calls: Callable[[], int]
     started: float
     deadline: float = np.inf
+    shares: bool = False
     history: list[HistoryRow] = field(default_factory=list)
 
     def run(
@@ -109,22 +111,36 @@ class Search:
             # Early stopping may hurt the decisions of squared error: its better half counts.
             second, _ = self._try(replace(two_stage, stops=False), samples, 0, 1)
             baseline = min(baseline, second, key=self._mean_regret)
+        leader = baseline
         for number in range(1, plan.n_rounds):
             if not others or self._is_late():
                 break
-            _, samples = self._try(others[0], samples, number, plan.n_per_round)
+            leader, samples = self._try(others[0], samples, number, plan.n_per_round, leader)
         found = [baseline]
         for candidate in others:
             if self._is_late():
                 break
-            found.append(self._try(candidate, samples, plan.n_rounds, 1)[0])
+            found.append(self._try(candidate, samples, plan.n_rounds, 1, leader)[0])
         return self._choose(found, plan.n_rounds, ensemble=ensemble), baseline
 
     def _try(
-        self, candidate: Candidate, samples: OracleSamples, number: int, n_per_round: int
+        self,
+        candidate: Candidate,
+        samples: OracleSamples,
+        number: int,
+        n_per_round: int,
+        leader: Tried | None = None,
     ) -> tuple[Tried, OracleSamples]:
-        """Train on a candidate's loss, and ask where the models predict."""
-        loss = candidate.learn(samples)
+        """Train on a candidate's loss, and ask where the models predict.
+
+        Args:
+            candidate: The loss.
+            samples: All answers so far.
+            number: Rounds that they hold.
+            n_per_round: Questions at each prediction.
+            leader: The model to improve: instances share the decisions near its predictions.
+        """
+        loss = candidate.learn(samples, leader.y_hat if self.shares and leader else None)
         fitted = cross_fit(self.learner, self.x, loss, self.folds, stops=candidate.stops)
         return self._judge(candidate.name, loss, fitted, samples, number, n_per_round)
 
@@ -144,16 +160,20 @@ class Search:
         return Tried(name, fitted.y_hat, regret, ((loss, fitted),)), samples.union(answers)
 
     def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
-        """Return the best model, or an average of the best; 2-stage where it is no worse."""
-        ranked = sorted(found, key=self._mean_regret)
-        best, baseline = ranked[0], found[0]
-        if ensemble and not self._is_late():
-            members = ranked[: min(_N_AVERAGED, (len(ranked) + 1) // 2)]
-            average = self._average(members, number) if len(members) > 1 else best
-            if self._mean_regret(average) < self._mean_regret(best):
-                best = average
-            else:
+        """Return the average of all models, or the best one if it is better.
+
+        Chance decides which of several good models is the best on a few hundred held-out instances,
+        and their average is better than most of them. 2-stage joins it if the gain over 2-stage is
+        not clear, and is kept if there is none.
+        """
+        baseline, *others = found
+        best = min(found, key=self._mean_regret)
+        if ensemble and others and not self._is_late():
+            members, average = others, self._average(others, number)
+            if self._is_clear(average, best, _SLIGHT):
                 members = [best]
+            else:
+                best = average
             if baseline not in members and not self._is_clear(baseline, best):
                 best = self._average([*members, baseline], number)
         if self._mean_regret(best) >= self._mean_regret(baseline):
@@ -161,6 +181,8 @@ class Search:
         return self._shrink(best, number)
 
     def _average(self, models: list[Tried], number: int) -> Tried:
+        if len(models) == 1:
+            return models[0]
         *names, last = (model.name for model in models)
         return self._look_at(
             Tried(
@@ -204,11 +226,11 @@ class Search:
     def _ask_at(self, y_hat: Array, n: int) -> OracleSamples:
         return self.ask(at_predictions(self.y, y_hat), n)
 
-    def _is_clear(self, before: Tried, after: Tried) -> bool:
-        """Return whether held-out decisions got better by more than one standard error."""
+    def _is_clear(self, before: Tried, after: Tried, n_errors: float = 1.0) -> bool:
+        """Return whether held-out decisions got better by more than so many standard errors."""
         gain = (before.regret - after.regret)[self.folds.judged]
         gain = gain[np.isfinite(gain)]
-        return bool(gain.mean() > standard_error(gain))
+        return bool(gain.mean() > n_errors * standard_error(gain))
 
     def _mean_regret(self, model: Tried) -> float:
         return float(np.nanmean(model.regret[self.folds.judged]))

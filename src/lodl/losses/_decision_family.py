@@ -49,13 +49,15 @@ away there, and helped only where hinges are a poor model (results/min_weight.md
 """
 
 from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._answers import Answers
 from lodl._typing import Array
-from lodl._validation import check_count
+from lodl._validation import check_count, check_instance_of
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_min_weight, squared_error_weights
 from lodl.losses._standardised import error_scale
@@ -91,22 +93,53 @@ class DecisionFamily(Family):
             )
 
     @abstractmethod
-    def scaled(self, regret: Array, slope: Array) -> dict[str, Array]:
-        """Return the parameters for decisions with regrets (M,) and slopes (M, D); M may be 0."""
+    def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
+        """Return the parameters for decisions with regrets (M,) and slopes (M, D); M may be 0.
+
+        Args:
+            regret: What each decision costs more than the label's own.
+            slope: Its derivative by the label.
+            unit: The size of a regret; None takes the mean of these.
+        """
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the distinct decisions, and the weights of the squared error."""
         kept = kept_decisions(answers, self.max_decisions)
-        regret = np.maximum(answers.regret[kept], 0.0)  # a heuristic solver may find less
-        slope = _decisions(answers)[1][kept]
-        share = max(self.min_weight, self.squared_error)
-        cost = share * max(float(answers.regret.mean()), 0.0)
-        weights = squared_error_weights(cost, error_scale(answers.d))
-        return {**self.scaled(regret, slope), "w": weights}
+        mean, scale = max(float(answers.regret.mean()), 0.0), error_scale(answers.d)
+        return self.made_of(answers.regret[kept], _decisions(answers)[1][kept], mean, scale)
+
+    def made_of(
+        self, regret: Array, slope: Array, mean: float, scale: Array, unit: float | None = None
+    ) -> dict[str, Array]:
+        """Return the parameters for given decisions.
+
+        Args:
+            regret: What each costs more than the label's own, shape (M,).
+            slope: Its derivative by the label, shape (M, D).
+            mean: The regret that is typical of the instance.
+            scale: The error that is typical of each coordinate, shape (D,).
+            unit: The size of a regret; None takes the mean of the decisions.
+        """
+        regret = np.maximum(regret, 0.0)  # a heuristic solver may find less
+        cost = max(self.min_weight, self.squared_error) * mean
+        return {**self.scaled(regret, slope, unit), "w": squared_error_weights(cost, scale)}
+
+    def with_room_for(self, n_decisions: int) -> "DecisionFamily":
+        """Return the same family that keeps so many decisions per instance."""
+        settings: Any = self  # members are dataclasses
+        return cast(DecisionFamily, replace(settings, max_decisions=max(1, n_decisions)))
 
     def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
         nothing = self.scaled(np.zeros(0), np.zeros((0, len(scale))))
         return {**nothing, "w": squared_error_weights(cost, scale)}
+
+
+def check_made_of_decisions(family: Family) -> DecisionFamily:
+    """Check that a loss is made of decisions."""
+    wanted = "a family made of decisions, such as `lodl.DecisionHinges()`"
+    check_instance_of(DecisionFamily, "family", family, wanted=wanted)
+    assert isinstance(family, DecisionFamily)
+    return family
 
 
 def kept_decisions(answers: Answers, max_decisions: int) -> npt.NDArray[np.intp]:

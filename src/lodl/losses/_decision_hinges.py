@@ -63,7 +63,7 @@ class DecisionHinges(DecisionFamily):
             "w": (dim,),
         }
 
-    def scaled(self, regret: Array, slope: Array) -> dict[str, Array]:
+    def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
         if not len(regret):
             regret, slope = np.zeros(1), np.zeros((1, slope.shape[1]))
         return {"regret": regret, "slope": slope}

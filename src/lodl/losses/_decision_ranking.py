@@ -32,8 +32,9 @@ class DecisionRanking(DecisionFamily):
     `regret` and `slope` are r_k / t and s_k / t.
 
     Attributes:
-        temperature: t in units of the mean regret of the instance's decisions, above 0. The lower,
-            the more the best decisions count, and the less smooth the loss is.
+        temperature: t in units of the mean regret of the instance's decisions, above 0; of that of
+            all instances, if they share their decisions (`lodl.fitting.fit_shared`). The lower, the
+            more the best decisions count, and the less smooth the loss is.
         squared_error: Weight of a squared error that is added to the loss: at errors as large as
             those of the samples it costs this share of the mean regret.
         min_weight: The least weight of that squared error, between 0 and 1. It pins directions that
@@ -69,8 +70,10 @@ class DecisionRanking(DecisionFamily):
         n_decisions = self.max_decisions + 1  # and the label's own
         return {"regret": (n_decisions,), "slope": (n_decisions, dim), "t": (1,), "w": (dim,)}
 
-    def scaled(self, regret: Array, slope: Array) -> dict[str, Array]:
-        t = self.temperature * (regret[regret > 0].mean() if (regret > 0).any() else 1.0)
+    def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
+        if unit is None:
+            unit = float(regret[regret > 0].mean()) if (regret > 0).any() else 1.0
+        t = self.temperature * unit
         return {
             "regret": np.concatenate([[0.0], regret / t]),
             "slope": np.concatenate([np.zeros((1, slope.shape[1])), slope / t]),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._answers import Answers
+from lodl._decision_pool import DecisionPool
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
@@ -160,6 +161,30 @@ class OracleSamples:
         """Return the regret of the first candidate of each instance, NaN where it failed."""
         loss = self.store.known([(self.instances.ids, 1), (self.series[0].ids, 1)]).loss
         return regret_of(loss[:, 1:], loss[:, :1])[:, 0]
+
+    def pool(self) -> DecisionPool:
+        """Return the decisions of all instances, each known at every label.
+
+        This holds where the objective is affine in the label, which is not checked here, and where
+        there is no context.
+
+        Raises:
+            InvalidInputError: There are contexts, or answers without slopes.
+        """
+        if self.instances.context is not None:
+            raise InvalidInputError(
+                "Instances with a `context` do not share their decisions: one that is allowed in "
+                "one context may not be in another."
+            )
+        if not self.has_slopes:
+            raise InvalidInputError(
+                "`samples` must have slopes to share decisions: sample with "
+                "`lodl.oracle.sample(..., slopes=True)`."
+            )
+        known = self._complete(range(self.n_instances))
+        decision = np.where(known.status == OK, known.decision, -1).astype(np.intp)
+        y = self.y.reshape(self.n_instances, -1)
+        return DecisionPool.of(y, known.loss, known.gradient, decision)
 
     def select(self, instances: npt.ArrayLike) -> "OracleSamples":
         """Return the samples of some instances, in memory and light enough to send to a worker.

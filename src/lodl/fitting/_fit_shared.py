@@ -1,0 +1,118 @@
+"""From the samples of instances that share their decisions to a learned loss."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._decision_pool import DecisionPool
+from lodl._typing import Array
+from lodl._validation import check_predictions
+from lodl._version import package_version
+from lodl.fitting._all_fits import AllFits
+from lodl.fitting._instance_fit import InstanceFit
+from lodl.losses import Family, FitStatus, LearnedLoss
+from lodl.losses._decision_family import check_made_of_decisions
+from lodl.losses._standardised import with_typical
+
+_FEW = 100  # decisions that are all taken: a path on a small grid
+_N_NEAREST = 20  # decisions at each of three points; twice as many were no better
+_MOST_NUMBERS = 5e7  # in the slopes of all instances: 400 MB
+_LEAST_SHARE = 0.1  # of the mean regret of all instances: what is at stake at any of them
+
+
+class SharingSamples(Protocol):
+    """The oracle's answers about many instances without a context."""
+
+    @property
+    def y(self) -> Array:
+        """True labels, shape (n_instances, *label_shape)."""
+
+    def pool(self) -> DecisionPool:
+        """Return the decisions of all instances."""
+
+    def provenance(self) -> Mapping[str, Any]:
+        """Return where the samples came from, as JSON values."""
+
+
+def fit_shared(
+    samples: SharingSamples, family: Family, *, at: npt.ArrayLike | None = None
+) -> LearnedLoss:
+    """Make the loss of every instance from the decisions of all of them.
+
+    `fit` gives an instance the decisions that its own candidates met. Without a context, what the
+    solver decided for one instance is possible for every other, and if the objective is affine in
+    the label, what it would cost there follows from the answers: no call is made. The loss of an
+    instance then knows some hundred decisions instead of twenty. Those that matter most are taken:
+    the cheapest under its label and, with `at`, under a prediction.
+
+    All instances count in one unit: the temperature of `DecisionRanking` is a share of the mean
+    regret of all of them, so that instances with much at stake do not drown the others. With 100
+    to 1,000 instances, models of such losses had 5 % less regret than SPO+ (geometric mean over 13
+    tasks, results/learner), models of each instance's own decisions as much as it.
+
+    Args:
+        samples: Candidates with their answers, as `lodl.oracle.sample(..., slopes=True)` gives
+            them, of a problem whose objective is affine in the label (`check_problem` says
+            whether it is).
+        family: `DecisionHinges` or `DecisionRanking`; its `max_decisions` does not apply.
+        at: A prediction for each instance, shape (n, *label_shape): where a model predicts that is
+            to be improved. None takes decisions near the labels only.
+
+    Raises:
+        InvalidInputError: The instances have contexts, or the family is not made of decisions.
+
+    Example:
+        >>> y = np.random.default_rng(0).normal(size=(20, 4))
+        >>> samples = lodl.oracle.sample(
+        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(), n_samples=3, slopes=True
+        ... )
+        >>> shared = lodl.fitting.fit_shared(samples, lodl.DecisionHinges())
+        >>> shared.phi["slope"].shape  # all three decisions that are not the best one
+        (20, 3, 4)
+    """
+    made = check_made_of_decisions(family)
+    pool = samples.pool()
+    n, dim = pool.y.shape
+    y_hat = None if at is None else check_predictions(at, samples.y).reshape(n, dim)
+    wanted = len(pool) if len(pool) <= _FEW else _N_NEAREST
+    chosen = pool.nearest(y_hat, min(wanted, max(1, int(_MOST_NUMBERS / (3 * n * dim)))))
+    made = made.with_room_for(max(map(len, chosen)))
+    own = pool.own_regrets()
+    n_answers = np.isfinite(own).sum(axis=1)
+    means = np.nansum(np.maximum(own, 0.0), axis=1) / np.maximum(n_answers, 1)
+    unit = float(means[n_answers > 0].mean()) if n_answers.any() else 0.0
+    scales = _error_scales(pool.y, y_hat)
+    fits = AllFits(made, n, dim)
+    # The longest first, so that no array has to grow.
+    for i in sorted(range(n), key=lambda i: -len(chosen[i])):
+        scale = scales[i]
+        errors = {"mean_regret": means[i], "n_fitted": int(n_answers[i]), "n_held_out": 0}
+        if not n_answers[i] or not unit:
+            why = FitStatus.NOTHING_TO_DECIDE if n_answers[i] else FitStatus.NO_SAMPLES
+            fits.put([i], [InstanceFit(scale, {**errors, "status": why})])
+            continue
+        regret = pool.regrets(np.array([i]), chosen[i][np.newaxis])[0]
+        slope = pool.gradient[chosen[i]] - pool.gradient[pool.met[i, 0]]
+        stake = max(float(means[i]), _LEAST_SHARE * unit)
+        phi = made.made_of(regret, slope, stake, scale, unit)
+        fits.put([i], [InstanceFit(scale, {**errors, "status": FitStatus.FITTED}, phi, stake)])
+    fits.stand_in()
+    provenance = {**samples.provenance(), "shared": True, "lodl": package_version()}
+    return LearnedLoss(
+        made, np.asarray(samples.y, dtype=np.float64), fits.phi, fits.errors, provenance
+    )
+
+
+def _error_scales(y: Array, y_hat: Array | None) -> Array:
+    """Return the error that is typical of each instance and coordinate, shape (n, D).
+
+    It is the root mean square of the points that decisions are taken at: the labels' spread, the
+    residual, and twice the residual. An instance that no model predicts well has a large one, and
+    the squared error of its loss counts less.
+    """
+    spread = with_typical(y.std(axis=0))
+    if y_hat is None:
+        return np.broadcast_to(spread, y.shape)
+    return np.asarray(np.sqrt((spread**2 + 5 * (y_hat - y) ** 2) / 3))
