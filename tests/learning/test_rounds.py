@@ -153,3 +153,22 @@ def test_the_first_two_candidates_are_the_prediction_and_the_point_beyond_it():
 def test_a_margin_of_one_has_no_point_beyond():
     with pytest.raises(InvalidInputError, match="`margin` must be a number above 1"):
         AtPredictions(np.ones((1, 3)), margin=1.0)
+
+
+def test_instances_share_their_decisions_if_told_so():
+    own, shared = learn(n_rounds=1), learn(n_rounds=1, share=True)
+    n_own, n_shared = (rounds.rounds[0].loss.phi["regret"].shape[1] for rounds in (own, shared))
+    assert n_shared > n_own
+    assert shared.samples.n_calls == own.samples.n_calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"family": lodl.WeightedMSE()}, "`family` must be a family made of decisions"),
+        ({"context": [None] * len(PART.y)}, "cannot `share` their decisions"),
+    ],
+)
+def test_what_cannot_be_shared_is_an_error_before_the_first_call(arguments, match):
+    with pytest.raises(InvalidInputError, match=match):
+        learn(share=True, **arguments)

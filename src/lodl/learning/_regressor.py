@@ -50,8 +50,8 @@ class DecisionFocusedRegressor(Parameters):
 
     `fit` trains the model on squared error (the "2-stage" baseline) and on several losses learned
     from the solver's answers. It keeps what decides best on held-out instances: the average of
-    these models (and of the baseline, if that is hardly worse), the best one if it is better, or
-    the baseline alone if nothing beats it. With fewer than 3000 instances, models are judged by
+    these models (and of the baseline, if that is hardly worse), the best one if it is clearly
+    better, or the baseline alone if nothing beats it. With fewer than 3000 instances, models are judged by
     five-fold cross-validation; the folds share all answers, and their models are averaged.
 
     If the objective is affine in the label and there is no context, instances share their

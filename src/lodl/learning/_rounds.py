@@ -14,8 +14,9 @@ import numpy.typing as npt
 from lodl._typing import Array, Context
 from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit
+from lodl.fitting import fit, fit_shared
 from lodl.losses import DecisionHinges, Family, LearnedLoss
+from lodl.losses._decision_family import check_made_of_decisions
 from lodl.oracle import OracleSamples, sample
 from lodl.oracle._sample import open_or_make
 from lodl.problems import Problem
@@ -114,6 +115,7 @@ def learn_in_rounds(
     n_rounds: int = 3,
     validation: npt.ArrayLike | None = None,
     max_calls: int | None = None,
+    share: bool = False,
     seed: int = 0,
     **options: Any,
 ) -> Rounds:
@@ -144,6 +146,9 @@ def learn_in_rounds(
         validation: Numbers of the instances by whose regret the best round is chosen, which `train`
             must not fit; None takes all of them.
         max_calls: Limit on solver calls, or None.
+        share: Whether each instance also learns from the decisions of the others
+            (`lodl.fitting.fit_shared`). Only for a decision family, an objective that is affine in
+            the label, and instances without a context.
         seed: Random seed of the candidates.
         options: Passed on to `lodl.oracle.sample`: `keys`, `n_jobs`, `executor`, `store`,
             `timeout`, `on_failure`, `max_failure_rate`, `progress`.
@@ -171,6 +176,10 @@ def learn_in_rounds(
     check_count("n_rounds", n_rounds, minimum=0)
     check_count("n_per_round", n_per_round)
     _check_budget(max_calls, len(labels) * (n_samples + 2))
+    if share:
+        check_made_of_decisions(family)
+        if context is not None:
+            raise InvalidInputError("With a `context` instances cannot `share` their decisions.")
     started = time.perf_counter()
     options = {"context": context, "seed": seed, "slopes": family.uses_slopes, **options}
     options["store"] = open_or_make(options.get("store"), spread_of(labels), problem)
@@ -179,7 +188,10 @@ def learn_in_rounds(
     rounds: list[Round] = []
     while True:
         how = {name: options[name] for name in ("n_jobs", "progress") if name in options}
-        loss = fit(samples, family, **how)
+        if share:
+            loss = fit_shared(samples, family, at=rounds[-1].y_hat if rounds else None)
+        else:
+            loss = fit(samples, family, **how)
         model, y_hat = _trained(train(loss), labels)
         n_calls, seconds = samples.n_calls, time.perf_counter() - started
         # A further round is asked, and its model scored, at a call per instance.

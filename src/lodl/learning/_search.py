@@ -22,7 +22,6 @@ from lodl.training import Learner, Predictor
 AT_LABELS = AllPerturbed(scale="auto")
 """The sampler of the first questions."""
 
-_SLIGHT = 0.5  # standard errors by which one model must be better than the average of all
 _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
 _logger = logging.getLogger(__name__)
@@ -160,7 +159,7 @@ class Search:
         return Tried(name, fitted.y_hat, regret, ((loss, fitted),)), samples.union(answers)
 
     def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
-        """Return the average of all models, or the best one if it is better.
+        """Return the average of all models, or the best one if it is clearly better.
 
         Chance decides which of several good models is the best on a few hundred held-out instances,
         and their average is better than most of them. 2-stage joins it if the gain over 2-stage is
@@ -170,7 +169,7 @@ class Search:
         best = min(found, key=self._mean_regret)
         if ensemble and others and not self._is_late():
             members, average = others, self._average(others, number)
-            if self._is_clear(average, best, _SLIGHT):
+            if self._is_clear(average, best):
                 members = [best]
             else:
                 best = average
@@ -226,11 +225,11 @@ class Search:
     def _ask_at(self, y_hat: Array, n: int) -> OracleSamples:
         return self.ask(at_predictions(self.y, y_hat), n)
 
-    def _is_clear(self, before: Tried, after: Tried, n_errors: float = 1.0) -> bool:
-        """Return whether held-out decisions got better by more than so many standard errors."""
+    def _is_clear(self, before: Tried, after: Tried) -> bool:
+        """Return whether held-out decisions got better by more than one standard error."""
         gain = (before.regret - after.regret)[self.folds.judged]
         gain = gain[np.isfinite(gain)]
-        return bool(gain.mean() > n_errors * standard_error(gain))
+        return bool(gain.mean() > standard_error(gain))
 
     def _mean_regret(self, model: Tried) -> float:
         return float(np.nanmean(model.regret[self.folds.judged]))

@@ -15,7 +15,7 @@ from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.losses import LearnedLoss, squared_error_loss
 from lodl.losses._squared_error_loss import is_squared_error
-from lodl.training._features import check_numbers
+from lodl.training._features import check_numbers, count_items
 from lodl.training._inner_folds import inner_folds
 from lodl.training._remembered import Remembered
 from lodl.training._scores import Score, validation_loss
@@ -28,8 +28,9 @@ from lodl.training._trainer import Trained, TrainingSettings, train
 
 _LINEAR = TrainingSettings(learning_rate=0.03, n_steps=1000, patience=100)
 _MODULE = TrainingSettings(learning_rate=2e-3, n_steps=1000, patience=100)
-_LARGE = 2000  # instances from which on steps see batches
-_BATCH = 256
+_LARGE = 2000  # rows, of instances or of their items, from which on steps see batches
+_BATCH, _LEAST_BATCH = 2000, 32  # rows of a batch, and its instances at least
+_MOST_BATCH = 256  # instances
 _N_FOLDS = 5  # one of which stops 2-stage where there are no validation instances
 
 
@@ -50,8 +51,8 @@ class TorchLearner:
             device it is; None is a linear model. It is not changed.
         n_initialisations: Number of initial states: the module's own, then new ones by the
             `reset_parameters` of its layers.
-        settings: How fast and how long to train; None is 1000 steps at most, of batches of 256
-            where there are 2000 instances or more.
+        settings: How fast and how long to train; None is 1000 steps at most, of batches of 32 to
+            256 instances where there are 2000 instances, or 2000 items of all instances, or more.
         scale_labels: Whether outputs are scaled. Turn it off where the last layer has a range that
             is meant for the labels themselves, as a ReLU or a tanh has.
         seed: Random seed for initial states, batches and dropout.
@@ -98,7 +99,7 @@ class TorchLearner:
             start = replace(
                 start, modules=self._trained_before(x, loss.y, x_validation, y_validation)
             )
-        settings = self._settings(loss.n_instances)
+        settings = self._settings(x, loss)
         if loss_validation is None or y_validation is None:
             steps = settings.n_steps if n_steps is None else n_steps
             settings = replace(settings, n_steps=steps, validate_every=max(steps, 1))
@@ -157,7 +158,7 @@ class TorchLearner:
                 starts[0].features.scaled(x),
                 starts[0].criterion(loss),
                 out.repeat_interleave(n, dim=0),
-                self._settings(loss.n_instances),
+                self._settings(x, loss),
                 stops=stops,
             )
         models = [
@@ -199,11 +200,15 @@ class TorchLearner:
         seeds = range(self.seed * n, (self.seed + 1) * n)
         return Start.of(self.module, x, loss, seeds, scale_labels=self.scale_labels)
 
-    def _settings(self, n: int) -> TrainingSettings:
+    def _settings(self, x: Array, loss: LearnedLoss) -> TrainingSettings:
         if self.settings is not None:
             return self.settings
         settings = replace(_LINEAR if self.module is None else _MODULE, seed=self.seed)
-        return settings if n < _LARGE else replace(settings, batch_size=_BATCH)
+        n_items = count_items(x, loss.y) or 1
+        if len(x) * n_items < _LARGE:
+            return settings
+        batch_size = min(max(_BATCH // n_items, _LEAST_BATCH), _MOST_BATCH)
+        return replace(settings, batch_size=batch_size, validate_every=10)
 
 
 def _latest() -> Score:
