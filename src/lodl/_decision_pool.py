@@ -77,6 +77,21 @@ class DecisionPool:
         cost = self.constant[both] + np.einsum("nkd,nd->nk", self.gradient[both], self.y[rows])
         return np.asarray(cost[:, 1:] - cost[:, :1])
 
+    def regrets_at(self, y_hat: Array) -> Array:
+        """Return the regret of the cheapest known decision under each prediction, shape (n,).
+
+        It is NaN where the label's own decision is unknown.
+
+        Args:
+            y_hat: A prediction for each instance, shape (n, D).
+        """
+        cheapest = np.empty(len(self.y), dtype=np.intp)
+        for start in range(0, len(self.y), _AT_ONCE):
+            here = slice(start, start + _AT_ONCE)
+            cheapest[here] = np.argmin(self.constant + y_hat[here] @ self.gradient.T, axis=1)
+        regret = self.regrets(np.arange(len(self.y)), cheapest[:, np.newaxis])[:, 0]
+        return np.where(self.met[:, 0] >= 0, regret, np.nan)
+
     def nearest(self, y_hat: Array | None, n: int) -> list[Index]:
         """Return the decisions that matter most to each instance, all different.
 

@@ -193,3 +193,18 @@ def test_a_shared_loss_is_saved_and_read(tmp_path):
     np.testing.assert_array_equal(
         load_loss(tmp_path / "loss.safetensors").value(y + 0.2), loss.value(y + 0.2)
     )
+
+
+@every_problem
+def test_where_all_decisions_are_known_the_cheapest_is_the_solvers(name):
+    problem, dim = PROBLEMS[name]
+    y, rng = labels(dim, n=60), np.random.default_rng(4)
+    pool = samples_of(problem, y, n_samples=40).pool()
+    y_hat = y + 0.3 * rng.normal(size=y.shape)
+    sign = 1 if problem.sense == "min" else -1
+    truth = [
+        sign * (problem.objective(problem.solve(guess, None), label, None))
+        - sign * problem.objective(problem.solve(label, None), label, None)
+        for guess, label in zip(y_hat, y, strict=True)
+    ]
+    np.testing.assert_allclose(pool.regrets_at(y_hat), truth, atol=1e-9)

@@ -341,6 +341,7 @@ def test_missing_features_are_left_to_estimators_that_take_them():
         ({"problem": ShortestPath}, {}, "`problem` must be an instance"),
         ({"families": (WeightedMSE(), WeightedMSE())}, {}, "`families` must differ"),
         ({"n_rounds": -1}, {}, "`n_rounds` must be a whole number of at least 0"),
+        ({"judge": "jury"}, {}, '`judge` must be "solver" or "pool"'),
         ({"random_state": -1}, {}, "`random_state` must be a whole number"),
     ],
 )
@@ -353,3 +354,48 @@ def test_a_model_must_be_fitted_first():
     for use in (regressor().predict, regressor().decide):
         with pytest.raises(NotFittedError, match="is not fitted yet"):
             use(TEST.x)
+
+
+def test_known_decisions_judge_without_a_call():
+    problem = CountedPath(DOMAIN.problem.grid)
+    model = DecisionFocusedRegressor(problem, Ridge(), families=FAMILIES, judge="pool")
+    model.fit(DATA.x, DATA.y)
+    # The label, 10 samples and two rounds of 2; no look at any model.
+    assert model.n_oracle_calls_ == 15 * len(DATA.y)
+    assert "the cheapest decisions known" in model.summary()
+
+
+def test_where_all_decisions_are_known_they_judge_as_the_solver_does():
+    models = [
+        DecisionFocusedRegressor(DOMAIN.problem, families=FAMILIES, judge=judge).fit(DATA.x, DATA.y)
+        for judge in ("solver", "pool")
+    ]
+    first, second = models
+    assert first.chosen_ == second.chosen_
+    assert first.gain_.chosen == pytest.approx(second.gain_.chosen)
+    np.testing.assert_array_equal(first.predict(TEST.x), second.predict(TEST.x))
+
+
+def test_a_second_estimator_asks_nothing_if_known_decisions_judge(tmp_path):
+    options = {"families": FAMILIES, "judge": "pool", "n_rounds": 0, "store": tmp_path / "store"}
+    first, second = (
+        DecisionFocusedRegressor(DOMAIN.problem, Ridge(alpha), **options).fit(DATA.x, DATA.y)
+        for alpha in (1.0, 10.0)
+    )
+    assert first.n_oracle_calls_ == 11 * len(DATA.y)
+    assert second.n_oracle_calls_ == 0
+
+
+@pytest.mark.parametrize(
+    ("domain", "match"),
+    [
+        (newsvendor(sizes=(20, 1, 1)), "as it is not affine in labels each has its own"),
+        (item_knapsack(sizes=(20, 1, 1)), "with a `context` each has its own"),
+    ],
+)
+def test_only_shared_decisions_can_judge(domain, match):
+    part = domain.splits.train
+    with pytest.raises(InvalidInputError, match=match):
+        DecisionFocusedRegressor(domain.problem, judge="pool").fit(
+            part.x, part.y, context=part.context
+        )

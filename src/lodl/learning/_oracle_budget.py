@@ -26,6 +26,7 @@ class Plan:
         n_families: Losses to try besides 2-stage.
         has_second_baseline: Whether 2-stage is also trained without early stopping.
         n_extra: Further models whose decisions are looked at: averages and shrunk predictions.
+        has_looks: Whether the solver makes the decisions that models are compared by.
     """
 
     n_samples: int
@@ -34,13 +35,14 @@ class Plan:
     n_families: int
     has_second_baseline: bool = False
     n_extra: int = _AVERAGES + _SHRINKS
+    has_looks: bool = True
 
     @property
     def calls_per_instance(self) -> int:
         """The most calls about an instance, that for its label included."""
         two_stage = (self.n_rounds == 0) + self.has_second_baseline
-        rounds = self.n_rounds * self.n_per_round
-        return 1 + self.n_samples + two_stage + rounds + self.n_families + self.n_extra
+        looks = two_stage + self.n_families + self.n_extra if self.has_looks else 0
+        return 1 + self.n_samples + self.n_rounds * self.n_per_round + looks
 
     @property
     def n_losses(self) -> int:

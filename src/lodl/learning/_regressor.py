@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,7 +18,7 @@ from lodl._frames import Features
 from lodl._logs import show_logs
 from lodl._typing import Array, Context, Decision
 from lodl._validation import check_count, context_of
-from lodl.errors import NotFittedError
+from lodl.errors import InvalidInputError, NotFittedError
 from lodl.evaluation import constant_predictions, regret
 from lodl.learning._affine import has_affine_objective
 from lodl.learning._asking import Asking
@@ -51,8 +52,9 @@ class DecisionFocusedRegressor(Parameters):
     `fit` trains the model on squared error (the "2-stage" baseline) and on several losses learned
     from the solver's answers. It keeps what decides best on held-out instances: the average of
     these models (and of the baseline, if that is hardly worse), the best one if it is clearly
-    better, or the baseline alone if nothing beats it. With fewer than 3000 instances, models are judged by
-    five-fold cross-validation; the folds share all answers, and their models are averaged.
+    better, or the baseline alone if nothing beats it. With fewer than 3000 instances, models are
+    judged by five-fold cross-validation; the folds share all answers, and their models are
+    averaged.
 
     If the objective is affine in the label and there is no context, instances share their
     decisions (`lodl.fitting.fit_shared`), and fifteen solver calls per instance are enough to
@@ -82,6 +84,10 @@ class DecisionFocusedRegressor(Parameters):
             stopped, and a `fit` with another estimator only asks where its own models predict.
         timeout: Seconds after which a solver call is abandoned and counts as failed.
         on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
+        judge: Who makes the held-out decisions that models are compared by. "pool" takes the
+            cheapest of the decisions that instances share, which needs no solver calls; the gain
+            is then an estimate. With a `store`, and `n_rounds=0`, a fit with another estimator
+            asks nothing at all. For instances that share their decisions only.
         random_state: Random seed for samples, folds and training. The same seed gives the same
             model.
         verbose: Whether to say on standard error what it will cost and what is tried, and to show
@@ -139,6 +145,7 @@ class DecisionFocusedRegressor(Parameters):
         store: str | PathLike[str] | Store | None = None,
         timeout: float | None = None,
         on_failure: Literal["raise", "skip"] = "raise",
+        judge: Literal["solver", "pool"] = "solver",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -156,6 +163,7 @@ class DecisionFocusedRegressor(Parameters):
         self.store = store
         self.timeout = timeout
         self.on_failure = on_failure
+        self.judge = judge
         self.random_state = random_state
         self.verbose = verbose
 
@@ -218,6 +226,7 @@ class DecisionFocusedRegressor(Parameters):
             started,
             started + (np.inf if self.max_seconds is None else self.max_seconds),
             shares,
+            self.judge == "solver",
         )
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
@@ -344,7 +353,21 @@ class DecisionFocusedRegressor(Parameters):
         tried = candidates(families, dim)
         stops_early = getattr(learner, "stops_early", False)
         plan = Plan(n_samples, n_rounds, self.n_per_round, len(families), stops_early)
+        if self._judged_by_pool(situation):
+            plan = replace(plan, has_looks=False)
         return plan.within(self.max_calls, len(data.y)), tried, situation.is_shared
+
+    def _judged_by_pool(self, situation: Situation) -> bool:
+        """Return whether decisions that are known already judge models."""
+        if self.judge not in ("solver", "pool"):
+            raise InvalidInputError(f'`judge` must be "solver" or "pool", got {self.judge!r}.')
+        if self.judge == "pool" and not situation.is_shared:
+            why = "with a `context`" if situation.has_context else "as it is not affine in labels"
+            raise InvalidInputError(
+                '`judge="pool"` needs an objective whose decisions all instances share, but '
+                f'{why} each has its own. Use `judge="solver"`.'
+            )
+        return self.judge == "pool"
 
     def _keep_data(self, data: Data, final: npt.NDArray[np.intp]) -> None:
         self.n_features_in_ = int(data.x.shape[-1])
@@ -359,7 +382,8 @@ class DecisionFocusedRegressor(Parameters):
     def _keep_choice(self, chosen: Tried, folds: Folds, held_out: HeldOut) -> None:
         self.chosen_, self.kept_ = chosen.name, chosen.kept
         self.loss_: LearnedLoss = chosen.parts[0][0]
-        self.judged_by_, self.held_out_ = str(folds), held_out
+        how = "" if self.judge == "solver" else ", the cheapest decisions known"
+        self.judged_by_, self.held_out_ = f"{folds}{how}", held_out
         self._record = None
 
     def _checked(self, context: Any, n: int, method: str) -> Context:

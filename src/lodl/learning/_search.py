@@ -81,6 +81,8 @@ class Search:
         n_calls: Returns how many calls were made so far.
         deadline: When to stop trying, in the seconds of `time.perf_counter`.
         shares: Whether instances share their decisions.
+        asks: Whether the solver makes the decisions that models are compared by; otherwise they are
+            the cheapest of those that instances share.
         history: One row per model.
     """
 
@@ -93,7 +95,9 @@ class Search:
     started: float
     deadline: float = np.inf
     shares: bool = False
+    asks: bool = True
     history: list[HistoryRow] = field(default_factory=list)
+    _samples: OracleSamples = field(init=False)  # all answers so far
 
     def run(
         self, tried: tuple[Candidate, ...], plan: Plan, *, ensemble: bool
@@ -103,60 +107,51 @@ class Search:
         # Trained before the first question: data that the model cannot take costs no calls.
         loss = squared_error_loss(self.y)
         fitted = cross_fit(self.learner, self.x, loss, self.folds)
-        samples = self.ask(AT_LABELS, plan.n_samples)
-        n_asked = plan.n_per_round if plan.n_rounds else 1
-        baseline, samples = self._judge(two_stage.name, loss, fitted, samples, 0, n_asked)
+        self._samples = self.ask(AT_LABELS, plan.n_samples)
+        n_asked = plan.n_per_round if plan.n_rounds else 0
+        baseline = self._judge(two_stage.name, loss, fitted, 0, n_asked)
         if plan.has_second_baseline and not self._is_late():
             # Early stopping may hurt the decisions of squared error: its better half counts.
-            second, _ = self._try(replace(two_stage, stops=False), samples, 0, 1)
+            second = self._try(replace(two_stage, stops=False), 0)
             baseline = min(baseline, second, key=self._mean_regret)
         leader = baseline
         for number in range(1, plan.n_rounds):
             if not others or self._is_late():
                 break
-            leader, samples = self._try(others[0], samples, number, plan.n_per_round, leader)
+            leader = self._try(others[0], number, leader, plan.n_per_round)
         found = [baseline]
         for candidate in others:
             if self._is_late():
                 break
-            found.append(self._try(candidate, samples, plan.n_rounds, 1, leader)[0])
+            found.append(self._try(candidate, plan.n_rounds, leader))
         return self._choose(found, plan.n_rounds, ensemble=ensemble), baseline
 
     def _try(
-        self,
-        candidate: Candidate,
-        samples: OracleSamples,
-        number: int,
-        n_per_round: int,
-        leader: Tried | None = None,
-    ) -> tuple[Tried, OracleSamples]:
+        self, candidate: Candidate, number: int, leader: Tried | None = None, n_asked: int = 0
+    ) -> Tried:
         """Train on a candidate's loss, and ask where the models predict.
 
         Args:
             candidate: The loss.
-            samples: All answers so far.
-            number: Rounds that they hold.
-            n_per_round: Questions at each prediction.
+            number: Rounds that it knows.
             leader: The model to improve: instances share the decisions near its predictions.
+            n_asked: Questions to learn from at each prediction, 0 only to look at its decision.
         """
-        loss = candidate.learn(samples, leader.y_hat if self.shares and leader else None)
+        loss = candidate.learn(self._samples, leader.y_hat if self.shares and leader else None)
         fitted = cross_fit(self.learner, self.x, loss, self.folds, stops=candidate.stops)
-        return self._judge(candidate.name, loss, fitted, samples, number, n_per_round)
+        return self._judge(candidate.name, loss, fitted, number, n_asked)
 
     def _judge(
-        self,
-        name: str,
-        loss: LearnedLoss,
-        fitted: CrossFit,
-        samples: OracleSamples,
-        number: int,
-        n_per_round: int,
-    ) -> tuple[Tried, OracleSamples]:
-        """Ask where models predict; return them with their regrets, and all answers."""
-        answers = self._ask_at(fitted.y_hat, n_per_round)
-        regret = answers.first_regrets()
+        self, name: str, loss: LearnedLoss, fitted: CrossFit, number: int, n_asked: int
+    ) -> Tried:
+        """Return models with the regrets of their decisions; keep the answers of a round."""
+        if n_asked:
+            answers = self.ask(at_predictions(self.y, fitted.y_hat), n_asked)
+            self._samples, regret = self._samples.union(answers), answers.first_regrets()
+        else:
+            regret = self._regrets_at(fitted.y_hat)
         self._note(name, number, regret)
-        return Tried(name, fitted.y_hat, regret, ((loss, fitted),)), samples.union(answers)
+        return Tried(name, fitted.y_hat, regret, ((loss, fitted),))
 
     def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
         """Return the average of all models, or the best one if it is clearly better.
@@ -218,12 +213,15 @@ class Search:
 
     def _look_at(self, model: Tried, number: int) -> Tried:
         """Return a model with the regret of its decisions."""
-        regret = self._ask_at(model.y_hat, 1).first_regrets()
+        regret = self._regrets_at(model.y_hat)
         self._note(model.name, number, regret)
         return Tried(model.name, model.y_hat, regret, model.parts, model.kept)
 
-    def _ask_at(self, y_hat: Array, n: int) -> OracleSamples:
-        return self.ask(at_predictions(self.y, y_hat), n)
+    def _regrets_at(self, y_hat: Array) -> Array:
+        """Return the regret of each prediction, by the solver or by the decisions known so far."""
+        if self.asks:
+            return self.ask(at_predictions(self.y, y_hat), 1).first_regrets()
+        return self._samples.pool().regrets_at(y_hat.reshape(len(y_hat), -1))
 
     def _is_clear(self, before: Tried, after: Tried) -> bool:
         """Return whether held-out decisions got better by more than one standard error."""
