@@ -9,7 +9,7 @@ import numpy as np
 
 from lodl._frames import Features
 from lodl._typing import Array
-from lodl.learning._candidates import Candidate
+from lodl.learning._candidates import TWO_STAGE, Candidate
 from lodl.learning._folds import CrossFit, Folds, cross_fit
 from lodl.learning._gain import Gain, standard_error
 from lodl.learning._oracle_budget import Plan
@@ -161,9 +161,9 @@ class Search:
         not clear, and is kept if there is none.
         """
         baseline, *others = found
-        best = min(found, key=self._mean_regret)
+        best, members = min(found, key=self._mean_regret), sorted(others, key=self._mean_regret)
         if ensemble and others and not self._is_late():
-            members, average = others, self._average(others, number)
+            average = self._average(members, number)
             if self._is_clear(average, best):
                 members = [best]
             else:
@@ -175,12 +175,19 @@ class Search:
         return self._shrink(best, number)
 
     def _average(self, models: list[Tried], number: int) -> Tried:
+        """Return the model that predicts the mean of several; the last may be 2-stage."""
         if len(models) == 1:
             return models[0]
         *names, last = (model.name for model in models)
+        if len(models) > 2:
+            is_two_stage = last.startswith(TWO_STAGE)
+            all_losses = f"all {len(models) - is_two_stage} losses"
+            name = f"{all_losses} and {last}" if is_two_stage else all_losses
+        else:
+            name = f"{names[0]} and {last}"
         return self._look_at(
             Tried(
-                f"average of {', '.join(names)} and {last}",
+                f"average of {name}",
                 np.mean([model.y_hat for model in models], axis=0),
                 models[0].regret,
                 tuple(part for model in models for part in model.parts),
