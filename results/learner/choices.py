@@ -1,0 +1,117 @@
+"""How the learner should choose among its losses, on data seeds that no table shows.
+
+    python results/learner/choices.py > results/learner/choices.md
+
+Every linear task of `lodl benchmark peers`, data seeds 1001 to 1004: the learner's losses where
+instances share their decisions, each alone and averaged, by several rules. Numbers are regrets on
+1,000 test instances over that of SPO+ with its whole treatment, geometric means over data seeds.
+Below 1 is better than SPO+. It takes a quarter of an hour on one core.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from lodl import DecisionFocusedRegressor
+from lodl.benchmarks.peers import TASKS, plan, run
+from lodl.benchmarks.peers._tasks import LINEAR
+from lodl.domains import Domain
+from lodl.evaluation import decision_loss, regret
+from lodl.learning import _regressor
+from lodl.learning._gain import standard_error
+from lodl.learning._search import Search, Tried
+
+SEEDS = range(1001, 1005)
+FOUND: list[Tried] = []
+
+
+class Recorded(Search):
+    """Hands over all models that were tried, 2-stage first."""
+
+    def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
+        FOUND[:] = found
+        return found[0]
+
+
+class Judge:
+    """The models of one data set, and the regrets of their averages."""
+
+    def __init__(self, domain: Domain, found: Sequence[Tried]) -> None:
+        given, test = domain.splits.train_and_validation, domain.splits.test
+        self.problem, self.given, self.test = domain.problem, given, test
+        best = decision_loss(domain.problem, test.y, test.y, progress=False)
+        self.scale = float(np.abs(best.mean()))
+        self.names = [one.name for one in found]
+        self.held_out = np.array([one.y_hat for one in found])
+        self.new = np.array(
+            [
+                np.mean([model.predict(test.x) for _, fit in one.parts for model in fit.models], 0)
+                for one in found
+            ]
+        )
+
+    def on_held_out(self, members: Sequence[int]) -> np.ndarray:
+        y_hat = self.held_out[list(members)].mean(axis=0)
+        return regret(self.problem, y_hat, self.given.y, progress=False)
+
+    def on_new(self, members: Sequence[int]) -> float:
+        y_hat = self.new[list(members)].mean(axis=0)
+        return float(regret(self.problem, y_hat, self.test.y, progress=False).mean() / self.scale)
+
+
+def everything(judge: Judge) -> list[int]:
+    return list(range(1, len(judge.names)))
+
+
+def the_best(judge: Judge) -> list[int]:
+    return [min(everything(judge), key=lambda i: judge.on_held_out([i]).mean())]
+
+
+def the_best_if_better(judge: Judge, n_errors: float) -> list[int]:
+    all_of_them, best = everything(judge), the_best(judge)
+    gain = judge.on_held_out(all_of_them) - judge.on_held_out(best)
+    return best if gain.mean() > n_errors * standard_error(gain) else all_of_them
+
+
+RULES: dict[str, Callable[[Judge], list[int]]] = {
+    "average of all": everything,
+    "the best on held-out decisions": the_best,
+    "average, or the best if better": lambda judge: the_best_if_better(judge, 0.0),
+    "average, or the best if better by one error": lambda judge: the_best_if_better(judge, 1.0),
+}
+
+
+def main() -> None:
+    """Print the table."""
+    _regressor.Search = Recorded  # type: ignore[misc]
+    with tempfile.TemporaryDirectory() as folder:
+        trials = plan(tuple(LINEAR), ("SPO+",), SEEDS)
+        rows = run(trials, Path(folder), n_jobs=1, progress=False)
+    spo_plus = {(row["task"], row["seed"]): row["test"] for row in rows}
+    ratios: dict[str, list[list[float]]] = {}
+    for task in LINEAR:
+        for seed in SEEDS:
+            domain = TASKS[task].build(seed)
+            part = domain.splits.train_and_validation
+            DecisionFocusedRegressor(domain.problem, random_state=seed).fit(part.x, part.y)
+            judge = Judge(domain, FOUND)
+            alone = {name: [i] for i, name in enumerate(judge.names)}
+            chosen = alone | {name: rule(judge) for name, rule in RULES.items()}
+            for name, members in chosen.items():
+                of_tasks = ratios.setdefault(name, [])
+                if seed == SEEDS[0]:
+                    of_tasks.append([])
+                of_tasks[-1].append(judge.on_new(members) / spo_plus[task, seed])
+    means = {name: np.exp([np.log(one).mean() for one in rows]) for name, rows in ratios.items()}
+    print(f"# How the learner should choose\n\n{__doc__}")
+    print("| model | all tasks | worst task | " + " | ".join(LINEAR) + " |")
+    print("|---" * (len(LINEAR) + 3) + "|")
+    for name, of_tasks in means.items():
+        numbers = (np.exp(np.log(of_tasks).mean()), of_tasks.max(), *of_tasks)
+        print(f"| {name} | " + " | ".join(f"{number:.3f}" for number in numbers) + " |")
+
+
+if __name__ == "__main__":
+    main()
