@@ -301,6 +301,11 @@ def test_instances_that_share_their_decisions_are_asked_less(
     assert situation.n_samples((DirectedWeightedMSE(),)) == 50
 
 
+def test_many_instances_that_share_their_decisions_need_fewer_losses():
+    few = Situation(is_affine=True, has_context=False, n_instances=499, dim=5)
+    assert set(replace(few, n_instances=500).families(10)) < set(few.families(10))
+
+
 class BrokenPath(ShortestPath):
     def objective_many(self, zs, y, context=None):
         values = super().objective_many(zs, y, context)

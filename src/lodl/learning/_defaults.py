@@ -69,12 +69,14 @@ class Situation:
             n_samples: Samples at each label.
         """
         if self.is_shared:
-            return (
-                DecisionHinges(margin=1.0, squared_error=3.0),
+            precise = (
                 DecisionHinges(squared_error=0.1),
                 DecisionRanking(temperature=0.1, squared_error=0.1),
-                DecisionRanking(squared_error=0.1),
             )
+            if self.n_instances >= _MANY:  # which need less squared error, and fewer averages
+                return precise
+            steady = DecisionHinges(margin=1.0, squared_error=3.0)
+            return (steady, *precise, DecisionRanking(squared_error=0.1))
         decisions = (
             DecisionHinges(margin=1.0, squared_error=10.0),
             DecisionHinges(margin=1.0, squared_error=3.0),
