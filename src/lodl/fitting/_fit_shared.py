@@ -19,6 +19,7 @@ from lodl.losses._standardised import with_typical
 _FEW = 100  # decisions that are all taken: a path on a small grid
 _N_NEAREST = 20  # decisions at each of three points; twice as many were no better
 _MOST_NUMBERS = 5e7  # in the slopes of all instances: 400 MB
+_ROUNDING = 1e-9  # of the mean regret
 _LEAST_SHARE = 0.1  # of the mean regret of all instances: what is at stake at any of them
 
 
@@ -94,6 +95,7 @@ def fit_shared(
             fits.put([i], [InstanceFit(scale, {**errors, "status": why})])
             continue
         regret = pool.regrets(np.array([i]), chosen[i][np.newaxis])[0]
+        regret[regret < _ROUNDING * unit] = 0.0
         slope = pool.gradient[chosen[i]] - pool.gradient[pool.met[i, 0]]
         stake = max(float(means[i]), _LEAST_SHARE * unit)
         phi = made.made_of(regret, slope, stake, scale, unit)
