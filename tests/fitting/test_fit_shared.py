@@ -5,10 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, WeightedMSE
+from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, WeightedMSE, _decision_pool
 from lodl.domains import Knapsack, ShortestPath, TopK
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit, fit_shared
+from lodl.fitting import _fit_shared, fit, fit_shared
 from lodl.losses import FitStatus
 from lodl.oracle import sample
 
@@ -44,8 +44,8 @@ def labels(dim, n=30):
 
 
 def samples_of(problem, y, n_samples=4, **options):
-    options = {"slopes": True, "progress": False, **options}
-    return sample(problem, y, sampler=AllPerturbed(), n_samples=n_samples, **options)
+    options = {"slopes": True, "progress": False, "sampler": AllPerturbed(), **options}
+    return sample(problem, y, n_samples=n_samples, **options)
 
 
 @every_problem
@@ -58,7 +58,7 @@ def test_a_decision_of_one_instance_has_its_true_regret_at_every_other(name):
     zs = [problem.solve(y_hat, None) for y_hat in samples[lender].y_hat]
     best = sign * problem.objective(problem.solve(y[borrower], None), y[borrower], None)
     truth = [sign * problem.objective(z, y[borrower], None) - best for z in zs]
-    found = pool.regrets(np.array([borrower]), pool.met[[lender], 1:])[0]
+    found = pool.regrets(borrower, pool.met[lender, 1:])
     np.testing.assert_allclose(found, truth, atol=1e-9)
 
 
@@ -66,9 +66,10 @@ def test_a_decision_of_one_instance_has_its_true_regret_at_every_other(name):
 def test_own_regrets_are_those_of_the_answers(name):
     problem, dim = PROBLEMS[name]
     samples = samples_of(problem, labels(dim))
-    own = samples.pool().own_regrets()
+    pool = samples.pool()
     for i, answers in enumerate(samples):
-        np.testing.assert_allclose(own[i], answers.regret, atol=1e-9)
+        np.testing.assert_array_equal(pool.regret[i], answers.regret)
+        np.testing.assert_allclose(pool.regrets(i, pool.met[i, 1:]), answers.regret, atol=1e-9)
 
 
 def test_equal_decisions_are_pooled_once():
@@ -88,7 +89,7 @@ def test_the_cheapest_decisions_are_taken_and_the_best_one_is_not():
         assert len(set(decisions)) == len(decisions)
         assert pool.met[i, 0] not in decisions
         for at in (y[i], y_hat[i], 2 * y_hat[i] - y[i]):
-            cheapest = np.argsort(pool.constant + pool.gradient @ at)[:2]
+            cheapest = np.argsort(pool.constant + pool.gradient @ (at - pool.centre))[:2]
             assert set(cheapest) - {pool.met[i, 0]} <= set(decisions)
         assert set(pool.met[i]) - {pool.met[i, 0]} <= set(decisions)
 
@@ -126,8 +127,7 @@ def test_no_call_is_made():
 def test_all_instances_have_one_temperature():
     samples = samples_of(Menu(), labels(4))
     t = fit_shared(samples, DecisionRanking(temperature=0.5)).phi["t"]
-    own = samples.pool().own_regrets()
-    np.testing.assert_allclose(t, 0.5 * own.mean())
+    np.testing.assert_allclose(t, 0.5 * samples.pool().regret.mean())
 
 
 def test_an_instance_that_is_hard_to_predict_has_less_squared_error():
@@ -208,3 +208,79 @@ def test_where_all_decisions_are_known_the_cheapest_is_the_solvers(name):
         for guess, label in zip(y_hat, y, strict=True)
     ]
     np.testing.assert_allclose(pool.regrets_at(y_hat), truth, atol=1e-9)
+
+
+class Stretch(Problem):
+    """The cheapest path of a small grid, whose slopes come from differences of its cost."""
+
+    sense = "min"
+
+    def __init__(self, constant=0.0):
+        self.path, self.constant = ShortestPath((3, 3)), constant
+
+    def solve(self, y_hat, context):
+        return self.path.solve(y_hat, None)
+
+    def objective(self, z, y, context):
+        return float(z @ y) + self.constant
+
+
+@pytest.mark.parametrize(("offset", "constant"), [(0, 0), (100, 0), (1e4, 0), (0, 1e4), (0, 1e7)])
+def test_rounding_of_differences_does_not_tell_decisions_apart(offset, constant):
+    y = offset + np.random.default_rng(0).uniform(0.5, 1.5, size=(40, 12))
+    pool = samples_of(Stretch(constant), y, n_samples=10).pool()
+    assert len(pool) == 6
+
+
+class Fee(Menu):
+    """Two couriers for every menu: one is dearer, whatever the prices are."""
+
+    constant = 1e9
+
+    def solve(self, y_hat, context):
+        menu = super().solve(y_hat, context)
+        return menu, bool(y_hat[0] > 1.0)
+
+    def objective(self, z, y, context):
+        return super().objective(z[0], y, context) + 0.2 * z[1] + self.constant
+
+
+def test_a_large_constant_does_not_merge_decisions():
+    y = labels(4)
+    samples = samples_of(Fee(), y)
+    pool = samples.pool()
+    for i, answers in enumerate(samples):
+        np.testing.assert_allclose(pool.regrets(i, pool.met[i, 1:]), answers.regret, atol=1e-3)
+
+
+def test_without_any_answer_a_squared_error_stands_in():
+    class Closed(Menu):
+        def solve(self, y_hat, context):
+            raise ValueError("closed")
+
+    y = labels(4)
+    options = {"on_failure": "skip", "max_failure_rate": 1.0}
+    loss = fit_shared(samples_of(Closed(), y, **options), DecisionRanking(), at=y + 0.1)
+    assert (loss.errors.status == FitStatus.NO_SAMPLES).all()
+    assert (loss.value(y + 0.1) > 0).all()
+
+
+def test_memory_limits_what_is_borrowed(monkeypatch):
+    samples = samples_of(Menu(), labels(4))
+    monkeypatch.setattr(_fit_shared, "_FEW", 0)
+    monkeypatch.setattr(_fit_shared, "_MOST_NUMBERS", 30 * 4 * (5 + 3 * 2))
+    assert fit_shared(samples, DecisionHinges(), at=labels(4)).phi["slope"].shape[1] <= 5 + 3 * 2
+
+
+def test_of_very_many_decisions_those_met_most_often_are_compared(monkeypatch):
+    monkeypatch.setattr(_decision_pool, "_MOST_COMPARED", 3)
+    pool = samples_of(Menu(), labels(4), n_samples=10).pool()
+    counts = np.bincount(pool.met.ravel(), minlength=len(pool))
+    assert set(counts[pool._compared]) >= set(np.sort(counts)[-3:])
+    assert np.isfinite(pool.regrets_at(labels(4))).all()
+
+
+def test_labels_that_are_all_the_same_have_no_huge_weights():
+    y = np.full((10, 4), 1e6) + np.arange(4)
+    loss = fit_shared(samples_of(Menu(), y, sampler=AllPerturbed(scale=1.0)), DecisionHinges())
+    assert loss.phi["w"].max() < 1e3

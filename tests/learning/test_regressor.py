@@ -365,9 +365,8 @@ def test_known_decisions_judge_without_a_call():
     problem = CountedPath(DOMAIN.problem.grid)
     model = DecisionFocusedRegressor(problem, Ridge(), families=FAMILIES, judge="pool")
     model.fit(DATA.x, DATA.y)
-    # The label, 10 samples and two rounds of 2; no look at any model.
-    assert model.n_oracle_calls_ == 15 * len(DATA.y)
-    assert "the cheapest decisions known" in model.summary()
+    # The label, 10 samples, two rounds of 2, and the model that is kept; 2-stage led a round.
+    assert model.n_oracle_calls_ == 16 * len(DATA.y)
 
 
 def test_where_all_decisions_are_known_they_judge_as_the_solver_does():
@@ -381,21 +380,21 @@ def test_where_all_decisions_are_known_they_judge_as_the_solver_does():
     np.testing.assert_array_equal(first.predict(TEST.x), second.predict(TEST.x))
 
 
-def test_a_second_estimator_asks_nothing_if_known_decisions_judge(tmp_path):
+def test_a_second_estimator_asks_about_two_models_if_known_decisions_judge(tmp_path):
     options = {"families": FAMILIES, "judge": "pool", "n_rounds": 0, "store": tmp_path / "store"}
     first, second = (
         DecisionFocusedRegressor(DOMAIN.problem, Ridge(alpha), **options).fit(DATA.x, DATA.y)
         for alpha in (1.0, 10.0)
     )
-    assert first.n_oracle_calls_ == 11 * len(DATA.y)
-    assert second.n_oracle_calls_ == 0
+    assert first.n_oracle_calls_ == 13 * len(DATA.y)
+    assert second.n_oracle_calls_ == 2 * len(DATA.y)
 
 
 @pytest.mark.parametrize(
     ("domain", "match"),
     [
-        (newsvendor(sizes=(20, 1, 1)), "as it is not affine in labels each has its own"),
-        (item_knapsack(sizes=(20, 1, 1)), "with a `context` each has its own"),
+        (newsvendor(sizes=(20, 1, 1)), "these have an objective that was not found to be affine"),
+        (item_knapsack(sizes=(20, 1, 1)), "these have a `context`"),
     ],
 )
 def test_only_shared_decisions_can_judge(domain, match):
@@ -404,3 +403,48 @@ def test_only_shared_decisions_can_judge(domain, match):
         DecisionFocusedRegressor(domain.problem, judge="pool").fit(
             part.x, part.y, context=part.context
         )
+
+
+def test_instances_share_their_decisions_where_they_can():
+    shared = DecisionFocusedRegressor(DOMAIN.problem, families=FAMILIES).fit(DATA.x, DATA.y)
+    assert shared.loss_.provenance["shared"]
+    nothing = [None] * len(DATA.y)
+    own = DecisionFocusedRegressor(DOMAIN.problem, families=FAMILIES, n_samples=10)
+    own.fit(DATA.x, DATA.y, context=nothing)
+    assert "shared" not in own.loss_.provenance
+
+
+class Greedy(TopK):
+    """Takes the second best item."""
+
+    def solve_many(self, y_hats, context=None):
+        return np.eye(y_hats.shape[1])[np.argsort(y_hats, axis=1)[:, -2]]
+
+
+@pytest.mark.parametrize("n_rounds", [0, 2])
+def test_the_gain_is_by_the_solver_whoever_judged(n_rounds):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3))
+    y = (x @ rng.normal(size=(3, 6))) ** 3 + rng.normal(size=(40, 6))
+    model = DecisionFocusedRegressor(
+        Greedy(1), families=FAMILIES, judge="pool", n_rounds=n_rounds
+    ).fit(x, y)
+    truth = regret(Greedy(1), model.held_out_.y_hat, model.held_out_.y, progress=False)
+    assert model.gain_.difference >= 0
+    assert model.gain_.chosen == pytest.approx(truth.mean())
+
+
+def test_known_decisions_judge_squared_error_alone():
+    model = DecisionFocusedRegressor(DOMAIN.problem, families=[], judge="pool")
+    assert model.fit(DATA.x, DATA.y).chosen_ == "2-stage"
+
+
+class Mean(WeightedMSE):
+    """A family of a user's own that asks for slopes."""
+
+    uses_slopes = True
+
+
+def test_a_family_of_ones_own_that_uses_slopes_has_own_decisions():
+    model = DecisionFocusedRegressor(DOMAIN.problem, families=[Mean()]).fit(DATA.x, DATA.y)
+    assert np.isfinite(model.gain_.chosen)

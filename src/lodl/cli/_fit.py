@@ -74,7 +74,9 @@ def fit(
     ] = True,
     ensemble: Annotated[
         bool,
-        typer.Option("--ensemble/--no-ensemble", help="Average the best models, or keep only one."),
+        typer.Option(
+            "--ensemble/--no-ensemble", help="Average the models of all losses, or keep one."
+        ),
     ] = True,
     store: Annotated[
         str | None,

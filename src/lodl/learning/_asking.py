@@ -26,7 +26,8 @@ class Asking:
     def _slopes(self) -> bool:
         """Whether a loss needs them: where they come from differences they may cost the most."""
         families = self.model.families
-        return families is None or any(family.uses_slopes for family in families)
+        is_used = families is None or any(family.uses_slopes for family in families)
+        return is_used or self.model.judge == "pool"
 
     def __call__(
         self, sampler: Sampler, n_samples: int, *, n_instances: int | None = None

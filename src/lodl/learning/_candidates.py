@@ -7,6 +7,7 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.fitting import fit, fit_shared
 from lodl.losses import Family, LearnedLoss, squared_error_loss
+from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._family import check_can_fit
 from lodl.losses._short_name import short_name
 from lodl.oracle import OracleSamples
@@ -41,7 +42,7 @@ class Candidate:
         """
         if self.family is None:
             return squared_error_loss(samples.y)
-        if at is not None and self.family.uses_slopes:
+        if at is not None and isinstance(self.family, DecisionFamily):
             return fit_shared(samples, self.family, at=at)
         return fit(samples, self.family, holdout=0.0, progress=False)
 

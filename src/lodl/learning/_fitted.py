@@ -22,6 +22,7 @@ class Asker(Protocol):
     n_jobs: int | None
     timeout: float | None
     on_failure: Literal["raise", "skip"]
+    judge: Literal["solver", "pool"]
     random_state: int
     verbose: bool
 

@@ -26,7 +26,8 @@ class Plan:
         n_families: Losses to try besides 2-stage.
         has_second_baseline: Whether 2-stage is also trained without early stopping.
         n_extra: Further models whose decisions are looked at: averages and shrunk predictions.
-        has_looks: Whether the solver makes the decisions that models are compared by.
+        has_looks: Whether the solver makes the decisions that models are compared by; if not, it
+            makes those of the model that is kept, and of 2-stage.
     """
 
     n_samples: int
@@ -41,7 +42,7 @@ class Plan:
     def calls_per_instance(self) -> int:
         """The most calls about an instance, that for its label included."""
         two_stage = (self.n_rounds == 0) + self.has_second_baseline
-        looks = two_stage + self.n_families + self.n_extra if self.has_looks else 0
+        looks = two_stage + self.n_families + self.n_extra if self.has_looks else 2
         return 1 + self.n_samples + self.n_rounds * self.n_per_round + looks
 
     @property
@@ -70,7 +71,7 @@ class Plan:
                 raise InvalidInputError(
                     f"`max_calls` must be at least {least.calls_per_instance * n_instances} for "
                     f"{n_instances} instances and {self.n_families} families, got {max_calls}. "
-                    "Fewer `families` need fewer calls."
+                    + ("Fewer `families` need fewer calls." if self.has_looks else "")
                 )
             plan = replace(plan, n_samples=plan.n_samples - excess)
         return plan

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -52,8 +53,8 @@ class DecisionFocusedRegressor(Parameters):
     `fit` trains the model on squared error (the "2-stage" baseline) and on several losses learned
     from the solver's answers. It keeps what decides best on held-out instances: the average of
     these models (and of the baseline, if that is hardly worse), the best one if it is clearly
-    better, or the baseline alone if nothing beats it. With fewer than 3000 instances, models are
-    judged by five-fold cross-validation; the folds share all answers, and their models are
+    better, or the baseline alone if that does not beat it. With fewer than 3000 instances, models
+    are judged by five-fold cross-validation; the folds share all answers, and their models are
     averaged.
 
     If the objective is affine in the label and there is no context, instances share their
@@ -72,8 +73,9 @@ class DecisionFocusedRegressor(Parameters):
         n_rounds: Rounds of further samples around held-out predictions, first those of the
             baseline. None is 2 if instances share their decisions, else 4.
         n_per_round: Samples per instance and round.
-        ensemble: Whether to average the best models, and those of all folds. If False, one model is
-            kept and trained on all instances. (An average of linear models is itself linear.)
+        ensemble: Whether to average the models of all losses, and those of all folds. If False, one
+            model is kept and trained on all instances. (An average of linear models is itself
+            linear.)
         shuffle: Whether held-out instances are drawn at random. For data in time order, False holds
             out the last ones if `validation` is a share, and consecutive blocks as folds.
         max_calls: Limit on solver calls, or None. Rounds are dropped first, then samples.
@@ -85,9 +87,9 @@ class DecisionFocusedRegressor(Parameters):
         timeout: Seconds after which a solver call is abandoned and counts as failed.
         on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
         judge: Who makes the held-out decisions that models are compared by. "pool" takes the
-            cheapest of the decisions that instances share, which needs no solver calls; the gain
-            is then an estimate. With a `store`, and `n_rounds=0`, a fit with another estimator
-            asks nothing at all. For instances that share their decisions only.
+            cheapest of the decisions that instances share, which needs no solver calls; only the
+            model that is kept and the baseline are judged by the solver in the end. For instances
+            that share their decisions, and solvers that are exact.
         random_state: Random seed for samples, folds and training. The same seed gives the same
             model.
         verbose: Whether to say on standard error what it will cost and what is tried, and to show
@@ -225,8 +227,9 @@ class DecisionFocusedRegressor(Parameters):
             lambda: store.n_answers - n_before,
             started,
             started + (np.inf if self.max_seconds is None else self.max_seconds),
-            shares,
-            self.judge == "solver",
+            project=partial(projected, self.problem),
+            shares=shares,
+            solver_judges=self.judge == "solver",
         )
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
@@ -362,10 +365,12 @@ class DecisionFocusedRegressor(Parameters):
         if self.judge not in ("solver", "pool"):
             raise InvalidInputError(f'`judge` must be "solver" or "pool", got {self.judge!r}.')
         if self.judge == "pool" and not situation.is_shared:
-            why = "with a `context`" if situation.has_context else "as it is not affine in labels"
+            why = "have a `context`"
+            if not situation.has_context:
+                why = "have an objective that was not found to be affine in the label"
             raise InvalidInputError(
-                '`judge="pool"` needs an objective whose decisions all instances share, but '
-                f'{why} each has its own. Use `judge="solver"`.'
+                '`judge="pool"` needs instances that share their decisions, but these '
+                f'{why}. Use `judge="solver"`.'
             )
         return self.judge == "pool"
 
@@ -382,8 +387,7 @@ class DecisionFocusedRegressor(Parameters):
     def _keep_choice(self, chosen: Tried, folds: Folds, held_out: HeldOut) -> None:
         self.chosen_, self.kept_ = chosen.name, chosen.kept
         self.loss_: LearnedLoss = chosen.parts[0][0]
-        how = "" if self.judge == "solver" else ", the cheapest decisions known"
-        self.judged_by_, self.held_out_ = f"{folds}{how}", held_out
+        self.judged_by_, self.held_out_ = str(folds), held_out
         self._record = None
 
     def _checked(self, context: Any, n: int, method: str) -> Context:

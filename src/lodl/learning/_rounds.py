@@ -15,6 +15,7 @@ from lodl._typing import Array, Context
 from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.fitting import fit, fit_shared
+from lodl.learning._affine import has_affine_objective
 from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.losses._decision_family import check_made_of_decisions
 from lodl.oracle import OracleSamples, sample
@@ -180,6 +181,11 @@ def learn_in_rounds(
         check_made_of_decisions(family)
         if context is not None:
             raise InvalidInputError("With a `context` instances cannot `share` their decisions.")
+        if not has_affine_objective(problem, labels, None):
+            raise InvalidInputError(
+                "Instances can `share` their decisions only if the objective is affine in the "
+                "label, which this one was not found to be."
+            )
     started = time.perf_counter()
     options = {"context": context, "seed": seed, "slopes": family.uses_slopes, **options}
     options["store"] = open_or_make(options.get("store"), spread_of(labels), problem)

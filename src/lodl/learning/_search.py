@@ -80,9 +80,10 @@ class Search:
         ask: The oracle.
         n_calls: Returns how many calls were made so far.
         deadline: When to stop trying, in the seconds of `time.perf_counter`.
+        project: Maps predictions into the range that the solver accepts.
         shares: Whether instances share their decisions.
-        asks: Whether the solver makes the decisions that models are compared by; otherwise they are
-            the cheapest of those that instances share.
+        solver_judges: Whether the solver makes the decisions that models are compared by; otherwise
+            they are the cheapest of those that instances share.
         history: One row per model.
     """
 
@@ -94,8 +95,9 @@ class Search:
     n_calls: Callable[[], int]
     started: float
     deadline: float = np.inf
+    project: Callable[[Array], Array] = np.asarray
     shares: bool = False
-    asks: bool = True
+    solver_judges: bool = True
     history: list[HistoryRow] = field(default_factory=list)
     _samples: OracleSamples = field(init=False)  # all answers so far
 
@@ -124,7 +126,16 @@ class Search:
             if self._is_late():
                 break
             found.append(self._try(candidate, plan.n_rounds, leader))
-        return self._choose(found, plan.n_rounds, ensemble=ensemble), baseline
+        chosen = self._choose(found, plan.n_rounds, ensemble=ensemble)
+        return self._ask_the_solver(chosen, baseline)
+
+    def _ask_the_solver(self, chosen: Tried, baseline: Tried) -> tuple[Tried, Tried]:
+        """Return both with regrets by the solver, and 2-stage twice where it is no worse."""
+        if self.solver_judges:
+            return chosen, baseline
+        models = [chosen, baseline]
+        chosen, baseline = (replace(one, regret=self._asked(one.y_hat)) for one in models)
+        return min(baseline, chosen, key=self._mean_regret), baseline
 
     def _try(
         self, candidate: Candidate, number: int, leader: Tried | None = None, n_asked: int = 0
@@ -147,9 +158,8 @@ class Search:
         """Return models with the regrets of their decisions; keep the answers of a round."""
         if n_asked:
             answers = self.ask(at_predictions(self.y, fitted.y_hat), n_asked)
-            self._samples, regret = self._samples.union(answers), answers.first_regrets()
-        else:
-            regret = self._regrets_at(fitted.y_hat)
+            self._samples = self._samples.union(answers)
+        regret = self._regrets_at(fitted.y_hat)
         self._note(name, number, regret)
         return Tried(name, fitted.y_hat, regret, ((loss, fitted),))
 
@@ -158,7 +168,7 @@ class Search:
 
         Chance decides which of several good models is the best on a few hundred held-out instances,
         and their average is better than most of them. 2-stage joins it if the gain over 2-stage is
-        not clear, and is kept if there is none.
+        not clear, and is kept alone if that brings none.
         """
         baseline, *others = found
         best, members = min(found, key=self._mean_regret), sorted(others, key=self._mean_regret)
@@ -178,13 +188,10 @@ class Search:
         """Return the model that predicts the mean of several; the last may be 2-stage."""
         if len(models) == 1:
             return models[0]
-        *names, last = (model.name for model in models)
-        if len(models) > 2:
-            is_two_stage = last.startswith(TWO_STAGE)
-            all_losses = f"all {len(models) - is_two_stage} losses"
-            name = f"{all_losses} and {last}" if is_two_stage else all_losses
-        else:
-            name = f"{names[0]} and {last}"
+        losses = [model.name for model in models if not model.name.startswith(TWO_STAGE)]
+        others = [model.name for model in models if model.name not in losses]
+        parts = losses if len(losses) <= 2 - len(others) else [f"{len(losses)} losses"]
+        name = " and ".join([*parts, *others])
         return self._look_at(
             Tried(
                 f"average of {name}",
@@ -226,9 +233,13 @@ class Search:
 
     def _regrets_at(self, y_hat: Array) -> Array:
         """Return the regret of each prediction, by the solver or by the decisions known so far."""
-        if self.asks:
-            return self.ask(at_predictions(self.y, y_hat), 1).first_regrets()
-        return self._samples.pool().regrets_at(y_hat.reshape(len(y_hat), -1))
+        if self.solver_judges:
+            return self._asked(y_hat)
+        return self._samples.pool().regrets_at(self.project(y_hat).reshape(len(y_hat), -1))
+
+    def _asked(self, y_hat: Array) -> Array:
+        """Return the regret of each prediction by the solver."""
+        return self.ask(at_predictions(self.y, y_hat), 1).first_regrets()
 
     def _is_clear(self, before: Tried, after: Tried) -> bool:
         """Return whether held-out decisions got better by more than one standard error."""

@@ -36,8 +36,9 @@ violated at y_hat with m = 2 is that of the decision for the candidate 2 y_hat -
 
 **Relatives.** Mulamba et al. ("Contrastive losses and solution caching", 2021) train on a cache of
 solutions shared by all instances, Mandi et al. ("Decision-focused learning: through the lens of
-learning to rank", 2022) rank the decisions of that cache; both for linear objectives. New here: any
-objective, by its slope; decisions of any kind, which are never compared nor stored; a cache per
+learning to rank", 2022) rank the decisions of that cache; both for linear objectives.
+`lodl.fitting.fit_shared` shares decisions as they do, for affine objectives. New here: any
+objective, by its slope; decisions of any kind, which are never compared nor stored; a loss per
 instance, made before training and kept in a file; no solver in the training loop; and rounds of
 further questions, which are cutting planes of the full maximum.
 
@@ -66,7 +67,9 @@ _SLIGHT = 1e-3  # of the mean regret: what a solver may leave on the table
 
 
 class DecisionFamily(Family):
-    """A loss whose parameters are the distinct decisions met at an instance: nothing is fitted.
+    """A loss whose parameters are distinct decisions: nothing is fitted.
+
+    They are those met at the instance, or, with `lodl.fitting.fit_shared`, also those of others.
 
     Parameters of an instance with M decisions are padded to the largest M in use.
 
@@ -76,7 +79,7 @@ class DecisionFamily(Family):
             3 did well on paths and knapsacks.
         min_weight: The least weight of that squared error. It pins directions that no decision
             sees, and should be weak.
-        max_decisions: Number of decisions kept per instance.
+        max_decisions: Number of decisions kept per instance; a shared loss has as many as it took.
     """
 
     is_convex = True

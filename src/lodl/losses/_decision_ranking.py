@@ -32,9 +32,10 @@ class DecisionRanking(DecisionFamily):
     `regret` and `slope` are r_k / t and s_k / t.
 
     Attributes:
-        temperature: t in units of the mean regret of the instance's decisions, above 0; of that of
-            all instances, if they share their decisions (`lodl.fitting.fit_shared`). The lower, the
-            more the best decisions count, and the less smooth the loss is.
+        temperature: t in units of the mean regret of the instance's costly decisions, above 0. If
+            instances share their decisions (`lodl.fitting.fit_shared`), the unit is the mean regret
+            of all samples of all instances, which is less. The lower t, the more the best decisions
+            count, and the less smooth the loss is.
         squared_error: Weight of a squared error that is added to the loss: at errors as large as
             those of the samples it costs this share of the mean regret.
         min_weight: The least weight of that squared error, between 0 and 1. It pins directions that

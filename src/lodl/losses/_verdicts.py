@@ -71,7 +71,7 @@ SMALLER_SCALE = Verdict(
 HELD_OUT_SAMPLES = Verdict(
     "held-out samples",
     "No samples were held out, so the fit cannot be judged.",
-    "Fit with `holdout` above 0.",
+    "Fit with `holdout` above 0; a loss of shared decisions is judged by the model's decisions.",
 )
 ANOTHER_FAMILY = Verdict(
     "another family",

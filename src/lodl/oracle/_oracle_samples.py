@@ -181,10 +181,17 @@ class OracleSamples:
                 "`samples` must have slopes to share decisions: sample with "
                 "`lodl.oracle.sample(..., slopes=True)`."
             )
+        return self._pool
+
+    @cached_property
+    def _pool(self) -> DecisionPool:
         known = self._complete(range(self.n_instances))
-        decision = np.where(known.status == OK, known.decision, -1).astype(np.intp)
+        is_ok = known.status == OK
+        decision = np.where(is_ok, known.decision, -1).astype(np.intp)
+        regret = regret_of(known.loss[:, 1:], known.loss[:, :1])
+        regret = np.where(is_ok[:, 1:] & is_ok[:, :1], regret, np.nan)
         y = self.y.reshape(self.n_instances, -1)
-        return DecisionPool.of(y, known.loss, known.gradient, decision)
+        return DecisionPool.of(y, known.loss, regret, known.gradient, decision)
 
     def select(self, instances: npt.ArrayLike) -> "OracleSamples":
         """Return the samples of some instances, in memory and light enough to send to a worker.

@@ -31,6 +31,8 @@ _PLAIN = (
     Mapping,
 )  # contexts to compare; others may cache
 _RELATIVE = 1e-6  # solvers stop at tolerances of about this size
+_LAST_DIGITS = 1e-12  # of an objective: what its own sum may lose
+_N_LABELS = 15  # far from the mean, and as many others
 
 
 def check_problem(
@@ -68,12 +70,13 @@ def check_problem(
     check_context(context, len(y))
     sign_of(problem)
     findings: dict[str, list[int]] = {}
+    others = _far_apart(y) if context is None else y[:0]  # a context may not suit another label
     n_instances, n_changed, is_affine = min(_N_INSTANCES, len(y)), 0, True
     for instance, case in enumerate(_cases(problem, y, context, seed)):
         for finding in _findings(case):
             findings.setdefault(finding, []).append(instance)
         if not findings:
-            is_affine = is_affine and _is_affine(case)
+            is_affine = is_affine and _is_affine(case, others)
             n_changed += _n_changed(case)
     if findings:
         lines = "".join(
@@ -92,7 +95,8 @@ def is_affine(
 
     Args:
         problem: The problem.
-        y: Labels, shape (n, *label_shape); the first few instances are used.
+        y: Labels, shape (n, *label_shape); the solver is asked about the first few. Without a
+            context, the objective is also compared at some thirty others.
         context: One entry per instance, or None.
         seed: Random seed for the noise.
 
@@ -101,8 +105,10 @@ def is_affine(
         >>> lodl.testing.is_affine(newsvendor.problem, newsvendor.splits.train.y)
         False
     """
+    labels = check_labels(y)
+    others = _far_apart(labels) if context is None else labels[:0]
     try:
-        return all(map(_is_affine, _cases(problem, check_labels(y), context, seed)))
+        return all(_is_affine(case, others) for case in _cases(problem, labels, context, seed))
     except _FaultError:  # whoever samples will say where and why
         return False
 
@@ -349,19 +355,38 @@ def _digest_of(context: InstanceContext) -> str:
     return digest(context if isinstance(context, _PLAIN) else None)
 
 
-def _is_affine(case: _Case) -> bool:
-    """Return whether the objective of each decision is a straight line along random directions."""
-    for z in [case.best, *case.decisions]:
-        here = case.value(z, case.y)
-        for delta in case.noise:
-            try:
-                ahead, behind = case.value(z, case.y + delta), case.value(z, case.y - delta)
-            except _FaultError:
-                return False
-            size = max(abs(ahead - here), abs(behind - here), abs(here), 1e-300)
-            if not abs(ahead + behind - 2 * here) <= _RELATIVE * size:
-                return False
-    return True
+def _is_affine(case: _Case, others: Array) -> bool:
+    """Return whether the objective of each decision is a straight line wherever it is tried.
+
+    Args:
+        case: An instance; its decisions are tried along random directions.
+        others: Labels of other instances: two decisions are tried half-way to each of them, as a
+            kink may lie where only few labels are.
+    """
+    decisions = [case.best, *case.decisions]
+    around = [
+        (z, case.y + delta, case.y - delta, case.y) for z in decisions for delta in case.noise
+    ]
+    between = [(z, case.y, other, (case.y + other) / 2) for z in decisions[:2] for other in others]
+    return all(_is_straight(case, *one) for one in around + between)
+
+
+def _is_straight(case: _Case, z: Decision, ahead: Array, behind: Array, middle: Array) -> bool:
+    """Return whether a decision is worth half-way what it is worth on average at both ends."""
+    try:
+        ends, here = [case.value(z, ahead), case.value(z, behind)], case.value(z, middle)
+    except _FaultError:
+        return False
+    change = max(abs(end - here) for end in ends)
+    return abs(sum(ends) - 2 * here) <= _RELATIVE * change + _LAST_DIGITS * abs(here)
+
+
+def _far_apart(y: Array) -> Array:
+    """Return some labels: the furthest from the mean, and others spread evenly."""
+    distance = np.abs(y - y.mean(axis=0)).reshape(len(y), -1).max(axis=1)
+    order = np.argsort(-distance, kind="stable")
+    chosen = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
+    return np.asarray(y[np.unique(chosen)])
 
 
 _CHECKS = (

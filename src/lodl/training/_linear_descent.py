@@ -73,7 +73,7 @@ class Descent:
         for index in _divided(is_trained):
             n_trained = np.maximum(is_trained[index].sum(axis=0), 1)
             whole = len(index) == n and (index == np.arange(n)).all()
-            at = slice(None) if whole else index  # no copy of large parameters
+            at = slice(None) if whole else index  # one batch in order needs no copy
             self.batches.append(
                 Batch(
                     by_instance[at].reshape(-1, rows.shape[-1]),

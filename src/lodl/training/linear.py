@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from lodl._typing import Array
 from lodl._validation import check_count
+from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import check_numbers, count_items
@@ -36,9 +37,10 @@ Mask = npt.NDArray[np.bool_]
 class LinearLearner:
     """Train a linear model on a learned loss.
 
-    Squared error is solved in closed form. Any other loss is minimised by Adam on all instances at
-    once, from that solution: near it predictions make sense, also where the loss does not see
-    them. The losses are convex, so one start is enough. Features and labels are standardised.
+    Squared error is solved in closed form. Any other loss is minimised by Adam, on all instances at
+    once or in batches of 256, from that solution: near it predictions make sense, also where the
+    loss does not see them. The losses are convex, so one start is enough. Features and labels are
+    standardised.
 
     Attributes:
         learning_rate: Learning rate of Adam.
@@ -89,6 +91,8 @@ class LinearLearner:
         is_trained = np.ones((len(x), len(held_out)), dtype=np.bool_)
         for i, part in enumerate(held_out):
             is_trained[part, i] = False
+        if (~is_trained).sum(axis=1).max() > 1:
+            raise InvalidInputError("`held_out` must be parts that have no instance in common.")
         patience = self.patience if stops else None
         return self._train(x, loss, is_trained, self.n_steps, patience)
 
