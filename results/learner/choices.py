@@ -90,7 +90,7 @@ def main() -> None:
         trials = plan(tuple(LINEAR), ("SPO+",), SEEDS)
         rows = run(trials, Path(folder), n_jobs=1, progress=False)
     spo_plus = {(row["task"], row["seed"]): row["test"] for row in rows}
-    ratios: dict[str, list[list[float]]] = {}
+    ratios: dict[str, dict[str, list[float]]] = {}
     for task in LINEAR:
         for seed in SEEDS:
             domain = TASKS[task].build(seed)
@@ -98,19 +98,20 @@ def main() -> None:
             DecisionFocusedRegressor(domain.problem, random_state=seed).fit(part.x, part.y)
             judge = Judge(domain, FOUND)
             alone = {name: [i] for i, name in enumerate(judge.names)}
-            chosen = alone | {name: rule(judge) for name, rule in RULES.items()}
-            for name, members in chosen.items():
-                of_tasks = ratios.setdefault(name, [])
-                if seed == SEEDS[0]:
-                    of_tasks.append([])
-                of_tasks[-1].append(judge.on_new(members) / spo_plus[task, seed])
-    means = {name: np.exp([np.log(one).mean() for one in rows]) for name, rows in ratios.items()}
+            for name, members in (
+                alone | {name: rule(judge) for name, rule in RULES.items()}
+            ).items():
+                of_task = ratios.setdefault(name, {}).setdefault(task, [])
+                of_task.append(judge.on_new(members) / spo_plus[task, seed])
     print(f"# How the learner should choose\n\n{__doc__}")
-    print("| model | all tasks | worst task | " + " | ".join(LINEAR) + " |")
+    print("| model | all its tasks | worst task | " + " | ".join(LINEAR) + " |")
     print("|---" * (len(LINEAR) + 3) + "|")
-    for name, of_tasks in means.items():
-        numbers = (np.exp(np.log(of_tasks).mean()), of_tasks.max(), *of_tasks)
-        print(f"| {name} | " + " | ".join(f"{number:.3f}" for number in numbers) + " |")
+    for name, of_tasks in ratios.items():
+        means = {task: float(np.exp(np.log(values).mean())) for task, values in of_tasks.items()}
+        overall = np.exp(np.log(list(means.values())).mean()), max(means.values())
+        cells = [f"{value:.3f}" for value in overall]
+        cells += [f"{means[task]:.3f}" if task in means else "" for task in LINEAR]
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ RATES = np.geomspace(0.003, 0.03, 10)
 
 def main(task: str = "path-100-6") -> None:
     """Print the calls of every fit."""
-    domain = TASKS[task].build(6)
+    domain = TASKS[task].build(16)
     part = domain.splits.train_and_validation
     calls = []
     with tempfile.TemporaryDirectory() as store:

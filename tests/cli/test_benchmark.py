@@ -53,6 +53,20 @@ def test_peers_writes_rows_tables_a_picture_and_a_page(tmp_path, monkeypatch):
     assert (tmp_path / "report.html").read_text() == page
 
 
+def test_peers_without_the_baseline_have_no_picture(tmp_path, monkeypatch):
+    peers = pytest.importorskip("lodl.benchmarks.peers")
+    build = partial(shortest_path, sizes=(16, 4, 20), grid=(2, 3))
+    monkeypatch.setitem(peers.TASKS, "path-100-6", replace(peers.TASKS["path-100-6"], build=build))
+    named = ["--tasks", "path-100-6", "--methods", "SPO+", "--seeds", "1", "--n-jobs", "1"]
+    command = ["benchmark", "peers", *named, "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "add `--methods 2-stage`" in result.output
+    assert "| SPO+ |" in (tmp_path / "peers.md").read_text()
+    CliRunner().invoke(app, ["report", str(tmp_path)], catch_exceptions=False)
+    assert "SPO+" in (tmp_path / "report.html").read_text()
+
+
 def test_an_unknown_task_is_named():
     with pytest.raises(InvalidInputError, match="`tasks` must be one of path, large-path"):
         CliRunner().invoke(app, ["benchmark", "rounds", "--tasks", "moon"], catch_exceptions=False)

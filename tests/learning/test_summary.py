@@ -1,7 +1,7 @@
 from types import SimpleNamespace
 
 from lodl.learning import Gain, HistoryRow
-from lodl.learning._summary import headline, summary_of
+from lodl.learning._summary import _why, headline, summary_of
 
 
 def test_the_summary_leads_with_what_to_do_in_the_objectives_unit():
@@ -23,6 +23,7 @@ def test_the_summary_fits_a_terminal():
     model = SimpleNamespace(
         problem=SimpleNamespace(unit="thousand EUR"),
         gain_=Gain(123456.7, 98765.4, -3.9, 4.7),
+        judge="pool",
         judged_by_="300 instances, 5 folds",
         chosen_=name,
         n_oracle_calls_=123_456_789,
@@ -35,3 +36,12 @@ def test_the_summary_fits_a_terminal():
     first = lines.index("") + 2
     assert lines[first].split() == ["1.50", "0", "10", "0.1", "2-stage"]
     assert " ".join("".join(lines[first + 1 :]).split()).endswith(name)
+
+
+def test_the_summary_says_what_may_surprise():
+    rows = [HistoryRow("DecisionHinges()", 2, 0.8, 10, 0.1), HistoryRow("average", 2, 0.9, 10, 0.1)]
+    model = SimpleNamespace(history_=rows, chosen_="average of 2 losses", judge="pool")
+    assert _why(model).startswith(" A single loss is kept only if it is clearly better.")
+    assert "by the solver" in _why(model)
+    model = SimpleNamespace(history_=rows[1:], chosen_="average of 2 losses", judge="solver")
+    assert _why(model) == ""

@@ -123,6 +123,9 @@ def peers(
     trials = room.plan(names, methods, range(first, first + (seeds or len(chosen.seeds))))
     tasks = {name: room.TASKS[name].averaging(chosen.n_initialisations) for name in names}
     rows = room.run(trials, out, tasks=tasks, n_jobs=n_jobs)
-    svg, png = save_figure(room.draw_peers(rows), out / "peers")
     _show(room.tables(rows), out, "peers.md")
-    typer.echo(f"Picture: {svg} and {png}, page: {room.write_report(out)}")
+    if room.drawn_tasks(rows):
+        svg, png = save_figure(room.draw_peers(rows), out / "peers")
+        typer.echo(f"Picture: {svg} and {png}, page: {room.write_report(out)}")
+    else:
+        typer.echo("No picture: it compares methods with 2-stage, so add `--methods 2-stage`.")

@@ -52,8 +52,8 @@ def fit_shared(
 
     All instances count in one unit: the temperature of `DecisionRanking` is a share of the mean
     regret of all of them, so that instances with much at stake do not drown the others. Averaged,
-    models of such losses had 4 to 5 % less regret than SPO+ on 14 tasks
-    (results/learner/choices.md), models of each instance's own decisions as much as it.
+    models of such losses had 3 % less regret than SPO+ on 14 tasks (results/learner/choices.md),
+    models of each instance's own decisions as much as it.
 
     Args:
         samples: Candidates with their answers, as `lodl.oracle.sample(..., slopes=True)` gives

@@ -32,6 +32,7 @@ class Fitted(Protocol):
 
     problem: Problem
     estimator: Any
+    judge: Literal["solver", "pool"]
     chosen_: str
     kept_: float
     judged_by_: str

@@ -20,13 +20,24 @@ def summary_of(model: Fitted) -> str:
         judged += " Expect somewhat less on new instances, because the same decisions chose."
     paragraphs = [
         f"{headline(model.gain_, unit)} {judged}",
-        f"Kept: {model.chosen_}.",
+        f"Kept: {model.chosen_}.{_why(model)}",
         f"Cost: {model.n_oracle_calls_:,} solver calls, {model.seconds_:.3g} s.",
     ]
     if model.label_names_ is not None:
         paragraphs.append(f"Predicts {', '.join(model.label_names_)}.")
     lines = [fill(paragraph, _WIDTH) for paragraph in paragraphs]
     return "\n".join([*lines, "", *_table(model.history_)])
+
+
+def _why(model: Fitted) -> str:
+    """Return what may surprise in the table, in sentences."""
+    best = min(model.history_, key=lambda row: row.regret)
+    why = ""
+    if model.chosen_.startswith("average") and not best.name.startswith("average"):
+        why += " A single loss is kept only if it is clearly better."
+    if model.judge == "pool":
+        why += " The table is by the cheapest decisions known, what is said above by the solver."
+    return why
 
 
 def headline(gain: Gain, unit: str = "") -> str:

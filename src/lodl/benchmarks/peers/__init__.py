@@ -8,7 +8,7 @@ from lodl._validation import require
 require("torch", extra="torch")
 require("pyepo", extra="pyepo")
 
-from lodl.benchmarks.peers._draw import draw_peers  # noqa: E402
+from lodl.benchmarks.peers._draw import draw_peers, drawn_tasks  # noqa: E402
 from lodl.benchmarks.peers._methods import METHODS, Method  # noqa: E402
 from lodl.benchmarks.peers._page import write_report  # noqa: E402
 from lodl.benchmarks.peers._run import Trial, plan, run  # noqa: E402
@@ -25,6 +25,7 @@ __all__ = [
     "Task",
     "Trial",
     "draw_peers",
+    "drawn_tasks",
     "plan",
     "run",
     "tables",

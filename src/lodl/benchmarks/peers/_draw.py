@@ -38,16 +38,21 @@ _N_COLUMNS = 4
 _TOO_BAD = 1.3  # times the regret of 2-stage: drawn at the edge
 
 
+def drawn_tasks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the tasks that can be drawn: those with 2-stage and another method."""
+    found = scores(rows)
+    names = [name for name in TASKS if TWO_STAGE in found.get(name, {}) and len(found[name]) > 1]
+    return [name for name in names if OURS in found[name]] or names
+
+
 @style()
 def draw_peers(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw test regret against oracle calls, with the standard error of the difference to 2-stage.
 
     Calls are those of all models that are trained, to choose and to average; looks at held-out
-    decisions are left out.
+    decisions are left out. `drawn_tasks` must name at least one task.
     """
-    found = scores(rows)
-    names = [name for name in TASKS if TWO_STAGE in found.get(name, {}) and len(found[name]) > 1]
-    names = [name for name in names if OURS in found[name]] or names
+    found, names = scores(rows), drawn_tasks(rows)
     n_rows = -(-len(names) // _N_COLUMNS)
     figure = new_figure(12.0, 2.7 * n_rows + 0.9)
     grid = figure.subplots(n_rows, _N_COLUMNS, squeeze=False, sharex=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lodl.benchmarks.peers._draw import draw_peers
+from lodl.benchmarks.peers._draw import draw_peers, drawn_tasks
 from lodl.benchmarks.peers._standings import verdict
 from lodl.benchmarks.peers._summary import scores
 from lodl.benchmarks.peers._tables import summary_tables, task_tables
@@ -45,6 +45,12 @@ def _page(folder: Path) -> str:
 
 
 def _sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+    tables = [
+        Section("together", "All tasks together", "", _blocks(summary_tables(rows))),
+        Section("tasks", "Task by task", "", _blocks(task_tables(rows))),
+    ]
+    if not drawn_tasks(rows):
+        return tables
     label = "Test regret against oracle calls, one panel per task"
     picture = svg_of(draw_peers(rows), "peers", label=label)
     text = (
@@ -58,8 +64,7 @@ def _sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
             text,
             (Block(svgs=(picture,), is_wide=True),),
         ),
-        Section("together", "All tasks together", "", _blocks(summary_tables(rows))),
-        Section("tasks", "Task by task", "", _blocks(task_tables(rows))),
+        *tables,
     ]
 
 
