@@ -272,3 +272,9 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
 def test_bad_arguments_are_named(call, match):
     with pytest.raises(InvalidInputError, match=match):
         call()
+
+
+def test_least_squares_is_trained_on_the_loss_itself():
+    assert isinstance(learner_for(LinearRegression()), LinearLearner)
+    for constrained in (LinearRegression(positive=True), LinearRegression(fit_intercept=False)):
+        assert isinstance(learner_for(constrained), SklearnLearner)
