@@ -12,10 +12,10 @@ each setting asks for itself. A search over 20 settings in 3 folds takes about a
 as (extrapolated from 1 and 4 settings, a knapsack of 60 instances)
 
 - 22 fits with the defaults,
-- 11 with `judge="pool"`, where instances share their decisions,
+- 13 with `judge="pool"`, where instances share their decisions,
 - 9 with `n_rounds=0` and one family, such as `families=[DecisionHinges(squared_error=10.0)]`,
-- 7 with `n_rounds=0, families=[], n_samples=1`, which compares the decisions of 2-stage,
-- 3.4 with `judge="pool", n_rounds=0`, most of which score the folds.
+- 7 with `judge="pool", n_rounds=0`, which still tries all losses,
+- 7 with `n_rounds=0, families=[], n_samples=1`, which compares the decisions of 2-stage.
 
 So where calls are slow, search with fewer questions, then `fit` once with the best setting and the
 defaults.
