@@ -3,9 +3,11 @@
 `lodl benchmark peers --scale full --out results/peers` does the same once it has computed what is
 missing.
 
-    python results/peers/draw.py
+    python results/peers/draw.py                  # those of rows.jsonl
+    python results/peers/draw.py earlier.jsonl    # only prints where we stand there
 """
 
+import sys
 from pathlib import Path
 
 from lodl.benchmarks.peers import draw_peers, tables
@@ -17,9 +19,14 @@ from lodl.report.parts import read_json_rows, write_text
 HERE = Path(__file__).parent
 
 
-def main() -> None:
+def main(name: str = "") -> None:
     """Write `peers.md`, `peers.svg` and `peers.png`, and print what was to be shown."""
-    rows = [values for _, values in read_json_rows(HERE / "rows.jsonl")]
+    rows = [values for _, values in read_json_rows(HERE / (name or "rows.jsonl"))]
+    if name:
+        first = tables(rows)[0]
+        print(f"{first.caption}\n\n{first.markdown()}\n")
+        print("\n".join(verdict(scores(rows))))
+        return
     text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in tables(rows))
     write_text(HERE / "peers.md", f"{text}\n")
     save_figure(draw_peers(rows), HERE / "peers")
@@ -27,4 +34,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

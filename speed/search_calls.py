@@ -1,0 +1,63 @@
+"""Solver calls of a search over 20 settings, in calls of one fit: what `lodl.sklearn` says.
+
+    python speed/search_calls.py
+
+`GridSearchCV` in 3 folds over the penalty of `Ridge`, on a knapsack of 60 instances, with a store.
+Searches over 1 and 4 settings are run, and 20 are extrapolated. About a minute.
+"""
+
+import tempfile
+
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+
+import lodl
+from lodl import DecisionFocusedRegressor, DecisionHinges
+from lodl.domains import Knapsack, knapsack
+
+CALLS = [0]
+
+
+class Counted(Knapsack):
+    """Counts its calls."""
+
+    def solve_many(self, y_hats, context=None):
+        CALLS[0] += len(y_hats)
+        return super().solve_many(y_hats, context)
+
+
+WAYS = {
+    "defaults": {},
+    'judge="pool"': {"judge": "pool"},
+    "n_rounds=0, one family": {"n_rounds": 0, "families": [DecisionHinges(squared_error=10.0)]},
+    'judge="pool", n_rounds=0': {"judge": "pool", "n_rounds": 0},
+    "n_rounds=0, families=[], n_samples=1": {"n_rounds": 0, "families": [], "n_samples": 1},
+}
+
+
+def main() -> None:
+    """Print calls of 20 settings over those of one fit, for each way to search."""
+    domain = knapsack(sizes=(60, 1, 1))
+    problem = Counted(domain.problem.capacity, domain.problem.weights)
+    x, y = domain.splits.train.x, domain.splits.train.y
+
+    def search(alphas: list[float], **options: object) -> int:
+        CALLS[0] = 0
+        with tempfile.TemporaryDirectory() as store:
+            model = DecisionFocusedRegressor(problem, Ridge(), store=store, **options)
+            grid = {"estimator__alpha": alphas}
+            scorer = lodl.sklearn.regret_scorer()
+            GridSearchCV(model, grid, scoring=scorer, cv=3, refit=False).fit(x, y)
+        return CALLS[0]
+
+    DecisionFocusedRegressor(problem, Ridge()).fit(x, y)
+    one_fit = CALLS[0]
+    print(f"one fit: {one_fit:,} calls")
+    for name, options in WAYS.items():
+        one, four = search([1.0], **options), search([1.0, 10.0, 100.0, 1000.0], **options)
+        twenty = one + 19 * (four - one) / 3
+        print(f"{name}: {one:,} calls for one setting, {twenty / one_fit:.1f} fits for 20")
+
+
+if __name__ == "__main__":
+    main()
