@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -19,19 +18,17 @@ from lodl._frames import Features
 from lodl._logs import show_logs
 from lodl._typing import Array, Context, Decision
 from lodl._validation import check_count, context_of
-from lodl.errors import InvalidInputError, NotFittedError
+from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions, regret
-from lodl.learning._affine import has_affine_objective
 from lodl.learning._asking import Asking
-from lodl.learning._candidates import candidates
 from lodl.learning._data import Data, Validation, labels_of
-from lodl.learning._defaults import Situation
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import write_model
 from lodl.learning._new_instances import new_context, new_features
-from lodl.learning._oracle_budget import Plan, say_cost
+from lodl.learning._oracle_budget import say_cost
 from lodl.learning._parameters import Parameters
+from lodl.learning._planned import planned
 from lodl.learning._record import record_of
 from lodl.learning._search import AT_LABELS, Search, Tried
 from lodl.learning._summary import summary_of
@@ -42,7 +39,7 @@ from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, label_names_of, projected
 from lodl.problems._regret import decide
 from lodl.samplers._sampler import spread_of
-from lodl.training import Learner, Predictor, learner_for
+from lodl.training import Predictor, learner_for
 
 _logger = logging.getLogger(__name__)
 
@@ -208,7 +205,7 @@ class DecisionFocusedRegressor(Parameters):
             validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
         )
         self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
-        plan, tried, shares = self._plan(data, learner)
+        plan, tried, shares = planned(self, data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
         n_before = store.n_answers
         ask = Asking(self, data, store)
@@ -342,40 +339,6 @@ class DecisionFocusedRegressor(Parameters):
         self._check_fitted()
         return write_model(self, Path(folder), overwrite=overwrite)
 
-    def _plan(self, data: Data, learner: Learner) -> tuple[Plan, tuple[Any, ...], bool]:
-        """Return what to ask, what to try, and whether instances share their decisions."""
-        affine = has_affine_objective(
-            self.problem, data.y, data.context, n_jobs=self.n_jobs, timeout=self.timeout
-        )
-        dim = data.y[0].size
-        situation = Situation(affine, data.context is not None, len(data.y), dim)
-        candidates(self.families or (), dim)  # checked before anything is asked of them
-        default = situation.n_samples(self.families or ())
-        n_samples = check_count("n_samples", _or(self.n_samples, default))
-        n_rounds = check_count("n_rounds", _or(self.n_rounds, situation.n_rounds), minimum=0)
-        check_count("n_per_round", self.n_per_round)
-        families = _or(self.families, situation.families(n_samples))
-        tried = candidates(families, dim)
-        stops_early = getattr(learner, "stops_early", False)
-        plan = Plan(n_samples, n_rounds, self.n_per_round, len(families), stops_early)
-        if self._judged_by_pool(situation):
-            plan = replace(plan, has_looks=False)
-        return plan.within(self.max_calls, len(data.y)), tried, situation.is_shared
-
-    def _judged_by_pool(self, situation: Situation) -> bool:
-        """Return whether decisions that are known already judge models."""
-        if self.judge not in ("solver", "pool"):
-            raise InvalidInputError(f'`judge` must be "solver" or "pool", got {self.judge!r}.')
-        if self.judge == "pool" and not situation.is_shared:
-            why = "have a `context`"
-            if not situation.has_context:
-                why = "have an objective that was not found to be affine in the label"
-            raise InvalidInputError(
-                '`judge="pool"` needs instances that share their decisions, but these '
-                f'{why}. Use `judge="solver"`.'
-            )
-        return self.judge == "pool"
-
     def _keep_data(self, data: Data, final: npt.NDArray[np.intp]) -> None:
         self.n_features_in_ = int(data.x.shape[-1])
         if data.feature_names is None:
@@ -400,8 +363,3 @@ class DecisionFocusedRegressor(Parameters):
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictors_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit`.")
-
-
-def _or(given: Any, default: Any) -> Any:
-    """Return what the user gave, or the default."""
-    return default if given is None else given
