@@ -4,10 +4,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lodl.benchmarks.rounds import METHODS, TASKS, plan, run, tables
+from lodl.benchmarks.rounds import METHODS, TASKS, Run, plan, run, tables
 from lodl.benchmarks.rounds._loop import Predictions, average
 from lodl.benchmarks.rounds._run import Trial
 from lodl.domains import newsvendor, shortest_path
+from lodl.learning import DecisionFocusedRegressor
 from lodl.training.torch import TrainingSettings
 
 BRIEF = TrainingSettings(n_steps=20, batch_size=8)
@@ -50,6 +51,19 @@ def test_calls_include_those_at_labels_and_those_that_choose(rows):
     assert calls["DecisionHinges, labels only"] == at_labels
     assert calls["DecisionHinges, rounds"] == at_labels + 18 * (4 + 1)
     assert calls["DecisionRanking, rounds"] == at_labels + 18 * (4 + 1) + 3 * 6
+
+
+def test_the_learner_predicts_validation_instances_that_it_held_out(tmp_path):
+    domain = SMALL["path"].build(1)
+    outcome = METHODS["DecisionFocusedRegressor"].run(Run(SMALL["path"], domain, 1, tmp_path))
+    part = domain.splits.train_and_validation
+    model = DecisionFocusedRegressor(domain.problem, random_state=1).fit(part.x, part.y)
+    y_hat = outcome.y_hat
+    found = np.concatenate([y_hat.train, y_hat.validation])
+    assert np.array_equal(found, model.held_out_.y_hat)
+    assert not np.allclose(found, model.predict(part.x))
+    assert np.array_equal(y_hat.test, model.predict(domain.splits.test.x))
+    assert outcome.oracle_calls == model.n_oracle_calls_
 
 
 def test_calls_of_spo_plus_are_those_of_one_model(rows):

@@ -15,7 +15,7 @@ from lodl.benchmarks.surrogates import SPOPlus
 from lodl.domains import Domain
 from lodl.evaluation import regret
 from lodl.fitting import fit
-from lodl.learning import Rounds, learn_in_rounds
+from lodl.learning import DecisionFocusedRegressor, Rounds, learn_in_rounds
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -213,6 +213,28 @@ class InAveragedRounds(InRounds):
         return average([one.model for one in rounds.top(self.n_averaged)])
 
 
+@dataclass(frozen=True)
+class WithLearner(Method):
+    """The learner with its defaults, on training and validation instances together.
+
+    Folds, losses, rounds and the training of linear models are its own, so it shares the data with
+    the other methods, and not the loop. All its calls are counted, those that choose included.
+    """
+
+    def run(self, run: Run) -> Outcome:
+        splits, part = run.domain.splits, run.domain.splits.train_and_validation
+        model = DecisionFocusedRegressor(run.domain.problem, random_state=run.seed)
+        model.fit(part.x, part.y, context=part.context)
+        y_hat = np.empty_like(part.y)
+        y_hat[model.held_out_.index] = model.held_out_.y_hat
+        return Outcome(
+            Predictions(*np.split(y_hat, [len(splits.train.y)]), model.predict(splits.test.x)),
+            oracle_calls=model.n_oracle_calls_,
+            seconds_training=model.seconds_,
+            details={"chosen": model.chosen_},
+        )
+
+
 METHODS: Mapping[str, Method] = {
     "2-stage": TwoStage(),
     "SPO+": WithSolver(),
@@ -224,6 +246,7 @@ METHODS: Mapping[str, Method] = {
     "DecisionRanking, rounds": InRounds(
         tuple(replace(DecisionRanking(), temperature=t) for t in _TEMPERATURES)
     ),
+    "DecisionFocusedRegressor": WithLearner(),
 }
 """The methods by name."""
 

@@ -81,7 +81,7 @@ def _line(
         Cell.of_number(_mean(rows, "validation"), "{:.4f}"),
         Cell.of_number(_mean(rows, "oracle_calls"), "{:,.0f}"),
         Cell.of_number(_mean(rows, "validation_looks"), "{:,.0f}"),
-        Cell.of_number(_mean_of(_all_calls(row) for row in rows.values()), "{:,.0f}"),
+        Cell.of_number(_mean_of(all_calls(row) for row in rows.values()), "{:,.0f}"),
         Cell.of_number(_mean(rows, "seconds_sampling"), "{:.1f}"),
         Cell.of_number(_mean(rows, "seconds_training"), "{:.1f}"),
     )
@@ -99,7 +99,7 @@ def _mean_of(values: Iterable[float]) -> float:
     return float(np.mean(list(values)))
 
 
-def _all_calls(row: RowValues) -> float:
+def all_calls(row: RowValues) -> float:
     """Return the calls for all initialisations and learning rates; a learned loss serves all."""
     calls: float = row.get("calls_of_all_models", row["oracle_calls"])
     return calls
