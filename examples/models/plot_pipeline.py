@@ -2,10 +2,11 @@
 scikit-learn: a pipeline and a grid search
 ==========================================
 
-You can train any scikit-learn regressor or pipeline on a learned loss. The labels are shifted to
-where the loss wants the predictions to be, so the model needs neither gradients nor a custom
-objective. The result is again a regressor with ``fit``, ``predict`` and ``score``, and
-``GridSearchCV`` can tune it, with decisions as the score.
+You can train any scikit-learn regressor or pipeline on a learned loss. A linear model, like the one
+at the end of this pipeline, is fitted as usual and then goes on, on the learned loss itself. For
+any other model the labels are shifted to where the loss wants the predictions to be, so it needs
+neither gradients nor a custom objective. The result is again a regressor with ``fit``, ``predict``
+and ``score``, and ``GridSearchCV`` can tune it, with decisions as the score.
 """
 
 import matplotlib.pyplot as plt

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from torch import nn
 
@@ -249,9 +251,11 @@ def test_when_time_is_up_no_further_model_is_tried():
 
 
 def test_models_of_all_folds_are_averaged_and_linear_ones_are_one():
-    model = regressor(estimator=None).fit(DATA.x, DATA.y)
-    assert len(model.predictors_) == 1
-    other = regressor(estimator=Ridge()).fit(DATA.x, DATA.y)
+    for linear in (None, Ridge()):
+        model = regressor(estimator=linear).fit(DATA.x, DATA.y)
+        assert len(model.predictors_) == 1
+    assert model.predictors_[0].models[0].coef_.shape == (DATA.y.shape[1], DATA.x.shape[1])
+    other = regressor(estimator=make_pipeline(StandardScaler(), Ridge())).fit(DATA.x, DATA.y)
     assert len(other.predictors_) >= 5
     assert len(other.predictors_) % 5 == 0
 

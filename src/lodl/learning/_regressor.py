@@ -61,9 +61,7 @@ class DecisionFocusedRegressor(Parameters):
     Args:
         problem: The problem whose solver makes the decisions.
         estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
-            module, a `lodl.training.Learner`, or None for a linear model. `LinearRegression()` is
-            the same as None. Other linear regressors of scikit-learn are refitted to shifted
-            labels, which gains less.
+            module, a `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a selection of decision families and, if the objective is
             not affine in the label, one that learns from regrets.
         n_samples: Predictions sampled around each label. None is 10 if instances share their

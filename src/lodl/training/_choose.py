@@ -20,9 +20,9 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
     Frameworks are imported only if they are needed.
 
     Args:
-        estimator: None or `LinearRegression()` for a linear model that is trained on the loss
-            itself, a PyTorch module, a regressor of XGBoost, LightGBM or CatBoost, a scikit-learn
-            regressor or pipeline, or a learner, which is returned as it is.
+        estimator: None for a linear model, a PyTorch module, a regressor of XGBoost, LightGBM or
+            CatBoost, a scikit-learn regressor or pipeline, or a learner, which is returned as it
+            is.
         seed: Random seed of the training.
 
     Example:
@@ -30,7 +30,7 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
         >>> type(lodl.training.learner_for(Ridge())).__name__
         'SklearnLearner'
     """
-    if estimator is None or _is_least_squares(estimator):
+    if estimator is None:
         linear: Learner = importlib.import_module("lodl.training.linear").LinearLearner()
         return linear
     torch = sys.modules.get("torch")
@@ -53,16 +53,6 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
         "`estimator` must be None, a PyTorch module, a scikit-learn regressor or a "
         f"`lodl.training.Learner`, got {estimator!r}."
     )
-
-
-def _is_least_squares(estimator: Any) -> bool:
-    """Return whether an estimator is scikit-learn's linear regression without constraints.
-
-    Refitted to shifted labels, as other regressors are, it would gain half as much.
-    """
-    kind = getattr(sys.modules.get("sklearn.linear_model"), "LinearRegression", None)
-    is_linear = kind is not None and type(estimator) is kind
-    return is_linear and estimator.fit_intercept and not estimator.positive
 
 
 def _learner(module: str, name: str, estimator: Any, seed: int) -> Learner:

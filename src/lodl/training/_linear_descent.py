@@ -10,6 +10,9 @@ from lodl._typing import Array
 from lodl.losses import LearnedLoss
 from lodl.training._scaling import Scaling
 
+LEARNING_RATE, N_STEPS, PATIENCE = 0.01, 1000, 100
+"""What suits standardised features and labels: a learning rate, the most steps, and patience."""
+
 _EVERY = 5  # steps between two looks at the held-out loss
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-12
 _BATCH_SIZE = 256  # instances; fewer are one batch
@@ -84,7 +87,9 @@ class Descent:
                 )
             )
 
-    def run(self, start: Array, n_steps: int, patience: int | None) -> tuple[Array, Index]:
+    def run(
+        self, start: Array, n_steps: int, patience: int | None, is_free: Mask | None = None
+    ) -> tuple[Array, Index]:
         """Return the best weights of each model and their step, or the last if not stopped.
 
         Args:
@@ -92,6 +97,7 @@ class Descent:
             n_steps: The most steps.
             patience: Steps without a better held-out loss after which a model stops; None never
                 looks at it.
+            is_free: Which weights may move, shape (features, outputs); None moves all.
         """
         best, best_steps = start.copy(), np.zeros(len(start), dtype=np.intp)
         best_scores = np.full(len(start), np.inf)
@@ -109,6 +115,8 @@ class Descent:
             if step == n_steps or not len(running):
                 break
             gradient = self._gradient(w, self.batches[step % len(self.batches)], running)
+            if is_free is not None:
+                gradient *= is_free
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
             square = _BETA2 * square + (1 - _BETA2) * gradient**2
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))

@@ -32,6 +32,10 @@ class Scaling:
             np.tile(one.centre, n_items).reshape(shape), np.tile(one.spread, n_items).reshape(shape)
         )
 
+    def around_zero(self) -> "Scaling":
+        """Return the same spread around 0."""
+        return Scaling(np.zeros_like(self.centre), self.spread)
+
     @classmethod
     def none(cls) -> "Scaling":
         """Return a scaling that changes nothing."""

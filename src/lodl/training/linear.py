@@ -21,7 +21,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import check_numbers, count_items
-from lodl.training._linear_descent import Descent
+from lodl.training._linear_descent import LEARNING_RATE, N_STEPS, PATIENCE, Descent
 from lodl.training._saving import unusable, write_predictor
 from lodl.training._scaling import Scaling
 
@@ -48,9 +48,9 @@ class LinearLearner:
         patience: Steps without a better held-out loss after which a model stops.
     """
 
-    learning_rate: float = 0.01
-    n_steps: int = 1000
-    patience: int = 100
+    learning_rate: float = LEARNING_RATE
+    n_steps: int = N_STEPS
+    patience: int = PATIENCE
 
     def __post_init__(self) -> None:
         check_count("n_steps", self.n_steps, minimum=0)

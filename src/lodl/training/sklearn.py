@@ -1,11 +1,11 @@
-"""scikit-learn: any regressor or pipeline, trained on a learned loss by changed targets.
+"""scikit-learn: any regressor or pipeline, trained on a learned loss.
 
 learner = SklearnLearner(make_pipeline(StandardScaler(), Ridge()))
 model = learner.train(x, loss)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import take_rows
+from lodl._frames import join_rows, take_rows
 from lodl._typing import Array
 from lodl._validation import check_count, require
 from lodl.errors import InvalidInputError, ModelFolderError
@@ -22,6 +22,7 @@ from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import as_rows, check_features, count_items, count_rows
 from lodl.training._inner_folds import inner_folds
 from lodl.training._label_shift import shifted_targets
+from lodl.training._linear_descent import N_STEPS, PATIENCE
 from lodl.training._remembered import Remembered
 from lodl.training._reweighting import reweighted_targets
 from lodl.training._saving import unusable, write_predictor
@@ -34,6 +35,8 @@ from sklearn.pipeline import Pipeline  # noqa: E402
 from sklearn.utils import get_tags  # noqa: E402
 from sklearn.utils.validation import has_fit_parameter  # noqa: E402
 
+from lodl.training._linear_form import LinearForm, mean_of  # noqa: E402
+
 __all__ = ["SklearnLearner", "SklearnPredictor"]
 
 _FILE = "model.skops"
@@ -42,21 +45,26 @@ _N_ROUNDS = 2  # without validation instances: between the 1 and the 4 that did 
 
 @dataclass(frozen=True, eq=False)
 class SklearnLearner:
-    """Train a regressor that minimises squared error on a learned loss, by changing its targets.
+    """Train any scikit-learn regressor or pipeline on a learned loss.
 
-    A custom objective is not needed. For a loss made of decisions, labels are shifted
-    (`lodl.training._label_shift`). A loss fitted to regrets is nearly quadratic: where the
-    estimator takes `sample_weight`, targets and weights are those of its quadratic model
-    (`lodl.training._reweighting`). A squared error needs neither, so 2-stage is a plain `fit`.
+    2-stage is a plain `fit`. What follows depends on what was fitted:
 
-    A round takes `n_folds + 1` fits of the estimator; 2-stage and the folds of the first round are
-    shared by all losses of the same instances.
+    - A model that is linear in its (transformed) features goes on from there on the loss itself:
+      `Ridge`, `Lasso`, `HuberRegressor` and their like, alone, in a pipeline, or as the best one of
+      a search. Its `coef_` and `intercept_` change; what is 0 stays 0, so a lasso keeps its
+      features, and early stopping keeps the others near their regularised start.
+    - Any other model only minimises squared error, so its targets are changed, and it is fitted
+      again, in rounds. For a loss made of decisions, labels are shifted
+      (`lodl.training._label_shift`). A loss fitted to regrets is nearly quadratic: where the
+      estimator takes `sample_weight`, targets and weights are those of its quadratic model
+      (`lodl.training._reweighting`). A round takes `n_folds + 1` fits of the estimator; 2-stage and
+      the folds of the first round are shared by all losses of the same instances.
 
     Attributes:
         estimator: The regressor or pipeline; it is cloned, never changed. With weights, or if it
             takes a single output, it is fitted once per value of the label.
         max_rounds: The most rounds. With validation instances rounds end when their loss does not
-            fall any more.
+            fall any more. A linear model has none.
         n_folds: Folds for the out-of-fold predictions.
         seed: Random seed for the folds; that of the estimator is its own `random_state`.
 
@@ -100,12 +108,15 @@ class SklearnLearner:
         x = check_features(x, loss.n_instances)
         if is_squared_error(loss):
             return self._two_stage.put(x, [loss.y], self._fit(x, loss.y, None, 0))
+        start = self._two_stage.get(x, [loss.y], lambda: self._fit(x, loss.y, None, 0))
+        form = LinearForm.of(start.models, x)
+        if form is not None:
+            return self._descend(form, x, loss, x_validation, loss_validation, n_steps)
         rounds = self._rounds(x, loss)
         if x_validation is None or loss_validation is None:
             last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
             return self._fit(x, *next(islice(rounds, last, None)), last)
-        best = self._two_stage.get(x, [loss.y], lambda: self._fit(x, loss.y, None, 0))
-        best_score, _ = np.inf, next(rounds)
+        best, best_score, _ = start, np.inf, next(rounds)
         for k in range(self.max_rounds + 1):
             model = best if k == 0 else self._fit(x, *next(rounds), k)
             score = float(loss_validation.value(model.predict(x_validation)).mean())
@@ -113,6 +124,25 @@ class SklearnLearner:
                 break
             best, best_score = model, score
         return best
+
+    def _descend(
+        self,
+        form: LinearForm,
+        x: Any,
+        loss: LearnedLoss,
+        x_validation: Any,
+        loss_validation: LearnedLoss | None,
+        n_steps: int | None,
+    ) -> "SklearnPredictor":
+        """Return a linear model that goes on from 2-stage on the loss itself."""
+        n, patience = count_rows(x), None
+        if x_validation is not None and loss_validation is not None:
+            x, loss = join_rows(x, x_validation), LearnedLoss.concatenate([loss, loss_validation])
+            n_steps, patience = N_STEPS, PATIENCE
+        is_trained = np.arange(loss.n_instances) < n
+        n_steps = N_STEPS if n_steps is None else n_steps
+        models, steps = form.trained(x, loss, is_trained, n_steps, patience)
+        return SklearnPredictor(models, loss.label_shape, x.shape[-1], steps, is_linear=True)
 
     def _rounds(self, x: Any, loss: LearnedLoss) -> Iterator[tuple[Array, Array | None]]:
         def out_of_fold(targets: Array, weights: Array | None) -> Array:
@@ -160,13 +190,25 @@ class SklearnPredictor:
         models: One for all values of a label, or one for each.
         label_shape: Shape of a label.
         n_features: Number of features it was trained with.
-        n_steps: Rounds of changed targets.
+        n_steps: Steps on the loss, or rounds of changed targets.
+        is_linear: Whether it is linear and was trained on the loss itself.
     """
 
     models: list[Any]
     label_shape: tuple[int, ...]
     n_features: int
     n_steps: int
+    is_linear: bool = False
+
+    @staticmethod
+    def mean_of(predictors: "Sequence[SklearnPredictor]") -> "list[SklearnPredictor]":
+        """Return one model that predicts the mean of several, if all are linear in the features."""
+        first = predictors[0]
+        if any(not one.is_linear or isinstance(one.models[0], Pipeline) for one in predictors):
+            return list(predictors)
+        by_output = zip(*(one.models for one in predictors), strict=True)
+        n_steps = round(float(np.mean([one.n_steps for one in predictors])))
+        return [replace(first, models=list(map(mean_of, by_output)), n_steps=n_steps)]
 
     def predict(self, x: Any) -> Array:
         x = check_features(x, n_features=self.n_features)

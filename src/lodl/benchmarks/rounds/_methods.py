@@ -227,8 +227,9 @@ class WithLearner(Method):
         model.fit(part.x, part.y, context=part.context)
         y_hat = np.empty_like(part.y)
         y_hat[model.held_out_.index] = model.held_out_.y_hat
+        train, validation = np.split(y_hat, [len(splits.train.y)])
         return Outcome(
-            Predictions(*np.split(y_hat, [len(splits.train.y)]), model.predict(splits.test.x)),
+            Predictions(train, validation, model.predict(splits.test.x)),
             oracle_calls=model.n_oracle_calls_,
             seconds_training=model.seconds_,
             details={"chosen": model.chosen_},
