@@ -1,9 +1,13 @@
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import lodl
-from lodl.domains import ShortestPath, shortest_path
-from lodl.errors import InvalidInputError
+from lodl.domains import ShortestPath, newsvendor, shortest_path
+from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import regret
 from lodl.learning import learn_in_rounds
 from lodl.samplers import AtPredictions
@@ -153,6 +157,103 @@ def test_the_first_two_candidates_are_the_prediction_and_the_point_beyond_it():
 def test_a_margin_of_one_has_no_point_beyond():
     with pytest.raises(InvalidInputError, match="`margin` must be a number above 1"):
         AtPredictions(np.ones((1, 3)), margin=1.0)
+
+
+@pytest.mark.parametrize(("margin", "expected"), [(3.0, 3.0), (2.0, 2.0), (1.0, 2.0)])
+def test_rounds_ask_beyond_predictions_as_far_as_the_margin_says(margin, expected):
+    samples = learn(n_rounds=1, family=lodl.DecisionHinges(margin=margin)).samples
+    samplers = [one.sampler for one in samples.series]
+    assert [one.margin for one in samplers if isinstance(one, AtPredictions)] == [expected] * 2
+
+
+def test_the_family_fits_the_objective():
+    assert learn(n_rounds=0).best.loss.family == lodl.DecisionHinges()
+    domain = newsvendor(sizes=(20, 5, 1), n_products=3)
+    part = domain.splits.train_and_validation
+
+    def predict_the_mean(loss):
+        return None, np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
+
+    rounds = learn_in_rounds(
+        domain.problem, part.y, predict_the_mean, context=part.context, n_rounds=0
+    )
+    assert rounds.best.loss.family == lodl.DecisionRanking()
+
+
+def test_too_few_samples_for_a_family_are_said(caplog):
+    learn(n_rounds=1, family=lodl.ConvexDirectedQuadratic())
+    assert "240 parameters per instance, and 9 samples are few for them" in caplog.text
+
+
+def test_a_round_without_any_validation_answer_is_an_error_that_says_so():
+    class Fails(ShortestPath):
+        def solve_many(self, y_hats, context=None):
+            if (y_hats == 7.0).any():
+                raise ValueError("no way")
+            return super().solve_many(y_hats, context)
+
+    with pytest.raises(OracleError, match=r"failed at the model's predictions .* \(10 of them\)"):
+        learn_in_rounds(
+            Fails(),
+            PART.y,
+            lambda loss: (None, np.full(loss.y.shape, 7.0)),
+            validation=VALIDATION,
+            n_samples=5,
+            on_failure="skip",
+            max_failure_rate=1.0,
+            progress=False,
+        )
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from lodl import LinearProblem
+from lodl.learning import learn_in_rounds
+
+folder, kill_at = sys.argv[1], int(sys.argv[2])
+
+
+class Best(LinearProblem):
+    sense = "max"
+
+    def solve(self, y_hat, context=None):
+        with open(f"{folder}/calls", "ab", buffering=0) as calls:
+            calls.write(b".")
+            if calls.tell() == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return np.eye(len(y_hat))[np.argmax(y_hat)]
+
+
+y = np.random.default_rng(0).normal(size=(40, 4))
+
+
+def train(loss):
+    y_hat = y.mean(axis=0) - 0.1 * loss.gradient(np.broadcast_to(y.mean(axis=0), y.shape))
+    return None, y_hat
+
+
+rounds = learn_in_rounds(Best(), y, train, n_samples=6, n_rounds=3, store=f"{folder}/answers")
+np.save(f"{folder}/y_hat.npy", rounds.rounds[-1].y_hat)
+"""
+
+
+def test_rounds_that_are_killed_go_on(tmp_path):
+    def run(folder, kill_at=-1):
+        folder.mkdir(exist_ok=True)
+        command = [sys.executable, "-c", KILLED, str(folder), str(kill_at)]
+        return subprocess.run(command, check=False).returncode
+
+    def n_calls(folder):
+        return (folder / "calls").stat().st_size
+
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(whole) == 0
+    assert run(killed, kill_at=400) == -signal.SIGKILL
+    assert run(killed) == 0
+    assert np.array_equal(np.load(whole / "y_hat.npy"), np.load(killed / "y_hat.npy"))
+    # The question in flight, and what a start asks: is the objective affine, is it this problem?
+    assert n_calls(killed) <= n_calls(whole) + 40 * 4 + 15 + 2 * 4
 
 
 def test_instances_share_their_decisions_if_told_so():

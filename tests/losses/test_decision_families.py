@@ -79,6 +79,7 @@ def test_hinges_bound_the_regret_wherever_the_decision_was_sampled(name, margin,
     zs = decide(problem, elsewhere, context)
     known = decide(problem, answers.y_hat, context)
     is_known = (np.abs(zs[:, np.newaxis] - known).max(axis=-1) < 1e-9).any(axis=1)
+    assert is_known.any() or name in ("portfolio", "linear program")  # with many decisions
     regret = ask(problem, y, elsewhere, context).regret
     bound = value(family, phi, elsewhere - y)
     assert (bound[is_known] >= regret[is_known] - 1e-5).all()
@@ -179,6 +180,19 @@ def test_a_direction_that_no_decision_sees_is_pinned_by_the_least_weight(family)
     near, far = value(family, family.fit(answers), drift)
     assert 0 < near < 0.1 * answers.regret.mean()
     assert far == pytest.approx(100 * near)
+
+
+def test_the_curvature_of_hinges_is_that_of_squares_above_them():
+    family = DecisionHinges(margin=3.0)
+    phi = rows(family.fit(best_of_three(D)))
+    c = 2.0  # decisions cost 1 and 3 on average
+    steepest = np.array([1.0, 1.0, 1.0])
+    expected = 3.0**2 * steepest**2 / (2 * c) + 2 * phi["w"][0]
+    np.testing.assert_allclose(family.curvature(phi, D[None])[0], np.tile(expected, (5, 1)))
+    u = np.linspace(-5, 5, 1001)
+    above = (u + c) ** 2 / (4 * c)
+    assert (above >= np.maximum(u, 0) - 1e-12).all()
+    np.testing.assert_allclose(above[u == c], c)
 
 
 @every_family

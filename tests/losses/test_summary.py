@@ -136,10 +136,26 @@ def test_the_summary_of_decisions_leads_with_ranks_and_has_no_errors(of_decision
     assert "error" not in text
 
 
-@pytest.mark.parametrize(("share", "word"), [(1.0, "exact"), (0.985, "local")])
-def test_the_summary_says_whether_slopes_hold_everywhere(of_decisions, share, word):
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (1.0, "they explain all held-out decisions, as exact ones do"),
+        (0.985, "local: they explain 98.5% of held-out decisions"),
+    ],
+)
+def test_the_summary_says_what_held_out_decisions_tell_of_slopes(of_decisions, share, said):
     lines = str(of_decisions(explained_held_out=share).summary()).splitlines()
-    assert f"  slopes            {word}: they explain {share:.1%} of held-out decisions" in lines
+    assert f"  slopes            {said}" in lines
+
+
+def test_a_comparison_shows_decisions_instead_of_errors(with_errors, of_decisions):
+    fitted = with_errors(mae_fitted=0.2, mae_held_out=0.4)
+    bound = of_decisions(met_held_out=0.25, explained_held_out=0.9)
+    header, of_fit, of_bound, *_ = losses.compare_losses([fitted, bound]).splitlines()
+    shown = header.replace("rank corr.", "rank").replace("held out", "held_out").split()
+    fits, bounds = (dict(zip(shown, one.split(), strict=False)) for one in (of_fit, of_bound))
+    assert (fits["held_out"], fits["met"], fits["slopes"]) == ("0.20", "-", "-")
+    assert (bounds["held_out"], bounds["met"], bounds["slopes"]) == ("-", "0.25", "0.90")
 
 
 def test_numbers_of_few_samples_are_averaged_over_instances(of_decisions):

@@ -59,8 +59,8 @@ def sampler_of(loss: LearnedLoss) -> Sampler | None:
 
 def is_one_sided(loss: LearnedLoss) -> bool:
     """Return whether a loss was learned only where a model predicts, not around labels."""
-    is_at_predictions = loss.provenance.get("sampler") in _AT_PREDICTIONS
-    return is_at_predictions and loss.provenance.get("n_series", 1) == 1
+    series = loss.provenance.get("series", [loss.provenance])
+    return all(one.get("sampler") in _AT_PREDICTIONS for one in series)
 
 
 def locate_predictions(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
@@ -16,8 +15,7 @@ from lodl.learning._affine import has_affine_objective
 from lodl.learning._enough_samples import (
     N_SAMPLES_WITH_SLOPES,
     largest_family,
-    n_parameters,
-    n_samples_for,
+    warn_of_few_samples,
 )
 from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.losses._family import check_can_fit
@@ -27,8 +25,6 @@ from lodl.samplers import AllPerturbed, Sampler
 
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
 _N_SAMPLES = 1000  # of a family that is fitted to regrets
-
-_logger = logging.getLogger(__name__)
 
 
 def learn_loss(
@@ -100,7 +96,7 @@ def learn_loss(
     check_can_fit(family, labels[0].size)
     if n_samples is None:
         n_samples = N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
-    _warn_of_few_samples(family, n_samples, labels[0].size)
+    warn_of_few_samples(family, n_samples, labels[0].size)
     samples = sample(
         problem,
         y,
@@ -119,18 +115,3 @@ def learn_loss(
         progress=progress,
     )
     return fit(samples, family, n_jobs=n_jobs, progress=progress)
-
-
-def _warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:
-    if not family.uses_slopes and n_samples < n_samples_for(family, dim):
-        _logger.warning(
-            "%s has %d parameters per instance, and %d samples are few for them. Take a smaller "
-            "family (`DirectedWeightedMSE` has %d), at least %d samples, or a family made of "
-            "decisions (`DecisionHinges`), which needs about %d.",
-            family,
-            n_parameters(family, dim),
-            n_samples,
-            2 * dim,
-            n_samples_for(family, dim),
-            N_SAMPLES_WITH_SLOPES,
-        )

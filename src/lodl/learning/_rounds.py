@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from lodl._typing import Array, Context
 from lodl._validation import check_count, check_labels, check_predictions
-from lodl.errors import InvalidInputError
+from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit, fit_shared
 from lodl.learning._affine import has_affine_objective
-from lodl.losses import DecisionHinges, Family, LearnedLoss
+from lodl.learning._enough_samples import warn_of_few_samples
+from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss
 from lodl.losses._decision_family import check_made_of_decisions
 from lodl.oracle import OracleSamples, sample
 from lodl.oracle._sample import open_or_make
@@ -27,7 +28,6 @@ from lodl.samplers._sampler import spread_of
 Train: TypeAlias = Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]]
 """Trains a model on a loss of all instances; returns it with its predictions for all of them."""
 
-_DEFAULT_FAMILY = DecisionHinges()
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
 _NARROW = 0.5  # of the residuals' deviation: noise around predictions
 _PATIENCE = 3  # rounds without a better model; on large problems the first two may be worse
@@ -109,7 +109,7 @@ def learn_in_rounds(
     train: Train,
     *,
     context: Context = None,
-    family: Family = _DEFAULT_FAMILY,
+    family: Family | None = None,
     sampler: Sampler = _DEFAULT_SAMPLER,
     n_samples: int = 20,
     n_per_round: int = 4,
@@ -139,7 +139,8 @@ def learn_in_rounds(
             order, and returns it with its predictions for all of them. Out-of-fold predictions for
             training instances are better than fitted ones, where the model can overfit.
         context: One entry per instance, or None.
-        family: The parametric loss.
+        family: The parametric loss. None is `DecisionHinges` if the objective is affine in the
+            label, and else `DecisionRanking`, which stands slopes that hold near the label only.
         sampler: Draws the candidates of the start, around labels.
         n_samples: Candidates per instance at the start.
         n_per_round: Candidates per instance and round, at least 1.
@@ -160,6 +161,7 @@ def learn_in_rounds(
 
     Raises:
         InvalidInputError: An argument, or what `train` returned, is not what was expected.
+        OracleError: The solver failed, or did so for all validation instances of a round.
 
     Example:
         >>> domain = lodl.domains.shortest_path(sizes=(30, 1, 1), grid=(3, 3))
@@ -177,15 +179,14 @@ def learn_in_rounds(
     check_count("n_rounds", n_rounds, minimum=0)
     check_count("n_per_round", n_per_round)
     _check_budget(max_calls, len(labels) * (n_samples + 2))
+    is_affine = (share or family is None) and has_affine_objective(
+        problem, labels, context, n_jobs=options.get("n_jobs"), timeout=options.get("timeout")
+    )
+    if family is None:
+        family = DecisionHinges() if is_affine else DecisionRanking()
     if share:
-        check_made_of_decisions(family)
-        if context is not None:
-            raise InvalidInputError("With a `context` instances cannot `share` their decisions.")
-        if not has_affine_objective(problem, labels, None):
-            raise InvalidInputError(
-                "Instances can `share` their decisions only if the objective is affine in the "
-                "label, which this one was not found to be."
-            )
+        _check_sharing(family, context, is_affine=is_affine)
+    warn_of_few_samples(family, n_samples + n_rounds * n_per_round, labels[0].size)
     started = time.perf_counter()
     options = {"context": context, "seed": seed, "slopes": family.uses_slopes, **options}
     options["store"] = open_or_make(options.get("store"), spread_of(labels), problem)
@@ -205,7 +206,14 @@ def learn_in_rounds(
         is_last = len(rounds) == n_rounds or (max_calls is not None and after > max_calls)
         at_models = at_predictions(labels, y_hat, family)
         answers = ask(sampler=at_models, n_samples=1 if is_last else n_per_round)
-        rounds.append(Round(model, y_hat, loss, answers.first_regrets(), n_calls, seconds))
+        regret = answers.first_regrets()
+        if not np.isfinite(regret[chosen]).any():
+            raise OracleError(
+                "The solver failed at the model's predictions for every validation instance "
+                f"({len(chosen)} of them), so that rounds cannot be compared. The answers so far "
+                "are in the store, if there is one."
+            )
+        rounds.append(Round(model, y_hat, loss, regret, n_calls, seconds))
         samples = samples.union(answers)
         done = Rounds(tuple(rounds), chosen, samples)
         if is_last or len(rounds) - 1 - done._place_of_best >= _PATIENCE:
@@ -229,6 +237,17 @@ def at_predictions(y: Array, y_hat: Array, family: Family | None = None) -> AtPr
     deviation = np.std(y_hat - y, axis=0)
     scale = _NARROW * np.where(deviation > 0, deviation, max(float(np.std(y_hat - y)), 1e-12))
     return AtPredictions(y_hat, scale=scale, margin=margin)
+
+
+def _check_sharing(family: Family, context: Context, *, is_affine: bool) -> None:
+    check_made_of_decisions(family)
+    if context is not None:
+        raise InvalidInputError("With a `context` instances cannot `share` their decisions.")
+    if not is_affine:
+        raise InvalidInputError(
+            "Instances can `share` their decisions only if the objective is affine in the label, "
+            "which this one was not found to be."
+        )
 
 
 def _check_validation(validation: npt.ArrayLike | None, n: int) -> npt.NDArray[np.intp]:

@@ -9,11 +9,14 @@ from lodl.losses._learned_loss import LearnedLoss
 from lodl.losses._short_name import short_name
 from lodl.losses._summary import FitSummary
 
-_COLUMNS = ["rank corr.", "held out", "fitted", "R2", "parameters", "family"]
+_COLUMNS = ["rank corr.", "held out", "fitted", "R2", "met", "slopes", "parameters", "family"]
 _WIDTH = 80
 _NOTE = (
-    "Medians over fitted instances (of rank correlations the mean). Held out and fitted: errors as "
-    "shares of the mean regret. Rank correlation and R2 are those of held-out samples."
+    "Medians over fitted instances (means of rank correlation, met and slopes). Held out and "
+    "fitted: errors as shares of the mean regret. Rank correlation and R2 are those of held-out "
+    "samples. A loss made of decisions is a bound and not a fit, so instead of errors it has the "
+    "share of costly held-out decisions that were met before, and of held-out decisions that its "
+    "slopes explain."
 )
 
 
@@ -75,9 +78,11 @@ def _best(summaries: Sequence[FitSummary]) -> Iterator[str]:
 
 def _cells(summary: FitSummary) -> list[str]:
     errors = (summary.error_held_out, summary.error_fitted, summary.r2)
+    shares = (summary.decisions_met, summary.decisions_explained)
     return [
         f"{summary.rank_correlation:.2f}",
         *("-" if summary.family.uses_slopes else f"{spread.median:.2f}" for spread in errors),
+        *("-" if share is None else f"{share:.2f}" for share in shares),
         str(summary.n_parameters),
         short_name(summary.family),
     ]

@@ -75,10 +75,9 @@ class DecisionFamily(Family):
 
     Attributes:
         squared_error: Weight of a squared error that is added to the loss: a prediction as wrong
-            as the samples costs this share of the instance's mean regret more. 0 to
-            3 did well on paths and knapsacks.
-        min_weight: The least weight of that squared error. It pins directions that no decision
-            sees, and should be weak.
+            as the samples costs this share of the instance's mean regret more.
+        min_weight: The least weight of that squared error, which pins directions that no decision
+            sees.
         max_decisions: Number of decisions kept per instance; a shared loss has as many as it took.
     """
 

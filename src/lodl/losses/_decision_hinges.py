@@ -30,9 +30,11 @@ class DecisionHinges(DecisionFamily):
             counts in full, at least 1. Larger margins keep predictions further from a change of
             decision.
         squared_error: Weight of a squared error that is added to the loss: at errors as large as
-            those of the samples it costs this share of the mean regret.
-        min_weight: The least weight of that squared error, between 0 and 1. It pins directions that
-            no decision sees; 0.1 is enough to spoil some losses.
+            those of the samples it costs this share of the mean regret. The fewer decisions are
+            known, the more of it helps: the learner takes 0.1 if instances share theirs, else 1
+            to 10.
+        min_weight: The least weight of that squared error, between 0 and 1. It only pins directions
+            that no decision sees, and is weak for that.
         max_decisions: Number of decisions kept per instance: those that account for most of the
             sampled regret.
 

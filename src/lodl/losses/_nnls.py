@@ -26,8 +26,9 @@ def solve_nnls(
 
     SciPy's `nnls` is several times faster where samples are fewer than weights and nothing is
     pulled (50 samples, 100 weights: 0.3 ms instead of 1.2), but may pick another optimum, and
-    published fits would change. With a pull, the default, the two are level at 100 weights
-    (0.6 and 0.7 ms), and this one is two to four times as fast at 528: speed/fit_solvers.py.
+    published fits would change. With a pull, the default, it is faster for a few dozen weights,
+    where both take a fraction of a millisecond; at 100 the two are level (0.6 and 0.7 ms), and at
+    528 this one is two to four times as fast: speed/fit_solvers.py.
 
     Args:
         columns: P, shape (K, n).

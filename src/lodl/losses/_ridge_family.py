@@ -15,9 +15,9 @@ one strength suits all of them.
 **Why not stronger.** With 50 samples, thirty times the pull on weights repeats unseen samples
 better, but models then decide as those of squared error do, which is the worst there is on top-1
 choices. Noise of single instances averages out in a model that is trained on all of them; a pull
-that all of them share does not. About ten pairs of strengths were compared by validation decisions
-with 50 samples, on one small data set of top-1 choices and two each of advertising and paths, one
-initialisation (speed/regularisation.py).
+that all of them share does not. The strengths were chosen by validation decisions with 50 samples,
+on one small data set of top-1 choices and two each of advertising and paths, one initialisation.
+What they gain is in results/regularisation.md (speed/regularisation.py).
 """
 
 from dataclasses import fields

@@ -176,9 +176,10 @@ class FitSummary:
             seen = f"{self.decisions_met:.0%} of the costly ones in held-out samples (mean)"
             yield "known decisions", seen
         if self.decisions_explained is not None:
-            slopes = f"they explain {self.decisions_explained:.1%} of held-out decisions"
-            is_exact = self.decisions_explained == 1
-            yield "slopes", f"{'exact' if is_exact else 'local'}: {slopes}"
+            share = f"{self.decisions_explained:.1%}"
+            local = f"local: they explain {share} of held-out decisions"
+            exact = "they explain all held-out decisions, as exact ones do"
+            yield "slopes", exact if self.decisions_explained == 1 else local
 
 
 def summarise(family: Family, errors: FitErrors, *, n_parameters: int) -> FitSummary:
