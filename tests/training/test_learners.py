@@ -66,7 +66,8 @@ def test_a_fold_of_linear_models_does_not_depend_on_the_others():
     models = [LinearLearner().train_folds(x, loss, [first, other])[0] for other in others]
     for model in models:
         assert model.n_steps == models[0].n_steps > 0
-        np.testing.assert_allclose(model.predict(x), models[0].predict(x), atol=1e-9)
+        # Losses are in single precision, and sums of several models are added in another order.
+        np.testing.assert_allclose(model.predict(x), models[0].predict(x), rtol=1e-4, atol=1e-4)
 
 
 def test_linear_models_average_into_one():

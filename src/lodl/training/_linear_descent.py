@@ -16,10 +16,12 @@ LEARNING_RATE, N_STEPS, PATIENCE = 0.01, 1000, 100
 _EVERY = 5  # steps between two looks at the held-out loss
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-12
 _BATCH_SIZE = 256  # instances; fewer are one batch
+_SINGLE = np.float32  # large losses are bound by memory: half the bytes, half the time
 _MEMORY = 0.95  # of the running mean of the weights, which is what counts with several batches
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
+Single = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +36,10 @@ class Batch:
         held_out: For each model, the instances that it does not see.
     """
 
-    rows: Array
-    phi: Mapping[str, Array]
-    offset: Array
-    share: Array
+    rows: Single
+    phi: Mapping[str, Single]
+    offset: Single
+    share: Single
     held_out: tuple[slice, ...]
 
 
@@ -45,7 +47,8 @@ class Descent:
     """Lowers the mean loss of linear models, by the gradients that the loss's family has.
 
     Many instances are divided into batches once: parameters of losses are large, and batches that
-    stay what they are need no copy in every step.
+    stay what they are need no copy in every step. Losses are computed in single precision, as
+    errors that are relative to the labels, and weights are kept in double.
 
     Args:
         rows: Features of all instances, one row per instance or item.
@@ -66,12 +69,14 @@ class Descent:
     ) -> None:
         self.family, self.learning_rate = loss.family, learning_rate
         n, self.dim = loss.n_instances, loss.dim
-        self.spread = np.broadcast_to(labels.spread, loss.label_shape).reshape(-1)
+        spread = np.broadcast_to(labels.spread, loss.label_shape).reshape(-1)
+        self.spread = spread.astype(_SINGLE)
         mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
         self.unit = float(loss.value(mean).mean()) or 1.0  # Adam should not see the objective's
         self.n_held_out = np.maximum((~is_trained).sum(axis=0), 1)
-        offset = (labels.centre - loss.y).reshape(n, 1, self.dim)
-        by_instance = rows.reshape(n, -1, rows.shape[-1])
+        offset = (labels.centre - loss.y).reshape(n, 1, self.dim).astype(_SINGLE)
+        by_instance = rows.reshape(n, -1, rows.shape[-1]).astype(_SINGLE)
+        phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
         self.batches = []
         for index in _divided(is_trained):
             n_trained = np.maximum(is_trained[index].sum(axis=0), 1)
@@ -80,9 +85,9 @@ class Descent:
             self.batches.append(
                 Batch(
                     by_instance[at].reshape(-1, rows.shape[-1]),
-                    {name: values[at] for name, values in loss.phi.items()},
+                    {name: values[at] for name, values in phi.items()},
                     offset[at],
-                    is_trained[index] / (n_trained * self.unit),
+                    (is_trained[index] / (n_trained * self.unit)).astype(_SINGLE),
                     tuple(map(_stretch, ~is_trained[index].T)),
                 )
             )
@@ -132,7 +137,7 @@ class Descent:
         offset = batch.offset[at]
         n_items = len(batch.rows) // len(batch.offset)
         rows = batch.rows.reshape(len(batch.offset), n_items, -1)[at].reshape(-1, w.shape[1])
-        outputs = rows @ w.transpose(1, 0, 2).reshape(w.shape[1], -1)
+        outputs = rows @ w.transpose(1, 0, 2).reshape(w.shape[1], -1).astype(_SINGLE)
         outputs = outputs.reshape(len(offset), n_items, len(w), w.shape[2]).swapaxes(1, 2)
         return np.asarray(offset + self.spread * outputs.reshape(len(offset), len(w), self.dim))
 
@@ -144,7 +149,8 @@ class Descent:
                 at = batch.held_out[model]
                 if at.stop > at.start:
                     phi = {name: values[at] for name, values in batch.phi.items()}
-                    totals[i] += self.family.value(phi, self._errors(w[[i]], batch, at)).sum()
+                    losses = self.family.value(phi, self._errors(w[[i]], batch, at))
+                    totals[i] += losses.sum(dtype=np.float64)
         return np.asarray(totals / self.n_held_out[running])
 
     def _gradient(self, w: Array, batch: Batch, running: Index) -> Array:
@@ -155,7 +161,8 @@ class Descent:
         n_outputs = n * self.dim // len(batch.rows)
         by_row = by_output.reshape(n, n_models, -1, n_outputs).swapaxes(1, 2)
         by_weight = batch.rows.T @ by_row.reshape(len(batch.rows), -1)
-        return np.asarray(by_weight.reshape(-1, n_models, n_outputs).swapaxes(0, 1))
+        by_weight = by_weight.reshape(-1, n_models, n_outputs).swapaxes(0, 1)
+        return np.asarray(by_weight, dtype=np.float64)
 
 
 def _divided(is_trained: Mask) -> list[Index]:
