@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
 
 import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
-from lodl._digest import digest
-from lodl._typing import Array, Context, Decision, InstanceContext
-from lodl._validation import check_context, check_labels, context_of
+from lodl._typing import Context
+from lodl._validation import check_context, check_labels
 from lodl.errors import ProblemError
 from lodl.problems import Problem
 from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, sign_of
-from lodl.problems._regret import NO_DECISION
-from lodl.problems._what_failed import what_failed
-
-_N_INSTANCES = 3
-_N_CANDIDATES = 4
-_PLAIN = (
-    np.ndarray,
-    list,
-    tuple,
-    set,
-    Mapping,
-)  # contexts to compare; others may cache
-_RELATIVE = 1e-6  # solvers stop at tolerances of about this size
-_LAST_DIGITS = 1e-12  # of an objective: what its own sum may lose
-_N_LABELS = 15  # far from the mean, and as many others
+from lodl.testing._affinity import far_apart, is_straight_everywhere
+from lodl.testing._case import (
+    N_CANDIDATES,
+    N_INSTANCES,
+    RELATIVE,
+    Case,
+    FaultError,
+    cases,
+    digest_of,
+)
 
 
 def check_problem(
@@ -70,13 +62,13 @@ def check_problem(
     check_context(context, len(y))
     sign_of(problem)
     findings: dict[str, list[int]] = {}
-    others = _far_apart(y) if context is None else y[:0]  # a context may not suit another label
-    n_instances, n_changed, is_affine = min(_N_INSTANCES, len(y)), 0, True
-    for instance, case in enumerate(_cases(problem, y, context, seed)):
+    others = far_apart(y) if context is None else y[:0]  # a context may not suit another label
+    n_instances, n_changed, is_affine = min(N_INSTANCES, len(y)), 0, True
+    for instance, case in enumerate(cases(problem, y, context, seed)):
         for finding in _findings(case):
             findings.setdefault(finding, []).append(instance)
         if not findings:
-            is_affine = is_affine and _is_affine(case, others)
+            is_affine = is_affine and is_straight_everywhere(case, others)
             n_changed += _n_changed(case)
     if findings:
         lines = "".join(
@@ -84,33 +76,8 @@ def check_problem(
             for finding, at in findings.items()
         )
         raise ProblemError(f"{type(problem).__name__} does not keep the contract:{lines}")
-    n_tried = n_instances * _N_CANDIDATES
+    n_tried = n_instances * N_CANDIDATES
     return ProblemReport(type(problem).__name__, n_instances, n_tried, n_changed, is_affine)
-
-
-def is_affine(
-    problem: Problem, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
-) -> bool:
-    """Return whether the objective is affine in the label, as far as fifteen decisions tell.
-
-    Args:
-        problem: The problem.
-        y: Labels, shape (n, *label_shape); the solver is asked about the first few. Without a
-            context, the objective is also compared at some thirty others.
-        context: One entry per instance, or None.
-        seed: Random seed for the noise.
-
-    Example:
-        >>> newsvendor = lodl.domains.newsvendor(sizes=(10, 1, 1))
-        >>> lodl.testing.is_affine(newsvendor.problem, newsvendor.splits.train.y)
-        False
-    """
-    labels = check_labels(y)
-    others = _far_apart(labels) if context is None else labels[:0]
-    try:
-        return all(_is_affine(case, others) for case in _cases(problem, labels, context, seed))
-    except _FaultError:  # whoever samples will say where and why
-        return False
 
 
 @dataclass(frozen=True)
@@ -146,81 +113,12 @@ class ProblemReport:
         )
 
 
-class _FaultError(Exception):
-    """A method of the problem raised, or returned something unusable; the message says which."""
-
-
-def _cases(problem: Problem, y: Array, context: Context, seed: int) -> Iterator[_Case]:
-    """Yield the first few instances, each with noise as wide as the labels."""
-    rng, scale = np.random.default_rng(seed), y.std() or 1.0
-    for instance in range(min(_N_INSTANCES, len(y))):
-        noise = scale * rng.standard_normal((_N_CANDIDATES, *y.shape[1:]))
-        here = context_of(context, instance)
-        yield _Case(problem, y[instance], here, noise, _digest_of(here))
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """One instance and the noise to try on it."""
-
-    problem: Problem
-    y: Array
-    context: InstanceContext
-    noise: Array
-    digest: str  # of the context before the first call
-
-    @cached_property
-    def candidates(self) -> Array:
-        return self.project(self.y + self.noise)
-
-    @cached_property
-    def best(self) -> Decision:
-        return self.solve(self.y)
-
-    @cached_property
-    def decisions(self) -> list[Decision]:
-        return [self.solve(y_hat) for y_hat in self.candidates]
-
-    @property
-    def believed(self) -> list[float]:
-        """What each decision would be worth if its prediction were true; equal if two tie."""
-        return self.values_under_predictions(self.decisions)
-
-    def values_under_predictions(self, zs: Sequence[Decision]) -> list[float]:
-        return [self.value(z, y_hat) for z, y_hat in zip(zs, self.candidates, strict=True)]
-
-    def project(self, y_hats: Array) -> Array:
-        return np.asarray(self.call("project", y_hats.copy()))
-
-    def solve(self, y_hat: Array) -> Decision:
-        return self.call("solve", y_hat.copy(), self.context)
-
-    def value(self, z: Decision, y: Array) -> float:
-        value = self.call("objective", z, y, self.context)
-        shape = getattr(value, "shape", ())
-        if shape != ():
-            raise _FaultError(f"`objective` must return one number, got shape {shape}.")
-        try:
-            return float(value)
-        except (TypeError, ValueError) as error:
-            raise _FaultError(f"`objective` must return one number, got {value!r}.") from error
-
-    def call(self, method: str, *arguments: Any) -> Any:
-        try:
-            found = getattr(self.problem, method)(*arguments)
-        except Exception as error:
-            raise _FaultError(f"`{method}` raised {what_failed(error, self.context)}") from error
-        if found is None and method == "solve":
-            raise _FaultError(NO_DECISION)
-        return found
-
-
-def _findings(case: _Case) -> Iterator[str]:
+def _findings(case: Case) -> Iterator[str]:
     """Run the checks in order and stop at the first that fails, as later ones build on it."""
     for check in _CHECKS:
         try:
             found = list(dict.fromkeys(check(case)))  # each finding once
-        except _FaultError as error:
+        except FaultError as error:
             found = [str(error)]
         except Exception as error:  # noqa: BLE001 - results may be of any type
             found = [f"its results cannot be compared ({type(error).__name__}: {error})."]
@@ -229,7 +127,7 @@ def _findings(case: _Case) -> Iterator[str]:
             return
 
 
-def _check_project(case: _Case) -> Iterator[str]:
+def _check_project(case: Case) -> Iterator[str]:
     raw = case.y + case.noise
     block = case.project(raw)
     if block.shape != raw.shape:
@@ -245,7 +143,7 @@ def _check_project(case: _Case) -> Iterator[str]:
         yield "`project` changes the true label: the label lies outside the valid range."
 
 
-def _check_decision(case: _Case) -> Iterator[str]:
+def _check_decision(case: Case) -> Iterator[str]:
     """Compare the shapes of arrays, but not of lists of positions, which may have any length."""
     arrays = [z for z in [case.best, *case.decisions] if isinstance(z, np.ndarray)]
     fixed = {z.shape for z in arrays if z.dtype.kind in "bf"}
@@ -254,7 +152,7 @@ def _check_decision(case: _Case) -> Iterator[str]:
         yield f"`solve` returns decisions of different shapes: {shapes}."
 
 
-def _check_objective(case: _Case) -> Iterator[str]:
+def _check_objective(case: Case) -> Iterator[str]:
     for z in [case.best, *case.decisions]:
         given_z, given_y = z.copy() if isinstance(z, np.ndarray) else z, case.y.copy()
         value = case.value(given_z, given_y)
@@ -266,17 +164,17 @@ def _check_objective(case: _Case) -> Iterator[str]:
             yield "`objective` changes the decision it is given; let it work on a copy."
 
 
-def _check_input_kept(case: _Case) -> Iterator[str]:
+def _check_input_kept(case: Case) -> Iterator[str]:
     y_hat = case.candidates[0].copy()
     z = case.call("solve", y_hat, case.context)
     if not np.array_equal(y_hat, case.candidates[0]):
         yield "`solve` changes the prediction it is given; let it work on a copy."
     case.value(z, case.y)
-    if _digest_of(case.context) != case.digest:
+    if digest_of(case.context) != case.digest:
         yield "`solve` or `objective` changes the context it is given; let it work on a copy."
 
 
-def _check_call_order(case: _Case) -> Iterator[str]:
+def _check_call_order(case: Case) -> Iterator[str]:
     believed = case.believed
     backward = [case.solve(y_hat) for y_hat in case.candidates[::-1]]
     again = case.values_under_predictions(backward[::-1])
@@ -288,7 +186,7 @@ def _check_call_order(case: _Case) -> Iterator[str]:
         )
 
 
-def _check_many(case: _Case) -> Iterator[str]:
+def _check_many(case: Case) -> Iterator[str]:
     n = len(case.candidates)
     zs = case.call("solve_many", case.candidates.copy(), case.context)
     n_found = len(zs) if hasattr(zs, "__len__") else repr(zs)
@@ -307,11 +205,11 @@ def _check_many(case: _Case) -> Iterator[str]:
         yield "`objective_many` disagrees with `objective`."
 
 
-def _check_true_label_is_best(case: _Case) -> Iterator[str]:
+def _check_true_label_is_best(case: Case) -> Iterator[str]:
     sign = sign_of(case.problem)
     optimum = sign * case.value(case.best, case.y)
     losses = np.array([sign * case.value(z, case.y) for z in case.decisions])
-    tolerance = _RELATIVE * max(abs(optimum), float(np.abs(losses).max()))
+    tolerance = RELATIVE * max(abs(optimum), float(np.abs(losses).max()))
     n_better = int((losses < optimum - tolerance).sum())
     if n_better:
         other = "max" if case.problem.sense == "min" else "min"
@@ -324,7 +222,7 @@ def _check_true_label_is_best(case: _Case) -> Iterator[str]:
         )
 
 
-def _check_can_travel(case: _Case) -> Iterator[str]:
+def _check_can_travel(case: Case) -> Iterator[str]:
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(case.problem))
     except Exception as error:  # noqa: BLE001 - a user's attributes may raise anything
@@ -335,7 +233,7 @@ def _check_can_travel(case: _Case) -> Iterator[str]:
         return
     try:
         believed = replace(case, problem=copy).believed
-    except _FaultError as error:
+    except FaultError as error:
         yield f"in a copy sent to another process {error}"
         return
     if not _close(case.believed, believed):
@@ -345,48 +243,10 @@ def _check_can_travel(case: _Case) -> Iterator[str]:
         )
 
 
-def _n_changed(case: _Case) -> int:
+def _n_changed(case: Case) -> int:
     """Return how many noisy predictions lead to a decision of another worth than the label's."""
     best = case.value(case.best, case.y)
     return sum(not _close([case.value(z, case.y)], [best]) for z in case.decisions)
-
-
-def _digest_of(context: InstanceContext) -> str:
-    return digest(context if isinstance(context, _PLAIN) else None)
-
-
-def _is_affine(case: _Case, others: Array) -> bool:
-    """Return whether the objective of each decision is a straight line wherever it is tried.
-
-    Args:
-        case: An instance; its decisions are tried along random directions.
-        others: Labels of other instances: two decisions are tried half-way to each of them, as a
-            kink may lie where only few labels are.
-    """
-    decisions = [case.best, *case.decisions]
-    around = [
-        (z, case.y + delta, case.y - delta, case.y) for z in decisions for delta in case.noise
-    ]
-    between = [(z, case.y, other, (case.y + other) / 2) for z in decisions[:2] for other in others]
-    return all(_is_straight(case, *one) for one in around + between)
-
-
-def _is_straight(case: _Case, z: Decision, ahead: Array, behind: Array, middle: Array) -> bool:
-    """Return whether a decision is worth half-way what it is worth on average at both ends."""
-    try:
-        ends, here = [case.value(z, ahead), case.value(z, behind)], case.value(z, middle)
-    except _FaultError:
-        return False
-    change = max(abs(end - here) for end in ends)
-    return abs(sum(ends) - 2 * here) <= _RELATIVE * change + _LAST_DIGITS * abs(here)
-
-
-def _far_apart(y: Array) -> Array:
-    """Return some labels: the furthest from the mean, and others spread evenly."""
-    distance = np.abs(y - y.mean(axis=0)).reshape(len(y), -1).max(axis=1)
-    order = np.argsort(-distance, kind="stable")
-    chosen = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
-    return np.asarray(y[np.unique(chosen)])
 
 
 _CHECKS = (
@@ -405,7 +265,7 @@ def _close(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
     """Compare objectives; under a noisy prediction one may be NaN."""
     b = np.asarray(b, dtype=np.float64)
     size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
-    return np.allclose(a, b, rtol=_RELATIVE, atol=_RELATIVE * size, equal_nan=True)
+    return np.allclose(a, b, rtol=RELATIVE, atol=RELATIVE * size, equal_nan=True)
 
 
 def _differing(a: list[float], b: list[float]) -> str:
