@@ -44,9 +44,12 @@ further questions, which are cutting planes of the full maximum.
 
 **Free directions.** Errors that change no difference between decisions, such as a constant added
 to all items where exactly one is chosen, cost nothing, and a prediction may drift along them until
-an output layer saturates. A weak squared error pins them: `min_weight`. Its default of 0.01 was the
-best or within noise of it on paths, advertising, top-1 choices and portfolios; 0.1 gave a little
-away there, and helped only where hinges are a poor model (results/min_weight.md).
+an output layer saturates. A weak squared error draws them back: `min_weight`, in units of the
+samples' errors. Its default of 0.01 is the best for hinges, or within noise of it, on paths,
+advertising and top-1 choices; 0.1 helps where hinges are a poor model, and most linear models of
+rankings, but a ReLU at the end of a network may die of it (results/min_weight.md). It is no
+protection from a learning rate that is too high for a tanh: scale the outputs of a network to the
+labels, as the learner does (results/README.md, Portfolio).
 """
 
 from abc import abstractmethod
