@@ -144,7 +144,7 @@ def table3(
         "mean ± standard deviation; the paper's in brackets, a star where the two intervals do not "
         "meet. DecisionHinges and DecisionRanking have 20 samples, or as many as stand there. They "
         "are bounds of the regret rather than fits of it: they have no error around labels and no "
-        "part in the lines. Oracle calls are those of table 1, whose rows these are.",
+        "part in the lines. Oracle calls are those of one domain seed.",
     )
 
 

@@ -23,6 +23,7 @@ def row(method, domain="linear", *, quality, empirical, gaussian):
             "test": list(quality),
             "empirical_error": list(empirical),
             "gaussian_error": gaussian,
+            "oracle_calls": 8400,
         }
     )
 
@@ -70,7 +71,7 @@ def test_losses_that_bound_the_regret_are_shown_and_have_no_part_in_the_lines(ro
     assert found.bounds["DecisionHinges"].empirical.mean == pytest.approx(4.0)
     assert (found.methods, found.trends) == (linear(rows).methods, linear(rows).trends)
     (line,) = (line for line in found.table().rows if line[0].text == "DecisionHinges")
-    assert [cell.text for cell in line[1:]] == ["400.00 ± 100.00", "", "0.85 ± 0.05"]
+    assert [cell.text for cell in line[1:]] == ["400.00 ± 100.00", "", "0.85 ± 0.05", "8,400"]
     assert read_json(write_json(tmp_path / "table3.json", with_bound), Table3) == with_bound
     assert not Table3.of([bound]).domains
 
@@ -177,10 +178,10 @@ def test_the_papers_own_means_lie_on_a_line_that_reaches_one():
 def test_the_table_shows_errors_in_hundredths_and_every_line(rows):
     web = [replace(each, domain="web") for each in rows]
     text = markdown(Table3.of([*rows, *web])).splitlines()
-    assert "| Quadratic | 110.00 ± 10.00 | 10.00 ± 0.00 | 0.45 ± 0.05 |" in text
+    assert "| Quadratic | 110.00 ± 10.00 | 10.00 ± 0.00 | 0.45 ± 0.05 | 8,400 |" in text
     assert (
         "| Quadratic | 1100.00 ± 100.00 (0.86 ± 0.52) * | 100.00 ± 0.00 (0.96 ± 0.00) * "
-        "| 0.45 ± 0.05 (0.92 ± 0.05) * |"
+        "| 0.45 ± 0.05 (0.92 ± 0.05) * | 8,400 |"
     ) in text
     lines = [line for line in text if line.startswith("| Linear Model, ")]
     assert len(lines) == 1  # a line through three means is not shown, one through six runs is

@@ -26,7 +26,12 @@ ERRORS = ("empirical", "gaussian")
 _BEST = 1.0  # the decision quality of true labels: none is higher
 _PUBLISHED = {"web": TABLE3}
 _FACTORS = {"empirical": 100, "gaussian": 100, "quality": 1}
-_ERROR_COLUMNS = ("error at predictions, x 10⁻²", "error around labels, x 10⁻²", "quality")
+_ERROR_COLUMNS = (
+    "error at predictions, x 10⁻²",
+    "error around labels, x 10⁻²",
+    "quality",
+    "oracle calls",
+)
 _TREND_COLUMNS = (
     "straight line through",
     "error at predictions: correlation",
@@ -99,6 +104,7 @@ class MethodErrors:
         quality: Normalised test decision quality.
         runs: The same three for every run.
         paper: The same three as published, None where they are not.
+        oracle_calls: Calls of the solver per domain seed.
     """
 
     empirical: MeanStd
@@ -106,6 +112,7 @@ class MethodErrors:
     quality: MeanStd
     runs: Mapping[str, tuple[float, ...]]
     paper: Mapping[str, MeanStd] | None
+    oracle_calls: float = 0.0
 
     def mean_std(self, name: str) -> MeanStd:
         """Return "empirical", "gaussian" or "quality"."""
@@ -119,6 +126,7 @@ class BoundErrors:
 
     empirical: MeanStd
     quality: MeanStd
+    oracle_calls: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -142,10 +150,11 @@ class DomainErrors:
 
     def _cells(self, name: str) -> tuple[Cell, ...]:
         if name in self.methods:
-            return tuple(_cell(self.methods[name], column) for column in _FACTORS)
+            method = self.methods[name]
+            return (*(_cell(method, column) for column in _FACTORS), _calls(method))
         bound = self.bounds[name]
         error = bound.empirical.times(_FACTORS["empirical"])
-        return Cell.of_mean(error, None), Cell(""), Cell.of_mean(bound.quality, None)
+        return Cell.of_mean(error, None), Cell(""), Cell.of_mean(bound.quality, None), _calls(bound)
 
 
 @dataclass(frozen=True)
@@ -201,7 +210,12 @@ def _bound(rows: Sequence[Row], factor: float) -> BoundErrors:
     return BoundErrors(
         empirical=MeanStd.of([factor * error for row in rows for error in row.empirical_error]),
         quality=MeanStd.of([quality for row in rows for quality in row.test]),
+        oracle_calls=_mean_calls(rows),
     )
+
+
+def _mean_calls(rows: Sequence[Row]) -> float:
+    return float(np.mean([row.oracle_calls or 0.0 for row in rows]))
 
 
 def _method(
@@ -214,7 +228,7 @@ def _method(
         "quality": tuple(quality for row in rows for quality in row.test),
     }
     means = {name: MeanStd.of(values) for name, values in runs.items()}
-    return MethodErrors(**means, runs=runs, paper=paper)
+    return MethodErrors(**means, runs=runs, paper=paper, oracle_calls=_mean_calls(rows))
 
 
 def _trends(methods: Mapping[str, MethodErrors], error: str) -> Trends:
@@ -273,6 +287,10 @@ def _cell(method: MethodErrors, column: str) -> Cell:
     factor = _FACTORS[column]
     paper = None if method.paper is None else method.paper[column].times(factor)
     return Cell.of_mean(method.mean_std(column).times(factor), paper)
+
+
+def _calls(errors: MethodErrors | BoundErrors) -> Cell:
+    return Cell.of_number(errors.oracle_calls, "{:,.0f}")
 
 
 def _trend_rows(domain: DomainErrors) -> Iterator[tuple[Cell, ...]]:
