@@ -220,7 +220,8 @@ class Learned(Method):
         return load_loss(path, y=samples.y)
 
 
-# As published: plain least-squares fits (`ridge` of 0) with the authors' floor of the weights.
+# The paper's families are as published: plain least-squares fits (`ridge` of 0) with the authors'
+# floor of the weights. Our own have their defaults.
 METHODS: Mapping[str, Method] = {
     "Random": Random(),
     "Optimal": Optimal(),
@@ -232,7 +233,7 @@ METHODS: Mapping[str, Method] = {
     "DirectedWeightedMSE": Learned(DirectedWeightedMSE(min_weight=1e-3, ridge=0.0)),
     "Quadratic": Learned(Quadratic(min_weight=1e-3, ridge=0.0)),
     "DirectedQuadratic": Learned(DirectedQuadratic(min_weight=1e-3)),
-    "ConvexDirectedQuadratic": Learned(ConvexDirectedQuadratic(min_weight=1e-3, ridge=0.0)),
+    "ConvexDirectedQuadratic": Learned(ConvexDirectedQuadratic()),
     "DecisionHinges": Learned(DecisionHinges()),
     "DecisionRanking": Learned(DecisionRanking()),
 }
