@@ -208,3 +208,26 @@ def test_a_solver_that_crashes_or_hangs_is_named_while_no_family_is_chosen(
     monkeypatch.setattr(_affine, "_N_CALLS", 1)
     with pytest.raises(OracleError, match=f"instance 0, the label itself: the call {message}"):
         lodl.learn_loss(Faulty(), Y[:1], n_samples=1, timeout=0.3)
+
+
+def test_instances_share_their_decisions_if_told_so():
+    problem, y = CountingPick(), np.random.default_rng(0).random((20, 4))
+    shared = lodl.learn_loss(problem, y, n_samples=3, share=True)
+    assert shared.family == lodl.DecisionHinges(margin=1.0, squared_error=1.0, max_decisions=3)
+    assert (shared.phi["regret"] > 0).sum(axis=1).min() == 3  # every item that is not the best
+    n_shared = len(problem.calls)
+    lodl.learn_loss(problem, y, n_samples=3)
+    assert len(problem.calls) == 2 * n_shared  # for no further call
+
+
+@pytest.mark.parametrize(
+    ("problem", "arguments", "match"),
+    [
+        (CountingPick, {"context": [None] * 5}, "With a `context` instances cannot `share`"),
+        (SquaredPick, {}, "only if the objective is affine in the label"),
+        (CountingPick, {"family": lodl.WeightedMSE()}, "`family` must be a family made of decis"),
+    ],
+)
+def test_what_cannot_be_shared_is_named(problem, arguments, match):
+    with pytest.raises(InvalidInputError, match=match):
+        lodl.learn_loss(problem(), Y, share=True, **arguments)

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from lodl._typing import Context
 from lodl._validation import check_labels
-from lodl.fitting import fit
+from lodl.fitting import fit, fit_shared
 from lodl.learning._affine import has_affine_objective
 from lodl.learning._enough_samples import (
     N_SAMPLES_WITH_SLOPES,
     largest_family,
     warn_of_few_samples,
 )
+from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.losses._family import check_can_fit
 from lodl.oracle import Store, sample
@@ -25,6 +26,7 @@ from lodl.samplers import AllPerturbed, Sampler
 
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
 _N_SAMPLES = 1000  # of a family that is fitted to regrets
+_WITH_SHARED_DECISIONS = DecisionHinges(margin=1.0, squared_error=1.0)
 
 
 def learn_loss(
@@ -36,6 +38,7 @@ def learn_loss(
     family: Family | None = None,
     sampler: Sampler = _DEFAULT_SAMPLER,
     n_samples: int | None = None,
+    share: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
     executor: Any = None,
@@ -62,11 +65,17 @@ def learn_loss(
             context.
         family: The parametric loss. None chooses one: `DecisionHinges` if the objective is affine
             in the label, which takes some twenty calls to find out, and otherwise the largest
-            family fitted to regrets that the samples suffice for.
+            family fitted to regrets that the samples suffice for. If instances share their
+            decisions, it is `DecisionHinges(margin=1.0, squared_error=1.0)`.
         sampler: Draws the predictions.
         n_samples: Number of predictions per instance; None is 20 for a decision family, else 1000.
             A fifth of them measures the fit. A family that is fitted should have at least three
             times as many samples as parameters; otherwise a warning is logged.
+        share: Whether each instance also learns from the decisions of the others, for no further
+            call (`lodl.fitting.fit_shared`). Only for a decision family, an objective that is
+            affine in the label, and instances without a context. Linear models trained on such a
+            loss usually decide better (results/shared_decisions.md). No samples are held out to
+            measure it.
         seed: Random seed.
         n_jobs: Number of worker processes, -1 for all cores. None uses the active Dask client, or
             this process if there is none.
@@ -88,11 +97,16 @@ def learn_loss(
         LearnedLoss(DecisionHinges(...), n_instances=10, label_shape=(16,))
     """
     labels = check_labels(y)
+    where: Any = {"n_jobs": n_jobs, "executor": executor, "timeout": timeout}
+    is_affine = (share or family is None) and has_affine_objective(
+        problem, labels, context, **where
+    )
     if family is None:
-        where: Any = {"n_jobs": n_jobs, "executor": executor, "timeout": timeout}
-        is_affine = has_affine_objective(problem, labels, context, **where)
         dim, enough = labels[0].size, n_samples or _N_SAMPLES
-        family = DecisionHinges() if is_affine else largest_family(enough, dim)
+        hinges = _WITH_SHARED_DECISIONS if share else DecisionHinges()
+        family = hinges if is_affine or share else largest_family(enough, dim)
+    if share:
+        check_sharing(family, context, is_affine=is_affine)
     check_can_fit(family, labels[0].size)
     if n_samples is None:
         n_samples = N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
@@ -114,4 +128,6 @@ def learn_loss(
         max_failure_rate=max_failure_rate,
         progress=progress,
     )
+    if share:
+        return fit_shared(samples, family)
     return fit(samples, family, n_jobs=n_jobs, progress=progress)

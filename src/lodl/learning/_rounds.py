@@ -17,8 +17,8 @@ from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit, fit_shared
 from lodl.learning._affine import has_affine_objective
 from lodl.learning._enough_samples import warn_of_few_samples
+from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss
-from lodl.losses._decision_family import check_made_of_decisions
 from lodl.oracle import OracleSamples, sample
 from lodl.oracle._sample import open_or_make
 from lodl.problems import Problem
@@ -185,7 +185,7 @@ def learn_in_rounds(
     if family is None:
         family = DecisionHinges() if is_affine else DecisionRanking()
     if share:
-        _check_sharing(family, context, is_affine=is_affine)
+        check_sharing(family, context, is_affine=is_affine)
     warn_of_few_samples(family, n_samples + n_rounds * n_per_round, labels[0].size)
     started = time.perf_counter()
     options = {"context": context, "seed": seed, "slopes": family.uses_slopes, **options}
@@ -237,17 +237,6 @@ def at_predictions(y: Array, y_hat: Array, family: Family | None = None) -> AtPr
     deviation = np.std(y_hat - y, axis=0)
     scale = _NARROW * np.where(deviation > 0, deviation, max(float(np.std(y_hat - y)), 1e-12))
     return AtPredictions(y_hat, scale=scale, margin=margin)
-
-
-def _check_sharing(family: Family, context: Context, *, is_affine: bool) -> None:
-    check_made_of_decisions(family)
-    if context is not None:
-        raise InvalidInputError("With a `context` instances cannot `share` their decisions.")
-    if not is_affine:
-        raise InvalidInputError(
-            "Instances can `share` their decisions only if the objective is affine in the label, "
-            "which this one was not found to be."
-        )
 
 
 def _check_validation(validation: npt.ArrayLike | None, n: int) -> npt.NDArray[np.intp]:
