@@ -314,8 +314,10 @@ def _correlation(trends: Trends, name: str) -> Cell:
 
 
 def _intercept(trend: Trend) -> Cell:
-    interval = trend.intercept_95
-    text = "" if interval is None else f" [{interval[0]:z.2f}, {min(interval[1], _BEST):z.2f}]"
+    text = ""
+    if trend.intercept_95 is not None:
+        low, high = (min(end, _BEST) for end in trend.intercept_95)
+        text = f" [{low:z.2f}, {high:z.2f}]"
     return Cell(f"{quality_in_words(trend.intercept)}{text}", trend.intercept)
 
 
