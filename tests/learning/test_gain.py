@@ -9,7 +9,7 @@ REGRET = np.random.default_rng(0).exponential(size=200)
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        (REGRET, "Keep squared error: nothing to gain here."),
+        (REGRET, "Keep squared error: no clear gain here."),
         (REGRET + 0.1, "Keep squared error"),
         (REGRET / 2, "Worth it: 50% of the regret of squared error is avoided."),
         (np.random.default_rng(3).permutation(REGRET) - 0.01, "Perhaps worth it: "),

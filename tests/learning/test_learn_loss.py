@@ -231,3 +231,15 @@ def test_instances_share_their_decisions_if_told_so():
 def test_what_cannot_be_shared_is_named(problem, arguments, match):
     with pytest.raises(InvalidInputError, match=match):
         lodl.learn_loss(problem(), Y, share=True, **arguments)
+
+
+def test_a_context_may_be_a_frame():
+    pandas = pytest.importorskip("pandas")
+
+    class Room(CountingPick):
+        def solve(self, y_hat, context):
+            assert context["room"] in (1, 2)
+            return super().solve(y_hat, context)
+
+    frame = pandas.DataFrame({"room": [1, 2, 1, 2, 1]}, index=list("abcde"))
+    assert lodl.learn_loss(Room(), Y, context=frame, n_samples=3).n_instances == 5

@@ -49,6 +49,13 @@ def test_a_loaded_model_predicts_and_decides_with_the_same_bits(model, folder):
         loaded.predict(FRAME[["sun", "wind", "rain"]])
 
 
+def test_another_problem_is_taken_with_a_warning(folder, caplog):
+    lodl.load_model(folder, PICK)
+    assert not caplog.text
+    lodl.load_model(folder, lodl.domains.TopK(3))
+    assert "and will decide by TopK(budget=3)" in caplog.text
+
+
 def test_a_module_is_handed_over_again(tmp_path):
     learner = TorchLearner(MODULE, n_initialisations=2, settings=TrainingSettings(n_steps=5))
     model = quick(learner, families=(lodl.DecisionHinges(),)).fit(X, Y)

@@ -24,6 +24,8 @@ from lodl.errors import InvalidInputError, NotFittedError, OracleError
 from lodl.evaluation import regret
 from lodl.learning._defaults import Situation
 from lodl.losses._short_name import short_name
+from lodl.losses._squared_error_loss import is_squared_error
+from lodl.training.linear import LinearLearner
 from lodl.training.torch import TorchLearner, TrainingSettings
 
 DOMAIN = shortest_path(1, sizes=(50, 10, 300), degree=6, noise=0.3)
@@ -174,7 +176,7 @@ def test_where_nothing_can_be_gained_squared_error_is_kept():
     y = x @ np.random.default_rng(1).normal(size=(3, 40)) + 5  # exactly linear
     model = regressor(estimator=Ridge(1e-9)).fit(x, y)
     assert model.chosen_ == "2-stage"
-    assert "Keep squared error: nothing to gain here." in model.summary()
+    assert "Keep squared error: no clear gain here." in model.summary()
 
 
 def test_what_cannot_be_predicted_is_drawn_to_the_mean():
@@ -452,3 +454,34 @@ class Mean(WeightedMSE):
 def test_a_family_of_ones_own_that_uses_slopes_has_own_decisions():
     model = DecisionFocusedRegressor(DOMAIN.problem, families=[Mean()]).fit(DATA.x, DATA.y)
     assert np.isfinite(model.gain_.chosen)
+
+
+class FailsOnOther(LinearLearner):
+    """Trains 2-stage, and nothing else."""
+
+    def train_folds(self, x, loss, held_out, *, stops=True):
+        if not is_squared_error(loss):
+            raise ValueError("targets are out of range")
+        return super().train_folds(x, loss, held_out, stops=stops)
+
+
+def test_a_loss_that_the_estimator_cannot_be_trained_on_is_left_out(caplog):
+    model = regressor(estimator=FailsOnOther()).fit(DATA.x, DATA.y)
+    assert model.chosen_.startswith("2-stage")
+    assert "is left out, because the estimator could not be trained on it" in caplog.text
+    assert "ValueError: targets are out of range" in caplog.text
+
+
+def test_where_nothing_can_be_predicted_the_mean_is_tried():
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(60, 8)), rng.gamma(1.0, size=(60, 6))
+    model = DecisionFocusedRegressor(TopK(1), families=(DecisionHinges(),), n_samples=5).fit(x, y)
+    constant = [row for row in model.history_ if row.name.endswith("100% of the way to the mean")]
+    assert constant
+    assert model.kept_ == 0
+    assert "That is a constant" in model.summary().replace("\n", " ")
+    np.testing.assert_allclose(model.predict(x[:2]), np.tile(y.mean(axis=0), (2, 1)))
+
+
+def test_where_labels_can_be_predicted_the_mean_is_not_asked_about(model):
+    assert not any(row.name.endswith("100% of the way to the mean") for row in model.history_)

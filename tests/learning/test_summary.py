@@ -14,7 +14,7 @@ def test_the_summary_leads_with_what_to_do_in_the_objectives_unit():
         "Perhaps use this model: regret 6.48 -> 6.00 "
     )
     assert headline(Gain(0.0, 0.0, 0, 0)) == (
-        "Keep squared error: nothing to gain here. Its regret is 0 per instance."
+        "Keep squared error: no clear gain here. Its regret is 0 per instance."
     )
 
 
@@ -24,6 +24,7 @@ def test_the_summary_fits_a_terminal():
         problem=SimpleNamespace(unit="thousand EUR"),
         gain_=Gain(123456.7, 98765.4, -3.9, 4.7),
         judge="pool",
+        kept_=1.0,
         judged_by_="300 instances, 5 folds",
         chosen_=name,
         n_oracle_calls_=123_456_789,
@@ -40,8 +41,11 @@ def test_the_summary_fits_a_terminal():
 
 def test_the_summary_says_what_may_surprise():
     rows = [HistoryRow("DecisionHinges()", 2, 0.8, 10, 0.1), HistoryRow("average", 2, 0.9, 10, 0.1)]
-    model = SimpleNamespace(history_=rows, chosen_="average of 2 losses", judge="pool")
+    model = SimpleNamespace(history_=rows, chosen_="average of 2 losses", judge="pool", kept_=0.0)
+    assert "That is a constant" in _why(model)
     assert _why(model).startswith(" A single loss is kept only if it is clearly better.")
     assert "by the solver" in _why(model)
-    model = SimpleNamespace(history_=rows[1:], chosen_="average of 2 losses", judge="solver")
+    model = SimpleNamespace(
+        history_=rows[1:], chosen_="average of 2 losses", judge="solver", kept_=1.0
+    )
     assert _why(model) == ""

@@ -3,10 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import BayesianRidge, Lars, LinearRegression, Ridge
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import StackingRegressor
+from sklearn.linear_model import BayesianRidge, Lars, LinearRegression, PoissonRegressor, Ridge
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from torch import nn
 
 import lodl
@@ -277,3 +281,28 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
 def test_bad_arguments_are_named(call, match):
     with pytest.raises(InvalidInputError, match=match):
         call()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TransformedTargetRegressor(LinearRegression(), func=np.log, inverse_func=np.exp),
+        PoissonRegressor(),
+        MultiOutputRegressor(DecisionTreeRegressor(max_depth=3)),
+        StackingRegressor([("tree", DecisionTreeRegressor(max_depth=2))]),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.parametrize("over", [10.0, None], ids=["fitted to regrets", "made of decisions"])
+def test_models_that_are_particular_about_their_targets_are_trained(estimator, over):
+    x, y = line(60)
+    y = np.exp(0.5 * y)  # positive, and shifted far enough not to be
+    if over is None:
+        loss = lodl.learn_loss(
+            lodl.domains.TopK(1), y, family=lodl.DecisionHinges(), n_samples=10, progress=False
+        )
+    else:
+        loss = directed(y, over, 0.1)
+    learner = learner_for(estimator)
+    assert isinstance(learner, SklearnLearner)
+    assert np.isfinite(learner.train(x, loss).predict(x)).all()

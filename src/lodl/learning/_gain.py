@@ -50,7 +50,7 @@ class Gain:
     def verdict(self) -> str:
         """Whether it is worth it, in words."""
         if self.difference <= 0:
-            return "Keep squared error: nothing to gain here."
+            return "Keep squared error: no clear gain here."
         share = self.difference / self.two_stage if self.two_stage > 0 else 0.0
         gain = f"{share:.0%} of the regret of squared error is avoided"
         if self.low > 0:

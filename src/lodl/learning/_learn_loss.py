@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
+from lodl._frames import records
 from lodl._typing import Context
 from lodl._validation import check_labels
 from lodl.fitting import fit, fit_shared
@@ -60,7 +61,7 @@ def learn_loss(
     Args:
         problem: The problem whose solver is called, `n_samples + 1` times per instance.
         y: Labels of training and validation instances, shape (n, *label_shape).
-        context: One entry per instance, or None.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
         keys: Names of the instances, integers or strings. None identifies them by label and
             context.
         family: The parametric loss. None chooses one: `DecisionHinges` if the objective is affine
@@ -96,7 +97,7 @@ def learn_loss(
         >>> loss
         LearnedLoss(DecisionHinges(...), n_instances=10, label_shape=(16,))
     """
-    labels = check_labels(y)
+    labels, context = check_labels(y), records(context)
     where: Any = {"n_jobs": n_jobs, "executor": executor, "timeout": timeout}
     is_affine = (share or family is None) and has_affine_objective(
         problem, labels, context, **where

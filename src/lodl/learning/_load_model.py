@@ -1,5 +1,6 @@
 """A saved model, read back."""
 
+import logging
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -21,8 +22,10 @@ from lodl.learning._model_folder import (
 )
 from lodl.learning._regressor import DecisionFocusedRegressor
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type
+from lodl.problems._problem import check_problem_type, describe
 from lodl.training import Predictor, load_predictor
+
+_logger = logging.getLogger(__name__)
 
 
 def load_model(
@@ -36,7 +39,8 @@ def load_model(
 
     Args:
         folder: The folder.
-        problem: The problem that decides, which a folder does not hold: it is code.
+        problem: The problem that decides, which a folder does not hold: it is code. One of another
+            name, or with other parameters, is taken with a warning.
         estimator: The PyTorch module of a model that was one, untrained, for the same reason. Other
             models need none.
         trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
@@ -50,6 +54,10 @@ def load_model(
     check_problem_type(problem)
     path = Path(folder)
     saved = read_saved(path)
+    if describe(problem) != saved.problem:
+        _logger.warning(
+            "The model was fitted for %s and will decide by %s.", saved.problem, describe(problem)
+        )
     model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
 
     def predictors(name: str, n: int) -> list[Predictor]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lodl._frames import Features
 from lodl._typing import Array
+from lodl.errors import LodlError
 from lodl.learning._candidates import TWO_STAGE, Candidate
 from lodl.learning._folds import CrossFit, Folds, cross_fit
 from lodl.learning._gain import Gain, standard_error
@@ -120,12 +121,13 @@ class Search:
         for number in range(1, plan.n_rounds):
             if not others or self._is_late():
                 break
-            leader = self._try(others[0], number, leader, plan.n_per_round)
+            leader = self._try_to(others[0], number, leader, plan.n_per_round) or leader
         found = [baseline]
         for candidate in others:
             if self._is_late():
                 break
-            found.append(self._try(candidate, plan.n_rounds, leader))
+            model = self._try_to(candidate, plan.n_rounds, leader)
+            found += [] if model is None else [model]
         chosen = self._choose(found, plan.n_rounds, ensemble=ensemble)
         return self._ask_the_solver(chosen, baseline)
 
@@ -136,6 +138,26 @@ class Search:
         models = [chosen, baseline]
         chosen, baseline = (replace(one, regret=self._asked(one.y_hat)) for one in models)
         return min(baseline, chosen, key=self._mean_regret), baseline
+
+    def _try_to(
+        self, candidate: Candidate, number: int, leader: Tried, n_asked: int = 0
+    ) -> Tried | None:
+        """Return what `_try` does, None if the estimator cannot be trained on this loss.
+
+        2-stage was trained on the same features, so the others go on without it.
+        """
+        try:
+            return self._try(candidate, number, leader, n_asked)
+        except LodlError:  # the solver's, or an argument's
+            raise
+        except Exception as error:  # noqa: BLE001 - an estimator of the user's may raise anything
+            _logger.warning(
+                "%s is left out, because the estimator could not be trained on it: %s: %s",
+                candidate.name,
+                type(error).__name__,
+                error,
+            )
+            return None
 
     def _try(
         self, candidate: Candidate, number: int, leader: Tried | None = None, n_asked: int = 0
@@ -168,7 +190,8 @@ class Search:
 
         Chance decides which of several good models is the best on a few hundred held-out instances,
         and their average is better than most of them. 2-stage joins it if the gain over 2-stage is
-        not clear, and is kept alone if that brings none.
+        not clear, and is kept alone if that brings none. Where 2-stage predicts no better than the
+        mean label, that is kept unless 2-stage or, clearly, the best model decides better.
         """
         baseline, *others = found
         best, members = min(found, key=self._mean_regret), sorted(others, key=self._mean_regret)
@@ -182,7 +205,20 @@ class Search:
                 best = self._average([*members, baseline], number)
         if self._mean_regret(best) >= self._mean_regret(baseline):
             best = baseline
+        if not self._is_late() and not self._predicts(baseline):
+            constant = self._drawn_to_the_mean(best, 0.0, number)
+            is_worse = self._mean_regret(constant) > self._mean_regret(baseline)
+            if not is_worse and not self._is_clear(constant, best):
+                return constant
         return self._shrink(best, number)
+
+    def _predicts(self, model: Tried) -> bool:
+        """Return whether held-out predictions are closer to the labels than their mean is."""
+        y, means = self.y[self.folds.judged], self.folds.means(self.y)[self.folds.judged]
+        spread = y.std(axis=0)
+        unit = np.where(spread > 0, spread, 1.0)
+        error, of_mean = ((one - y) / unit for one in (model.y_hat[self.folds.judged], means))
+        return bool(np.square(error).sum() < np.square(of_mean).sum())
 
     def _average(self, models: list[Tried], number: int) -> Tried:
         """Return the model that predicts the mean of several; the last may be 2-stage."""
@@ -204,26 +240,22 @@ class Search:
 
     def _shrink(self, best: Tried, number: int) -> Tried:
         """Draw predictions to the mean label, as far as held-out decisions clearly ask for it."""
-        means = self.folds.means(self.y)
-        name, y_hat = best.name, best.y_hat
+        whole = best
         for kept in _SHRINKS:
             if self._is_late():
                 break
-            shrunk = means + kept * (y_hat - means)
-            now = self._look_at(
-                Tried(
-                    f"{name}, {1 - kept:.0%} of the way to the mean",
-                    shrunk,
-                    best.regret,
-                    best.parts,
-                    kept,
-                ),
-                number,
-            )
+            now = self._drawn_to_the_mean(whole, kept, number)
             if not self._is_clear(best, now):
                 break
             best = now
         return best
+
+    def _drawn_to_the_mean(self, model: Tried, kept: float, number: int) -> Tried:
+        """Return a model that keeps a share of its predictions' distance from the mean label."""
+        means = self.folds.means(self.y)
+        name = f"{model.name}, {1 - kept:.0%} of the way to the mean"
+        y_hat = means + kept * (model.y_hat - means)
+        return self._look_at(Tried(name, y_hat, model.regret, model.parts, kept), number)
 
     def _look_at(self, model: Tried, number: int) -> Tried:
         """Return a model with the regret of its decisions."""

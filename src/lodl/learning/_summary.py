@@ -10,6 +10,7 @@ from lodl.learning._search import HistoryRow
 
 _WIDTH = 80
 _GAP = "  "
+_MANY = 8  # names of labels
 
 
 def summary_of(model: Fitted) -> str:
@@ -24,7 +25,10 @@ def summary_of(model: Fitted) -> str:
         f"Cost: {model.n_oracle_calls_:,} solver calls, {model.seconds_:.3g} s.",
     ]
     if model.label_names_ is not None:
-        paragraphs.append(f"Predicts {', '.join(model.label_names_)}.")
+        names = list(model.label_names_)
+        if len(names) > _MANY:
+            names = [f"{len(names)} numbers: {names[0]}, {names[1]}, ... {names[-1]}"]
+        paragraphs.append(f"Predicts {', '.join(names)}.")
     lines = [fill(paragraph, _WIDTH) for paragraph in paragraphs]
     return "\n".join([*lines, "", *_table(model.history_)])
 
@@ -35,6 +39,8 @@ def _why(model: Fitted) -> str:
     why = ""
     if model.chosen_.startswith("average") and not best.name.startswith("average"):
         why += " A single loss is kept only if it is clearly better."
+    if model.kept_ == 0:
+        why += " That is a constant: what can be predicted here does not help to decide."
     if model.judge == "pool":
         why += " The table is by the cheapest decisions known, what is said above by the solver."
     return why
@@ -46,8 +52,7 @@ def headline(gain: Gain, unit: str = "") -> str:
     before, after, low, high = amounts(gain.two_stage, gain.chosen, gain.low, gain.high)
     if gain.difference <= 0:
         return (
-            f"Keep squared error: nothing to gain here. Its regret is {before}{counted} per "
-            "instance."
+            f"Keep squared error: no clear gain here. Its regret is {before}{counted} per instance."
         )
     numbers = (
         f"regret {before} -> {after}{counted} per instance "

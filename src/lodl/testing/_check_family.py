@@ -56,7 +56,7 @@ def check_family(
         findings += _file_findings(case)
     if findings:
         lines = "".join(f"\n- {finding}" for finding in findings)
-        raise FamilyError(f"{family} does not keep the contract:{lines}")
+        raise FamilyError(f"{family} breaks the contract:{lines}")
 
 
 @dataclass(frozen=True, eq=False)

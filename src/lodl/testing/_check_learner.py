@@ -41,7 +41,7 @@ def check_learner(learner: "Learner", *, items: bool = False, seed: int = 0) -> 
     findings = list(_findings(learner, x, y))
     if findings:
         lines = "".join(f"\n- {finding}" for finding in findings)
-        raise LearnerError(f"{type(learner).__name__} does not keep the contract:{lines}")
+        raise LearnerError(f"{type(learner).__name__} breaks the contract:{lines}")
 
 
 def _data(items: bool, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -75,7 +75,7 @@ def check_problem(
             f"\n- instance{'s' if len(at) > 1 else ''} {', '.join(map(str, at))}: {finding}"
             for finding, at in findings.items()
         )
-        raise ProblemError(f"{type(problem).__name__} does not keep the contract:{lines}")
+        raise ProblemError(f"{type(problem).__name__} breaks the contract:{lines}")
     n_tried = n_instances * N_CANDIDATES
     return ProblemReport(type(problem).__name__, n_instances, n_tried, n_changed, is_affine)
 
@@ -109,7 +109,7 @@ class ProblemReport:
         doubt = "" if self.n_changed else " Does `solve` use the prediction?"
         return (
             f"{self.problem} is ok on {self.n_instances} instances: {self.n_changed} of "
-            f"{self.n_tried} noisy predictions led to a better or worse decision.{doubt} {affinity}"
+            f"{self.n_tried} noisy predictions changed the value of the decision.{doubt} {affinity}"
         )
 
 

@@ -47,7 +47,10 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
         kind = getattr(sys.modules.get(package), regressor, None)
         if kind is not None and isinstance(estimator, kind):
             return _learner(package, learner, estimator, seed)
-    if hasattr(estimator, "fit") and hasattr(estimator, "predict"):
+    # Some have `predict` only once they are fitted.
+    if hasattr(estimator, "fit") and (
+        hasattr(estimator, "predict") or hasattr(estimator, "get_params")
+    ):
         return _learner("sklearn", "SklearnLearner", estimator, seed)
     raise InvalidInputError(
         "`estimator` must be None, a PyTorch module, a scikit-learn regressor or a "

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 
 from lodl._typing import Array
@@ -46,7 +47,7 @@ class LinearForm:
             models: A regressor or pipeline for all outputs, or one for each.
             x: Features to try it on.
         """
-        models = [getattr(model, "best_estimator_", model) for model in models]  # of a search
+        models = [part for model in models for part in _parts(model)]
         last = [_regressor(model) for model in models]
         if not all(hasattr(one, "coef_") and hasattr(one, "intercept_") for one in last):
             return None
@@ -127,6 +128,17 @@ def mean_of(models: Sequence[Any]) -> Any:
     return _changed(models[0], weights, constant)
 
 
+def _parts(model: Any) -> list[Any]:
+    """Return the models that predict in place of one: the best of a search, one per output."""
+    if isinstance(model, Pipeline):
+        return [_with_regressor(model, part) for part in _parts(_regressor(model))]
+    if hasattr(model, "best_estimator_"):
+        return _parts(model.best_estimator_)
+    if isinstance(model, MultiOutputRegressor):
+        return [part for one in model.estimators_ for part in _parts(one)]
+    return [model]
+
+
 def _regressor(model: Any) -> Any:
     """Return the last step of a pipeline, or a regressor itself."""
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
@@ -139,11 +151,14 @@ def _changed(model: Any, weights: Array, constant: Array) -> Any:
     if np.any(regressor.intercept_):
         shape = np.shape(regressor.intercept_)
         regressor.intercept_ = constant.reshape(shape) if shape else float(constant[0])
-    if not isinstance(model, Pipeline):
-        return regressor
-    pipeline = copy(model)
-    pipeline.steps = [*model.steps[:-1], (model.steps[-1][0], regressor)]
-    return pipeline
+    return _with_regressor(model, regressor) if isinstance(model, Pipeline) else regressor
+
+
+def _with_regressor(pipeline: Pipeline, regressor: Any) -> Pipeline:
+    """Return a fitted pipeline that ends in another fitted regressor."""
+    changed = copy(pipeline)
+    changed.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], regressor)]
+    return changed
 
 
 def _n_outputs(regressor: Any) -> int:

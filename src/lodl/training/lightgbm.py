@@ -183,7 +183,12 @@ class LightGBMTrees(Trees):
 
     def margin(self, x: Any) -> Array:
         table = with_categories(x, self.categories)
-        margin = self.booster.predict(table, raw_score=True, num_iteration=self.n_rounds)
+        # Without it, predicting sets the threads of the process to all cores, and a booster that
+        # goes on afterwards waits for them in every split.
+        n_threads = self.booster.params.get("n_jobs", 0)
+        margin = self.booster.predict(
+            table, raw_score=True, num_iteration=self.n_rounds, num_threads=n_threads
+        )
         return np.asarray(margin, dtype=np.float64)
 
     def save(self, path: Path) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class SklearnLearner:
     - A model that is linear in its (transformed) features goes on from there on the loss itself:
       `Ridge`, `Lasso`, `HuberRegressor` and their like, alone, in a pipeline, or as the best one of
       a search. Its `coef_` and `intercept_` change; what is 0 stays 0, so a lasso keeps its
-      features, and early stopping keeps the others near their regularised start.
+      features. Its regularisation shapes the start; from there on, early stopping takes its place.
     - Any other model only minimises squared error, so its targets are changed, and it is fitted
       again, in rounds. For a loss made of decisions, labels are shifted
       (`lodl.training._label_shift`). A loss fitted to regrets is nearly quadratic: where the
@@ -115,10 +115,10 @@ class SklearnLearner:
         rounds = self._rounds(x, loss)
         if x_validation is None or loss_validation is None:
             last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
-            return self._fit(x, *next(islice(rounds, last, None)), last)
+            return self._refit(x, loss.y, *next(islice(rounds, last, None)), last)
         best, best_score, _ = start, np.inf, next(rounds)
         for k in range(self.max_rounds + 1):
-            model = best if k == 0 else self._fit(x, *next(rounds), k)
+            model = best if k == 0 else self._refit(x, loss.y, *next(rounds), k)
             score = float(loss_validation.value(model.predict(x_validation)).mean())
             if score >= best_score:
                 break
@@ -147,37 +147,60 @@ class SklearnLearner:
     def _rounds(self, x: Any, loss: LearnedLoss) -> Iterator[tuple[Array, Array | None]]:
         def out_of_fold(targets: Array, weights: Array | None) -> Array:
             if targets is not loss.y:
-                return self._out_of_fold(x, targets, weights)
-            return self._first.get(x, [targets], lambda: self._out_of_fold(x, targets, weights))
+                return self._out_of_fold(x, loss.y, targets, weights)
+            return self._first.get(
+                x, [targets], lambda: self._out_of_fold(x, loss.y, targets, None)
+            )
 
         if loss.family.uses_slopes or _weight_argument(self.estimator) is None:
             return shifted_targets(loss, out_of_fold)
         return reweighted_targets(loss, out_of_fold)
 
-    def _out_of_fold(self, x: Any, targets: Array, weights: Array | None) -> Array:
+    def _out_of_fold(self, x: Any, y: Array, targets: Array, weights: Array | None) -> Array:
         p = np.empty(targets.shape)
         for rest, part in inner_folds(len(p), self.n_folds, self.seed):
             some = None if weights is None else weights[rest]
-            model = self._fit(take_rows(x, rest), targets[rest], some, 0)
+            model = self._refit(take_rows(x, rest), y[rest], targets[rest], some, 0)
             p[part] = model.predict(take_rows(x, part))
         return p
+
+    def _refit(
+        self, x: Any, y: Array, targets: Array, weights: Array | None, n_steps: int
+    ) -> "SklearnPredictor":
+        """Fit to changed targets, kept in the range of the labels where the estimator wants it.
+
+        A model of logarithms, or of counts, takes no target below 0.
+        """
+        try:
+            with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of numbers below 0
+                return self._fit(x, targets, weights, n_steps)
+        except ValueError:
+            within = np.clip(targets, y.min(axis=0), y.max(axis=0))
+            if np.array_equal(within, targets):
+                raise
+            return self._fit(x, within, weights, n_steps)
 
     def _fit(
         self, x: Any, targets: Array, weights: Array | None, n_steps: int
     ) -> "SklearnPredictor":
         n_rows = len(targets) * (count_items(x, targets) or 1)
         rows, outputs = as_rows(x), targets.reshape(n_rows, -1)
-        one_takes_all = get_tags(self.estimator).target_tags.multi_output
-        if weights is None and outputs.shape[1] > 1 and one_takes_all:
+        takes = get_tags(self.estimator).target_tags
+        if (
+            weights is None
+            and takes.multi_output
+            and (outputs.shape[1] > 1 or not takes.single_output)
+        ):
             models = [clone(self.estimator).fit(rows, outputs)]
         else:
             given: list[dict[str, Array]] = [{} for _ in outputs.T]
             name = _weight_argument(self.estimator)
             if weights is not None and name is not None:
                 given = [{name: column} for column in weights.reshape(n_rows, -1).T]
+            columns = outputs.T if takes.single_output else outputs.T[:, :, np.newaxis]
             models = [
                 clone(self.estimator).fit(rows, column, **arguments)
-                for column, arguments in zip(outputs.T, given, strict=True)
+                for column, arguments in zip(columns, given, strict=True)
             ]
         return SklearnPredictor(models, tuple(targets.shape[1:]), x.shape[-1], n_steps)
 
