@@ -179,13 +179,12 @@ def learn_in_rounds(
     check_count("n_rounds", n_rounds, minimum=0)
     check_count("n_per_round", n_per_round)
     _check_budget(max_calls, len(labels) * (n_samples + 2))
-    is_affine = (share or family is None) and has_affine_objective(
-        problem, labels, context, n_jobs=options.get("n_jobs"), timeout=options.get("timeout")
-    )
-    if family is None:
-        family = DecisionHinges() if is_affine else DecisionRanking()
-    if share:
-        check_sharing(family, context, is_affine=is_affine)
+    if share or family is None:
+        where = {name: options.get(name) for name in ("n_jobs", "executor", "timeout")}
+        is_affine = has_affine_objective(problem, labels, context, **where)
+        family = family or (DecisionHinges() if is_affine else DecisionRanking())
+        if share:
+            check_sharing(family, context, is_affine=is_affine)
     warn_of_few_samples(family, n_samples + n_rounds * n_per_round, labels[0].size)
     started = time.perf_counter()
     options = {"context": context, "seed": seed, "slopes": family.uses_slopes, **options}
@@ -206,18 +205,23 @@ def learn_in_rounds(
         is_last = len(rounds) == n_rounds or (max_calls is not None and after > max_calls)
         at_models = at_predictions(labels, y_hat, family)
         answers = ask(sampler=at_models, n_samples=1 if is_last else n_per_round)
-        regret = answers.first_regrets()
-        if not np.isfinite(regret[chosen]).any():
-            raise OracleError(
-                "The solver failed at the model's predictions for every validation instance "
-                f"({len(chosen)} of them), so that rounds cannot be compared. The answers so far "
-                "are in the store, if there is one."
-            )
+        regret = _comparable(answers.first_regrets(), chosen)
         rounds.append(Round(model, y_hat, loss, regret, n_calls, seconds))
         samples = samples.union(answers)
         done = Rounds(tuple(rounds), chosen, samples)
         if is_last or len(rounds) - 1 - done._place_of_best >= _PATIENCE:
             return done
+
+
+def _comparable(regret: Array, chosen: npt.NDArray[np.intp]) -> Array:
+    """Return the regrets of a round's model, of which some are known on validation instances."""
+    if not np.isfinite(regret[chosen]).any():
+        raise OracleError(
+            "The solver failed at the model's predictions for every validation instance "
+            f"({len(chosen)} of them), so that rounds cannot be compared. The answers so far are "
+            "in the store, if there is one."
+        )
+    return regret
 
 
 def _trained(result: Any, y: Array) -> tuple[Any, Array]:
