@@ -283,5 +283,5 @@ def _batches(start: int, stop: int, is_vectorised: bool) -> Iterator[tuple[int, 
     edges = list(_BATCH_EDGES if is_vectorised else (0, BLOCK_SIZE + 1))
     edges += range(2 * BLOCK_SIZE + 1, stop + BLOCK_SIZE + 1, BLOCK_SIZE)
     for first, last in pairwise(edges):
-        if first < stop and last > start:
+        if max(first, start) < min(last, stop):
             yield max(first, start), min(last, stop)
