@@ -8,8 +8,16 @@ from lodl import domains
 from lodl._validation import context_of
 from lodl.domains import ClickMatrices, Portfolio, TopK, WebAdvertising, synthetic_prices
 from lodl.errors import InvalidInputError
-from lodl.problems._regret import decision_losses
+from lodl.oracle import Oracle
 from lodl.testing import check_problem
+
+
+def decision_losses(problem, y_hats, y, context=None):
+    """Return the decision losses of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    oracle = Oracle(problem)
+    return oracle.decision_loss(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
 
 DOMAINS = list(domains.DOMAINS.values())
 WITHOUT_SLOPE = [domains.newsvendor, domains.dispatch]

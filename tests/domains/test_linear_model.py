@@ -6,8 +6,15 @@ from hypothesis.extra import numpy as hnp
 
 from lodl.domains import TopK, linear_model
 from lodl.errors import InvalidInputError
-from lodl.problems._regret import regrets
+from lodl.oracle import Oracle
 from lodl.testing import check_problem
+
+
+def regrets(problem, y_hats, y, context=None):
+    """Return the regrets of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    return Oracle(problem).regret(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
 
 # Few distinct values, so that ties are common.
 PREDICTIONS = hnp.arrays(

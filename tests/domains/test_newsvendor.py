@@ -4,7 +4,14 @@ from scipy.optimize import linprog
 
 from lodl.domains import Newsvendor, newsvendor
 from lodl.errors import InvalidInputError
-from lodl.problems._regret import regrets
+from lodl.oracle import Oracle
+
+
+def regrets(problem, y_hats, y, context=None):
+    """Return the regrets of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    return Oracle(problem).regret(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
 
 TWO = Newsvendor(10.0, price=(1.0, 2.0), missing=(1.5, 4.0), left_over=(0.5, 1.0))
 

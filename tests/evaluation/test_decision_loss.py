@@ -96,7 +96,7 @@ def test_a_masked_array_without_masked_entries_is_accepted():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_error_of_the_solver_names_the_instance(y, n_jobs):
     problem = failing_at_third_instance(lambda: 1 / 0)
-    message = "failed at instance 2: ZeroDivisionError: division by zero"
+    message = "failed at instance 2, the prediction: ZeroDivisionError: division by zero"
     with pytest.raises(OracleError, match=message) as caught:
         decision_loss(problem, y, y, context=range(30), n_jobs=n_jobs)
     assert caught.value.__cause__ is not None
@@ -104,17 +104,17 @@ def test_an_error_of_the_solver_names_the_instance(y, n_jobs):
 
 def test_an_error_of_our_own_keeps_its_type_and_names_the_instance(y):
     def refuse():
-        raise ProblemError("no optimum")
+        raise InvalidInputError("no optimum")
 
-    with pytest.raises(ProblemError, match="no optimum") as caught:
+    with pytest.raises(InvalidInputError, match="no optimum") as caught:
         decision_loss(failing_at_third_instance(refuse), y, y, context=range(30))
-    assert caught.value.__notes__ == ["This was at instance 2."]
+    assert caught.value.__notes__ == ["This was at instance 2, the prediction."]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_decision_loss_that_is_not_finite_is_an_error_that_names_the_instance(y, value):
     problem = failing_at_third_instance(lambda: value)
-    with pytest.raises(OracleError, match=f"instance 2: the decision loss is {value}"):
+    with pytest.raises(OracleError, match=f"instance 2, the prediction: the objective is {value}"):
         decision_loss(problem, y, y, context=range(30))
 
 

@@ -109,10 +109,9 @@ def test_folds_share_their_answers_and_every_call_is_counted():
     problem = CountedPath(DOMAIN.problem.grid)
     CountedPath.n_calls = 0
     model = regressor(problem).fit(DATA.x, DATA.y)
-    n_asked_again = CountedPath.n_calls - model.n_oracle_calls_
-    assert 0 <= n_asked_again <= 15 + 8 * (len(model.history_) + 1)  # affinity, and the store
+    assert CountedPath.n_calls == model.n_oracle_calls_
     # The label, 8 samples, 2 rounds of 4, and one call for each of the models after those.
-    assert model.n_oracle_calls_ == 60 * (1 + 8 + 2 * 4 + len(model.history_) - 2)
+    assert model.n_oracle_calls_ == 60 * (1 + 8 + 2 * 4 + len(model.history_) - 2) + 3
 
 
 def test_cross_validation_asks_no_more_than_a_single_split():
@@ -128,7 +127,7 @@ def test_a_second_fit_with_another_estimator_asks_for_less_than_half(tmp_path):
     second = DecisionFocusedRegressor(DOMAIN.problem, Ridge(), **arguments).fit(DATA.x, DATA.y)
     again = DecisionFocusedRegressor(DOMAIN.problem, **arguments).fit(DATA.x, DATA.y)
     assert second.n_oracle_calls_ < first.n_oracle_calls_ / 2
-    assert again.n_oracle_calls_ == 0
+    assert again.n_oracle_calls_ <= 40  # they verify the store
     np.testing.assert_array_equal(again.predict(TEST.x), first.predict(TEST.x))
 
 
@@ -372,7 +371,7 @@ def test_known_decisions_judge_without_a_call():
     model = DecisionFocusedRegressor(problem, Ridge(), families=FAMILIES, judge="pool")
     model.fit(DATA.x, DATA.y)
     # The label, 10 samples, two rounds of 2, and the model that is kept; 2-stage led a round.
-    assert model.n_oracle_calls_ == 16 * len(DATA.y)
+    assert model.n_oracle_calls_ == 16 * len(DATA.y) + 3
 
 
 def test_where_all_decisions_are_known_they_judge_as_the_solver_does():
@@ -392,8 +391,8 @@ def test_a_second_estimator_asks_about_two_models_if_known_decisions_judge(tmp_p
         DecisionFocusedRegressor(DOMAIN.problem, Ridge(alpha), **options).fit(DATA.x, DATA.y)
         for alpha in (1.0, 10.0)
     )
-    assert first.n_oracle_calls_ == 13 * len(DATA.y)
-    assert second.n_oracle_calls_ == 2 * len(DATA.y)
+    assert first.n_oracle_calls_ == 13 * len(DATA.y) + 3
+    assert second.n_oracle_calls_ <= 2 * len(DATA.y) + 40  # they verify the store
 
 
 @pytest.mark.parametrize(

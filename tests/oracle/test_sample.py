@@ -14,10 +14,16 @@ from lodl.domains import TopK
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.fitting import fit
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
-from lodl.oracle import _run, open_samples, sample
+from lodl.oracle import Oracle, _run, open_samples, sample
 from lodl.problems import LinearProblem, problem
-from lodl.problems._regret import regrets
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
+
+
+def regrets(problem, y_hats, y, context=None):
+    """Return the regrets of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    return Oracle(problem).regret(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
 
 SAMPLERS = [AllPerturbed(), OnePerturbed(0.5), TwoPerturbed(np.linspace(0.1, 1, 5))]
 

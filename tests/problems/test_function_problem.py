@@ -3,9 +3,16 @@ import pytest
 
 from lodl.errors import InvalidInputError
 from lodl.evaluation import decision_loss
+from lodl.oracle import Oracle
 from lodl.problems import problem
 from lodl.problems._problem import describe
-from lodl.problems._regret import decision_losses
+
+
+def decision_losses(problem, y_hats, y, context=None):
+    """Return the decision losses of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    oracle = Oracle(problem)
+    return oracle.decision_loss(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
 
 
 def test_plain_functions_with_and_without_context_make_a_problem():

@@ -3,8 +3,18 @@ import pytest
 
 import lodl
 from lodl.errors import ShapeError
-from lodl.problems._regret import decision_losses, gradients, read_only, regret_of
+from lodl.oracle import Oracle
+from lodl.oracle._guard import Guard
+from lodl.problems._regret import gradients, read_only, regret_of
 from lodl.testing import check_problem
+
+
+def decision_losses(problem, y_hats, y, context=None):
+    """Return the decision losses of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    oracle = Oracle(problem)
+    return oracle.decision_loss(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
 
 RNG = np.random.default_rng(0)
 
@@ -123,5 +133,6 @@ def test_a_solver_that_returns_nothing_is_an_error(vectorised):
         pass
 
     setattr(Forgetful, "solve_many" if vectorised else "solve", nothing)
+    guard = Guard(Forgetful())
     with pytest.raises(lodl.errors.ProblemError, match="returned None"):
-        decision_losses(Forgetful(), np.ones((2, 3)), np.ones(3))
+        (guard.solve_many if vectorised else guard.solve)(np.ones((2, 3)), None)

@@ -1,11 +1,26 @@
 import numpy as np
 import pytest
 
-from lodl.errors import ProblemError
+from lodl.errors import OracleError, ProblemError
+from lodl.oracle import Oracle
+from lodl.oracle._guard import Guard
 from lodl.problems import Problem, VectorisedProblem
 from lodl.problems._problem import sign_of
-from lodl.problems._regret import decision_losses, regret_of, regrets
+from lodl.problems._regret import regret_of
 from lodl.testing import check_problem
+
+
+def decision_losses(problem, y_hats, y, context=None):
+    """Return the decision losses of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    oracle = Oracle(problem)
+    return oracle.decision_loss(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
+
+def regrets(problem, y_hats, y, context=None):
+    """Return the regrets of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    return Oracle(problem).regret(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
 
 
 class PickCheapest(Problem):
@@ -88,7 +103,7 @@ def test_wrong_number_of_decisions_is_an_error():
             return super().solve_many(y_hats, context)[:-1]
 
     with pytest.raises(ProblemError, match=r"one decision per prediction \(3\), got 2"):
-        decision_losses(OneTooFew(), np.ones((3, 2)), np.ones(2))
+        Guard(OneTooFew()).solve_many(np.ones((3, 2)), None)
 
 
 def test_objective_that_is_not_a_number_per_decision_is_an_error():
@@ -96,7 +111,7 @@ def test_objective_that_is_not_a_number_per_decision_is_an_error():
         def objective(self, z, y, context):
             return np.zeros(2)
 
-    with pytest.raises(ProblemError, match=r"one number per decision, got shape \(2,\)"):
+    with pytest.raises(OracleError, match=r"one number per decision, got shape \(2,\)"):
         decision_losses(Vector(), np.ones((3, 2)), np.ones(2))
 
 
@@ -119,7 +134,7 @@ def test_an_objective_that_writes_into_the_label_raises_where_it_does():
             return 0.0
 
     y = np.ones(2)
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(OracleError, match="read-only"):
         decision_losses(Overwriting(), np.ones((1, 2)), y)
     y[0] = 2.0  # the caller's own array stays as it was, and writable
     assert y.tolist() == [2.0, 1.0]
@@ -139,7 +154,7 @@ def test_an_objective_without_return_is_told():
         def objective(self, z, y, context):
             y[z]
 
-    with pytest.raises(ProblemError, match=r"`objective` returned None: is a `return` missing"):
+    with pytest.raises(OracleError, match=r"`objective` returned None: is a `return` missing"):
         decision_losses(NoReturn(), np.ones((3, 2)), np.ones(2))
 
 

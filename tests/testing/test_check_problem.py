@@ -177,7 +177,7 @@ FAULTS = {
     OverwritesTheLabel: "`objective` changes the label it is given",
     OverwritesTheDecision: "`objective` changes the decision it is given",
     OverwritesTheLabelOfMany: "`objective_many` raised ValueError: .*read-only",
-    NoDecisions: r"one decision per prediction \(4\), got None",
+    NoDecisions: "`solve_many` returned None",
     RaisesAway: "in a copy sent to another process `solve` raised RuntimeError: no licence here",
     NotFinite: "`objective` must be finite, got nan",
     VectorObjective: r"`objective` must return one number, got shape \(4,\)",
@@ -191,7 +191,7 @@ FAULTS = {
     Raising: "`solve` raised RuntimeError: licence expired",
     ProjectsByBlock: "differently when there are others",
     ProjectsTheLabelAway: "`project` changes the true label",
-    ProjectsToAnotherShape: r"must keep the shape of its candidates \(4, 4\), got \(4, 2\)",
+    ProjectsToAnotherShape: r"must keep the shape of its points \(4, 4\), got \(4, 2\)",
 }
 
 

@@ -90,6 +90,9 @@ def fit(
         str,
         typer.Option(help="raise: stop at the first failed call; skip: leave out failed calls."),
     ] = "raise",
+    max_failure_rate: Annotated[
+        float, typer.Option(help="Share of failed calls that skip accepts.")
+    ] = 0.1,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a model that already exists.")
@@ -117,6 +120,7 @@ def fit(
         store=store,
         timeout=timeout,
         on_failure=named("on_failure", on_failure, ON_FAILURE),
+        max_failure_rate=max_failure_rate,
         random_state=seed,
         verbose=True,
     ).fit(
@@ -126,9 +130,10 @@ def fit(
         validation=_whole(validation),
         groups=held_together,
     )
+    fitted.save(out, overwrite=overwrite)  # first: what follows calls the solver, and may fail
     fitted.record()  # for `lodl compare`
     page = None if report is None else fitted.report(report)
-    fitted.save(out, overwrite=overwrite)
+    fitted.save(out, overwrite=True)
     typer.echo(f"{fitted.summary()}\n\nModel: {out}")
     if page is not None:
         typer.echo(f"Report: {page}")

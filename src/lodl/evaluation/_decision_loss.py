@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable
-from typing import TypeAlias
-
-import numpy as np
 import numpy.typing as npt
 
-from lodl._progress import progress_bar
-from lodl._typing import Array, Context, InstanceContext
-from lodl._validation import check_context, check_labels, context_of
-from lodl.errors import InvalidInputError, LodlError, OracleError
+from lodl._typing import Array, Context
+from lodl.oracle import Oracle
 from lodl.problems import Problem
-from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, projected, sign_of
-from lodl.problems._regret import SLIGHT, check_sense_of, decision_losses, regret_of, regrets
-from lodl.problems._what_failed import what_failed
-
-_PATIENCE = 2.0  # seconds before a bar appears: most evaluations are done by then
-
-_Measure: TypeAlias = Callable[[Problem, Array, Array, InstanceContext], Array]
 
 
 def decision_loss(
-    problem: Problem,
+    problem: Problem | Oracle,
     y_hat: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
@@ -38,13 +24,13 @@ def decision_loss(
     learned.
 
     Args:
-        problem: The problem whose solver decides.
+        problem: The problem whose solver decides, or an oracle, whose options then apply.
         y_hat: Predictions, shape (n, *label_shape). Leading axes, as in
             (models, n, *label_shape), are kept in the result.
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
         n_jobs: Number of workers, as in joblib.
-        progress: Whether to show a bar on a terminal if this takes more than two seconds.
+        progress: Whether to show a bar on a terminal.
 
     Returns:
         Decision losses, shape (n,) or (..., n); lower is better.
@@ -59,11 +45,11 @@ def decision_loss(
         >>> lodl.evaluation.decision_loss(lodl.domains.TopK(1), y_hat, y)  # a gain of 1, as a loss
         array([-1.])
     """
-    return _per_instance(decision_losses, problem, y_hat, y, context, n_jobs, progress)
+    return _oracle(problem, n_jobs, progress).decision_loss(y_hat, y, context=context)
 
 
 def decision_quality(
-    problem: Problem,
+    problem: Problem | Oracle,
     y_hat: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
@@ -82,7 +68,7 @@ def decision_quality(
 
 
 def regret(
-    problem: Problem,
+    problem: Problem | Oracle,
     y_hat: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
@@ -103,84 +89,8 @@ def regret(
         >>> lodl.evaluation.regret(lodl.domains.TopK(1), y_hat, y)  # 1 is gained, 3 could have been
         array([2.])
     """
-    found = _per_instance(regrets, problem, y_hat, y, context, n_jobs, progress)
-    found = regret_of(found.ravel(), 0.0).reshape(found.shape)
-    n_negative = int(np.sum(found < -SLIGHT * np.abs(found).mean()))
-    check_sense_of(problem, int(np.sum(found > 0)), n_negative)
-    return found
+    return _oracle(problem, n_jobs, progress).regret(y_hat, y, context=context)
 
 
-def _per_instance(
-    measure: _Measure,
-    problem: Problem,
-    y_hat: npt.ArrayLike,
-    y: npt.ArrayLike,
-    context: Context,
-    n_jobs: int | None,
-    progress: bool,
-) -> Array:
-    """Return the measure of each prediction, with one task per instance."""
-    from joblib import Parallel, delayed  # slow to import
-
-    check_problem_type(problem)
-    sign_of(problem)
-    y = check_labels(y)
-    y_hat = _check_repeated_predictions(y_hat, y)
-    check_context(context, len(y))
-    leading = y_hat.shape[: y_hat.ndim - y.ndim]
-    per_instance = np.moveaxis(y_hat.reshape(-1, *y.shape), 0, 1)
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_of_instance)(measure, problem, per_instance[i], y[i], context_of(context, i), i)
-        for i in range(len(y))
-    )
-    bar = progress_bar(
-        len(y), unit="instances", description="evaluating", enabled=progress, delay=_PATIENCE
-    )
-    values = []
-    try:
-        with bar:
-            for found in results:
-                values.append(found)
-                bar.update()
-    except pickle.PicklingError as error:
-        raise OracleError(
-            f"The problem cannot be sent to a worker ({error.__cause__ or error}). {HOW_TO_TRAVEL}"
-        ) from error
-    return np.stack(values, axis=1).reshape(*leading, len(y))
-
-
-def _check_repeated_predictions(y_hat: npt.ArrayLike, y: Array) -> Array:
-    array = check_labels(y_hat, "y_hat")
-    if array.shape[max(0, array.ndim - y.ndim) :] != y.shape:
-        raise InvalidInputError(
-            f"`y_hat` must have the labels' shape {y.shape}, with or without leading axes, "
-            f"got {array.shape}."
-        )
-    return array
-
-
-def _of_instance(
-    measure: _Measure,
-    problem: Problem,
-    y_hats: Array,
-    y: Array,
-    context: InstanceContext,
-    instance: int,
-) -> Array:
-    """Measure the predictions of one instance; an error names the instance."""
-    try:
-        losses = measure(problem, projected(problem, y_hats), y, context)
-    except LodlError as error:  # it says what is wrong and what to do
-        error.add_note(f"This was at instance {instance}.")
-        raise
-    except Exception as error:
-        raise OracleError(
-            f"The solver failed at instance {instance}: {what_failed(error, context)}"
-        ) from error
-    if not np.isfinite(losses).all():
-        value = losses[~np.isfinite(losses)][0]
-        raise OracleError(
-            f"The solver failed at instance {instance}: the decision loss is {value}, expected a "
-            "finite number."
-        )
-    return losses
+def _oracle(problem: Problem | Oracle, n_jobs: int | None, progress: bool) -> Oracle:
+    return Oracle.of(problem, n_jobs=n_jobs, progress=progress)

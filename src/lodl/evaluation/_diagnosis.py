@@ -19,6 +19,7 @@ from lodl.evaluation._probe import Probe
 from lodl.evaluation._region import Region, is_one_sided, locate_predictions, sampler_of
 from lodl.losses import FitSummary, LearnedLoss
 from lodl.losses._verdicts import ANOTHER_PROBLEM, Finding, finding_text
+from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.samplers import Sampler
@@ -113,7 +114,7 @@ class Diagnosis:
 
 def diagnose(
     loss: LearnedLoss,
-    problem: Problem,
+    problem: Problem | Oracle,
     y: npt.ArrayLike,
     y_hat: npt.ArrayLike,
     *,
@@ -183,7 +184,7 @@ def diagnose(
         region=region,
         fit=fit,
         findings=(
-            *_judge_problem(problem, loss),
+            *_judge_problem(Oracle.of(problem).problem, loss),
             *judge(fidelity, region, fit, is_one_sided=is_one_sided(loss)),
         ),
     )

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from lodl._typing import Array, Context
 from lodl._validation import check_context
 from lodl.errors import LodlError
-from lodl.evaluation._decision_loss import regret
 from lodl.losses import LearnedLoss
+from lodl.oracle import Oracle
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, projected
+from lodl.problems._problem import projected
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,29 +20,30 @@ class Probe:
     """Some of the instances, where true regret and learned loss are looked at.
 
     Attributes:
-        problem: The problem.
+        oracle: Calls the solver.
         index: The positions of the instances among all.
         y: Their labels.
         context: Their contexts, or None.
     """
 
-    problem: Problem
+    oracle: Oracle
     index: npt.NDArray[np.intp]
     y: Array
     context: Context
 
     @classmethod
-    def at(cls, index: npt.NDArray[np.intp], problem: Problem, y: Array, context: Context) -> Self:
+    def at(
+        cls, index: npt.NDArray[np.intp], problem: Problem | Oracle, y: Array, context: Context
+    ) -> Self:
         """Take the instances `index` from the labels and contexts of all, and check them."""
-        check_problem_type(problem)
         check_context(context, len(y))
         chosen = None if context is None else [context[i] for i in index]
-        return cls(problem, index, y[index], chosen)
+        return cls(Oracle.of(problem, progress=False), index, y[index], chosen)
 
     def project(self, points: Array) -> Array:
         """Return points of shape (m, n, *label_shape) in the problem's valid range."""
         flat = points.reshape(-1, *points.shape[2:])
-        return projected(self.problem, flat).reshape(points.shape)
+        return projected(self.oracle.problem, flat).reshape(points.shape)
 
     def regret(self, points: Array) -> Array:
         """Return the true regret of points (m, n, *label_shape), shape (m, n).
@@ -50,7 +51,7 @@ class Probe:
         This takes one oracle call per point, and one per label.
         """
         try:
-            return regret(self.problem, points, self.y, context=self.context, progress=False)
+            return self.oracle.regret(points, self.y, context=self.context)
         except LodlError as error:
             error.add_note(f"Instances are numbered within {self.index.tolist()}.")
             raise

@@ -13,6 +13,7 @@ from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._baselines import random_predictions
 from lodl.evaluation._decision_loss import decision_quality
+from lodl.oracle import Oracle
 from lodl.problems import Problem
 
 _FEW = 0.01  # share of the labels' values
@@ -38,7 +39,7 @@ class QualityScale:
 
 
 def quality_scale(
-    problem: Problem,
+    problem: Problem | Oracle,
     y: npt.ArrayLike,
     *,
     context: Context = None,
@@ -93,7 +94,7 @@ def quality_scale(
 
 
 def normalised_decision_quality(
-    problem: Problem,
+    problem: Problem | Oracle,
     y_hat: npt.ArrayLike,
     y: npt.ArrayLike,
     *,

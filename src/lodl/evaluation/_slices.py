@@ -13,6 +13,7 @@ from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss
+from lodl.oracle import Oracle
 from lodl.problems import Problem
 
 _N_INSTANCES = 3
@@ -38,7 +39,7 @@ class _Lines:
 
 def loss_slices(
     loss: LearnedLoss | Mapping[str, LearnedLoss],
-    problem: Problem,
+    problem: Problem | Oracle,
     y: npt.ArrayLike,
     *,
     context: Context = None,

@@ -10,6 +10,7 @@ from lodl.learning._gain import Gain
 from lodl.learning._held_out import HeldOut
 from lodl.learning._search import HistoryRow
 from lodl.losses import Family, LearnedLoss
+from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.training import Predictor
 
@@ -51,6 +52,11 @@ class Fitted(Protocol):
     two_stage_: Average
     _keeps_frames: bool
     _record: FitRecord | None
+
+    @property
+    def oracle(self) -> Oracle:
+        """The oracle that calls the solver."""
+        ...
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""

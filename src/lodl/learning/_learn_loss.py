@@ -8,11 +8,8 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from lodl._frames import records
 from lodl._typing import Context
-from lodl._validation import check_labels
 from lodl.fitting import fit, fit_shared
-from lodl.learning._affine import has_affine_objective
 from lodl.learning._enough_samples import (
     N_SAMPLES_WITH_SLOPES,
     largest_family,
@@ -21,9 +18,10 @@ from lodl.learning._enough_samples import (
 from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.losses._family import check_can_fit
-from lodl.oracle import Store, sample
+from lodl.oracle import Oracle, Store
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, Sampler
+from lodl.samplers._sampler import check_sampler
 
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
 _N_SAMPLES = 1000  # of a family that is fitted to regrets
@@ -31,7 +29,7 @@ _WITH_SHARED_DECISIONS = DecisionHinges(margin=1.0, squared_error=1.0)
 
 
 def learn_loss(
-    problem: Problem,
+    problem: Problem | Oracle,
     y: npt.ArrayLike,
     *,
     context: Context = None,
@@ -59,7 +57,8 @@ def learn_loss(
         losses = [lodl.fitting.fit(samples, family) for family in families]
 
     Args:
-        problem: The problem whose solver is called, `n_samples + 1` times per instance.
+        problem: The problem whose solver is called, `n_samples + 1` times per instance, or an
+            oracle, which has its own options from `n_jobs` on.
         y: Labels of training and validation instances, shape (n, *label_shape).
         context: One entry per instance, or None. From a frame, each row becomes a dict.
         keys: Names of the instances, integers or strings. None identifies them by label and
@@ -97,30 +96,8 @@ def learn_loss(
         >>> loss
         LearnedLoss(DecisionHinges(...), n_instances=10, label_shape=(16,))
     """
-    labels, context = check_labels(y), records(context)
-    where: Any = {"n_jobs": n_jobs, "executor": executor, "timeout": timeout}
-    is_affine = (share or family is None) and has_affine_objective(
-        problem, labels, context, **where
-    )
-    if family is None:
-        dim, enough = labels[0].size, n_samples or _N_SAMPLES
-        hinges = _WITH_SHARED_DECISIONS if share else DecisionHinges()
-        family = hinges if is_affine or share else largest_family(enough, dim)
-    if share:
-        check_sharing(family, context, is_affine=is_affine)
-    check_can_fit(family, labels[0].size)
-    if n_samples is None:
-        n_samples = N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
-    warn_of_few_samples(family, n_samples, labels[0].size)
-    samples = sample(
+    oracle = Oracle.of(
         problem,
-        y,
-        context=context,
-        keys=keys,
-        sampler=sampler,
-        n_samples=n_samples,
-        seed=seed,
-        slopes=family.uses_slopes,
         n_jobs=n_jobs,
         executor=executor,
         store=store,
@@ -128,6 +105,25 @@ def learn_loss(
         on_failure=on_failure,
         max_failure_rate=max_failure_rate,
         progress=progress,
+    )
+    instances = oracle.instances(y, context, keys)
+    dim = instances.y[0].size
+    check_sampler(sampler)
+    if family is not None:
+        check_can_fit(family, dim)
+    how: Any = {"slopes": family is None or family.uses_slopes, "random_state": seed}
+    is_affine = oracle.probe(instances, sampler, **how).is_affine
+    if family is None:
+        hinges = _WITH_SHARED_DECISIONS if share else DecisionHinges()
+        is_hinges = is_affine or share
+        family = hinges if is_hinges else largest_family(n_samples or _N_SAMPLES, dim)
+    if share:
+        check_sharing(family, instances.context, is_affine=is_affine)
+    if n_samples is None:
+        n_samples = N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
+    warn_of_few_samples(family, n_samples, dim)
+    samples = oracle.sample(
+        instances, sampler, n_samples, slopes=family.uses_slopes, random_state=seed
     )
     if share:
         return fit_shared(samples, family)

@@ -1,16 +1,15 @@
 """How many solver calls a fit takes, what they cost, and how to keep within a budget."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
-from lodl.oracle import Store
+from lodl.oracle import Oracle
 
 _FEWEST_SAMPLES = 5
+_N_REPEATED = 3  # calls that are made twice, to see whether the solver repeats its answers
 _AVERAGES, _SHRINKS = 2, 3  # the most that are tried
-_N_TIMED = 3  # instances whose answers tell what a call costs
 
 _logger = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ class Plan:
         """
         if max_calls is None:
             return self
-        affordable = check_count("max_calls", max_calls) // n_instances
+        affordable = (check_count("max_calls", max_calls) - _N_REPEATED) // n_instances
         plan = self
         while plan.calls_per_instance > affordable and plan.n_rounds > 0:
             plan = replace(plan, n_rounds=plan.n_rounds - 1)
@@ -69,7 +68,8 @@ class Plan:
             least = replace(plan, n_samples=fewest)
             if plan.n_samples - excess < fewest:
                 raise InvalidInputError(
-                    f"`max_calls` must be at least {least.calls_per_instance * n_instances} for "
+                    "`max_calls` must be at least "
+                    f"{least.calls_per_instance * n_instances + _N_REPEATED} for "
                     f"{n_instances} instances and {self.n_families} families, got {max_calls}. "
                     + ("Fewer `families` need fewer calls." if self.has_looks else "")
                 )
@@ -77,36 +77,22 @@ class Plan:
         return plan
 
 
-def say_cost(
-    plan: Plan,
-    ask_first: Callable[[int], object],
-    store: Store,
-    *,
-    n_instances: int,
-    n_models: int,
-    n_jobs: int | None = None,
-) -> None:
+def say_cost(plan: Plan, oracle: Oracle, *, n_instances: int, n_models: int) -> None:
     """Log what a fit will cost at most: solver calls, their time, and models to train.
 
     Args:
-        plan: What will be asked.
-        ask_first: Asks about so many of the first instances at their labels. The answers go into
-            the store, so that no call is wasted.
-        store: Keeps the answers.
+        plan: The plan of the fit.
+        oracle: Has made some calls, unless the store knew their answers.
         n_instances: Number of instances.
         n_models: Number of models to train.
-        n_jobs: Number of worker processes, as in joblib.
     """
-    n_before, seconds_before = store.n_answers, store.seconds
-    ask_first(min(_N_TIMED, n_instances))
-    n_asked, seconds = store.n_answers - n_before, store.seconds - seconds_before
     n_calls = plan.calls_per_instance * n_instances
     cost = "the first answers are in the store already"
-    if n_asked:
+    if oracle.n_calls:
         from joblib import effective_n_jobs  # slow to import
 
-        per_call = seconds / n_asked
-        total = per_call * n_calls / (1 if n_jobs is None else effective_n_jobs(n_jobs))
+        per_call = oracle.seconds / oracle.n_calls
+        total = per_call * n_calls / effective_n_jobs(1 if oracle.n_jobs is None else oracle.n_jobs)
         cost = f"about {1e3 * per_call:.3g} ms each, {total:.3g} s in all"
     _logger.info(
         "Up to %d solver calls, %d for each of %d instances: %s. Then %d models are trained.",

@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError
-from lodl.learning._affine import has_affine_objective
 from lodl.learning._candidates import Candidate, candidates
 from lodl.learning._data import Data
 from lodl.learning._defaults import Situation
@@ -23,20 +22,28 @@ class Planner(Asker, Protocol):
     max_calls: int | None
 
 
+def check_parameters(model: Planner, dim: int) -> None:
+    """Check parameters before any model is trained or the solver is called."""
+    candidates(model.families or (), dim)
+    for name in ("n_samples", "max_calls"):
+        if getattr(model, name) is not None:
+            check_count(name, getattr(model, name))
+    if model.n_rounds is not None:
+        check_count("n_rounds", model.n_rounds, minimum=0)
+    check_count("n_per_round", model.n_per_round)
+    if model.judge not in ("solver", "pool"):
+        raise InvalidInputError(f'`judge` must be "solver" or "pool", got {model.judge!r}.')
+
+
 def planned(
-    model: Planner, data: Data, learner: Learner
+    model: Planner, data: Data, learner: Learner, *, is_affine: bool
 ) -> tuple[Plan, tuple[Candidate, ...], bool]:
     """Return what to ask, what to try, and whether instances share their decisions."""
-    affine = has_affine_objective(
-        model.problem, data.y, data.context, n_jobs=model.n_jobs, timeout=model.timeout
-    )
     dim = data.y[0].size
-    situation = Situation(affine, data.context is not None, len(data.y), dim)
-    candidates(model.families or (), dim)  # checked before anything is asked of them
+    situation = Situation(is_affine, data.context is not None, len(data.y), dim)
     default = situation.n_samples(model.families or ())
-    n_samples = check_count("n_samples", _or(model.n_samples, default))
-    n_rounds = check_count("n_rounds", _or(model.n_rounds, situation.n_rounds), minimum=0)
-    check_count("n_per_round", model.n_per_round)
+    n_samples = _or(model.n_samples, default)
+    n_rounds = _or(model.n_rounds, situation.n_rounds)
     families = _or(model.families, situation.families(n_samples))
     stops_early = getattr(learner, "stops_early", False)
     plan = Plan(n_samples, n_rounds, model.n_per_round, len(families), stops_early)
@@ -48,8 +55,6 @@ def planned(
 
 def _is_judged_by_pool(judge: str, situation: Situation) -> bool:
     """Return whether decisions that are known already judge models."""
-    if judge not in ("solver", "pool"):
-        raise InvalidInputError(f'`judge` must be "solver" or "pool", got {judge!r}.')
     if judge == "pool" and not situation.is_shared:
         why = "have a `context`"
         if not situation.has_context:

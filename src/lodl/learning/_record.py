@@ -16,8 +16,7 @@ from lodl._fit_record import (
     Slice,
     TriedModel,
 )
-from lodl._typing import Array, Context, Decision
-from lodl._validation import context_of
+from lodl._typing import Array, Context
 from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.evaluation import loss_slices
@@ -25,9 +24,8 @@ from lodl.learning._candidates import TWO_STAGE
 from lodl.learning._decision_text import in_words
 from lodl.learning._fitted import Fitted
 from lodl.losses import LearnedLoss
-from lodl.problems import Problem
-from lodl.problems._problem import describe, projected
-from lodl.problems._regret import decide
+from lodl.oracle import Oracle
+from lodl.problems._problem import describe
 
 _N_CHANGES = 10  # of the best and of the worst
 _N_SLICES = 2  # instances that are cut
@@ -107,9 +105,9 @@ def record_of(model: Fitted) -> FitRecord:
             TriedModel(row.name, row.round, row.regret, row.n_calls, row.seconds)
             for row in model.history_
         ),
-        changes=_changes(problem, held_out, model.label_names_),
+        changes=_changes(model.oracle, held_out, model.label_names_),
         coordinates=None if loss is None else _coordinates(loss, model.label_names_),
-        slices=() if loss is None else _slices(problem, held_out, loss, model.label_names_),
+        slices=() if loss is None else _slices(model.oracle, held_out, loss, model.label_names_),
         n_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
         settings=_settings(model),
@@ -118,32 +116,31 @@ def record_of(model: Fitted) -> FitRecord:
 
 
 def _changes(
-    problem: Problem, held_out: _Judged, label_names: Sequence[str] | None
+    oracle: Oracle, held_out: _Judged, label_names: Sequence[str] | None
 ) -> tuple[ChangedDecision, ...]:
     """Return the instances that gained most, then those that lost most."""
     avoided = held_out.regret_two_stage - held_out.regret_kept
     order = np.argsort(-avoided, kind="stable")
     best = [i for i in order[:_N_CHANGES] if avoided[i] > 0]
     worst = [i for i in order[::-1][:_N_CHANGES] if avoided[i] < 0]
+    rows = np.array([*best, *worst], dtype=np.intp)
+    if not len(rows):
+        return ()
+    both = np.concatenate([held_out.two_stage[rows], held_out.kept[rows]])
+    context = None if held_out.context is None else [held_out.context[i] for i in rows] * 2
+    decisions = oracle.decide(both, context=context)
     changes = []
-    for i in (*best, *worst):
-        both = np.stack([held_out.two_stage[i], held_out.kept[i]])
-        context = context_of(held_out.context, int(i))
-        before, after = (_owned(decide(problem, one, context)) for one in projected(problem, both))
-        changes.append(
-            ChangedDecision(
-                held_out.names[i],
-                *in_words(before, after, label_names),
-                float(held_out.regret_two_stage[i]),
-                float(held_out.regret_kept[i]),
+    for i, before, after in zip(rows, decisions, decisions[len(rows) :], strict=False):
+        if before is not None and after is not None:
+            changes.append(
+                ChangedDecision(
+                    held_out.names[i],
+                    *in_words(before, after, label_names),
+                    float(held_out.regret_two_stage[i]),
+                    float(held_out.regret_kept[i]),
+                )
             )
-        )
     return tuple(changes)
-
-
-def _owned(z: Decision) -> Decision:
-    """Return a copy of an array, which a solver may write over."""
-    return z.copy() if isinstance(z, np.ndarray) else z
 
 
 def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> CoordinateCosts:
@@ -166,13 +163,13 @@ def _coordinate_name(j: int, label_shape: tuple[int, ...]) -> str:
 
 
 def _slices(
-    problem: Problem, held_out: _Judged, loss: LearnedLoss, label_names: Sequence[str] | None
+    oracle: Oracle, held_out: _Judged, loss: LearnedLoss, label_names: Sequence[str] | None
 ) -> tuple[Slice, ...]:
     """Return slices of the instances whose decisions by 2-stage cost most."""
     chosen = np.argsort(-held_out.regret_two_stage, kind="stable")[:_N_SLICES]
     found = loss_slices(
         loss,
-        problem,
+        oracle,
         held_out.y,
         context=held_out.context,
         y_hat=held_out.kept,

@@ -17,10 +17,9 @@ from lodl._fit_record import FitRecord
 from lodl._frames import Features
 from lodl._logs import show_logs
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_count, context_of
+from lodl._validation import check_count
 from lodl.errors import NotFittedError
-from lodl.evaluation import constant_predictions, regret
-from lodl.learning._asking import Asking
+from lodl.evaluation import constant_predictions
 from lodl.learning._data import Data, Validation, labels_of
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
@@ -28,17 +27,15 @@ from lodl.learning._model_folder import write_model
 from lodl.learning._new_instances import new_context, new_features
 from lodl.learning._oracle_budget import say_cost
 from lodl.learning._parameters import Parameters
-from lodl.learning._planned import planned
+from lodl.learning._planned import check_parameters, planned
 from lodl.learning._record import record_of
 from lodl.learning._search import AT_LABELS, Search, Tried
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
-from lodl.oracle import Store
-from lodl.oracle._sample import open_or_make
+from lodl.oracle import Oracle, OracleSamples, Store
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, label_names_of, projected
-from lodl.problems._regret import decide
-from lodl.samplers._sampler import spread_of
+from lodl.problems._problem import label_names_of, projected
+from lodl.samplers import Sampler
 from lodl.training import Predictor, learner_for
 
 _logger = logging.getLogger(__name__)
@@ -83,6 +80,7 @@ class DecisionFocusedRegressor(Parameters):
             stopped, and a `fit` with another estimator only asks where its own models predict.
         timeout: Seconds after which a solver call is abandoned and counts as failed.
         on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
+        max_failure_rate: With "skip", a larger share of failed calls is an error.
         judge: Who makes the held-out decisions that models are compared by. "pool" takes the
             cheapest of the decisions that instances share, which needs no solver calls; only the
             model that is kept and the baseline are judged by the solver in the end. For instances
@@ -101,8 +99,8 @@ class DecisionFocusedRegressor(Parameters):
             difference.
         held_out_: The regrets and predictions that `gain_` was computed from.
         loss_: The learned loss of the kept model, or of the best one if it averages several.
-        n_oracle_calls_: Solver calls made, without those that the store could answer and the few
-            that check a store when it is opened.
+        n_oracle_calls_: Solver calls made by `fit`: those that the store could not answer, and a
+            few that check the problem and the store.
         seconds_: How long `fit` took.
         n_features_in_: Number of features.
         feature_names_in_: Columns of the features, if they were a data frame.
@@ -126,6 +124,7 @@ class DecisionFocusedRegressor(Parameters):
 
     _DEFAULTS = {"fit": {"context": True, "groups": True}, "score": {"context": True}}  # noqa: RUF012
     _record: FitRecord | None
+    _oracle: Oracle | None = None
 
     def __init__(
         self,
@@ -144,6 +143,7 @@ class DecisionFocusedRegressor(Parameters):
         store: str | PathLike[str] | Store | None = None,
         timeout: float | None = None,
         on_failure: Literal["raise", "skip"] = "raise",
+        max_failure_rate: float = 0.1,
         judge: Literal["solver", "pool"] = "solver",
         random_state: int = 0,
         verbose: bool = False,
@@ -162,6 +162,7 @@ class DecisionFocusedRegressor(Parameters):
         self.store = store
         self.timeout = timeout
         self.on_failure = on_failure
+        self.max_failure_rate = max_failure_rate
         self.judge = judge
         self.random_state = random_state
         self.verbose = verbose
@@ -195,7 +196,7 @@ class DecisionFocusedRegressor(Parameters):
         started = time.perf_counter()
         if self.verbose:
             show_logs()
-        check_problem_type(self.problem)
+        oracle = self._make_oracle()
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
         self._keeps_frames = getattr(learner, "takes_frames", False)
@@ -203,31 +204,32 @@ class DecisionFocusedRegressor(Parameters):
             validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
         )
         self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
-        plan, tried, shares = planned(self, data, learner)
-        store = open_or_make(self.store, spread_of(data.y), self.problem)
-        n_before = store.n_answers
-        ask = Asking(self, data, store)
-        say_cost(
-            plan,
-            lambda n: ask(AT_LABELS, plan.n_samples, n_instances=n),
-            store,
-            n_instances=len(data.y),
-            n_models=plan.n_losses * len(folds.held_out),
-            n_jobs=self.n_jobs,
-        )
+        check_parameters(self, data.y[0].size)
+        instances = oracle.instances(data.y, data.context)
+        families = self.families
+        slopes = families is None or any(family.uses_slopes for family in families)
+        how: Any = {"slopes": slopes or self.judge == "pool", "random_state": seed}
+
+        def ask(sampler: Sampler, n_samples: int) -> OracleSamples:
+            return oracle.sample(instances, sampler, n_samples, **how)
+
         search = Search(
             data.x,
             data.y,
             learner,
             folds,
             ask,
-            lambda: store.n_answers - n_before,
+            lambda: oracle.n_calls,
             started,
             started + (np.inf if self.max_seconds is None else self.max_seconds),
             project=partial(projected, self.problem),
-            shares=shares,
             solver_judges=self.judge == "solver",
         )
+        search.train_two_stage()
+        is_affine = oracle.probe(instances, AT_LABELS, **how).is_affine
+        plan, tried, search.shares = planned(self, data, learner, is_affine=is_affine)
+        n_models = plan.n_losses * len(folds.held_out)
+        say_cost(plan, oracle, n_instances=len(data.y), n_models=n_models)
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
         self.predictors_: list[Predictor] = search.models(chosen, ensemble=self.ensemble)
@@ -237,7 +239,8 @@ class DecisionFocusedRegressor(Parameters):
         self._keep_data(data, final)
         self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
         self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
-        self.n_oracle_calls_ = search.n_calls()
+        self.n_oracle_calls_ = oracle.n_calls
+        self._oracle = oracle
         self.seconds_ = time.perf_counter() - started
         _logger.info("%s: %s", self.chosen_, self.gain_)
         return self
@@ -260,10 +263,13 @@ class DecisionFocusedRegressor(Parameters):
         X: Features,  # noqa: N803
         context: Context = None,
     ) -> list[Decision]:
-        """Return the solver's decision for each instance, one solver call each."""
-        y_hat = projected(self.problem, self._predict(X))
+        """Return the solver's decision for each instance, one solver call each.
+
+        With `on_failure="skip"`, the decision is None where the call failed.
+        """
+        y_hat = self._predict(X)
         context = self._checked(context, len(y_hat), "decide")
-        return [decide(self.problem, one, context_of(context, i)) for i, one in enumerate(y_hat)]
+        return self.oracle.decide(y_hat, context=context)
 
     def regret(
         self,
@@ -274,7 +280,7 @@ class DecisionFocusedRegressor(Parameters):
         """Return how much more each decision costs than the best one, in the objective's unit."""
         y_hat = self._predict(X)
         context = self._checked(context, len(y_hat), "regret")
-        return regret(self.problem, y_hat, labels_of(Y), context=context, progress=self.verbose)
+        return self.oracle.regret(y_hat, labels_of(Y), context=context)
 
     def score(
         self,
@@ -290,9 +296,9 @@ class DecisionFocusedRegressor(Parameters):
         context = self._checked(context, len(labels), "score")
         constant = np.broadcast_to(self.mean_, labels.shape)
         y_hats = np.stack([self._predict(X), constant])
-        ours, constants = regret(
-            self.problem, y_hats, labels, context=context, progress=self.verbose
-        ).mean(axis=1)
+        regret = self.oracle.regret(y_hats, labels, context=context)
+        known = np.isfinite(regret).all(axis=0)
+        ours, constants = regret[:, known].mean(axis=1)
         if constants == 0:
             return 1.0 if ours == 0 else -np.inf
         return float(1 - ours / constants)
@@ -336,6 +342,24 @@ class DecisionFocusedRegressor(Parameters):
         """
         self._check_fitted()
         return write_model(self, Path(folder), overwrite=overwrite)
+
+    @property
+    def oracle(self) -> Oracle:
+        """The oracle of the last `fit`, which calls the solver with these parameters."""
+        if self._oracle is None:
+            self._oracle = self._make_oracle()
+        return self._oracle
+
+    def _make_oracle(self) -> Oracle:
+        return Oracle(
+            self.problem,
+            store=self.store,
+            n_jobs=self.n_jobs,
+            timeout=self.timeout,
+            on_failure=self.on_failure,
+            max_failure_rate=self.max_failure_rate,
+            progress=self.verbose,
+        )
 
     def _keep_data(self, data: Data, final: npt.NDArray[np.intp]) -> None:
         self.n_features_in_ = int(data.x.shape[-1])

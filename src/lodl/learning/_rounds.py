@@ -5,25 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array, Context
-from lodl._validation import check_count, check_labels, check_predictions
+from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit, fit_shared
-from lodl.learning._affine import has_affine_objective
 from lodl.learning._enough_samples import warn_of_few_samples
 from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss
-from lodl.oracle import OracleSamples, sample
-from lodl.oracle._sample import open_or_make
+from lodl.oracle import Oracle, OracleSamples
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, AtPredictions, Sampler
-from lodl.samplers._sampler import spread_of
 
 Train: TypeAlias = Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]]
 """Trains a model on a loss of all instances; returns it with its predictions for all of them."""
@@ -104,7 +100,7 @@ class Rounds:
 
 
 def learn_in_rounds(
-    problem: Problem,
+    problem: Problem | Oracle,
     y: npt.ArrayLike,
     train: Train,
     *,
@@ -133,7 +129,7 @@ def learn_in_rounds(
     `train` gives the same predictions.
 
     Args:
-        problem: The problem whose solver is asked.
+        problem: The problem whose solver is called, or an oracle.
         y: Labels of training and validation instances, shape (n, *label_shape).
         train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
             order, and returns it with its predictions for all of them. Out-of-fold predictions for
@@ -152,8 +148,8 @@ def learn_in_rounds(
             (`lodl.fitting.fit_shared`). Only for a decision family, an objective that is affine in
             the label, and instances without a context.
         seed: Random seed of the candidates.
-        options: Passed on to `lodl.oracle.sample`: `keys`, `n_jobs`, `executor`, `store`,
-            `timeout`, `on_failure`, `max_failure_rate`, `progress`.
+        options: Those of the oracle of a problem: `n_jobs`, `executor`, `store`, `timeout`,
+            `on_failure`, `max_failure_rate`, `progress`; and `keys`, the names of the instances.
 
     Returns:
         The models of all rounds: print it to see their scores and costs, and take
@@ -174,37 +170,36 @@ def learn_in_rounds(
         >>> len(rounds.rounds), rounds.best.y_hat.shape
         (2, (30, 12))
     """
-    labels = check_labels(y)
+    keys = options.pop("keys", None)
+    oracle = Oracle.of(problem, **options)
+    instances = oracle.instances(y, context, keys)
+    labels = instances.y
     chosen = _check_validation(validation, len(labels))
     check_count("n_rounds", n_rounds, minimum=0)
     check_count("n_per_round", n_per_round)
     _check_budget(max_calls, len(labels) * (n_samples + 2))
-    if share or family is None:
-        where = {name: options.get(name) for name in ("n_jobs", "executor", "timeout")}
-        is_affine = has_affine_objective(problem, labels, context, **where)
-        family = family or (DecisionHinges() if is_affine else DecisionRanking())
-        if share:
-            check_sharing(family, context, is_affine=is_affine)
+    slopes = family is None or family.uses_slopes
+    probe = oracle.probe(instances, sampler, slopes=slopes, random_state=seed)
+    family = family or (DecisionHinges() if probe.is_affine else DecisionRanking())
+    if share:
+        check_sharing(family, instances.context, is_affine=probe.is_affine)
     warn_of_few_samples(family, n_samples + n_rounds * n_per_round, labels[0].size)
     started = time.perf_counter()
-    options = {"context": context, "seed": seed, "slopes": family.uses_slopes, **options}
-    options["store"] = open_or_make(options.get("store"), spread_of(labels), problem)
-    ask = partial(sample, problem, labels, **options)
-    samples = ask(sampler=sampler, n_samples=n_samples)
+    how: Any = {"slopes": family.uses_slopes, "random_state": seed}
+    samples = oracle.sample(instances, sampler, n_samples, **how)
     rounds: list[Round] = []
     while True:
-        how = {name: options[name] for name in ("n_jobs", "progress") if name in options}
         if share:
             loss = fit_shared(samples, family, at=rounds[-1].y_hat if rounds else None)
         else:
-            loss = fit(samples, family, **how)
+            loss = fit(samples, family, n_jobs=oracle.n_jobs, progress=oracle.settings.progress)
         model, y_hat = _trained(train(loss), labels)
         n_calls, seconds = samples.n_calls, time.perf_counter() - started
         # A further round is asked, and its model scored, at a call per instance.
         after = n_calls + len(labels) * (n_per_round + 1)
         is_last = len(rounds) == n_rounds or (max_calls is not None and after > max_calls)
         at_models = at_predictions(labels, y_hat, family)
-        answers = ask(sampler=at_models, n_samples=1 if is_last else n_per_round)
+        answers = oracle.sample(instances, at_models, 1 if is_last else n_per_round, **how)
         regret = _comparable(answers.first_regrets(), chosen)
         rounds.append(Round(model, y_hat, loss, regret, n_calls, seconds))
         samples = samples.union(answers)

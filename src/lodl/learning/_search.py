@@ -101,15 +101,19 @@ class Search:
     solver_judges: bool = True
     history: list[HistoryRow] = field(default_factory=list)
     _samples: OracleSamples = field(init=False)  # all answers so far
+    _two_stage: tuple[LearnedLoss, CrossFit] = field(init=False)
+
+    def train_two_stage(self) -> None:
+        """Train 2-stage. Data that the model cannot take then costs no solver calls."""
+        loss = squared_error_loss(self.y)
+        self._two_stage = loss, cross_fit(self.learner, self.x, loss, self.folds)
 
     def run(
         self, tried: tuple[Candidate, ...], plan: Plan, *, ensemble: bool
     ) -> tuple[Tried, Tried]:
         """Return the model to keep, and 2-stage."""
         two_stage, *others = tried
-        # Trained before the first question: data that the model cannot take costs no calls.
-        loss = squared_error_loss(self.y)
-        fitted = cross_fit(self.learner, self.x, loss, self.folds)
+        loss, fitted = self._two_stage
         self._samples = self.ask(AT_LABELS, plan.n_samples)
         n_asked = plan.n_per_round if plan.n_rounds else 0
         baseline = self._judge(two_stage.name, loss, fitted, 0, n_asked)

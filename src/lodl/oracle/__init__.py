@@ -1,7 +1,18 @@
 """The oracle: a problem and a sampler become answers."""
 
+from lodl.oracle._check import ProblemReport
+from lodl.oracle._oracle import Oracle
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._sample import open_samples, sample
 from lodl.oracle._store import Progress, Store, open_store
 
-__all__ = ["OracleSamples", "Progress", "Store", "open_samples", "open_store", "sample"]
+__all__ = [
+    "Oracle",
+    "OracleSamples",
+    "ProblemReport",
+    "Progress",
+    "Store",
+    "open_samples",
+    "open_store",
+    "sample",
+]

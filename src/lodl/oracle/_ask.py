@@ -1,7 +1,9 @@
 """The work of one task: oracle calls for some instances, nothing else. Runs in workers."""
 
+import copy
+import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -10,13 +12,14 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl._validation import context_of
+from lodl.errors import ProblemError
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, FailedCall, Failure, Status
+from lodl.oracle._guard import Guard, owned
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._shard import Shard
-from lodl.oracle._signals import Alarm
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
-from lodl.problems._regret import decide, decide_many, gradients, read_only, score, score_many
+from lodl.problems._regret import gradients, read_only, score, score_many
 from lodl.samplers._sampler import BLOCK_SIZE
 
 _BATCH_EDGES = (0, 21, 51, 101, 251, BLOCK_SIZE + 1)
@@ -26,6 +29,7 @@ The label is column 0. Small batches first: few samples cost few calls, many go 
 Answers may depend on the batch in their last digits: the borders do not move with the work.
 """
 
+_PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts that can be copied and compared
 _LARGEST = 1e300  # of a loss: regrets, and their sums, stay finite
 
 
@@ -41,6 +45,8 @@ class Task:
     stop_at_failure: bool
     seconds: float  # time after which to return what there is
     timeout: float | None  # longest time a call may take
+    is_scored: bool = True  # whether decisions are scored under the label
+    returns_decisions: bool = False
 
     def largest_batch(self, problem: Problem) -> int:
         """Return the largest number of calls that are made at once."""
@@ -50,18 +56,20 @@ class Task:
 
 
 class Result(NamedTuple):
-    """What became of the first calls of a task, as far as it came."""
+    """The outcome of the first calls of a task, as far as it came."""
 
-    n_calls: int
+    n_done: int  # calls of the task that have an outcome
+    n_calls: int  # solver calls made; a batch that fails is called again one by one
     shard: Shard  # the answers as they are kept
     failures: list[Failure]
+    decisions: dict[int, Any]  # by the number of the call in the task
 
 
 def ask(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as far as time allows."""
     began = time.perf_counter()
     asking = _Asking(problem, task, began + task.seconds)
-    with asking.alarm:
+    with asking.guard.alarm:
         asking.ask_all()
     return asking.result(time.perf_counter() - began)
 
@@ -70,6 +78,7 @@ def given_up(problem: Problem, task: Task, reason: FailedCall) -> Result:
     """Return the result of a task whose only call ended its worker, or was given up."""
     asking = _Asking(problem, task, 0.0)
     asking.fail(reason)
+    asking.guard.n_calls = 1
     return asking.result(0.0)
 
 
@@ -78,7 +87,7 @@ class _Asking:
 
     def __init__(self, problem: Problem, task: Task, until: float) -> None:
         self.problem, self.task, self.until = problem, task, until
-        self.alarm = Alarm(task.timeout)
+        self.guard = Guard(problem, task.timeout)
         self.sign, self.is_vectorised = sign_of(problem), problem.is_vectorised
         self.labels = read_only(task.instances.y)
         self.width = task.stop - task.start
@@ -89,12 +98,14 @@ class _Asking:
         self.decision = np.full(n_calls, -1, dtype=np.int32)
         self.decisions: list[_Decisions] = []
         self.failures: list[Failure] = []
+        self.kept: dict[int, Any] = {}
 
     def ask_all(self) -> None:
         task = self.task
         batches = list(_batches(task.start, task.stop, self.is_vectorised))
         for row, y in enumerate(self.labels):
-            context = context_of(task.instances.context, row)
+            context = _owned_context(context_of(task.instances.context, row))
+            before = _content(context)
             self.decisions.append(_Decisions(self.problem, y, context, task.spread))
             end = (row + 1) * self.width
             for start, stop in batches:
@@ -104,6 +115,10 @@ class _Asking:
                     self.n_done = end
                 if self.n_done == end or self._must_end():
                     break
+            if _content(context) != before:
+                raise ProblemError(
+                    "`solve` or `objective` changes the context it is given; let it work on a copy."
+                )
             if self._must_end():
                 return
 
@@ -139,7 +154,7 @@ class _Asking:
             seconds,
             failures,
         )
-        return Result(self.n_done, shard, self.failures)
+        return Result(self.n_done, self.guard.n_calls, shard, self.failures, self.kept)
 
     def _must_end(self) -> bool:
         """Return whether to give back what there is and leave the rest to a later task."""
@@ -177,15 +192,18 @@ class _Asking:
     def _ask_at_once(self, y_hats: Array) -> bool:
         """Ask for a batch; return whether that succeeded, so that no call is left to ask."""
         decisions, here = self.decisions[-1], slice(self.n_done, self.n_done + len(y_hats))
+        losses = np.zeros(len(y_hats))
         try:
-            self.alarm(len(y_hats))
-            zs = decide_many(self.problem, y_hats, decisions.context)
-            losses = score_many(self.problem, zs, decisions.y, decisions.context)
-            self.decision[here] = decisions.numbers(zs, losses)
-            self.alarm(0)
+            with self.guard.limited(len(y_hats)):
+                zs = self.guard.solve_many(y_hats, decisions.context)
+                if self.task.is_scored:
+                    losses = score_many(self.problem, zs, decisions.y, decisions.context)
+                    self.decision[here] = decisions.numbers(zs, losses)
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
-            self.alarm.forgive(error)
+            self.guard.alarm.forgive(error)
             return False
+        if self.task.returns_decisions:
+            self.kept.update(zip(range(here.start, here.stop), map(owned, zs), strict=True))
         self.loss[here] = self.sign * losses
         self.status[here] = OK
         self.n_done = here.stop
@@ -200,18 +218,21 @@ class _Asking:
         try:
             if not (is_finite or np.isfinite(y_hat).all()):
                 raise FailedCall(Status.BAD_CANDIDATE, "the candidate is not finite")
-            self.alarm(1)
-            z = decide(problem, y_hat, decisions.context)
-            value = score(problem, z, decisions.y, decisions.context)
-            if not abs(value) < _LARGEST:  # NaN is not
-                raise _not_finite(value)
-            if decisions.spread is not None:
-                self.decision[place] = decisions.numbers([z], [value])[0]
-            self.alarm(0)
+            value = 0.0
+            with self.guard.limited():
+                z = self.guard.solve(y_hat, decisions.context)
+                if self.task.is_scored:
+                    value = score(problem, z, decisions.y, decisions.context)
+                    if not abs(value) < _LARGEST:  # NaN is not
+                        raise _not_finite(value)
+                    if decisions.spread is not None:
+                        self.decision[place] = decisions.numbers([z], [value])[0]
         except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
-            self.alarm.forgive(error)
+            self.guard.alarm.forgive(error)
             self.fail(error)
         else:
+            if self.task.returns_decisions:
+                self.kept[place] = owned(z)
             self.loss[place] = self.sign * value
             self.status[place] = OK
             self.n_done += 1
@@ -228,6 +249,22 @@ class _Asking:
         self.loss[place], self.decision[place] = np.nan, -1
         self.status[place] = failure.status
         self.failures.append(failure)
+
+
+def _owned_context(context: Any) -> Any:
+    """Return a copy of a plain context, so that a solver cannot change the caller's."""
+    try:
+        return copy.deepcopy(context) if isinstance(context, _PLAIN) else context
+    except Exception:  # noqa: BLE001 - it may hold an object that cannot be copied
+        return context
+
+
+def _content(context: Any) -> bytes | None:
+    """Return the content of a plain context, to compare. Other objects may cache in themselves."""
+    try:
+        return pickle.dumps(context) if isinstance(context, _PLAIN) else None
+    except Exception:  # noqa: BLE001 - it may hold an object that cannot be pickled
+        return None
 
 
 def _not_finite(value: float) -> FailedCall:

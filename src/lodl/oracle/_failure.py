@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from lodl._typing import InstanceContext
-from lodl.errors import OracleError, ShapeError
+from lodl.errors import InvalidInputError, LodlError, OracleError, ShapeError
 from lodl.problems._what_failed import what_failed
 
 
@@ -33,7 +33,7 @@ _HINTS = {
     Status.DIED: "A solver that crashes, or runs out of memory, ends its process.",
     Status.TIMED_OUT: "Use a longer `timeout`, or give the solver a time limit of its own.",
     Status.BAD_CANDIDATE: "See the problem's `project`, or the sampler.",
-    Status.NON_FINITE: "Is the candidate outside what the solver accepts? Give it a `project`.",
+    Status.NON_FINITE: "Is the point outside what the solver accepts? Give it a `project`.",
 }
 _SKIP = 'To go on without failing samples, use on_failure="skip".'
 
@@ -64,13 +64,16 @@ class Failure:
         status = Status.WRONG_SHAPE if isinstance(error, ShapeError) else Status.RAISED
         return cls(status, row, column, what_failed(error, context), error)
 
-    def error(self, instance: str, note: str) -> OracleError:
+    def error(self, instance: str, place: str, note: str) -> LodlError:
         """Return the error to raise, with its cause and a note on what became of the rest."""
+        if isinstance(self.cause, InvalidInputError):  # an argument is wrong, not the solver
+            self.cause.add_note(f"This was at instance {instance}, {place}.")
+            return self.cause
         hint = _HINTS.get(self.status, "")
-        if not hint and self.column == 0:
+        if not hint and place == "the label itself":
             hint = "`lodl.testing.check_problem`, with the same arguments, says more."
-        skip = _SKIP if self.column else ""
-        where = listed([describe(instance, self.column, self.message)])
+        skip = _SKIP if place.startswith("sample") else ""
+        where = listed([describe(instance, place, self.message)])
         parts = [f"The solver failed at {where}", note, hint, skip]
         error = OracleError(" ".join(part for part in parts if part))
         error.__cause__ = self.cause
@@ -81,9 +84,8 @@ class Failure:
         return self.__dict__ | {"cause": cause}
 
 
-def describe(instance: str, column: int, message: str) -> str:
-    """Return what to say about a failure, given what a message calls the instance."""
-    place = f"sample {column - 1}" if column else "the label itself"
+def describe(instance: str, place: str, message: str) -> str:
+    """Return the text about a failed call, given the names of the instance and of the point."""
     return f"instance {instance}, {place}: {message}"
 
 

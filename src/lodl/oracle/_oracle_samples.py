@@ -31,6 +31,8 @@ class _Counts:
     first_failures: dict[str, str] = field(default_factory=dict)  # by kind
     calls: int = 0  # equal ones once
     failures: int = 0  # samples without a regret
+    failed_labels: int = 0  # calls at labels that failed
+    failed_samples: int = 0  # other calls that failed
     positive: int = 0  # regrets above zero
     negative: int = 0  # regrets notably below zero
     below_zero: float = 0.0  # their mean size
@@ -49,6 +51,8 @@ class OracleSamples:
         has_slopes: Whether every answer has a slope.
         problem: The problem.
         store: Where the answers are kept.
+        point: What messages call a point: "sample", "prediction", or "decision" if only decisions
+            are wanted.
     """
 
     instances: Instances
@@ -56,6 +60,7 @@ class OracleSamples:
     has_slopes: bool
     problem: Problem
     store: Store
+    point: str = "sample"
 
     @property
     def n_instances(self) -> int:
@@ -321,6 +326,9 @@ class OracleSamples:
             loss = np.where(is_ok, known.loss, known.loss[:, :1])
             regret = regret_of(loss[:, 1:], loss[:, :1])[is_ok[:, 1:]]
             counts.failures += int(np.sum(~is_ok[:, 1:]))
+            has_failed = (known.status > OK) & (known.status != NO_OPTIMUM)
+            counts.failed_labels += int(np.sum(has_failed[:, 0]))
+            counts.failed_samples += int(np.sum(has_failed[:, 1:]))
             counts.positive += int(np.sum(regret > 0))
             below.append(regret[regret < 0])
             size += float(np.abs(regret).sum())
@@ -331,6 +339,19 @@ class OracleSamples:
         counts.below_zero = float(-notable.mean()) if notable.size else 0.0
         return counts
 
+    @property
+    def note(self) -> str:
+        """What to say about the answers that are kept when a run ends early."""
+        return self.store.note if self.store.place or self.point == "sample" else ""
+
+    def describe_point(self, column: int) -> str:
+        """Return the name of a point: column 0 is the label, j point j - 1."""
+        if self.point == "decision" or (
+            self.point == "prediction" and self.n_samples == 1 == column
+        ):
+            return "the prediction"
+        return f"{self.point} {column - 1}" if column else "the label itself"
+
     def _note_failures(self, counts: _Counts, rows: range, known: Known) -> None:
         """Note what is known of the first failure of each kind."""
         for status in set(np.unique(known.status).tolist()) - {PENDING, OK, NO_OPTIMUM}:
@@ -340,5 +361,6 @@ class OracleSamples:
                 row, ends = rows[place], np.cumsum([n for _, n in self._blocks])
                 ids = self._blocks[int(np.searchsorted(ends, column, side="right"))][0]
                 message = self.store.failures.get(f"{kind} {ids[row].hex()}", "its call failed")
-                text = describe(self.instances.describe(row), column, message)
+                place = self.describe_point(column)
+                text = describe(self.instances.describe(row), place, message)
                 counts.first_failures[kind] = text

@@ -3,17 +3,17 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from lodl._progress import progress_bar
-from lodl.errors import InvalidInputError, OracleError
+from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.oracle._ask import Result, Task, given_up
-from lodl.oracle._failure import FailedCall, Status, describe, listed
+from lodl.oracle._failure import NO_OPTIMUM, FailedCall, Status, describe, listed
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
 from lodl.oracle._signals import ctrl_c_told_apart, late
@@ -63,6 +63,46 @@ class RunSettings:
 
 
 @dataclass(eq=False)
+class Tally:
+    """The calls of an oracle: what it made, and how many of them failed."""
+
+    n_calls: int = 0  # solver calls made
+    n_labels: int = 0  # outcomes at labels
+    n_samples: int = 0  # outcomes at other points
+    failed_labels: int = 0
+    failed_samples: int = 0
+    first_failures: dict[str, str] = field(default_factory=dict)  # by kind
+    seconds: float = 0.0  # time spent in tasks, summed over workers
+
+    @property
+    def n_outcomes(self) -> int:
+        """Calls that have an outcome."""
+        return self.n_labels + self.n_samples
+
+    @property
+    def n_failed(self) -> int:
+        """Calls that failed."""
+        return self.failed_labels + self.failed_samples
+
+    def __str__(self) -> str:
+        parts = []
+        if self.failed_labels:
+            labels = f"{self.failed_labels} of {self.n_labels} labels failed"
+            parts.append(f"{labels} (their instances have no regrets)")
+        if self.failed_samples:
+            parts.append(f"{self.failed_samples} of {self.n_samples} samples failed")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a run returns besides stored answers."""
+
+    scores: bool = True  # whether decisions are scored under the labels
+    decisions: bool = False  # whether the decisions themselves are returned
+
+
+@dataclass(eq=False)
 class _Flight:
     """A task that is out."""
 
@@ -76,16 +116,26 @@ class Runner:
     """One run. What is done is saved, whatever ends it."""
 
     def __init__(
-        self, samples: OracleSamples, parts: list[Part], workers: Workers, settings: RunSettings
+        self,
+        samples: OracleSamples,
+        parts: list[Part],
+        workers: Workers,
+        settings: RunSettings,
+        tally: Tally,
+        wanted: Wanted = Wanted(),  # noqa: B008 - it is frozen
     ) -> None:
         self._samples, self._store = samples, samples.store
+        self._note = samples.note
         self._workers, self._settings = workers, settings
+        self._tally, self._wanted = tally, wanted
         self._queue, self._suspects = deque(parts), deque[Part]()
         self._flying: dict[Future[Result | None], _Flight] = {}
-        self._error: OracleError | None = None
-        self.first_failures: dict[str, str] = {}
+        self._error: LodlError | None = None
         self._n_calls = sum(part.n_calls for part in parts)
-        self._n_done = self._n_failures = self._n_lost = 0
+        self._n_planned = tally.n_outcomes + self._n_calls
+        self.decisions: dict[tuple[int, int], Any] = {}  # by instance and column
+        self.first_failures: dict[str, str] = {}  # by kind
+        self._n_done = self._n_failures = 0
         self._seconds = 0.0
         self._started = self._logged = time.monotonic()
         self._has_logged = False
@@ -113,7 +163,7 @@ class Runner:
             self._workers.abandon(list(self._flying))
             if isinstance(error, KeyboardInterrupt):
                 done = f"{self._n_done} of {self._n_calls} calls"
-                raise KeyboardInterrupt(f"Stopped after {done}. {self._store.note}") from None
+                raise KeyboardInterrupt(f"Stopped after {done}. {self._note}") from None
             raise
         finally:
             self._store.flush()
@@ -171,6 +221,8 @@ class Runner:
             settings.stops,
             seconds,
             settings.timeout,
+            self._wanted.scores,
+            self._wanted.decisions,
         )
 
     def _warm_up(self, task: Task) -> float:
@@ -213,7 +265,7 @@ class Runner:
             if result is None:
                 self._submit(flight.part, is_suspect=flight.is_suspect, with_problem=True)
                 continue
-            rest = flight.part.calls(result.n_calls, flight.part.n_calls)
+            rest = flight.part.calls(result.n_done, flight.part.n_calls)
             (self._suspects if flight.is_suspect else self._queue).extendleft(reversed(rest))
             delay = time.monotonic() - flight.sent_at - result.shard.seconds
             self._delay = min(self._delay, delay) if self._n_done else delay
@@ -223,15 +275,15 @@ class Runner:
             self._arrival = None
             self._blame(dead, FailedCall(Status.DIED, "the call ended its worker process"))
 
-    def _not_done(self, error: BaseException) -> OracleError:
+    def _not_done(self, error: BaseException) -> LodlError:
         """Return the error of a task that failed outside of its calls."""
-        if isinstance(error, OracleError):
+        if isinstance(error, LodlError):
             return error
         name = self._workers.name
         return OracleError(
             f"{name[:1].upper()}{name[1:]} could not do a task ({type(error).__name__}: {error}). "
             f"Can the problem be unpickled there, and is what it imports installed? "
-            f"{self._store.note}"
+            f"{self._note}"
         )
 
     # Giving up ----------------------------------------------------------------------------------
@@ -278,28 +330,35 @@ class Runner:
         """Save what a task found, and end the run if it must."""
         self._store.add(result.shard)
         self._seconds += result.shard.seconds
-        self._n_done += result.n_calls
+        self._n_done += result.n_done
         self._n_failures += len(result.failures)
+        for place, z in result.decisions.items():
+            row, column = divmod(place, part.width)
+            self.decisions[int(part.numbers[row]), part.start + column] = z
+        self._count(part, result)
         for failure in result.failures:
             instance = self._samples.instances.describe(int(part.numbers[failure.row]))
-            text = describe(instance, failure.column, failure.message)
-            self.first_failures.setdefault(failure.status.name.lower(), text)
-            self._n_lost += 1 if failure.column else part.stop - 1  # none without the optimum
+            point = self._samples.describe_point(failure.column)
+            text = describe(instance, point, failure.message)
+            for first in (self.first_failures, self._tally.first_failures):
+                first.setdefault(failure.status.name.lower(), text)
             if self._settings.stops and self._error is None:
-                self._error = failure.error(instance, self._store.note)
+                self._error = failure.error(instance, point, self._note)
         self._report()
         if not self._settings.stops:
-            self.check_rate(self._n_lost, self.first_failures)
+            check_rate(self._tally, self._n_planned, self._settings, self._note)
 
-    def check_rate(self, n_failures: int, first: Mapping[str, str]) -> None:
-        """Raise if more samples failed than is accepted."""
-        n_samples = self._samples.n_instances * self._samples.n_samples
-        if n_failures > self._settings.max_failure_rate * n_samples:
-            raise OracleError(
-                f"{n_failures} of {n_samples} samples failed so far, more than max_failure_rate="
-                f"{self._settings.max_failure_rate:g} allows. The first of each kind: "
-                f"{listed(first.values())} {self._store.note}"
-            )
+    def _count(self, part: Part, result: Result) -> None:
+        tally = self._tally
+        n_labels = len(range(0, result.n_done, part.width)) if part.start == 0 else 0
+        tally.n_calls += result.n_calls
+        tally.seconds += result.shard.seconds
+        tally.n_labels += n_labels
+        not_called = int(np.count_nonzero(result.shard.status == NO_OPTIMUM))
+        tally.n_samples += result.n_done - n_labels - not_called
+        failed_labels = sum(failure.column == 0 for failure in result.failures)
+        tally.failed_labels += failed_labels
+        tally.failed_samples += len(result.failures) - failed_labels
 
     def _report(self) -> None:
         """Log how far the run is: once its cost is known, then now and again."""
@@ -318,3 +377,19 @@ class Runner:
             *(self._n_workers, "" if self._n_workers == 1 else "s", self._n_done, self._n_failures),
         )
         self._logged, self._has_logged = now, True
+
+
+def check_rate(tally: Tally, n_planned: int, settings: RunSettings, note: str) -> None:
+    """Raise if more calls failed than `max_failure_rate` allows.
+
+    Args:
+        tally: The calls so far.
+        n_planned: Number of calls when the run is complete, with those of earlier runs.
+        settings: Has the rate.
+        note: What is said about the answers that are kept.
+    """
+    if tally.n_failed > settings.max_failure_rate * max(n_planned, tally.n_outcomes):
+        raise OracleError(
+            f"{tally}, more than max_failure_rate={settings.max_failure_rate:g} allows. "
+            f"The first of each kind: {listed(tally.first_failures.values())} {note}"
+        )

@@ -85,6 +85,7 @@ class Store:
     ) -> None:
         self.spread, self._folder, self._header = spread, folder, header
         self.verified_with: object = None
+        self.place = None if folder is None else folder.place
         self.name = "The store" if folder is None else folder.place
         self.note = (
             "Nothing is kept; with `store=`, answers are kept and the next run resumes from them."
@@ -93,6 +94,7 @@ class Store:
         )
         self.n_answers, self.seconds = 0, 0.0
         self.failures: dict[str, str] = {}
+        self._facts: dict[str, Any] = {}
         self._index: dict[bytes, list[tuple[int, int]]] = {}  # by id, shards and runs in them
         self._names: list[str] = []  # of the shards
         self._loaded: dict[str, Shard] = {}  # by name: all of them, or as many as memory allows
@@ -160,6 +162,23 @@ class Store:
         self._n_planned = self.n_answers + n_pending
         if n_pending and self._folder is not None:
             self._write(_PLAN, json.dumps({"n_answers": self._n_planned}).encode())
+
+    def remember(self, name: str, fact: Mapping[str, Any]) -> None:
+        """Keep a fact about the problem, in JSON values."""
+        self._facts[name] = dict(fact)
+        if self._folder is not None:
+            self._write(f"fact-{name}.json", json.dumps(dict(fact)).encode())
+
+    def recall(self, name: str) -> Any:
+        """Return a fact, or None if it is not known."""
+        if self._folder is not None and name not in self._facts:
+            try:
+                self._facts[name] = json.loads(
+                    self._folder.read_if_there(f"fact-{name}.json") or b"null"
+                )
+            except (ValueError, OSError):
+                return None
+        return self._facts.get(name)
 
     def copy(self, other: "Store", ids: Iterable[bytes]) -> None:
         """Take the answers that another store has under some ids."""

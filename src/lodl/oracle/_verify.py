@@ -1,6 +1,7 @@
 """Whether a store's answers are those of a problem, found out by asking a few of them again."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +12,8 @@ from lodl.errors import StoreError
 from lodl.oracle._failure import OK, listed
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
-from lodl.oracle._run import Runner, RunSettings
+from lodl.oracle._run import Runner, RunSettings, Wanted
 from lodl.oracle._store import Store
-from lodl.oracle._workers import Workers
 
 N_VERIFIED = 4  # instances of a store that are verified, at the label and at one candidate
 _N_PROBED = 64  # instances looked at to find them
@@ -25,7 +25,10 @@ _logger = logging.getLogger(__name__)
 _Calls = list[tuple[int, int]]  # an instance's number and a column other than 0, or 0 for none
 
 
-def verify(samples: OracleSamples, workers: Workers, settings: RunSettings) -> None:
+Run = Callable[[OracleSamples, list[Part], Wanted, RunSettings], Runner]
+
+
+def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
     """Compute a few stored answers again: they must be this problem's.
 
     Raises:
@@ -38,11 +41,11 @@ def verify(samples: OracleSamples, workers: Workers, settings: RunSettings) -> N
     calls = [] if store.verified_with is problem else _stored(samples)
     if not calls:
         return
-    before, (now, reasons) = _losses(samples, calls), _recompute(samples, calls, workers, settings)
+    before, (now, reasons) = _losses(samples, calls), _recompute(samples, calls, run, settings)
     off = _differences(before, now)
     worst = int(off.argmax())
     if off[worst] > _OTHER:
-        again, _ = _recompute(samples, calls, workers, settings)
+        again, _ = _recompute(samples, calls, run, settings)
         number, column = calls[worst]
         where = (
             f"{np.sum(off > _OTHER)} of {len(calls)} stored answers come out different when "
@@ -96,7 +99,7 @@ def _losses(samples: OracleSamples, calls: _Calls) -> Array:
 
 
 def _recompute(
-    samples: OracleSamples, calls: _Calls, workers: Workers, settings: RunSettings
+    samples: OracleSamples, calls: _Calls, run: Run, settings: RunSettings
 ) -> tuple[Array, str]:
     """Return the losses that the problem gives now, and why calls failed."""
     scratch = Store(samples.store.spread)
@@ -104,9 +107,8 @@ def _recompute(
     again = replace(samples, store=scratch)
     quiet = replace(settings, on_failure="skip", max_failure_rate=1.0, progress=False)
     parts = [Part(np.array([number]), c, c + 1) for number, column in calls for c in {0, column}]
-    runner = Runner(again, parts, workers, quiet)
-    runner.finish()
-    return _losses(again, calls), listed(runner.first_failures.values())
+    first_failures = run(again, parts, Wanted(), quiet).first_failures
+    return _losses(again, calls), listed(first_failures.values())
 
 
 def _differences(before: Array, now: Array) -> npt.NDArray[np.float64]:

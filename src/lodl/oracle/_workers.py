@@ -18,13 +18,19 @@ from typing import Any
 from uuid import uuid4
 
 from lodl._threads import one_blas_thread
-from lodl.errors import InvalidInputError, OracleError
+from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.oracle._ask import Result, Task, ask
+from lodl.oracle._guard import Guard
+from lodl.oracle._signals import CtrlC, ctrl_c_told_apart
 from lodl.problems import Problem
+from lodl.problems._problem import HOW_TO_TRAVEL
+from lodl.problems._what_failed import what_failed
 
 _IDLE = 60  # seconds after which a process without work ends
 _NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
 _NO_WORKERS = 30.0  # seconds to wait for a cluster that has none
+_MOST_CALLS = 60  # solver calls of a function that a worker applies
+_STARTING = 60.0  # seconds that new workers may take to start
 _DEAF = 60.0  # seconds after which a worker that says nothing is killed, whoever uses it
 
 Futures = list["Future[Any]"]
@@ -36,7 +42,10 @@ class Workers:
     Attributes:
         problem: The problem.
         name: What the workers are, for a message.
+        may_exit: Whether a worker may end its process, because others replace it.
     """
+
+    may_exit = False
 
     def __init__(self, problem: Problem, executor: Any = None, name: str = "") -> None:
         self.problem, self._executor, self.name = problem, executor, name
@@ -61,20 +70,35 @@ class Workers:
         """Start a function somewhere."""
         return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
-    def apply(self, function: Callable[..., Any], *arguments: Any, seconds: float | None) -> Any:
-        """Return what a function of the problem returns where the oracle calls are made.
+    def apply(
+        self, function: Callable[..., Any], *arguments: Any, timeout: float | None
+    ) -> tuple[Any, int]:
+        """Return `function(guard, *arguments)`, run by a worker, and the solver calls it made.
 
         Raises:
-            OracleError: It failed, ended its worker, or took longer than `seconds`.
+            OracleError: The function failed, ended its worker, or one of its calls took longer
+                than `timeout` seconds.
         """
-        future = self.run(_apply, _dumps((function, self.problem, arguments), "What is asked"))
+        call = (function, self.problem, arguments, timeout, self.may_exit)
+        future = self.run(_apply, _dumps(call, "The check"))
+        seconds = None if timeout is None else _MOST_CALLS * timeout + _STARTING
+        limit = "" if timeout is None else f", or took longer than {timeout:g} seconds"
         try:
-            return future.result(timeout=seconds)
+            result: tuple[Any, int] = future.result(timeout=seconds)
         except TimeoutError as error:
             self.replace([future], [])
-            raise OracleError(f"There was no answer in {seconds:g} seconds.") from error
+            raise OracleError(
+                f"A first look at the problem did not end in {seconds:g} s."
+            ) from error
+        except LodlError:
+            raise
         except Exception as error:
-            raise OracleError(f"There was no answer ({type(error).__name__}: {error}).") from error
+            if self.has_died(error):
+                raise OracleError(
+                    f"While the problem was tried, a call ended its worker process{limit}."
+                ) from error
+            raise OracleError(f"The problem failed: {type(error).__name__}: {error}") from error
+        return result
 
     def has_begun(self, future: "Future[Any]") -> bool:
         """Return whether a worker has begun a task, as far as is known."""
@@ -104,8 +128,7 @@ class Workers:
 
     @cached_property
     def _pickled(self) -> bytes:
-        hint = "Leave that out of its `__getstate__`, or create it inside `solve`."
-        return _dumps(self.problem, "The problem", hint)
+        return _dumps(self.problem, "The problem", HOW_TO_TRAVEL)
 
 
 class Here(Workers):
@@ -118,14 +141,21 @@ class Here(Workers):
         future.set_result(ask(self.problem, task))
         return future
 
-    def apply(self, function: Callable[..., Any], *arguments: Any, seconds: float | None) -> Any:
-        return function(self.problem, *arguments)
+    def apply(
+        self, function: Callable[..., Any], *arguments: Any, timeout: float | None
+    ) -> tuple[Any, int]:
+        try:
+            with ctrl_c_told_apart():
+                return _applied(function, self.problem, arguments, timeout, may_exit=False)
+        except CtrlC:
+            raise KeyboardInterrupt from None
 
 
 class Processes(Workers):
     """Processes of this machine, kept by loky for the next run."""
 
     n_workers = 1
+    may_exit = True
 
     def __init__(self, problem: Problem, n_workers: int) -> None:
         super().__init__(problem, name="worker processes")
@@ -155,6 +185,8 @@ class Processes(Workers):
 
 class Dask(Workers):
     """The workers of a Dask cluster."""
+
+    may_exit = True
 
     def __init__(self, problem: Problem, client: Any) -> None:
         super().__init__(problem, name="the Dask cluster")
@@ -324,9 +356,30 @@ def _work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None
         return ask(_kept.problem, task)
 
 
-def _apply(pickled: bytes) -> Any:
-    function, problem, arguments = pickle.loads(pickled)  # noqa: S301 - from who started us
-    return function(problem, *arguments)
+def _apply(pickled: bytes) -> tuple[Any, int]:
+    function, problem, arguments, timeout, may_exit = pickle.loads(  # noqa: S301 - from our parent
+        pickled
+    )
+    return _applied(function, problem, arguments, timeout, may_exit=may_exit)
+
+
+def _applied(
+    function: Callable[..., Any],
+    problem: Problem,
+    arguments: tuple[Any, ...],
+    timeout: float | None,
+    *,
+    may_exit: bool,
+) -> tuple[Any, int]:
+    """Run a function with a guard. No exception of the solver's may end this process."""
+    guard = Guard(problem, timeout, may_exit=may_exit)
+    try:
+        with guard.alarm:
+            return function(guard, *arguments), guard.n_calls
+    except (CtrlC, LodlError):
+        raise
+    except BaseException as error:
+        raise OracleError(f"The problem failed: {what_failed(error, None)}") from error
 
 
 def _prepare_process() -> None:

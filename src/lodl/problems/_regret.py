@@ -6,12 +6,11 @@ The decision is taken under the prediction and scored under the **true label**:
     regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
     gradient(z, y) = s * d objective(z, v) / dv at v = y
 
-A decision is scored before the next one is asked for: some solvers return a view of a buffer that
-they write to again. The solver works on a copy of the predictions, and the objective on a label it
-cannot write to, so that neither can change what the caller holds.
+A decision is scored before the solver is called again: some solvers return a view of a buffer that
+they write to again. The objective gets a label it cannot write to, so that it cannot change what
+the caller holds.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,28 +23,8 @@ from lodl.problems._problem import Problem, sign_of
 _ROUNDING = 1e-9  # of the largest regret beside it: in any unit, whatever constant is added
 SLIGHT = 1e-6  # of the mean regret: how far an interior-point solver may be off
 _LAST_DIGITS = 16 * np.finfo(np.float64).eps  # of the objective: what its own sum may lose
-NO_DECISION = "`solve` returned None: is a `return` missing, or is there no solution?"
+_ENOUGH, _MOST = 8, 0.9  # regrets that tell a wrong sense, and the share that is negative then
 _STEP = 1e-3  # of a coordinate's spread: small beside it, large beside rounding
-
-
-def decide(problem: Problem, y_hat: Array, context: InstanceContext) -> Decision:
-    """Return the decision taken under one prediction, which the solver may write to."""
-    z = problem.solve(y_hat, context)
-    if z is None:
-        raise ProblemError(NO_DECISION)
-    return z
-
-
-def decide_many(problem: Problem, y_hats: Array, context: InstanceContext) -> Any:
-    """Return the decisions of a vectorised problem, which may write to the predictions."""
-    zs = problem.solve_many(y_hats, context)
-    if zs is None or (isinstance(zs, Sequence) and any(z is None for z in zs)):
-        raise ProblemError("`solve_many` returned None: is a `return` missing?")
-    if len(zs) != len(y_hats):
-        raise ShapeError(
-            f"`solve_many` must return one decision per prediction ({len(y_hats)}), got {len(zs)}."
-        )
-    return zs
 
 
 def score(problem: Problem, z: Decision, y: Array, context: InstanceContext) -> float:
@@ -63,27 +42,6 @@ def score_many(problem: Problem, zs: Any, y: Array, context: InstanceContext) ->
             f"got {values.shape}."
         )
     return values
-
-
-def decision_losses(
-    problem: Problem, y_hats: Array, y: Array, context: InstanceContext = None
-) -> Array:
-    """Return DL(y_hat, y) of many predictions for one instance.
-
-    Args:
-        problem: The problem.
-        y_hats: Predictions, shape (k, *label_shape).
-        y: The true label, shape label_shape.
-        context: The instance's context.
-
-    Returns:
-        Decision losses, shape (k,), lower is better.
-    """
-    sign, y, y_hats = sign_of(problem), read_only(y), np.array(y_hats)
-    if problem.is_vectorised:
-        return sign * score_many(problem, decide_many(problem, y_hats, context), y, context)
-    values = [score(problem, decide(problem, y_hat, context), y, context) for y_hat in y_hats]
-    return sign * np.array(values, dtype=np.float64)
 
 
 def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
@@ -104,14 +62,10 @@ def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
     return np.where(is_rounding, 0.0, regret)
 
 
-def regrets(problem: Problem, y_hats: Array, y: Array, context: InstanceContext = None) -> Array:
-    """Return the regrets of many predictions for one instance, shape (k,), by k + 1 calls."""
-    losses = decision_losses(problem, np.concatenate([y[np.newaxis], y_hats]), y, context)
-    return regret_of(losses[1:], losses[0])
-
-
 def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
-    """Raise if most decisions that differ in worth are better than those for the labels.
+    """Raise if nearly all decisions that differ in worth are better than those for the labels.
+
+    With a wrong sense all of them are. Those of an inexact solver err in both directions.
 
     Args:
         problem: The problem.
@@ -119,9 +73,9 @@ def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
         n_negative: How many led to notably better ones.
 
     Raises:
-        ProblemError: Most predictions lead to better decisions than the labels.
+        ProblemError: Nearly all predictions lead to better decisions than the labels.
     """
-    if n_negative > max(n_positive, 2):
+    if n_negative >= _ENOUGH and n_negative > _MOST * (n_positive + n_negative):
         raise ProblemError(
             f"{n_negative} of {n_negative + n_positive} predictions that change the decision lead "
             f'to a better one than the label itself. Is `sense = "{problem.sense}"` of '

@@ -6,8 +6,15 @@ import pytest
 
 from lodl.domains import Portfolio
 from lodl.errors import InvalidInputError, MissingExtraError
-from lodl.problems._regret import regrets
+from lodl.oracle import Oracle
 from lodl.testing import check_problem
+
+
+def regrets(problem, y_hats, y, context=None):
+    """Return the regrets of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    return Oracle(problem).regret(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
 
 BOTH = pytest.mark.parametrize("fully_invested", [True, False])
 

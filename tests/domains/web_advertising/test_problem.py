@@ -9,8 +9,15 @@ from hypothesis.extra import numpy as hnp
 
 from lodl.domains import WebAdvertising
 from lodl.errors import InvalidInputError
-from lodl.problems._regret import regrets
+from lodl.oracle import Oracle
 from lodl.testing import check_problem
+
+
+def regrets(problem, y_hats, y, context=None):
+    """Return the regrets of many predictions for one instance."""
+    contexts = None if context is None else [context]
+    return Oracle(problem).regret(np.asarray(y_hats)[:, None], y[None], context=contexts)[:, 0]
+
 
 RATES = hnp.arrays(
     np.float64,

@@ -13,9 +13,8 @@ from lodl.benchmarks.runner import METHODS, Learned
 from lodl.benchmarks.surrogates import SoftTopK, SurrogateLoss
 from lodl.fitting import fit
 from lodl.losses import Family, mean_squared_error
-from lodl.oracle import OracleSamples, sample
+from lodl.oracle import Oracle, OracleSamples, sample
 from lodl.problems import Problem
-from lodl.problems._regret import decision_losses
 from lodl.samplers import AllPerturbed
 
 _LABEL = np.array([0.0, 1.0])
@@ -69,7 +68,8 @@ def losses_figure(settings: LossesSettings) -> LossesFigure:
 def _losses(settings: LossesSettings) -> Iterator[tuple[str, str, _Loss]]:
     """Yield name, kind and function."""
     problem = PickOne()
-    yield "decision loss", "true", lambda y_hat: decision_losses(problem, y_hat, _LABEL)
+    oracle, label = Oracle(problem, progress=False), _LABEL[np.newaxis]
+    yield "decision loss", "true", lambda y_hat: oracle.decision_loss(y_hat[:, None], label)[:, 0]
     yield "2-stage", "handcrafted", lambda y_hat: mean_squared_error(y_hat, _LABEL[np.newaxis])
     # The paper's y_hat_A - y_hat_B, scaled to 0 at the label and 1 at the swapped prediction.
     yield "linear", "handcrafted", lambda y_hat: (y_hat[:, 0] - y_hat[:, 1] + 1) / 2

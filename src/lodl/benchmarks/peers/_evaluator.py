@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl._validation import context_of
 from lodl.domains import Instances
+from lodl.oracle import Oracle
 from lodl.problems import LinearProblem, Problem
 from lodl.problems._problem import projected, sign_of
-from lodl.problems._regret import decide_many, decision_losses
 
 Index = npt.NDArray[np.intp]
 
@@ -55,11 +54,8 @@ class Evaluator:
         problem, y, context = self.problem, self.part.y, self.part.context
         y_hat = projected(problem, y_hat)
         if isinstance(problem, LinearProblem) and problem.is_vectorised and context is None:
-            zs: Any = decide_many(problem, y_hat, None)  # all at once: the decisions are the slopes
+            zs: Any = problem.solve_many(y_hat, None)  # all at once: the decisions are the slopes
             values: Array = (np.asarray(zs) * y[rows]).reshape(len(rows), -1).sum(axis=1)
             return sign_of(problem) * values
-        losses = [
-            decision_losses(problem, one[np.newaxis], y[row], context_of(context, int(row)))[0]
-            for one, row in zip(y_hat, rows, strict=True)
-        ]
-        return np.array(losses)
+        contexts = None if context is None else [context[row] for row in rows]
+        return Oracle(problem, progress=False).decision_loss(y_hat, y[rows], context=contexts)

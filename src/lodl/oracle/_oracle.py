@@ -1,0 +1,470 @@
+"""The oracle: a problem with workers, a store, a time limit and one counter of solver calls."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._digest import digest
+from lodl._frames import records
+from lodl._threads import one_blas_thread
+from lodl._typing import Array, Context, Decision
+from lodl._validation import check_context, check_labels, context_of
+from lodl.errors import InvalidInputError
+from lodl.oracle._check import ProblemReport, check
+from lodl.oracle._failure import OK, listed
+from lodl.oracle._instances import Instances, Series
+from lodl.oracle._oracle_samples import OracleSamples
+from lodl.oracle._part import Part, pending
+from lodl.oracle._probe import N_INSTANCES, N_POINTS, Probe, ProbedInstance, far_apart, probe
+from lodl.oracle._run import OnFailure, Runner, RunSettings, Tally, Wanted, check_rate
+from lodl.oracle._store import Progress, Store, open_store
+from lodl.oracle._verify import verify
+from lodl.oracle._workers import Workers, choose_workers
+from lodl.problems import Problem
+from lodl.problems._problem import check_problem_type, projected, sign_of
+from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
+from lodl.samplers import AllPerturbed, Sampler
+from lodl.samplers._given_points import GivenPoints
+from lodl.samplers._sampler import check_sampler, spread_of
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+_N_PROBED = 4 * N_INSTANCES  # instances tried at most, where some of their calls fail
+
+_logger = logging.getLogger(__name__)
+
+
+class Oracle:
+    """Calls the solver of a problem. Everything in `lodl` that needs a decision goes through it.
+
+    A time limit, isolation from crashes, the store and the count hold for every call. Stores and
+    worker processes are opened at the first call.
+
+    Args:
+        problem: The problem whose solver is called.
+        store: Folder or URL that keeps the answers, so that an interrupted run resumes where it
+            stopped and no call is made twice. Defaults to memory.
+        n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
+            Dask client, or else to this process.
+        executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
+        timeout: Seconds after which a call is abandoned and counts as failed. Calls then run in
+            worker processes.
+        on_failure: "raise" stops at the first call that fails, "skip" leaves it out.
+        max_failure_rate: With "skip", a larger share of failed calls is an error.
+        progress: Whether to show progress bars on a terminal.
+
+    Attributes:
+        problem: The problem.
+        n_calls: Solver calls made so far, failed calls and checks included.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+        >>> oracle = lodl.oracle.Oracle(lodl.domains.TopK(1))
+        >>> oracle.regret(y_hat, y)  # 1 is gained, 3 could have been
+        array([2.])
+        >>> oracle.n_calls
+        2
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        store: str | os.PathLike[str] | Store | None = None,
+        n_jobs: int | None = None,
+        executor: Executor | Any | None = None,
+        timeout: float | None = None,
+        on_failure: OnFailure = "raise",
+        max_failure_rate: float = 0.1,
+        progress: bool = True,
+    ) -> None:
+        check_problem_type(problem)
+        sign_of(problem)
+        self.problem = problem
+        self.settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
+        self.n_jobs = n_jobs
+        self._executor = executor
+        self._place = _place_of(store)
+        self._store = store if isinstance(store, Store) else None
+        self._opened: Workers | None = None
+        self._tally = Tally()
+        self._probes: dict[str, Probe] = {}
+        self._has_warned = False
+
+    @classmethod
+    def of(cls, problem: Problem | Oracle, **options: Any) -> Oracle:
+        """Return an oracle as it is, or that of a problem with some options."""
+        return problem if isinstance(problem, Oracle) else cls(problem, **options)
+
+    def __repr__(self) -> str:
+        store = "memory" if self._place is None else str(self._place)
+        return f"Oracle({type(self.problem).__name__}, store={store!r}, n_jobs={self.n_jobs})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the options: another process has its own workers, and counts from 0."""
+        settings = self.settings
+        options: dict[str, Any] = {
+            "store": self._place,
+            "timeout": settings.timeout,
+            "on_failure": settings.on_failure,
+            "max_failure_rate": settings.max_failure_rate,
+            "progress": settings.progress,
+        }
+        return partial(Oracle, self.problem, **options), ()
+
+    def __sklearn_clone__(self) -> Oracle:
+        """Clones of an estimator share its oracle, and so its store and its counter."""
+        return self
+
+    @property
+    def n_calls(self) -> int:
+        """Solver calls made so far, failed calls and checks included."""
+        return self._tally.n_calls
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on calls so far, summed over workers."""
+        return self._tally.seconds
+
+    @property
+    def stored(self) -> Progress:
+        """How many answers the store holds, and what they cost."""
+        return Progress(0, 0, 0, 0.0) if self._store is None else self._store.progress
+
+    def instances(
+        self,
+        y: npt.ArrayLike | Instances,
+        context: Context = None,
+        keys: Sequence[int | str] | None = None,
+    ) -> Instances:
+        """Return checked instances, each known by its content."""
+        return y if isinstance(y, Instances) else Instances.of(y, records(context), keys)
+
+    def sample(
+        self,
+        y: npt.ArrayLike | Instances,
+        sampler: Sampler = AllPerturbed(),  # noqa: B008 - it is frozen
+        n_samples: int = 20,
+        *,
+        context: Context = None,
+        keys: Sequence[int | str] | None = None,
+        slopes: bool = False,
+        random_state: int = 0,
+    ) -> OracleSamples:
+        """Return the regret of `n_samples` points around every label; see `lodl.oracle.sample`."""
+        instances = self.instances(y, context, keys)
+        samples = self.unanswered(instances, sampler, n_samples, slopes, random_state)
+        self._answer(samples, pending(samples, retry=self.settings.stops))
+        if not self.settings.stops:
+            self._check_rate(samples)
+        samples.check_sense()
+        self._report(samples)
+        return samples
+
+    def decide(self, y_hat: npt.ArrayLike, *, context: Context = None) -> list[Decision]:
+        """Return the decision for each prediction, shape (n, *label_shape); one call each.
+
+        With `on_failure="skip"`, the decision is None where the call failed.
+        """
+        points = projected(self.problem, check_labels(y_hat, "y_hat"))
+        instances = Instances.of(points, records(context), range(len(points)))
+        store = Store(spread_of(points))
+        series = Series.of(AllPerturbed(1.0), instances, spread=store.spread, n_samples=1, seed=0)
+        samples = OracleSamples(instances, (series,), False, self.problem, store, "decision")
+        wanted = Wanted(scores=False, decisions=True)
+        decisions = self._run(samples, [Part(np.arange(len(points)), 0, 1)], wanted).decisions
+        return [decisions.get((row, 0)) for row in range(len(points))]
+
+    def decision_loss(
+        self, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
+    ) -> Array:
+        """Return DL(y_hat, y), shape (n,) or (..., n); see `lodl.evaluation.decision_loss`."""
+        loss, shape = self._losses(y_hat, y, context, with_labels=False)
+        return loss[:, 1:].T.reshape(shape)
+
+    def regret(self, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None) -> Array:
+        """Return DL(y_hat, y) - DL(y, y), shape (n,) or (..., n); see `lodl.evaluation.regret`."""
+        loss, shape = self._losses(y_hat, y, context, with_labels=True)
+        regret = regret_of(loss[:, 1:], loss[:, :1]).T
+        regret = regret_of(regret.ravel(), 0.0).reshape(shape)
+        known = regret[np.isfinite(regret)]
+        n_negative = int(np.sum(known < -SLIGHT * np.abs(known).mean())) if known.size else 0
+        check_sense_of(self.problem, int(np.sum(known > 0)), n_negative)
+        return regret
+
+    def is_affine(self, y: npt.ArrayLike | Instances, *, context: Context = None) -> bool:
+        """Return whether the objective is affine in the label, as far as fifteen decisions tell.
+
+        The result is remembered for these labels, in the store if there is one.
+        """
+        return self.probe(self.instances(y, context)).is_affine
+
+    def check(
+        self, y: npt.ArrayLike, *, context: Context = None, random_state: int = 0
+    ) -> ProblemReport:
+        """Check that the problem does what `lodl` relies on; see `lodl.testing.check_problem`."""
+        labels, contexts = check_labels(y), records(context)
+        check_context(contexts, len(labels))
+        few = slice(0, N_INSTANCES)
+        others = far_apart(labels) if contexts is None else labels[:0]
+        scale = float(labels.std()) or 1.0
+        arguments = (labels[few], None if contexts is None else contexts[few], others, scale)
+        report: ProblemReport = self._apply(check, *arguments, random_state)
+        return report.checked()
+
+    def probe(
+        self,
+        instances: Instances,
+        sampler: Sampler | None = None,
+        *,
+        slopes: bool = False,
+        random_state: int = 0,
+    ) -> Probe:
+        """Call the solver for the first few instances, and report what is unusual.
+
+        The calls at labels and points are those that `sample` needs, too, and are kept; one call
+        per instance is made twice.
+
+        Args:
+            instances: The instances.
+            sampler: Draws the points.
+            slopes: Whether the answers need slopes.
+            random_state: Random seed of the points.
+
+        Raises:
+            OracleError: A call failed.
+            ProblemError: The sense is wrong.
+        """
+        name = digest([b"".join(instances.ids)])
+        known = self._probes.get(name) or self._recall(name, instances)
+        if known is None:
+            sampler = AllPerturbed(spread_of(instances.y)) if sampler is None else sampler
+            samples = self.unanswered(instances, sampler, N_POINTS, slopes, random_state)
+            verify(samples, self._run, self.settings)
+            probed = self._probed(samples)
+            others = far_apart(instances.y) if instances.context is None else instances.y[:0]
+            known = self._apply(probe, probed, others) if probed else Probe(is_affine=False)
+            known.report(self.problem)
+            self._remember(name, known, instances)
+        self._probes[name] = known
+        return known
+
+    # The one path of every call -------------------------------------------------------------
+
+    def _run(
+        self,
+        samples: OracleSamples,
+        parts: list[Part],
+        wanted: Wanted = Wanted(),  # noqa: B008 - it is frozen
+        settings: RunSettings | None = None,
+    ) -> Runner:
+        """Make calls, and keep the answers in the samples' store."""
+        # What a probe or a verification finds is no failure of the run it precedes.
+        tally = self._tally if settings is None else Tally()
+        runner = Runner(samples, parts, self._workers, settings or self.settings, tally, wanted)
+        try:
+            with one_blas_thread():  # here once for all tasks that run in this process
+                runner.finish()
+        finally:
+            if tally is not self._tally:
+                self._tally.n_calls += tally.n_calls
+                self._tally.seconds += tally.seconds
+        return runner
+
+    def _answer(self, samples: OracleSamples, parts: list[Part]) -> None:
+        """Make the calls that the store lacks, once it is known to be this problem's."""
+        verify(samples, self._run, self.settings)
+        samples.store.plan(sum(part.n_calls for part in parts))
+        self._run(samples, parts)
+
+    def _apply(self, function: Any, *arguments: Any) -> Any:
+        """Return `function(guard, *arguments)`, run where calls are made."""
+        value, n_calls = self._workers.apply(function, *arguments, timeout=self.settings.timeout)
+        self._tally.n_calls += n_calls
+        return value
+
+    @property
+    def _workers(self) -> Workers:
+        if self._opened is None:
+            timeout = self.settings.timeout
+            self._opened = choose_workers(self.problem, self.n_jobs, self._executor, timeout)
+        return self._opened
+
+    def _open_store(self, spread: Array) -> Store:
+        """Return the store, which is made for labels of a spread if there is none yet."""
+        is_other = self._place is None and self._store is not None
+        if self._store is None or (is_other and self._store.spread.shape != spread.shape):
+            self._store = (
+                Store(spread)
+                if self._place is None
+                else open_store(self._place, spread=spread, problem=_identity(self.problem))
+            )
+        self._store.check(spread, _identity(self.problem))
+        return self._store
+
+    # Steps of the methods -------------------------------------------------------------------
+
+    def unanswered(
+        self,
+        instances: Instances,
+        sampler: Sampler,
+        n_samples: int,
+        slopes: bool,
+        random_state: int,
+    ) -> OracleSamples:
+        """Return the samples of a sampler. The store may lack some of their answers."""
+        check_sampler(sampler)
+        own = spread_of(instances.y)
+        store = self._open_store(own)
+        spread = own if self._place is None else store.spread
+        if self._place is not None:
+            _check_scale(sampler, own, store)
+        series = Series.of(
+            sampler, instances, spread=spread, n_samples=n_samples, seed=random_state
+        )
+        series.candidates(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
+        return OracleSamples(instances, (series,), slopes, self.problem, store)
+
+    def _losses(
+        self, y_hat: npt.ArrayLike, y: npt.ArrayLike, context: Context, *, with_labels: bool
+    ) -> tuple[Array, tuple[int, ...]]:
+        """Return decision losses at labels and predictions (n, 1 + m), and the result's shape."""
+        instances = self.instances(y, context, None)
+        labels = instances.y
+        y_hats = _check_repeated(y_hat, labels)
+        points = np.moveaxis(y_hats.reshape(-1, *labels.shape), 0, 1)
+        sampler = GivenPoints(np.ascontiguousarray(points))
+        samples = self.unanswered(instances, sampler, points.shape[1], False, 0)
+        samples = replace(samples, point="prediction")
+        parts = pending(samples, retry=self.settings.stops)
+        if not with_labels:
+            parts = [part._replace(start=max(part.start, 1)) for part in parts]
+        self._answer(samples, [part for part in parts if part.width > 0])
+        known = samples.known(range(len(instances)))
+        loss = np.where(known.status == OK, known.loss, np.nan)
+        return loss, y_hats.shape[: y_hats.ndim - labels.ndim + 1]
+
+    def _probed(self, samples: OracleSamples) -> list[ProbedInstance]:
+        """Call the solver for the first instances, and a second time at their labels."""
+        lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
+        probed: list[ProbedInstance] = []
+        instances, n = samples.instances, min(_N_PROBED, samples.n_instances)
+        for first in range(0, n, N_INSTANCES):
+            rows = np.arange(first, min(first + N_INSTANCES, n))
+            wanted = Wanted(decisions=True)
+            made = self._run(samples, [Part(rows, 0, N_POINTS + 1)], wanted, lenient).decisions
+            # Scored again, a solver that is random would change what the store holds.
+            unscored = Wanted(scores=False, decisions=True)
+            scratch = replace(samples, store=Store(samples.store.spread))
+            again = self._run(scratch, [Part(rows, 0, 1)], unscored, lenient).decisions
+            for row in rows.tolist():
+                columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
+                if 0 in columns and len(columns) > 1 and (row, 0) in again:
+                    drawn = samples.series[0].candidates(self.problem, instances, row, 0, N_POINTS)
+                    points = np.concatenate([instances.y[row : row + 1], drawn])[columns]
+                    context = context_of(instances.context, row)
+                    decisions = [made[row, column] for column in columns]
+                    probed.append(ProbedInstance(context, points, decisions, again[row, 0]))
+            if len(probed) >= N_INSTANCES:
+                break
+        return probed
+
+    def _recall(self, name: str, instances: Instances) -> Probe | None:
+        fact = self._open_store(spread_of(instances.y)).recall(name)
+        try:
+            return None if fact is None else Probe(is_affine=bool(fact["is_affine"]))
+        except (KeyError, TypeError):
+            return None
+
+    def _remember(self, name: str, known: Probe, instances: Instances) -> None:
+        self._open_store(spread_of(instances.y)).remember(name, {"is_affine": known.is_affine})
+
+    def _check_rate(self, samples: OracleSamples) -> None:
+        counts = samples.counts
+        n_labels = samples.n_instances
+        tally = Tally(
+            0,
+            n_labels,
+            n_labels * samples.n_samples,
+            counts.failed_labels,
+            counts.failed_samples,
+            counts.first_failures,
+        )
+        check_rate(tally, self._tally.n_outcomes, self.settings, samples.store.note)
+
+    def _report(self, samples: OracleSamples) -> None:
+        """Log what is unusual about samples; about an inexact solver once."""
+        counts, n_points = samples.counts, samples.n_instances * samples.n_samples
+        if counts.negative and not self._has_warned:
+            self._has_warned = True
+            _logger.warning(
+                "%d of %d candidates led to a better decision than the label itself, by %.3g on "
+                "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
+                "enough. Their regrets are kept as they are, below zero.",
+                *(counts.negative, n_points, counts.below_zero, counts.mean_size),
+            )
+        if counts.failures:
+            labels = ""
+            if counts.failed_labels:
+                labels = (
+                    f" The calls at {counts.failed_labels} of {samples.n_instances} labels failed, "
+                    "so these instances have no regrets."
+                )
+            _logger.warning(
+                "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
+                'them again, use on_failure="raise" or another store.',
+                *(counts.failures, n_points, labels, listed(samples.first_failures.values())),
+            )
+
+
+def _place_of(store: object) -> str | Path | None:
+    """Return the place of a store, independent of later changes of the working folder."""
+    if not isinstance(store, str | os.PathLike | Store | None):
+        raise InvalidInputError(f"`store` must be a folder, a URL or None, got {store!r}.")
+    if store is None:
+        return None
+    if isinstance(store, Store):
+        return store.place
+    text = os.fspath(store)
+    return text if "://" in text else Path(text).absolute()
+
+
+def _check_repeated(y_hat: npt.ArrayLike, y: Array) -> Array:
+    array = check_labels(y_hat, "y_hat")
+    if array.shape[max(0, array.ndim - y.ndim) :] != y.shape:
+        raise InvalidInputError(
+            f"`y_hat` must have the labels' shape {y.shape}, with or without leading axes, "
+            f"got {array.shape}."
+        )
+    return array
+
+
+def _check_scale(sampler: Sampler, own: Array, store: Store) -> None:
+    """Warn if the scale "auto", that of a store's first labels, does not fit these labels."""
+    there = store.spread
+    is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(own) == 0  # from more labels
+    ratio = there / own
+    if isinstance(sampler.scale, str) and not is_better and (np.abs(np.log2(ratio)) > 1).any():
+        _logger.warning(
+            "%s was made with labels whose spread is %.3g to %.3g times that of these, and the "
+            'scale "auto" stays that of the first labels. Give the sampler a scale, or fill '
+            "another store with all labels first.",
+            *(store.name, ratio.min(), ratio.max()),
+        )
+
+
+def _identity(problem: Problem) -> dict[str, str]:
+    """Return the name and version that a user gave a problem, if any."""
+    names = {"name": "name", "problem_version": "version"}
+    given = {key: getattr(problem, name, None) for key, name in names.items()}
+    return {key: value for key, value in given.items() if isinstance(value, str)}
