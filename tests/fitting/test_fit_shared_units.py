@@ -1,7 +1,5 @@
 """The units of a shared loss, and what it knows about a prediction, against brute force."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 
@@ -62,13 +60,17 @@ def test_a_typical_error_is_that_of_all_points_at_which_decisions_are_taken():
     np.testing.assert_allclose(found, np.maximum(means, 0.1 * means.mean()))
 
 
-def test_labels_that_are_all_the_same_have_errors_of_size_one():
-    y = np.full((10, 8), 1e6 / 3) + np.arange(8)
-    samples = samples_of(TopK(3), y, scale=5.0)
+@pytest.mark.parametrize("n_constant", [1, 8])
+def test_a_label_that_never_changes_has_the_typical_error_of_the_others_or_one(n_constant):
+    y = labels()
+    y[:, :n_constant] = 0.1 * np.arange(1, n_constant + 1)
+    assert y[:, :n_constant].std(axis=0).any()  # rounding
+    samples = samples_of(TopK(3), y, scale=1.0)
+    typical = y.std(axis=0)
+    typical[:n_constant] = np.median(typical[1:]) if n_constant == 1 else 1.0
+    found = squared_error(samples, np.tile(typical, (30, 1)))
     means = mean_regrets(samples)
-    np.testing.assert_allclose(
-        squared_error(samples, np.ones((10, 8))), np.maximum(means, 0.1 * means.mean()), rtol=1e-6
-    )
+    np.testing.assert_allclose(found, np.maximum(means, 0.1 * means.mean()))
 
 
 def test_where_a_model_predicts_the_loss_is_as_large_as_with_all_decisions(monkeypatch):
@@ -87,15 +89,52 @@ def test_where_a_model_predicts_the_loss_is_as_large_as_with_all_decisions(monke
     np.testing.assert_allclose(loss.value(y_hat), spo_plus, atol=1e-9)
 
 
-def test_a_regret_that_is_small_beside_the_others_is_no_rounding():
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("gap", [0.0, 1e-4])
+def test_a_tie_costs_nothing_and_a_small_regret_is_no_tie(gap, unit):
     y = labels(dim=4)
-    y[:, 1] = y[:, 0] + 1e-4  # a tie but for this
+    y[:, 1] = y[:, 0] + gap
     y_hat = y + np.random.default_rng(2).normal(size=y.shape)
-    zs = np.array([np.isin(np.arange(4), one) for one in combinations(range(4), 1)], dtype=float)
+    zs = np.eye(4)
     best = zs[np.argmax(y @ zs.T, axis=1)]
     spo_plus = ((2 * y_hat - y) @ zs.T).max(axis=1) - ((2 * y_hat - y) * best).sum(axis=1)
+    loss = fit_shared(samples_of(TopK(1), unit * y, n_samples=20), HINGES)
+    np.testing.assert_allclose(loss.value(unit * y_hat) / unit, spo_plus, atol=1e-9)
+
+
+def test_regrets_of_rounding_are_ties():
+    y = labels(dim=4)
+    y[:, 1] = y[:, 0] * (1 + 1e-13)
     loss = fit_shared(samples_of(TopK(1), y, n_samples=20), HINGES)
-    np.testing.assert_allclose(loss.value(y_hat), spo_plus, atol=1e-9)
+    regret = loss.phi["regret"]
+    assert (regret[regret > 0] > 1e-9 * loss.errors.mean_regret.mean()).all()
+
+
+@pytest.mark.parametrize(
+    ("few", "n_nearest", "room", "n_expected"),
+    [
+        (60, 2, np.inf, 60),  # all, if they are few
+        (0, 5, np.inf, 5),
+        (0, 20, 7, 7),  # as many as there is memory for
+        (60, 2, 7, 7),
+        (0, 20, 0, 2),  # one of two is not the label's own
+    ],
+)
+def test_decisions_are_taken_at_each_point_as_memory_allows(
+    monkeypatch, few, n_nearest, room, n_expected
+):
+    y = labels()
+    y_hat = y + np.random.default_rng(2).normal(size=y.shape)
+    samples = samples_of(TopK(3), y, n_samples=20)
+    pool = samples.pool()
+    n_met = pool.met.shape[1]
+    few = len(pool) if few else 0
+    most = min(y.size * (n_met + 3 * room + 2.9), 1e9)
+    for name, value in {"_FEW": few, "_N_NEAREST": n_nearest, "_MOST_NUMBERS": most}.items():
+        monkeypatch.setattr(_fit_shared, name, value)
+    slope = fit_shared(samples, HINGES, at=y_hat).phi["slope"]
+    assert slope.shape[1] == max(map(len, pool.nearest(y_hat, n_expected)))
+    assert slope.size <= max(most, y.size * (n_met + 3 * 2))
 
 
 def test_one_answer_an_instance_is_enough():
