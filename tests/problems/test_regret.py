@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import lodl
 from lodl.errors import ProblemError, ShapeError
 from lodl.problems import Problem
 from lodl.problems._regret import (
@@ -57,10 +58,12 @@ def test_the_last_digits_of_a_large_objective_are_no_regret():
     np.testing.assert_array_equal(regret_of(-optimum + 4 * digit, -optimum), 0.0)
 
 
-def test_a_missing_or_infinite_loss_stays_and_hides_no_other():
-    found = regret_of([np.nan, np.inf, 1.5, 1.0 + 1e-6], 1.0)
-    np.testing.assert_array_equal(found[:3], [np.nan, np.inf, 0.5])
-    assert found[3] == pytest.approx(1e-6)
+@pytest.mark.parametrize("unknown", [np.nan, np.inf, -np.inf])
+def test_a_loss_that_is_not_finite_stays_and_changes_no_other(unknown):
+    others = [1.5, 1.0 + 1e-6, 1.0 + 1e-11]
+    found = regret_of([*others, unknown], 1.0)
+    np.testing.assert_array_equal(found, [*regret_of(others, 1.0), unknown])
+    assert found[1] > found[2] == 0.0
 
 
 def test_regrets_need_one_call_for_the_label_and_one_for_each_prediction():
@@ -144,6 +147,21 @@ def test_most_decisions_better_than_the_labels_are_a_wrong_sense(n_positive, n_n
     message = rf'^{n_negative} of {n_negative + n_positive} predictions .*"min"` of Scaled wrong'
     with pytest.raises(ProblemError, match=message):
         check_sense_of(Scaled(), n_positive, n_negative)
+
+
+ECHO = lodl.problem(lambda y_hat: y_hat[0], lambda z, y: z, sense="min")  # regret y_hat - y
+
+
+def test_decisions_that_are_better_by_little_beside_one_bad_one_are_a_wrong_sense_still():
+    y_hat = np.array([100.0, *[-1.0] * 10])[:, np.newaxis]
+    with pytest.raises(ProblemError, match=r"^10 of 11 predictions"):
+        lodl.evaluation.regret(ECHO, y_hat, np.zeros((11, 1)))
+
+
+def test_decisions_that_are_better_by_the_tolerance_of_a_solver_are_no_wrong_sense():
+    y_hat = np.array([100.0, *[-1e-6] * 10])[:, np.newaxis]
+    found = lodl.evaluation.regret(ECHO, y_hat, np.zeros((11, 1)))
+    np.testing.assert_array_equal(found, y_hat[:, 0])
 
 
 class Returns(Problem):
