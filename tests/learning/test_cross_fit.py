@@ -105,7 +105,7 @@ def test_the_mean_label_of_an_instance_is_that_of_the_others():
 
 
 def test_folds_say_what_judges():
-    assert str(folds_of(9, 3)) == "9 instances, 3 folds"
+    assert str(folds_of(9, 2)) == "9 instances, 2 folds"
     assert str(folds_of(9, 1 / 3)) == "3 instances, held out once"
 
 
