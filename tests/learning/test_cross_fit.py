@@ -182,3 +182,13 @@ def test_an_average_predicts_the_mean_in_the_shape_of_a_label():
     np.testing.assert_array_equal(Average(models).predict(np.zeros((5, 1))), expected)
     shaped = Average(models, (2, 2)).predict(np.zeros((5, 1)))
     np.testing.assert_array_equal(shaped, expected.reshape(5, 2, 2))
+
+
+def test_a_learner_that_returns_too_few_models_is_an_error():
+    class TooFew(MeanLearner):
+        def train_folds(self, x, loss, held_out, *, stops):
+            return [Constant(np.zeros(6), 3)]
+
+    loss = squared_error_loss(np.eye(6))
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        cross_fit(TooFew(), np.zeros((6, 1)), loss, folds_of(6, 2))
