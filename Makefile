@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test docs check lint bench clean
+.PHONY: demo test docs check lint bench mutants clean
 
 demo: $(READY)  ## the main job: what the learner gains in Web Advertising and on a shortest path
 	$(BIN)/lodl demo
@@ -28,6 +28,9 @@ lint: $(READY)
 
 bench: $(READY)  ## every speed claim, as ratios in one run
 	@for script in speed/*.py; do echo; echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+mutants: $(READY)  ## faults put into the code that chooses and reports: do the tests find them?
+	$(BIN)/python tests/mutants.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("lodl needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'

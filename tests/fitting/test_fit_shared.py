@@ -8,7 +8,7 @@ import pytest
 from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, WeightedMSE, _decision_pool
 from lodl.domains import Knapsack, ShortestPath, TopK
 from lodl.errors import InvalidInputError
-from lodl.fitting import _fit_shared, fit, fit_shared
+from lodl.fitting import fit, fit_shared
 from lodl.losses import FitStatus
 from lodl.oracle import sample
 
@@ -263,13 +263,6 @@ def test_without_any_answer_a_squared_error_stands_in():
     loss = fit_shared(samples_of(Closed(), y, **options), DecisionRanking(), at=y + 0.1)
     assert (loss.errors.status == FitStatus.NO_SAMPLES).all()
     assert (loss.value(y + 0.1) > 0).all()
-
-
-def test_memory_limits_what_is_borrowed(monkeypatch):
-    samples = samples_of(Menu(), labels(4))
-    monkeypatch.setattr(_fit_shared, "_FEW", 0)
-    monkeypatch.setattr(_fit_shared, "_MOST_NUMBERS", 30 * 4 * (5 + 3 * 2))
-    assert fit_shared(samples, DecisionHinges(), at=labels(4)).phi["slope"].shape[1] <= 5 + 3 * 2
 
 
 def test_of_very_many_decisions_those_met_most_often_are_compared(monkeypatch):

@@ -200,6 +200,29 @@ def test_at_predictions_asks_at_the_prediction_and_beyond_it_once():
     assert np.array_equal(draw(at, y, block=1), draw(around, y, block=1))
 
 
+@pytest.mark.parametrize("margin", [1.25, 2.0, 5.0])
+def test_the_point_beyond_a_prediction_meets_the_decision_whose_hinge_is_most_violated(margin):
+    """Decision k costs c_k + g_k . v, and its hinge at y_hat is r_k - margin (r_k + s_k . d)."""
+    rng = np.random.default_rng(0)
+    c, g = 5 * rng.normal(size=40), rng.normal(size=(40, 3))
+    y, y_hat = rng.normal(size=(2, 20, 3))
+    sampler = AtPredictions(y_hat, 0.5, margin=margin)
+    for i in range(20):
+        costs, best = c + g @ y[i], np.argmin(c + g @ y[i])
+        regret, slope = costs - costs[best], g - g[best]
+        hinges = regret - margin * (regret + slope @ (y_hat[i] - y[i]))
+        beyond = draw(sampler, y, instance=i)[1]
+        assert np.argmin(c + g @ beyond) == np.argmax(hinges)
+
+
+def test_at_predictions_checks_its_predictions_and_its_margin():
+    with pytest.raises(InvalidInputError, match="`y_hat` must be finite"):
+        AtPredictions(np.full((2, 2), np.nan), 0.5)
+    for margin in (1.0, 0.5, np.inf, np.nan):
+        with pytest.raises(InvalidInputError, match=f"`margin` must be .* above 1, got {margin}"):
+            AtPredictions(labels(), 0.5, margin=margin)
+
+
 @pytest.mark.parametrize("n_bits", [0, 1, 32, 33, 64])
 def test_a_stream_is_that_of_a_seed_sequence_with_a_spawn_key(n_bits):
     seed, key = 2**n_bits - 1, 2 ** (2 * n_bits) - 1
