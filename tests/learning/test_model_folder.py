@@ -122,7 +122,7 @@ def test_other_folders_and_versions_say_what_they_are(folder, tmp_path):
         lodl.load_model(tmp_path, PICK)
     content = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(content | {"lodl_model": 99}))
-    with pytest.raises(ModelFolderError, match="its format is 99, this package reads 1"):
+    with pytest.raises(ModelFolderError, match="its format is 99, this package reads 2"):
         lodl.load_model(folder, PICK)
 
 

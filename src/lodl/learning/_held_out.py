@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from lodl._gain import Gain
 from lodl._typing import Array, Context
 
 if TYPE_CHECKING:
@@ -52,3 +53,8 @@ class HeldOut:
             chosen.y_hat[index],
             tuple(data.names[i] for i in index.tolist()),
         )
+
+    def gain(self, unit: str) -> Gain:
+        """Compare the kept model with 2-stage, in the objective's unit."""
+        known = np.isfinite(self.two_stage) & np.isfinite(self.chosen)
+        return Gain.of(self.two_stage[known], self.chosen[known], unit=unit)

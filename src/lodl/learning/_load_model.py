@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from lodl.learning._folds import Average
-from lodl.learning._gain import Gain
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import (
     PREDICTORS,
@@ -75,7 +74,7 @@ def load_model(
 def _restore(model: DecisionFocusedRegressor, saved: SavedModel) -> None:
     index, two_stage, chosen = (array_of(column) for column in saved.held_out)
     model.held_out_ = HeldOut(index.astype(np.intp), two_stage, chosen)
-    model.gain_ = Gain(**{name: float(value) for name, value in saved.gain.items()})
+    model.gain_ = model.held_out_.gain(model.problem.unit)
     model.history_ = list(saved.history)
     model.chosen_, model.judged_by_, model.kept_ = saved.chosen, saved.judged_by, saved.kept
     model.n_oracle_calls_, model.seconds_ = saved.n_oracle_calls, saved.seconds

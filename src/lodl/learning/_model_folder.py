@@ -11,7 +11,7 @@ import math
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,10 @@ from lodl._typing import Array
 from lodl._version import package_version
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.learning._fitted import Fitted
-from lodl.learning._gain import Gain
 from lodl.learning._search import HistoryRow
 from lodl.problems._problem import describe
 
-_VERSION = 1
+_VERSION = 2
 _FILE, RECORD, PREDICTORS = "model.json", "record.json", "predictors"
 TWO_STAGE = "two_stage"
 _NOT_PLAIN = ("problem", "estimator", "families", "store")
@@ -47,7 +46,6 @@ class SavedModel:
         problem: The problem, in words.
         chosen: See `DecisionFocusedRegressor.chosen_`.
         judged_by: Which instances were held out, in words.
-        gain: The numbers of `gain_`.
         history: Every model that was tried.
         n_oracle_calls: Oracle calls of `fit`.
         seconds: Time of `fit`.
@@ -71,7 +69,6 @@ class SavedModel:
     problem: str
     chosen: str
     judged_by: str
-    gain: Mapping[str, Number]
     history: tuple[HistoryRow, ...]
     n_oracle_calls: int
     seconds: float
@@ -146,7 +143,6 @@ def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:
         problem=describe(model.problem),
         chosen=model.chosen_,
         judged_by=model.judged_by_,
-        gain={one.name: _number(getattr(model.gain_, one.name)) for one in fields(Gain)},
         history=tuple(model.history_),
         n_oracle_calls=model.n_oracle_calls_,
         seconds=model.seconds_,

@@ -95,14 +95,12 @@ def record_of(model: Fitted) -> FitRecord:
         model=_in_words(model.estimator),
         unit=problem.unit,
         chosen=model.chosen_,
-        verdict=model.gain_.verdict,
         judged_by=model.judged_by_,
         data=digest(held_out.y)[:16],
         instances=held_out.names,
         regret_two_stage=tuple(held_out.regret_two_stage.tolist()),
         regret_kept=tuple(held_out.regret_kept.tolist()),
         loss_kept=() if loss is None else tuple(loss.value(held_out.kept).tolist()),
-        gain_95=(model.gain_.low, model.gain_.high),
         history=tuple(
             TriedModel(row.name, row.round, row.regret, row.n_calls, row.seconds)
             for row in model.history_

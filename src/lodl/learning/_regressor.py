@@ -236,7 +236,7 @@ class DecisionFocusedRegressor(Parameters):
         )
         self._keep_data(data, final)
         self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
-        self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
+        self.gain_, self.history_ = self.held_out_.gain(self.problem.unit), search.history
         self.n_oracle_calls_ = search.n_calls()
         self.seconds_ = time.perf_counter() - started
         _logger.info("%s: %s", self.chosen_, self.gain_)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lodl._frames import Features
+from lodl._gain import standard_error
 from lodl._typing import Array
 from lodl.errors import LodlError
 from lodl.learning._candidates import TWO_STAGE, Candidate
 from lodl.learning._folds import CrossFit, Folds, cross_fit
-from lodl.learning._gain import Gain, standard_error
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._rounds import at_predictions
 from lodl.losses import LearnedLoss, squared_error_loss
@@ -313,8 +313,3 @@ class Search:
             self.learner.train(self.x, loss, n_steps=fitted.n_steps)
             for loss, fitted in chosen.parts
         ]
-
-    def gain(self, chosen: Tried, two_stage: Tried) -> Gain:
-        """Compare the chosen model with 2-stage on held-out decisions."""
-        judged = self.folds.judged
-        return Gain.of(two_stage.regret[judged], chosen.regret[judged])
