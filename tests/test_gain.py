@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lodl.learning import Gain
+from lodl._gain import Failures, Gain
 
 REGRET = np.random.default_rng(0).exponential(size=200)
 
@@ -82,3 +82,17 @@ def test_a_regret_that_vanishes_is_a_gain_of_100_percent():
 def test_a_handful_of_instances_cannot_tell(n, words):
     text = str(Gain.of(np.full(n, 3.0), np.full(n, 2.0)))
     assert text == f"{words} Use at least 5 validation instances, better 50."
+
+
+def test_failed_decisions_are_part_of_the_verdict():
+    text = Gain.of(REGRET, REGRET / 2, failures=Failures(3, 5)).verdict
+    assert text.endswith(
+        "3 of 200 held-out decisions failed with squared error, 5 with this model; each counts as "
+        "the worst decision of squared error."
+    )
+    kept = Gain.of(REGRET, REGRET, failures=Failures(3, 3, left_out=2)).verdict
+    assert kept.endswith(
+        "3 of 200 held-out decisions failed with squared error; each counts as the worst decision "
+        "of squared error. Instances left out because the solver failed on them with every model: "
+        "2."
+    )

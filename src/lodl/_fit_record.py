@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl._amounts import amounts
-from lodl._gain import Gain
+from lodl._gain import Failures, Gain
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ class FitRecord:
         instances: Names of the held-out instances.
         regret_two_stage: Their regrets under 2-stage.
         regret_kept: Their regrets under the kept model.
+        failures: How many held-out decisions failed. Each counts as the worst one of 2-stage.
         loss_kept: The learned loss of the kept model's predictions for them.
         history: Every model that was tried.
         changes: The instances that gained most and those that lost most.
@@ -115,6 +116,7 @@ class FitRecord:
     instances: tuple[str, ...]
     regret_two_stage: tuple[float, ...]
     regret_kept: tuple[float, ...]
+    failures: Failures
     loss_kept: tuple[float, ...]
     history: tuple[TriedModel, ...]
     changes: tuple[ChangedDecision, ...]
@@ -129,7 +131,7 @@ class FitRecord:
     def gain(self) -> Gain:
         """The gain over squared error, with its verdict."""
         both = np.array(self.regret_two_stage), np.array(self.regret_kept)
-        return Gain.of(*both, unit=self.unit)
+        return Gain.of(*both, failures=self.failures, unit=self.unit)
 
     @property
     def mean_two_stage(self) -> float:

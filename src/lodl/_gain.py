@@ -15,6 +15,21 @@ USE_MORE = f"Use at least {FEWEST_INSTANCES} validation instances, better 50."
 
 
 @dataclass(frozen=True)
+class Failures:
+    """Held-out decisions that failed, where `on_failure="skip"` allows it.
+
+    Attributes:
+        two_stage: Number of failed decisions of squared error.
+        chosen: Number of failed decisions of the kept model.
+        left_out: Number of further instances, on which every model failed.
+    """
+
+    two_stage: int = 0
+    chosen: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
 class Gain:
     """The regret of squared error less that of the kept model, paired by instance.
 
@@ -30,6 +45,7 @@ class Gain:
             exact solver makes none. Of the two models, the one with the more negative regrets
             counts.
         inexactness: The size of their negative regrets, as a mean over all instances.
+        failures: How many decisions failed. Each counts as the worst decision of squared error.
         unit: The unit of the objective, or empty.
     """
 
@@ -40,11 +56,19 @@ class Gain:
     n_instances: int
     n_inexact: int = 0
     inexactness: float = 0.0
+    failures: Failures = Failures()
     unit: str = ""
 
     @classmethod
-    def of(cls, two_stage: Array, chosen: Array, *, unit: str = "") -> "Gain":
-        """Compare two models by their regrets on the same instances, shape (n,)."""
+    def of(
+        cls,
+        two_stage: Array,
+        chosen: Array,
+        *,
+        failures: Failures = Failures(),  # noqa: B008 - frozen
+        unit: str = "",
+    ) -> "Gain":
+        """Compare two models by their regrets on the same instances, all finite, shape (n,)."""
         low, high = interval_95(two_stage - chosen)
         worse = min(two_stage, chosen, key=lambda regret: np.minimum(regret, 0.0).mean())
         inexactness = -float(np.minimum(worse, 0.0).mean())
@@ -58,6 +82,7 @@ class Gain:
             len(chosen),
             int((worse < 0).sum()) if inexactness else 0,
             inexactness,
+            failures,
             unit,
         )
 
@@ -106,14 +131,26 @@ class Gain:
         )
 
     def _notes(self) -> list[str]:
-        if not self.n_inexact:
-            return []
-        (size,) = amounts(self.inexactness)
-        return [
-            f"The solver is not exact: {self.n_inexact:,} of {self.n_instances:,} held-out "
-            f"decisions are better than its own for the true label, by {size}{self._in_unit} per "
-            "instance on average."
-        ]
+        notes, failures = [], self.failures
+        if self.n_inexact:
+            (size,) = amounts(self.inexactness)
+            notes.append(
+                f"The solver is not exact: {self.n_inexact:,} of {self.n_instances:,} held-out "
+                f"decisions are better than its own for the true label, by {size}{self._in_unit} "
+                "per instance on average."
+            )
+        if failures.two_stage or failures.chosen:
+            of_model = f", {failures.chosen:,} with this model" if self.difference > 0 else ""
+            notes.append(
+                f"{failures.two_stage:,} of {self.n_instances:,} held-out decisions failed with "
+                f"squared error{of_model}; each counts as the worst decision of squared error."
+            )
+        if failures.left_out:
+            notes.append(
+                f"Instances left out because the solver failed on them with every model: "
+                f"{failures.left_out:,}."
+            )
+        return notes
 
     @property
     def _in_unit(self) -> str:

@@ -4,6 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from lodl._gain import Failures
 from lodl.benchmarks.paper import table2b, write_report
 from lodl.report import ChangedDecision, CoordinateCosts, FitRecord, Slice, TriedModel
 from lodl.report.parts import parse_row, write_json
@@ -163,6 +164,7 @@ def _fit_record(**changes):
         "instances": tuple(f"instance {i}" for i in range(40)),
         "regret_two_stage": tuple(before.tolist()),
         "regret_kept": tuple(after.tolist()),
+        "failures": Failures(),
         "loss_kept": tuple((1.5 * after).tolist()),
         "history": (
             TriedModel("2-stage", 0, before.mean(), 800, 1.0),

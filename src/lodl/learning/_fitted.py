@@ -32,6 +32,7 @@ class Fitted(Protocol):
 
     problem: Problem
     estimator: Any
+    on_failure: Literal["raise", "skip"]
     judge: Literal["solver", "pool"]
     chosen_: str
     kept_: float

@@ -15,7 +15,6 @@ from lodl.learning._model_folder import (
     RECORD,
     TWO_STAGE,
     SavedModel,
-    array_of,
     load_record,
     read_saved,
 )
@@ -72,8 +71,15 @@ def load_model(
 
 
 def _restore(model: DecisionFocusedRegressor, saved: SavedModel) -> None:
-    index, two_stage, chosen = (array_of(column) for column in saved.held_out)
-    model.held_out_ = HeldOut(index.astype(np.intp), two_stage, chosen)
+    index, two_stage, chosen, failed_two_stage, failed = map(np.array, saved.held_out)
+    model.held_out_ = HeldOut(
+        index,
+        two_stage,
+        chosen,
+        failed_two_stage.astype(bool),
+        failed.astype(bool),
+        saved.n_left_out,
+    )
     model.gain_ = model.held_out_.gain(model.problem.unit)
     model.history_ = list(saved.history)
     model.chosen_, model.judged_by_, model.kept_ = saved.chosen, saved.judged_by, saved.kept

@@ -235,7 +235,7 @@ class DecisionFocusedRegressor(Parameters):
             search.models(two_stage, ensemble=self.ensemble), data.label_shape
         )
         self._keep_data(data, final)
-        self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
+        self._keep_choice(chosen, folds, search.held_out(data, two_stage, chosen))
         self.gain_, self.history_ = self.held_out_.gain(self.problem.unit), search.history
         self.n_oracle_calls_ = search.n_calls()
         self.seconds_ = time.perf_counter() - started
@@ -350,7 +350,7 @@ class DecisionFocusedRegressor(Parameters):
     def _keep_choice(self, chosen: Tried, folds: Folds, held_out: HeldOut) -> None:
         self.chosen_, self.kept_ = chosen.name, chosen.kept
         self.loss_: LearnedLoss = chosen.parts[0][0]
-        self.judged_by_, self.held_out_ = str(folds), held_out
+        self.judged_by_, self.held_out_ = folds.in_words(len(held_out.index)), held_out
         self._record = None
 
     def _checked(self, context: Any, n: int, method: str) -> Context:
