@@ -66,6 +66,12 @@ def test_squared_error_joins_an_average_that_is_not_clearly_better():
     assert chosen(regrets) == BLEND
 
 
+def test_a_blend_that_loses_to_squared_error_falls_back_to_what_it_was_blended_from():
+    regrets = {BASELINE: 5.1 + 2 * NOISE, FIRST: 6.0, SECOND: 7.0, AVERAGE: 5.0, BLEND: 8.0}
+    assert chosen(regrets) == AVERAGE
+    assert chosen(regrets | {AVERAGE: 5.2}) == BASELINE
+
+
 def test_only_held_out_decisions_choose():
     last = Folds(N, (np.arange(N - 10, N),), N)
     in_sample = np.arange(N) < N - 10

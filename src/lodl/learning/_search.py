@@ -199,8 +199,9 @@ class Search:
 
         Chance decides which of several good models is the best on a few hundred held-out instances,
         and their average is better than most of them. 2-stage joins it if the gain over 2-stage is
-        not clear, and is kept alone if that brings none. Where 2-stage predicts no better than the
-        mean label, that is kept unless 2-stage or, clearly, the best model decides better.
+        not clear, unless the two together decide no better than 2-stage. 2-stage is kept alone if
+        nothing decides better. Where 2-stage predicts no better than the mean label, the mean is
+        kept unless 2-stage or, clearly, the best model decides better.
         """
         baseline, *others = found
         best, members = min(found, key=self._mean_regret), sorted(others, key=self._mean_regret)
@@ -211,7 +212,9 @@ class Search:
             else:
                 best = average
             if baseline not in members and not self._is_clear(baseline, best):
-                best = self._average([*members, baseline], number)
+                blend = self._average([*members, baseline], number)
+                if self._mean_regret(blend) < self._mean_regret(baseline):
+                    best = blend
         if self._mean_regret(best) >= self._mean_regret(baseline):
             best = baseline
         if not self._is_late() and not self._predicts(baseline):
