@@ -198,11 +198,11 @@ class DecisionFocusedRegressor(Parameters):
         check_problem_type(self.problem)
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
-        self._keeps_frames = getattr(learner, "takes_frames", False)
-        data, folds = Data.of(X, Y, context, keeps_frames=self._keeps_frames).held_out(
-            validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
+        keeps_frames = getattr(learner, "takes_frames", False)
+        data, folds = Data.of(X, Y, context, keeps_frames=keeps_frames).held_out(
+            validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=keeps_frames
         )
-        self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
+        label_names = data.label_names or label_names_of(self.problem, data.y[0].size)
         plan, tried, shares = planned(self, data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
         n_before = store.n_answers
@@ -230,10 +230,12 @@ class DecisionFocusedRegressor(Parameters):
         )
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
-        self.predictors_: list[Predictor] = search.models(chosen, ensemble=self.ensemble)
-        self.two_stage_ = Average(
-            search.models(two_stage, ensemble=self.ensemble), data.label_shape
-        )
+        predictors = search.models(chosen, ensemble=self.ensemble)
+        baselines = search.models(two_stage, ensemble=self.ensemble)
+        # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
+        self.predictors_: list[Predictor] = predictors
+        self.two_stage_ = Average(baselines, data.label_shape)
+        self.label_names_, self._keeps_frames = label_names, keeps_frames
         self._keep_data(data, final)
         self._keep_choice(chosen, folds, search.held_out(data, two_stage, chosen))
         self.gain_, self.history_ = self.held_out_.gain(self.problem.unit), search.history
