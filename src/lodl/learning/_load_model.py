@@ -1,7 +1,7 @@
 """A saved model, read back."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from lodl.learning._model_folder import (
 )
 from lodl.learning._regressor import DecisionFocusedRegressor
 from lodl.problems import Problem
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import check_problem_type, describe
 from lodl.training import Predictor, load_predictor
 
@@ -38,7 +39,8 @@ def load_model(
     Args:
         folder: The folder.
         problem: The problem that decides, which a folder does not hold: it is code. One of another
-            name, or with other parameters, is taken with a warning.
+            class or function, or whose constructor parameters have other plain values (numbers,
+            texts, arrays), is taken with a warning.
         estimator: The PyTorch module of a model that was one, untrained, for the same reason. Other
             models need none.
         trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
@@ -52,10 +54,7 @@ def load_model(
     check_problem_type(problem)
     path = Path(folder)
     saved = read_saved(path)
-    if describe(problem) != saved.problem:
-        _logger.warning(
-            "The model was fitted for %s and will decide by %s.", saved.problem, describe(problem)
-        )
+    _warn_of_another_problem(problem, saved)
     model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
 
     def predictors(name: str, n: int) -> list[Predictor]:
@@ -68,6 +67,24 @@ def load_model(
     if RECORD in saved.files:
         model._record = load_record(path)
     return model
+
+
+def _warn_of_another_problem(problem: Problem, saved: SavedModel) -> None:
+    """Log a warning if a model was fitted for another problem, or one with other parameters."""
+    fitted, given = dict(saved.problem_parameters), problem_parameters(problem)
+    texts = [saved.problem, describe(problem)]
+    if texts[0] == texts[1]:
+        changed = [name for name in sorted(fitted | given) if fitted.get(name) != given.get(name)]
+        if not changed:
+            return
+        texts = [f"{texts[0]} with {_listed(changed, values)}" for values in (fitted, given)]
+    _logger.warning("The model was fitted for %s and will decide by %s.", *texts)
+
+
+def _listed(names: Sequence[str], values: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{name}={values[name]}" if name in values else f"other {name}" for name in names
+    )
 
 
 def _restore(model: DecisionFocusedRegressor, saved: SavedModel) -> None:

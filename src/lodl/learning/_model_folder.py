@@ -23,6 +23,7 @@ from lodl._version import package_version
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.learning._fitted import Fitted
 from lodl.learning._search import HistoryRow
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
 
 _VERSION = 2
@@ -39,6 +40,7 @@ class SavedModel:
         lodl_model: The version of the format.
         package: The version of the package that wrote it.
         problem: The problem, in words.
+        problem_parameters: Its class and constructor parameters, see `problem_parameters`.
         chosen: See `DecisionFocusedRegressor.chosen_`.
         judged_by: Which instances were held out, in words.
         history: Every model that was tried.
@@ -64,6 +66,7 @@ class SavedModel:
     lodl_model: int
     package: str
     problem: str
+    problem_parameters: Mapping[str, str]
     chosen: str
     judged_by: str
     history: tuple[HistoryRow, ...]
@@ -140,6 +143,7 @@ def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:
         lodl_model=_VERSION,
         package=package_version(),
         problem=describe(model.problem),
+        problem_parameters=problem_parameters(model.problem),
         chosen=model.chosen_,
         judged_by=model.judged_by_,
         history=tuple(model.history_),
