@@ -86,7 +86,8 @@ class FitRecord:
     """One `fit` of `lodl.DecisionFocusedRegressor`.
 
     Attributes:
-        problem: The problem, in words.
+        problem: Description of the problem.
+        problem_parameters: Its class and plain constructor parameters, as texts.
         model: The estimator, in words.
         unit: The unit of the objective; empty if it has no name.
         chosen: What was kept, in words.
@@ -108,6 +109,7 @@ class FitRecord:
     """
 
     problem: str
+    problem_parameters: Mapping[str, str]
     model: str
     unit: str
     chosen: str

@@ -7,7 +7,7 @@ import numpy as np
 from lodl._amounts import amounts
 from lodl._typing import Array
 
-_Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
+Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 FEWEST_INSTANCES = 5  # an interval from fewer differences says nothing
 _ROUNDING = 1e-6  # of the mean regret: how far an interior-point solver may be off
 
@@ -164,7 +164,7 @@ def too_few(n: int) -> str:
 
 def interval_95(values: Array) -> tuple[float, float]:
     """Return the 95% interval of the mean of some values."""
-    mean, half = float(values.mean()), _Z_95 * standard_error(values)
+    mean, half = float(values.mean()), Z_95 * standard_error(values)
     return mean - half, mean + half
 
 

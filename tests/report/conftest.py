@@ -156,6 +156,7 @@ def _fit_record(**changes):
     after = before * rng.uniform(0.2, 1.1, size=40)
     values = {
         "problem": "Truck <b>",
+        "problem_parameters": {"class": "Truck"},
         "model": "linear model",
         "unit": "EUR",
         "chosen": _CHOSEN,

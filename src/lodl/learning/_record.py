@@ -25,6 +25,7 @@ from lodl.learning._fitted import Fitted
 from lodl.learning._held_out import HeldOut
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe, projected
 from lodl.problems._regret import decide
 
@@ -49,6 +50,7 @@ def record_of(model: Fitted) -> FitRecord:
     y_hats = np.stack([held_out.y_hat_two_stage, held_out.y_hat], axis=1)
     return FitRecord(
         problem=describe(problem),
+        problem_parameters=problem_parameters(problem),
         model=_in_words(model.estimator),
         unit=problem.unit,
         chosen=model.chosen_,
