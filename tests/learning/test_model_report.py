@@ -1,5 +1,6 @@
 import json
 import re
+import zlib
 from dataclasses import asdict
 
 import numpy as np
@@ -109,3 +110,41 @@ def test_a_report_of_a_model_with_failures_has_numbers_only(skipping, tmp_path):
     loaded = lodl.load_model(skipping.save(tmp_path / "model"), Fickle())
     assert loaded.gain_ == skipping.gain_
     assert loaded.summary() == skipping.summary()
+
+
+def test_one_validation_instance_cannot_tell(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 3))
+    model = lodl.DecisionFocusedRegressor(
+        Fickle(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
+    ).fit(x[1:] / 10, y[1:] / 10, validation=(x[:1] / 10, y[:1] / 10))
+    page = model.report(tmp_path / "page.html").read_text()
+    summary = model.summary().replace("\n", " ")
+    for text in (summary, str(model.gain_), page):
+        assert "1 held-out instance is too few to tell" in text
+        assert not re.search(r"\binf\b", text)
+    assert "1 instance, held out once" in summary
+
+
+class Inexact(lodl.LinearProblem):
+    """Takes the second best item for a quarter of the predictions."""
+
+    sense = "max"
+
+    def solve(self, y_hat, context):
+        rank = int(zlib.crc32(y_hat.tobytes()) % 4 == 0)
+        return (y_hat == np.sort(y_hat)[-1 - rank]).astype(float)
+
+
+def test_a_solver_that_is_not_exact_is_named_everywhere(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    y = x @ rng.normal(size=(2, 3)) + 0.5 * rng.normal(size=(60, 3))
+    model = lodl.DecisionFocusedRegressor(
+        Inexact(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
+    ).fit(x, y)
+    assert (model.held_out_.two_stage < 0).any()
+    page = model.report(tmp_path / "page.html").read_text()
+    for text in (model.summary().replace("\n", " "), str(model.gain_), page):
+        assert "The solver is not exact: " in text
+        assert "--4" not in text

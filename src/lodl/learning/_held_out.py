@@ -1,7 +1,6 @@
 """Decisions on instances that the models had not seen, by which they are compared."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -9,10 +8,6 @@ import numpy.typing as npt
 from lodl._gain import Failures, Gain
 from lodl._typing import Array, Context
 from lodl.errors import OracleError
-
-if TYPE_CHECKING:
-    from lodl.learning._data import Data
-    from lodl.learning._search import Tried
 
 Mask = npt.NDArray[np.bool_]
 
@@ -95,26 +90,6 @@ class HeldOut:
     y_hat_two_stage: Array | None = None
     y_hat: Array | None = None
     names: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls, data: "Data", regrets: HeldOutRegrets, two_stage: "Tried", chosen: "Tried"
-    ) -> "HeldOut":
-        """Select the held-out instances from what the search knows of all."""
-        index = regrets.index
-        return cls(
-            index,
-            regrets.of(two_stage.regret),
-            regrets.of(chosen.regret),
-            ~np.isfinite(two_stage.regret[index]),
-            ~np.isfinite(chosen.regret[index]),
-            regrets.n_left_out,
-            data.y[index],
-            None if data.context is None else [data.context[i] for i in index.tolist()],
-            two_stage.y_hat[index],
-            chosen.y_hat[index],
-            tuple(data.names[i] for i in index.tolist()),
-        )
 
     @property
     def failures(self) -> Failures:

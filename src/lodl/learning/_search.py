@@ -310,7 +310,20 @@ class Search:
 
     def held_out(self, data: Data, two_stage: Tried, chosen: Tried) -> HeldOut:
         """Return the held-out decisions of 2-stage and of the chosen model."""
-        return HeldOut.of(data, self.regrets, two_stage, chosen)
+        regrets, index = self.regrets, self.regrets.index
+        return HeldOut(
+            index,
+            regrets.of(two_stage.regret),
+            regrets.of(chosen.regret),
+            ~np.isfinite(two_stage.regret[index]),
+            ~np.isfinite(chosen.regret[index]),
+            regrets.n_left_out,
+            data.y[index],
+            None if data.context is None else [data.context[i] for i in index.tolist()],
+            two_stage.y_hat[index],
+            chosen.y_hat[index],
+            tuple(data.names[i] for i in index.tolist()),
+        )
 
     def _is_late(self) -> bool:
         return time.perf_counter() > self.deadline
