@@ -83,6 +83,7 @@ class DecisionFocusedRegressor(Parameters):
             stopped, and a `fit` with another estimator only asks where its own models predict.
         timeout: Seconds after which a solver call is abandoned and counts as failed.
         on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
+            With "skip", a held-out decision that fails counts as the worst one of the baseline.
         judge: Who makes the held-out decisions that models are compared by. "pool" takes the
             cheapest of the decisions that instances share, which needs no solver calls; only the
             model that is kept and the baseline are judged by the solver in the end. For instances

@@ -1,4 +1,4 @@
-"""A fitted model in a few lines: what to do, what it is worth, what was tried, what it cost."""
+"""The summary of a fitted model: verdict, models tried, cost."""
 
 from collections.abc import Sequence
 from textwrap import fill
