@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from lodl._amounts import amounts
+from lodl._gain import Failures, Gain
 
 
 @dataclass(frozen=True)
@@ -83,18 +86,18 @@ class FitRecord:
     """One `fit` of `lodl.DecisionFocusedRegressor`.
 
     Attributes:
-        problem: The problem, in words.
+        problem: Description of the problem.
+        problem_parameters: Its class and plain constructor parameters, as texts.
         model: The estimator, in words.
         unit: The unit of the objective; empty if it has no name.
         chosen: What was kept, in words.
-        verdict: Whether it is worth it, in a sentence.
         judged_by: Which instances were held out, and how.
         data: A digest of the held-out labels: runs with the same one can be paired.
         instances: Names of the held-out instances.
         regret_two_stage: Their regrets under 2-stage.
         regret_kept: Their regrets under the kept model.
+        failures: How many held-out decisions failed. Each counts as the worst one of 2-stage.
         loss_kept: The learned loss of the kept model's predictions for them.
-        gain_95: The 95% interval of the mean difference of the two regrets.
         history: Every model that was tried.
         changes: The instances that gained most and those that lost most.
         coordinates: What errors cost; None where the kept model is 2-stage.
@@ -106,17 +109,17 @@ class FitRecord:
     """
 
     problem: str
+    problem_parameters: Mapping[str, str]
     model: str
     unit: str
     chosen: str
-    verdict: str
     judged_by: str
     data: str
     instances: tuple[str, ...]
     regret_two_stage: tuple[float, ...]
     regret_kept: tuple[float, ...]
+    failures: Failures
     loss_kept: tuple[float, ...]
-    gain_95: tuple[float, ...]
     history: tuple[TriedModel, ...]
     changes: tuple[ChangedDecision, ...]
     coordinates: CoordinateCosts | None
@@ -127,21 +130,27 @@ class FitRecord:
     versions: Mapping[str, str]
 
     @property
+    def gain(self) -> Gain:
+        """The gain over squared error, with its verdict."""
+        both = np.array(self.regret_two_stage), np.array(self.regret_kept)
+        return Gain.of(*both, failures=self.failures, unit=self.unit)
+
+    @property
     def mean_two_stage(self) -> float:
         """Mean regret of 2-stage."""
-        return sum(self.regret_two_stage) / len(self.regret_two_stage)
+        return self.gain.two_stage
 
     @property
     def mean_kept(self) -> float:
         """Mean regret of the kept model."""
-        return sum(self.regret_kept) / len(self.regret_kept)
+        return self.gain.chosen
 
     def headline(self) -> str:
         """Return the regret before and after, with the relative change."""
-        before, after = self.mean_two_stage, self.mean_kept
-        change = f" ({after / before - 1:+.0%})" if before > 0 and after != before else ""
-        texts = amounts(before, after)
-        return f"{texts[0]} → {texts[1]}{self.in_unit}{change}"
+        gain = self.gain
+        change = f" ({-gain.share:+.0%})" if gain.share else ""
+        before, after = amounts(gain.two_stage, gain.chosen)
+        return f"{before} → {after}{self.in_unit}{change}"
 
     @property
     def in_unit(self) -> str:

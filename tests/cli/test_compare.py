@@ -39,6 +39,21 @@ def test_two_models_are_compared_pair_by_pair(folders, run_lodl, tmp_path):
     assert "EUR" in page.read_text(encoding="utf-8")
 
 
+def test_a_unit_is_not_compared_with_another_one(folders, run_lodl, tmp_path):
+    class Cents(Pick):
+        unit = "cent"
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 3))
+    model = lodl.DecisionFocusedRegressor(Cents(), Ridge(), families=(), n_rounds=0, n_samples=2)
+    model.fit(x, y, validation=2).record()
+    model.save(tmp_path / "cents")
+    code, out, err = run_lodl("compare", str(folders / "weak"), str(tmp_path / "cents"))
+    assert code == 2
+    assert "better" not in out
+    assert "must be of one problem, got Pick for weak, Cents for cents" in err
+
+
 def test_a_model_without_a_record_says_how_to_get_one(folders, run_lodl):
     code, _, err = run_lodl("compare", str(folders / "weak"), str(folders / "bare"))
     assert code == 1

@@ -56,6 +56,37 @@ def test_another_problem_is_taken_with_a_warning(folder, caplog):
     assert "and will decide by TopK(budget=3)" in caplog.text
 
 
+class Shop(lodl.LinearProblem):
+    """A plain class whose parameters its text does not show."""
+
+    sense = "max"
+
+    def __init__(self, budget, prices=(1, 2)):
+        self.budget, self._prices, self.n_calls = budget, prices, 0
+
+    def solve(self, y_hat, context):
+        self.n_calls += 1
+        return (y_hat >= np.sort(y_hat)[-self.budget]).astype(float)
+
+
+def test_a_plain_class_with_other_parameters_is_taken_with_a_warning_that_names_them(
+    tmp_path, caplog
+):
+    model = quick(Ridge()).set_params(problem=Shop(2)).fit(X, Y)
+    folder = model.save(tmp_path / "model")
+    lodl.load_model(folder, Shop(2))
+    lodl.load_model(folder, Shop(2.0, prices=[1, 2]))
+    assert not caplog.text
+    lodl.load_model(folder, Shop(3))
+    assert "fitted for Shop with budget=2 and will decide by Shop with budget=3." in caplog.text
+    caplog.clear()
+    lodl.load_model(folder, Shop(3, prices=object()))
+    assert (
+        "fitted for Shop with budget=2, prices=[1, 2] and will decide by Shop with budget=3, "
+        "other prices."
+    ) in caplog.text
+
+
 def test_a_module_is_handed_over_again(tmp_path):
     learner = TorchLearner(MODULE, n_initialisations=2, settings=TrainingSettings(n_steps=5))
     model = quick(learner, families=(lodl.DecisionHinges(),)).fit(X, Y)
@@ -122,7 +153,7 @@ def test_other_folders_and_versions_say_what_they_are(folder, tmp_path):
         lodl.load_model(tmp_path, PICK)
     content = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(content | {"lodl_model": 99}))
-    with pytest.raises(ModelFolderError, match="its format is 99, this package reads 1"):
+    with pytest.raises(ModelFolderError, match="its format is 99, this package reads 2"):
         lodl.load_model(folder, PICK)
 
 

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -23,6 +24,7 @@ from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest
 from lodl.errors import InvalidInputError, NotFittedError, OracleError
 from lodl.evaluation import regret
 from lodl.learning._defaults import Situation
+from lodl.learning._search import Search
 from lodl.losses._short_name import short_name
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training.linear import LinearLearner
@@ -358,6 +360,47 @@ def test_missing_features_are_left_to_estimators_that_take_them():
 def test_bad_arguments_are_named(arguments, data, match):
     with pytest.raises(InvalidInputError, match=match):
         regressor(**arguments).fit(**({"X": DATA.x, "Y": DATA.y} | data))
+
+
+class Moody(TopK):
+    is_broken = False
+
+    def solve_many(self, y_hats, context=None):
+        if Moody.is_broken:
+            raise ValueError("not today")
+        return super().solve_many(y_hats, context)
+
+
+@pytest.mark.parametrize(
+    ("stage", "error", "match"),
+    [
+        ("data", InvalidInputError, "`context`"),
+        ("solver", OracleError, "not today"),
+        ("last model", ValueError, "no second model"),
+    ],
+)
+def test_a_fit_that_fails_leaves_the_fitted_model_as_it_was(stage, error, match, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = pd.DataFrame(rng.normal(size=(20, 2))), rng.normal(size=(20, 3))
+    labels = pd.DataFrame(y, columns=["north", "south", "west"])
+    quick = {"families": (DecisionHinges(),), "n_rounds": 0, "n_samples": 4, "ensemble": False}
+    model = DecisionFocusedRegressor(Moody(1), Ridge(), **quick).fit(x, labels, validation=2)
+    before = dict(vars(model))
+    if stage == "last model":
+        models, trained = Search.models, []
+
+        def fails_the_second_time(self, chosen, *, ensemble):
+            if trained:
+                raise ValueError("no second model")
+            trained.extend(models(self, chosen, ensemble=ensemble))
+            return trained
+
+        monkeypatch.setattr(Search, "models", fails_the_second_time)
+    monkeypatch.setattr(Moody, "is_broken", stage == "solver")
+    with pytest.raises(error, match=match):
+        model.fit(x.to_numpy(), 2 * y, context=[0] if stage == "data" else None)
+    assert vars(model).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(model).items())
 
 
 def test_a_model_must_be_fitted_first():

@@ -9,7 +9,7 @@ import lodl
 from lodl.domains import ShortestPath, newsvendor, shortest_path
 from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import regret
-from lodl.learning import learn_in_rounds
+from lodl.learning import Round, Rounds, learn_in_rounds
 from lodl.samplers import AtPredictions
 
 DOMAIN = shortest_path(1, sizes=(40, 10, 200), degree=6, noise=0.3)
@@ -185,6 +185,25 @@ def test_too_few_samples_for_a_family_are_said(caplog):
     assert "240 parameters per instance, and 9 samples are few for them" in caplog.text
 
 
+def test_a_round_does_not_win_because_its_hard_instances_failed():
+    hard = np.arange(10) < 3
+
+    def a_round(regret):
+        return Round(None, np.zeros((10, 1)), None, regret, 10, 0.1)
+
+    rounds = Rounds(
+        (
+            a_round(np.where(hard, 9.0, 1.0)),
+            a_round(np.where(hard, np.nan, 1.1)),
+            a_round(np.where(np.arange(10) < 1, np.nan, 0.5)),
+        ),
+        np.arange(10),
+        None,
+    )
+    assert rounds.scores.tolist() == pytest.approx([3.4, (27 + 7.7) / 10, (9 + 4.5) / 10])
+    assert rounds.best is rounds.rounds[2]
+
+
 def test_a_round_without_any_validation_answer_is_an_error_that_says_so():
     class Fails(ShortestPath):
         def solve_many(self, y_hats, context=None):
@@ -209,7 +228,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from lodl import LinearProblem
-from lodl.learning import learn_in_rounds
+from lodl.learning import Round, Rounds, learn_in_rounds
 
 folder, kill_at = sys.argv[1], int(sys.argv[2])
 

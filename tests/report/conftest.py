@@ -4,6 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from lodl._gain import Failures
 from lodl.benchmarks.paper import table2b, write_report
 from lodl.report import ChangedDecision, CoordinateCosts, FitRecord, Slice, TriedModel
 from lodl.report.parts import parse_row, write_json
@@ -153,21 +154,19 @@ def _fit_record(**changes):
     rng = np.random.default_rng(0)
     before = rng.gamma(1.0, 4.0, size=40)
     after = before * rng.uniform(0.2, 1.1, size=40)
-    difference = before - after
-    half = 1.96 * difference.std(ddof=1) / np.sqrt(40)
     values = {
         "problem": "Truck <b>",
+        "problem_parameters": {"class": "Truck"},
         "model": "linear model",
         "unit": "EUR",
         "chosen": _CHOSEN,
-        "verdict": "Worth it.",
         "judged_by": "40 instances, 5 folds",
         "data": "0123",
         "instances": tuple(f"instance {i}" for i in range(40)),
         "regret_two_stage": tuple(before.tolist()),
         "regret_kept": tuple(after.tolist()),
+        "failures": Failures(),
         "loss_kept": tuple((1.5 * after).tolist()),
-        "gain_95": (difference.mean() - half, difference.mean() + half),
         "history": (
             TriedModel("2-stage", 0, before.mean(), 800, 1.0),
             TriedModel("DecisionHinges()", 1, 1.2 * after.mean(), 960, 2.0),

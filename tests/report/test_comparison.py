@@ -1,3 +1,5 @@
+import html
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +42,57 @@ def test_runs_on_other_instances_are_compared_unpaired_and_say_so(fit_record):
     assert not difference.is_paired
     assert difference.low < 0 < difference.high
     assert any("judged on different instances" in sentence for sentence in comparison.sentences())
+
+
+def test_runs_on_the_same_labels_are_paired_whatever_their_instances_are_called(fit_record):
+    one = fit_record()
+    names = tuple(f"day {i}" for i in range(40))
+    comparison = Comparison({"A": one, "B": shifted(one, -0.25, instances=names)})
+    assert comparison.differences()["B"].is_paired
+    assert len(comparison.sentences()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"unit": "cent"}, r"one unit, got EUR for A, EUR for B, cent for C\. Compare runs"),
+        ({"unit": ""}, r"one unit, got EUR for A, EUR for B, none for C\."),
+        ({"problem": "Ship"}, r"one problem, got Truck <b> for A, Truck <b> for B, Ship for C\."),
+        (
+            {"problem_parameters": {"class": "Truck", "capacity": "4"}},
+            r"one problem, got Truck <b> \(capacity=3\) for A, .* Truck <b> \(capacity=4\) for C\.",
+        ),
+    ],
+)
+def test_runs_of_other_problems_or_units_are_not_compared(changes, match, fit_record):
+    one = fit_record(problem_parameters={"class": "Truck", "capacity": "3"})
+    with pytest.raises(InvalidInputError, match=match):
+        Comparison({"A": one, "B": one, "C": replace(one, **changes)})
+
+
+def test_a_handful_of_instances_does_not_tell_runs_apart(fit_record):
+    one = fit_record(instances=("a",), regret_two_stage=(3.0,), regret_kept=(1.0,))
+    comparison = Comparison({"A": one, "B": replace(one, regret_kept=(2.0,))})
+    assert comparison.sentences() == [
+        "1 held-out instance is too few to tell A from B. Use at least 5 validation instances, "
+        "better 50."
+    ]
+    assert "inf" not in comparison.table().markdown()
+
+
+def test_page_of_one_instance_shows_no_infinite_interval(tmp_path, fit_record):
+    one = fit_record(instances=("a",), regret_two_stage=(3.0,), regret_kept=(1.0,))
+    two = replace(one, regret_kept=(2.0,))
+    page = Comparison({"A": one, "B": two}).write(tmp_path / "compare.html").read_text()
+    assert not re.search(r"\b(inf|nan)\b", page)
+
+
+def test_page_shows_the_verdict_on_every_run(tmp_path, fit_record):
+    one = fit_record()
+    page = Comparison({"A": one, "B": shifted(one, 1.0)}).write(tmp_path / "compare.html")
+    text = html.unescape(page.read_text(encoding="utf-8"))
+    assert one.gain.verdict in text
+    assert shifted(one, 1.0).gain.verdict in text
 
 
 def test_page_shows_every_run(tmp_path, fit_record):

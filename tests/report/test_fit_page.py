@@ -1,3 +1,4 @@
+import html
 import re
 
 import pytest
@@ -16,6 +17,20 @@ def test_page_leads_with_the_regret_in_the_objectives_unit(fit_record):
     assert number.endswith("%)")
     before, after = amounts(record.mean_two_stage, record.mean_kept)
     assert f"{before} → {after} EUR" in number
+
+
+def test_page_gives_the_verdict_in_the_words_of_the_model(fit_record):
+    record = fit_record()
+    assert record.gain.verdict.startswith("Use this model: regret ")
+    text = html.unescape(fit_page(record))
+    assert f"{record.gain.verdict} It took 1,000 solver calls" in text
+
+
+def test_page_of_one_instance_shows_no_infinite_interval(fit_record):
+    record = fit_record(regret_two_stage=(3.0,), regret_kept=(1.0,), loss_kept=(1.0,))
+    text = fit_page(record)
+    assert "1 held-out instance is too few to tell" in text
+    assert not re.search(r"\binf\b|nan", text)
 
 
 def test_page_counts_better_worse_and_equal_decisions(fit_record):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 from lodl._fit_record import FitRecord
+from lodl._gain import Gain
 from lodl._typing import Array
 from lodl.learning._folds import Average
-from lodl.learning._gain import Gain
 from lodl.learning._held_out import HeldOut
 from lodl.learning._search import HistoryRow
 from lodl.losses import Family, LearnedLoss
@@ -33,6 +33,7 @@ class Fitted(Protocol):
 
     problem: Problem
     estimator: Any
+    on_failure: Literal["raise", "skip"]
     judge: Literal["solver", "pool"]
     chosen_: str
     kept_: float

@@ -114,10 +114,10 @@ class Folds:
             means[part] = y[self.rest(part)].mean(axis=0)
         return means
 
-    def __str__(self) -> str:
-        n_judged = sum(map(len, self.held_out))
+    def in_words(self, n_judged: int) -> str:
+        """Return how many instances are compared, and how they were held out."""
         how = f"{len(self.held_out)} folds" if len(self.held_out) > 1 else "held out once"
-        return f"{n_judged} instances, {how}"
+        return f"{n_judged:,} instance{'s' * (n_judged != 1)}, {how}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """A saved model, read back."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 
 from lodl.learning._folds import Average
-from lodl.learning._gain import Gain
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import (
     PREDICTORS,
     RECORD,
     TWO_STAGE,
     SavedModel,
-    array_of,
     load_record,
     read_saved,
 )
 from lodl.learning._regressor import DecisionFocusedRegressor
 from lodl.problems import Problem
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import check_problem_type, describe
 from lodl.training import Predictor, load_predictor
 
@@ -40,7 +39,8 @@ def load_model(
     Args:
         folder: The folder.
         problem: The problem that decides, which a folder does not hold: it is code. One of another
-            name, or with other parameters, is taken with a warning.
+            class or function, or whose constructor parameters have other plain values (numbers,
+            texts, arrays), is taken with a warning.
         estimator: The PyTorch module of a model that was one, untrained, for the same reason. Other
             models need none.
         trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
@@ -54,10 +54,7 @@ def load_model(
     check_problem_type(problem)
     path = Path(folder)
     saved = read_saved(path)
-    if describe(problem) != saved.problem:
-        _logger.warning(
-            "The model was fitted for %s and will decide by %s.", saved.problem, describe(problem)
-        )
+    _warn_of_another_problem(problem, saved)
     model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
 
     def predictors(name: str, n: int) -> list[Predictor]:
@@ -72,10 +69,35 @@ def load_model(
     return model
 
 
+def _warn_of_another_problem(problem: Problem, saved: SavedModel) -> None:
+    """Log a warning if a model was fitted for another problem, or one with other parameters."""
+    fitted, given = dict(saved.problem_parameters), problem_parameters(problem)
+    texts = [saved.problem, describe(problem)]
+    if texts[0] == texts[1]:
+        changed = [name for name in sorted(fitted | given) if fitted.get(name) != given.get(name)]
+        if not changed:
+            return
+        texts = [f"{texts[0]} with {_listed(changed, values)}" for values in (fitted, given)]
+    _logger.warning("The model was fitted for %s and will decide by %s.", *texts)
+
+
+def _listed(names: Sequence[str], values: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{name}={values[name]}" if name in values else f"other {name}" for name in names
+    )
+
+
 def _restore(model: DecisionFocusedRegressor, saved: SavedModel) -> None:
-    index, two_stage, chosen = (array_of(column) for column in saved.held_out)
-    model.held_out_ = HeldOut(index.astype(np.intp), two_stage, chosen)
-    model.gain_ = Gain(**{name: float(value) for name, value in saved.gain.items()})
+    index, two_stage, chosen, failed_two_stage, failed = map(np.array, saved.held_out)
+    model.held_out_ = HeldOut(
+        index,
+        two_stage,
+        chosen,
+        failed_two_stage.astype(bool),
+        failed.astype(bool),
+        saved.n_left_out,
+    )
+    model.gain_ = model.held_out_.gain(model.problem.unit)
     model.history_ = list(saved.history)
     model.chosen_, model.judged_by_, model.kept_ = saved.chosen, saved.judged_by, saved.kept
     model.n_oracle_calls_, model.seconds_ = saved.n_oracle_calls, saved.seconds

@@ -7,11 +7,10 @@ folder/predictors/0/...  a trained model, in the format of its framework
 
 import hashlib
 import json
-import math
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,21 +19,17 @@ import numpy as np
 
 from lodl._fit_record import FitRecord
 from lodl._json_file import from_json, write_json
-from lodl._typing import Array
 from lodl._version import package_version
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.learning._fitted import Fitted
-from lodl.learning._gain import Gain
 from lodl.learning._search import HistoryRow
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
 
-_VERSION = 1
+_VERSION = 2
 _FILE, RECORD, PREDICTORS = "model.json", "record.json", "predictors"
 TWO_STAGE = "two_stage"
 _NOT_PLAIN = ("problem", "estimator", "families", "store")
-
-Number = float | str
-"""A number, as text where JSON has none: "nan", "inf"."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +40,9 @@ class SavedModel:
         lodl_model: The version of the format.
         package: The version of the package that wrote it.
         problem: The problem, in words.
+        problem_parameters: Its class and constructor parameters, see `problem_parameters`.
         chosen: See `DecisionFocusedRegressor.chosen_`.
         judged_by: Which instances were held out, in words.
-        gain: The numbers of `gain_`.
         history: Every model that was tried.
         n_oracle_calls: Oracle calls of `fit`.
         seconds: Time of `fit`.
@@ -59,7 +54,9 @@ class SavedModel:
         feature_names: Names of the features, or None.
         keeps_frames: Whether frames are handed to the trained models as they are.
         has_context: Whether `fit` had a context.
-        held_out: Position, regret of 2-stage and regret of the kept model of held-out instances.
+        held_out: Position, regret of 2-stage, regret of the kept model, and whether each of the two
+            decisions failed (0 or 1), of held-out instances.
+        n_left_out: Number of further held-out instances, on which every model failed.
         n_predictors: Number of trained models that are averaged.
         n_two_stage: The same for the baseline.
         parameters: Parameters of the regressor that are plain values.
@@ -69,9 +66,9 @@ class SavedModel:
     lodl_model: int
     package: str
     problem: str
+    problem_parameters: Mapping[str, str]
     chosen: str
     judged_by: str
-    gain: Mapping[str, Number]
     history: tuple[HistoryRow, ...]
     n_oracle_calls: int
     seconds: float
@@ -83,7 +80,8 @@ class SavedModel:
     feature_names: tuple[str, ...] | None
     keeps_frames: bool
     has_context: bool
-    held_out: tuple[tuple[Number, ...], ...]
+    held_out: tuple[tuple[float, ...], ...]
+    n_left_out: int
     n_predictors: int
     n_two_stage: int
     parameters: Mapping[str, bool | int | float | str | None]
@@ -137,16 +135,17 @@ def load_record(folder: str | PathLike[str]) -> FitRecord:
 
 def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:
     held_out = model.held_out_
-    columns = (held_out.index, held_out.two_stage, held_out.chosen)
+    failed = (held_out.failed_two_stage.astype(int), held_out.failed.astype(int))
+    columns = (held_out.index, held_out.two_stage, held_out.chosen, *failed)
     parameters = model.get_params(deep=False).items()
     names = getattr(model, "feature_names_in_", None)
     return SavedModel(
         lodl_model=_VERSION,
         package=package_version(),
         problem=describe(model.problem),
+        problem_parameters=problem_parameters(model.problem),
         chosen=model.chosen_,
         judged_by=model.judged_by_,
-        gain={one.name: _number(getattr(model.gain_, one.name)) for one in fields(Gain)},
         history=tuple(model.history_),
         n_oracle_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
@@ -158,7 +157,8 @@ def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:
         feature_names=None if names is None else tuple(names),
         keeps_frames=model._keeps_frames,
         has_context=model.has_context_,
-        held_out=tuple(tuple(map(_number, column.tolist())) for column in columns),
+        held_out=tuple(tuple(column.tolist()) for column in columns),
+        n_left_out=held_out.n_left_out,
         n_predictors=len(model.predictors_),
         n_two_stage=len(model.two_stage_.models),
         parameters={name: value for name, value in parameters if name not in _NOT_PLAIN},
@@ -222,15 +222,6 @@ def _json_of(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(path.parent, f"{path.name} is damaged ({error})") from error
-
-
-def _number(value: float) -> Number:
-    return value if math.isfinite(value) else str(value)
-
-
-def array_of(values: tuple[Number, ...]) -> Array:
-    """Return the numbers of a column of `model.json`."""
-    return np.array([float(value) for value in values])
 
 
 def _unusable(folder: Path, reason: str) -> ModelFolderError:

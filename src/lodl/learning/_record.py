@@ -2,11 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._digest import digest
 from lodl._fit_record import (
@@ -16,15 +14,17 @@ from lodl._fit_record import (
     Slice,
     TriedModel,
 )
-from lodl._typing import Array, Context
+from lodl._typing import Array
 from lodl._version import package_version
-from lodl.errors import InvalidInputError
+from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import loss_slices
 from lodl.learning._candidates import TWO_STAGE
 from lodl.learning._decision_text import in_words
 from lodl.learning._fitted import Fitted
+from lodl.learning._held_out import HeldOut
 from lodl.losses import LearnedLoss
 from lodl.oracle import Oracle
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
 
 _N_CHANGES = 10  # of the best and of the worst
@@ -33,81 +33,39 @@ _LONGEST = 80  # characters of a setting
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
 
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """The held-out instances of which both regrets are known.
-
-    Attributes:
-        index: Their positions among all instances.
-        names: Their names.
-        y: Their labels.
-        context: Their contexts, or None.
-        two_stage: Predictions of 2-stage.
-        kept: Predictions of the kept model.
-        regret_two_stage: Regrets of the decisions under the first.
-        regret_kept: Regrets of the decisions under the second.
-        loss: The learned loss of the kept model, for these instances; None for 2-stage.
-    """
-
-    index: npt.NDArray[np.intp]
-    names: tuple[str, ...]
-    y: Array
-    context: Context
-    two_stage: Array
-    kept: Array
-    regret_two_stage: Array
-    regret_kept: Array
-    loss: LearnedLoss | None
-
-    @classmethod
-    def of(cls, model: Fitted) -> "_Judged":
-        found = model.held_out_
-        if found.y is None or found.y_hat is None or found.y_hat_two_stage is None:
-            raise InvalidInputError("A model that was loaded keeps no held-out predictions.")
-        known = np.flatnonzero(np.isfinite(found.two_stage) & np.isfinite(found.chosen))
-        index = found.index[known]
-        return cls(
-            index,
-            tuple(found.names[i] for i in known.tolist()),
-            found.y[known],
-            None if found.context is None else [found.context[i] for i in known.tolist()],
-            found.y_hat_two_stage[known],
-            found.y_hat[known],
-            found.two_stage[known],
-            found.chosen[known],
-            None if model.chosen_.startswith(TWO_STAGE) else model.loss_.subset(index),
-        )
-
-
 def record_of(model: Fitted) -> FitRecord:
     """Return what a report shows of a fitted model.
 
-    This asks the solver again about the instances whose decisions changed most, twenty at the
-    most, and along lines through the labels of two.
+    This calls the solver for the instances whose decisions changed most, twenty at the most, and
+    along lines through the labels of two.
     """
-    held_out = _Judged.of(model)
-    loss = held_out.loss
-    problem = model.problem
+    held_out, problem = model.held_out_, model.problem
+    if held_out.y is None or held_out.y_hat is None or held_out.y_hat_two_stage is None:
+        raise InvalidInputError("A model that was loaded keeps no held-out predictions.")
+    names, skips = model.label_names_, model.on_failure == "skip"
+    is_learned = not model.chosen_.startswith(TWO_STAGE)
+    loss = model.loss_.subset(held_out.index) if is_learned else None
+    y_hats = np.stack([held_out.y_hat_two_stage, held_out.y_hat], axis=1)
     return FitRecord(
         problem=describe(problem),
+        problem_parameters=problem_parameters(problem),
         model=_in_words(model.estimator),
         unit=problem.unit,
         chosen=model.chosen_,
-        verdict=model.gain_.verdict,
         judged_by=model.judged_by_,
         data=digest(held_out.y)[:16],
         instances=held_out.names,
-        regret_two_stage=tuple(held_out.regret_two_stage.tolist()),
-        regret_kept=tuple(held_out.regret_kept.tolist()),
-        loss_kept=() if loss is None else tuple(loss.value(held_out.kept).tolist()),
-        gain_95=(model.gain_.low, model.gain_.high),
+        regret_two_stage=tuple(held_out.two_stage.tolist()),
+        regret_kept=tuple(held_out.chosen.tolist()),
+        failures=held_out.failures,
+        loss_kept=() if loss is None else tuple(loss.value(held_out.y_hat).tolist()),
         history=tuple(
             TriedModel(row.name, row.round, row.regret, row.n_calls, row.seconds)
             for row in model.history_
         ),
-        changes=_changes(model.oracle, held_out, model.label_names_),
-        coordinates=None if loss is None else _coordinates(loss, model.label_names_),
-        slices=() if loss is None else _slices(model.oracle, held_out, loss, model.label_names_),
+        changes=_changes(model.oracle, held_out, y_hats, names),
+        coordinates=None if loss is None else _coordinates(loss, names),
+        slices=() if loss is None else _slices(model.oracle, held_out, loss, names, skips=skips),
         n_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
         settings=_settings(model),
@@ -116,28 +74,39 @@ def record_of(model: Fitted) -> FitRecord:
 
 
 def _changes(
-    oracle: Oracle, held_out: _Judged, label_names: Sequence[str] | None
+    oracle: Oracle,
+    held_out: HeldOut,
+    y_hats: Array,
+    label_names: Sequence[str] | None,
 ) -> tuple[ChangedDecision, ...]:
-    """Return the instances that gained most, then those that lost most."""
-    avoided = held_out.regret_two_stage - held_out.regret_kept
+    """Return the instances that gained most, then those that lost most.
+
+    Args:
+        oracle: Calls the solver. Where it skips a call that fails, the instance is left out.
+        held_out: Regrets of both models.
+        y_hats: Predictions of both models, shape (n, 2, *label_shape).
+        label_names: Names of the numbers in a label, or None.
+    """
+    failed = held_out.failed_two_stage | held_out.failed
+    avoided = np.where(failed, 0.0, held_out.two_stage - held_out.chosen)
     order = np.argsort(-avoided, kind="stable")
     best = [i for i in order[:_N_CHANGES] if avoided[i] > 0]
     worst = [i for i in order[::-1][:_N_CHANGES] if avoided[i] < 0]
     rows = np.array([*best, *worst], dtype=np.intp)
     if not len(rows):
         return ()
-    both = np.concatenate([held_out.two_stage[rows], held_out.kept[rows]])
-    context = None if held_out.context is None else [held_out.context[i] for i in rows] * 2
-    decisions = oracle.decide(both, context=context)
+    context = held_out.context
+    contexts = None if context is None else [context[i] for i in rows for _ in range(2)]
+    decisions = oracle.decide(y_hats[rows].reshape(-1, *y_hats.shape[2:]), context=contexts)
     changes = []
-    for i, before, after in zip(rows, decisions, decisions[len(rows) :], strict=False):
+    for i, before, after in zip(rows, decisions[::2], decisions[1::2], strict=True):
         if before is not None and after is not None:
             changes.append(
                 ChangedDecision(
                     held_out.names[i],
                     *in_words(before, after, label_names),
-                    float(held_out.regret_two_stage[i]),
-                    float(held_out.regret_kept[i]),
+                    float(held_out.two_stage[i]),
+                    float(held_out.chosen[i]),
                 )
             )
     return tuple(changes)
@@ -163,19 +132,29 @@ def _coordinate_name(j: int, label_shape: tuple[int, ...]) -> str:
 
 
 def _slices(
-    oracle: Oracle, held_out: _Judged, loss: LearnedLoss, label_names: Sequence[str] | None
+    oracle: Oracle,
+    held_out: HeldOut,
+    loss: LearnedLoss,
+    label_names: Sequence[str] | None,
+    *,
+    skips: bool,
 ) -> tuple[Slice, ...]:
     """Return slices of the instances whose decisions by 2-stage cost most."""
-    chosen = np.argsort(-held_out.regret_two_stage, kind="stable")[:_N_SLICES]
-    found = loss_slices(
-        loss,
-        oracle,
-        held_out.y,
-        context=held_out.context,
-        y_hat=held_out.kept,
-        instances=chosen,
-        label_names=label_names,
-    )
+    cost = np.where(held_out.failed_two_stage, 0.0, held_out.two_stage)
+    try:
+        found = loss_slices(
+            loss,
+            oracle,
+            loss.y,
+            context=held_out.context,
+            y_hat=held_out.y_hat,
+            instances=np.argsort(-cost, kind="stable")[:_N_SLICES],
+            label_names=label_names,
+        )
+    except OracleError:
+        if skips:
+            return ()
+        raise
     return tuple(
         Slice(
             instance=held_out.names[one["instance"]],

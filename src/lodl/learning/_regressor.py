@@ -80,6 +80,7 @@ class DecisionFocusedRegressor(Parameters):
             stopped, and a `fit` with another estimator only asks where its own models predict.
         timeout: Seconds after which a solver call is abandoned and counts as failed.
         on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
+            With "skip", a held-out decision that fails counts as the worst one of the baseline.
         max_failure_rate: With "skip", a larger share of failed calls is an error.
         judge: Who makes the held-out decisions that models are compared by. "pool" takes the
             cheapest of the decisions that instances share, which needs no solver calls; only the
@@ -199,11 +200,11 @@ class DecisionFocusedRegressor(Parameters):
         oracle = self._make_oracle()
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
-        self._keeps_frames = getattr(learner, "takes_frames", False)
-        data, folds = Data.of(X, Y, context, keeps_frames=self._keeps_frames).held_out(
-            validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
+        keeps_frames = getattr(learner, "takes_frames", False)
+        data, folds = Data.of(X, Y, context, keeps_frames=keeps_frames).held_out(
+            validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=keeps_frames
         )
-        self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
+        label_names = data.label_names or label_names_of(self.problem, data.y[0].size)
         check_parameters(self, data.y[0].size)
         instances = oracle.instances(data.y, data.context)
         families = self.families
@@ -232,15 +233,16 @@ class DecisionFocusedRegressor(Parameters):
         say_cost(plan, oracle, n_instances=len(data.y), n_models=n_models)
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
-        self.predictors_: list[Predictor] = search.models(chosen, ensemble=self.ensemble)
-        self.two_stage_ = Average(
-            search.models(two_stage, ensemble=self.ensemble), data.label_shape
-        )
+        predictors = search.models(chosen, ensemble=self.ensemble)
+        baselines = search.models(two_stage, ensemble=self.ensemble)
+        # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
+        self.predictors_: list[Predictor] = predictors
+        self.two_stage_ = Average(baselines, data.label_shape)
+        self.label_names_, self._keeps_frames = label_names, keeps_frames
         self._keep_data(data, final)
-        self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
-        self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
-        self.n_oracle_calls_ = oracle.n_calls
-        self._oracle = oracle
+        self._keep_choice(chosen, folds, search.held_out(data, two_stage, chosen))
+        self.gain_, self.history_ = self.held_out_.gain(self.problem.unit), search.history
+        self.n_oracle_calls_, self._oracle = oracle.n_calls, oracle
         self.seconds_ = time.perf_counter() - started
         _logger.info("%s: %s", self.chosen_, self.gain_)
         return self
@@ -374,7 +376,7 @@ class DecisionFocusedRegressor(Parameters):
     def _keep_choice(self, chosen: Tried, folds: Folds, held_out: HeldOut) -> None:
         self.chosen_, self.kept_ = chosen.name, chosen.kept
         self.loss_: LearnedLoss = chosen.parts[0][0]
-        self.judged_by_, self.held_out_ = str(folds), held_out
+        self.judged_by_, self.held_out_ = folds.in_words(len(held_out.index)), held_out
         self._record = None
 
     def _checked(self, context: Any, n: int, method: str) -> Context:

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from lodl._typing import Array, Context
 from lodl._validation import check_count, check_predictions
-from lodl.errors import InvalidInputError, OracleError
+from lodl.errors import InvalidInputError
 from lodl.fitting import fit, fit_shared
 from lodl.learning._enough_samples import warn_of_few_samples
+from lodl.learning._held_out import HeldOutRegrets
 from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss
 from lodl.oracle import Oracle, OracleSamples
@@ -77,8 +78,15 @@ class Rounds:
 
     @property
     def scores(self) -> Array:
-        """Mean regret of each round's model on the validation instances, lower is better."""
-        return np.array([np.nanmean(one.regret[self.validation]) for one in self.rounds])
+        """Mean regret of each round's model on the validation instances, lower is better.
+
+        A failed decision counts as the worst decision of the first round's model. Validation
+        instances on which every model failed are left out.
+        """
+        regrets = HeldOutRegrets(self.validation)
+        for one in self.rounds:
+            regrets.add(one.regret)
+        return np.array([regrets.of(one.regret).mean() for one in self.rounds])
 
     @property
     def best(self) -> Round:
@@ -96,7 +104,7 @@ class Rounds:
 
     @property
     def _place_of_best(self) -> int:
-        return int(np.nanargmin(self.scores))
+        return int(np.argmin(self.scores))
 
 
 def learn_in_rounds(
@@ -157,7 +165,7 @@ def learn_in_rounds(
 
     Raises:
         InvalidInputError: An argument, or what `train` returned, is not what was expected.
-        OracleError: The solver failed, or did so for all validation instances of a round.
+        OracleError: The solver failed, or did so for all validation instances of the first round.
 
     Example:
         >>> domain = lodl.domains.shortest_path(sizes=(30, 1, 1), grid=(3, 3))
@@ -200,23 +208,11 @@ def learn_in_rounds(
         is_last = len(rounds) == n_rounds or (max_calls is not None and after > max_calls)
         at_models = at_predictions(labels, y_hat, family)
         answers = oracle.sample(instances, at_models, 1 if is_last else n_per_round, **how)
-        regret = _comparable(answers.first_regrets(), chosen)
-        rounds.append(Round(model, y_hat, loss, regret, n_calls, seconds))
+        rounds.append(Round(model, y_hat, loss, answers.first_regrets(), n_calls, seconds))
         samples = samples.union(answers)
         done = Rounds(tuple(rounds), chosen, samples)
-        if is_last or len(rounds) - 1 - done._place_of_best >= _PATIENCE:
+        if len(rounds) - 1 - done._place_of_best >= _PATIENCE or is_last:
             return done
-
-
-def _comparable(regret: Array, chosen: npt.NDArray[np.intp]) -> Array:
-    """Return the regrets of a round's model, of which some are known on validation instances."""
-    if not np.isfinite(regret[chosen]).any():
-        raise OracleError(
-            "The solver failed at the model's predictions for every validation instance "
-            f"({len(chosen)} of them), so that rounds cannot be compared. The answers so far are "
-            "in the store, if there is one."
-        )
-    return regret
 
 
 def _trained(result: Any, y: Array) -> tuple[Any, Array]:

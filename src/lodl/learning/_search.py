@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lodl._frames import Features
+from lodl._gain import standard_error
 from lodl._typing import Array
 from lodl.errors import LodlError
 from lodl.learning._candidates import TWO_STAGE, Candidate
+from lodl.learning._data import Data
 from lodl.learning._folds import CrossFit, Folds, cross_fit
-from lodl.learning._gain import Gain, standard_error
+from lodl.learning._held_out import HeldOut, HeldOutRegrets
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._rounds import at_predictions
 from lodl.losses import LearnedLoss, squared_error_loss
@@ -38,7 +40,8 @@ class HistoryRow:
     Attributes:
         name: The loss it was trained on, or which models it averages.
         round: Rounds of candidates around predictions that its loss knew.
-        regret: Mean regret of its held-out decisions, in the objective's unit.
+        regret: Mean regret of its held-out decisions, in the objective's unit. A failed decision
+            counts as the worst decision of squared error.
         n_calls: Oracle calls until then.
         seconds: Time until then.
     """
@@ -57,7 +60,7 @@ class Tried:
     Attributes:
         name: The loss it was trained on, or which models it averages.
         y_hat: Held-out predictions.
-        regret: Regret of each instance.
+        regret: Regret of each instance, NaN where the solver failed.
         parts: The losses and the models of all folds that are averaged.
         kept: What is kept of the predictions' distance from the mean label.
     """
@@ -85,7 +88,7 @@ class Search:
         shares: Whether instances share their decisions.
         solver_judges: Whether the solver makes the decisions that models are compared by; otherwise
             they are the cheapest of those that instances share.
-        history: One row per model.
+        regrets: The regrets of all models so far on held-out instances.
     """
 
     x: Features
@@ -99,7 +102,8 @@ class Search:
     project: Callable[[Array], Array] = np.asarray
     shares: bool = False
     solver_judges: bool = True
-    history: list[HistoryRow] = field(default_factory=list)
+    regrets: HeldOutRegrets = field(init=False)
+    _tried: list[tuple[HistoryRow, Array]] = field(default_factory=list)
     _samples: OracleSamples = field(init=False)  # all answers so far
     _two_stage: tuple[LearnedLoss, CrossFit] = field(init=False)
 
@@ -107,6 +111,9 @@ class Search:
         """Train 2-stage. Data that the model cannot take then costs no solver calls."""
         loss = squared_error_loss(self.y)
         self._two_stage = loss, cross_fit(self.learner, self.x, loss, self.folds)
+
+    def __post_init__(self) -> None:
+        self.regrets = HeldOutRegrets(self.folds.judged)
 
     def run(
         self, tried: tuple[Candidate, ...], plan: Plan, *, ensemble: bool
@@ -141,6 +148,8 @@ class Search:
             return chosen, baseline
         models = [chosen, baseline]
         chosen, baseline = (replace(one, regret=self._asked(one.y_hat)) for one in models)
+        self.regrets.add(chosen.regret)
+        self.regrets.add(baseline.regret)
         return min(baseline, chosen, key=self._mean_regret), baseline
 
     def _try_to(
@@ -194,8 +203,9 @@ class Search:
 
         Chance decides which of several good models is the best on a few hundred held-out instances,
         and their average is better than most of them. 2-stage joins it if the gain over 2-stage is
-        not clear, and is kept alone if that brings none. Where 2-stage predicts no better than the
-        mean label, that is kept unless 2-stage or, clearly, the best model decides better.
+        not clear, unless the two together decide no better than 2-stage. 2-stage is kept alone if
+        nothing decides better. Where 2-stage predicts no better than the mean label, the mean is
+        kept unless 2-stage or, clearly, the best model decides better.
         """
         baseline, *others = found
         best, members = min(found, key=self._mean_regret), sorted(others, key=self._mean_regret)
@@ -206,7 +216,9 @@ class Search:
             else:
                 best = average
             if baseline not in members and not self._is_clear(baseline, best):
-                best = self._average([*members, baseline], number)
+                blend = self._average([*members, baseline], number)
+                if self._mean_regret(blend) < self._mean_regret(baseline):
+                    best = blend
         if self._mean_regret(best) >= self._mean_regret(baseline):
             best = baseline
         if not self._is_late() and not self._predicts(baseline):
@@ -279,23 +291,43 @@ class Search:
 
     def _is_clear(self, before: Tried, after: Tried) -> bool:
         """Return whether held-out decisions got better by more than one standard error."""
-        gain = (before.regret - after.regret)[self.folds.judged]
-        gain = gain[np.isfinite(gain)]
+        gain = self.regrets.of(before.regret) - self.regrets.of(after.regret)
         return bool(gain.mean() > standard_error(gain))
 
     def _mean_regret(self, model: Tried) -> float:
-        return float(np.nanmean(model.regret[self.folds.judged]))
+        return float(self.regrets.of(model.regret).mean())
 
     def _note(self, name: str, number: int, regret: Array) -> None:
-        row = HistoryRow(
-            name,
-            number,
-            float(np.nanmean(regret[self.folds.judged])),
-            self.n_calls(),
-            time.perf_counter() - self.started,
-        )
-        self.history.append(row)
+        self.regrets.add(regret)
+        mean, seconds = float(self.regrets.of(regret).mean()), time.perf_counter() - self.started
+        row = HistoryRow(name, number, mean, self.n_calls(), seconds)
+        self._tried.append((row, regret))
         _logger.info("%s, round %d: held-out regret %.4g", row.name, row.round, row.regret)
+
+    @property
+    def history(self) -> list[HistoryRow]:
+        """A row for each model, all of them judged on the same instances."""
+        return [
+            replace(row, regret=float(self.regrets.of(regret).mean()))
+            for row, regret in self._tried
+        ]
+
+    def held_out(self, data: Data, two_stage: Tried, chosen: Tried) -> HeldOut:
+        """Return the held-out decisions of 2-stage and of the chosen model."""
+        regrets, index = self.regrets, self.regrets.index
+        return HeldOut(
+            index,
+            regrets.of(two_stage.regret),
+            regrets.of(chosen.regret),
+            ~np.isfinite(two_stage.regret[index]),
+            ~np.isfinite(chosen.regret[index]),
+            regrets.n_left_out,
+            data.y[index],
+            None if data.context is None else [data.context[i] for i in index.tolist()],
+            two_stage.y_hat[index],
+            chosen.y_hat[index],
+            tuple(data.names[i] for i in index.tolist()),
+        )
 
     def _is_late(self) -> bool:
         return time.perf_counter() > self.deadline
@@ -317,8 +349,3 @@ class Search:
             self.learner.train(self.x, loss, n_steps=fitted.n_steps)
             for loss, fitted in chosen.parts
         ]
-
-    def gain(self, chosen: Tried, two_stage: Tried) -> Gain:
-        """Compare the chosen model with 2-stage on held-out decisions."""
-        judged = self.folds.judged
-        return Gain.of(two_stage.regret[judged], chosen.regret[judged])

@@ -1,11 +1,10 @@
-"""A fitted model in a few lines: what to do, what it is worth, what was tried, what it cost."""
+"""The summary of a fitted model: verdict, models tried, cost."""
 
 from collections.abc import Sequence
 from textwrap import fill
 
 from lodl._amounts import amounts
 from lodl.learning._fitted import Fitted
-from lodl.learning._gain import Gain
 from lodl.learning._search import HistoryRow
 
 _WIDTH = 80
@@ -15,12 +14,11 @@ _MANY = 8  # names of labels
 
 def summary_of(model: Fitted) -> str:
     """Return the summary of a fitted model, at most 80 columns wide."""
-    unit = getattr(model.problem, "unit", "")
     judged = f"Judged on held-out decisions: {model.judged_by_}."
     if model.gain_.difference > 0:
         judged += " Expect somewhat less on new instances, because the same decisions chose."
     paragraphs = [
-        f"{headline(model.gain_, unit)} {judged}",
+        f"{model.gain_.verdict} {judged}",
         f"Kept: {model.chosen_}.{_why(model)}",
         f"Cost: {model.n_oracle_calls_:,} solver calls, {model.seconds_:.3g} s.",
     ]
@@ -44,23 +42,6 @@ def _why(model: Fitted) -> str:
     if model.judge == "pool":
         why += " The table is by the cheapest decisions known, what is said above by the solver."
     return why
-
-
-def headline(gain: Gain, unit: str = "") -> str:
-    """Return what to do, and the regret per instance before and after, in the objective's unit."""
-    counted = f" {unit}" if unit else ""
-    before, after, low, high = amounts(gain.two_stage, gain.chosen, gain.low, gain.high)
-    if gain.difference <= 0:
-        return (
-            f"Keep squared error: no clear gain here. Its regret is {before}{counted} per instance."
-        )
-    numbers = (
-        f"regret {before} -> {after}{counted} per instance "
-        f"(-{gain.difference / gain.two_stage:.0%}, 95% interval of the gain {low} to {high})"
-    )
-    if gain.low > 0:
-        return f"Use this model: {numbers}."
-    return f"Perhaps use this model: {numbers}. This may be chance; more instances would tell."
 
 
 def _table(history: Sequence[HistoryRow]) -> list[str]:

@@ -10,16 +10,23 @@ from matplotlib.axes import Axes
 
 from lodl._amounts import amounts
 from lodl._fit_record import FitRecord
+from lodl._gain import (
+    FEWEST_INSTANCES,
+    USE_MORE,
+    Z_95,
+    interval_95,
+    standard_error,
+    too_few,
+)
 from lodl._json_file import write_text
 from lodl.errors import InvalidInputError
 from lodl.report._blocks import Block, Section, svg_of
-from lodl.report._draw_fit import KEPT, TWO_STAGE
+from lodl.report._draw_fit import KEPT, TWO_STAGE, draw_interval
 from lodl.report._fit_page import title_of
 from lodl.report._page import Headline, render
-from lodl.report._style import INK, new_figure, shortened, style
+from lodl.report._style import new_figure, shortened, style
 from lodl.report._table import Cell, Table
 
-_Z_95 = 1.96
 _N_SHOWN = 10  # instances that tell two runs apart
 
 
@@ -32,21 +39,25 @@ class PairedDifference:
         low: The lower end of its 95% interval.
         high: The upper end.
         is_paired: Whether both were judged by the same instances.
+        n_instances: Number of held-out instances, of the run that has fewer.
     """
 
     mean: float
     low: float
     high: float
     is_paired: bool
+    n_instances: int
 
     @classmethod
     def of(cls, one: FitRecord, other: FitRecord) -> "PairedDifference":
         """Compare the kept models of two runs."""
         a, b = np.asarray(one.regret_kept), np.asarray(other.regret_kept)
         mean = float(a.mean() - b.mean())
-        is_paired = one.data == other.data and one.instances == other.instances
-        error = _error(a - b) if is_paired else math.hypot(_error(a), _error(b))
-        return cls(mean, mean - _Z_95 * error, mean + _Z_95 * error, is_paired)
+        n = min(len(a), len(b))
+        if one.data == other.data:
+            return cls(mean, *interval_95(a - b), is_paired=True, n_instances=n)
+        half = Z_95 * math.hypot(standard_error(a), standard_error(b))
+        return cls(mean, mean - half, mean + half, is_paired=False, n_instances=n)
 
     def in_words(self, one: str, other: str, unit: str = "") -> str:
         """Return which run decides better and by how much, or that it may be chance.
@@ -56,6 +67,8 @@ class PairedDifference:
             other: Name of the second.
             unit: The unit of the objective, with a space before it.
         """
+        if self.n_instances < FEWEST_INSTANCES:
+            return f"{too_few(self.n_instances)} to tell {one} from {other}. {USE_MORE}"
         if self.low <= 0 <= self.high:
             return f"No clear difference between {one} and {other}: what there is may be chance."
         better, worse = (other, one) if self.mean > 0 else (one, other)
@@ -69,13 +82,20 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs by name; the first is what the others are compared with."""
+    """Runs by name; the first is what the others are compared with.
+
+    Raises:
+        InvalidInputError: There are fewer than two runs, or they are of different problems or
+            units.
+    """
 
     runs: Mapping[str, FitRecord]
 
     def __post_init__(self) -> None:
         if len(self.runs) < 2:
             raise InvalidInputError("A comparison needs at least two runs of different names.")
+        _check_same("problem", _problems(self.runs))
+        _check_same("unit", {name: run.unit or "none" for name, run in self.runs.items()})
 
     def differences(self) -> dict[str, PairedDifference]:
         """Return the first run less each other one."""
@@ -128,7 +148,10 @@ class Comparison:
         best = min(self.runs, key=lambda name: self.runs[name].mean_kept)
         texts = amounts(*(run.mean_kept for run in self.runs.values()))
         numbers = ", ".join(f"{name} {text}" for name, text in zip(self.runs, texts, strict=True))
-        kept = tuple((Cell(name), Cell(run.chosen)) for name, run in self.runs.items())
+        kept = tuple(
+            (Cell(name), Cell(run.chosen), Cell(run.gain.verdict))
+            for name, run in self.runs.items()
+        )
         return render(
             title=" and ".join(self.runs),
             scope=f"{title_of(first.problem)}, judged by held-out decisions: {first.judged_by}",
@@ -178,30 +201,46 @@ class Comparison:
             )
 
 
-def _error(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
-    if len(values) < 2:
-        return math.inf
-    return float(values.std(ddof=1) / math.sqrt(len(values)))
+def _problems(runs: Mapping[str, FitRecord]) -> dict[str, str]:
+    """Return the problem of each run, with the parameters in which the runs differ."""
+    every = [run.problem_parameters for run in runs.values()]
+    names = sorted({name for parameters in every for name in parameters} - {"class"})
+    differing = [name for name in names if len({one.get(name) for one in every}) > 1]
+    texts = {}
+    for key, run in runs.items():
+        values = [f"{name}={run.problem_parameters.get(name, 'another')}" for name in differing]
+        texts[key] = f"{run.problem} ({', '.join(values)})" if values else run.problem
+    return texts
+
+
+def _check_same(what: str, texts: Mapping[str, str]) -> None:
+    """Raise if runs differ in their problem or unit."""
+    if len(set(texts.values())) > 1:
+        found = ", ".join(f"{text} for {name}" for name, text in texts.items())
+        raise InvalidInputError(
+            f"Runs that are compared must be of one {what}, got {found}. Compare runs of the same "
+            f"{what} with each other."
+        )
 
 
 def _difference_cell(difference: PairedDifference | None) -> Cell:
     if difference is None:
         return Cell("")
     mean, low, high = amounts(difference.mean, difference.low, difference.high)
+    if difference.n_instances < FEWEST_INSTANCES:
+        return Cell(mean, difference.mean)
     return Cell(f"{mean} ({low} to {high})", difference.mean)
 
 
 def _draw(axes: Axes, runs: Mapping[str, FitRecord]) -> None:
     """Draw the regret of each run as a bar, 2-stage as a mark on it."""
     for row, run in enumerate(runs.values()):
-        half = _Z_95 * _error(np.asarray(run.regret_kept))
         axes.barh(row, run.mean_kept, height=0.58, color=KEPT)
-        axes.plot([max(run.mean_kept - half, 0), run.mean_kept + half], [row, row], color=INK)
+        draw_interval(axes, row, run.regret_kept)
         axes.plot(run.mean_two_stage, row, "D", color=TWO_STAGE, markersize=7)
     axes.set_yticks(range(len(runs)), [shortened(name) for name in runs])
     axes.set_ylim(len(runs) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-    axes.set_xlim(left=0)
     unit = next(iter(runs.values())).unit
     axes.set_xlabel(f"regret per instance{f', {unit}' if unit else ''}; diamond: squared error")

@@ -1,6 +1,7 @@
 """Drawings of one `fit`, each into axes that are given."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from lodl._amounts import amounts
 from lodl._fit_record import FitRecord
+from lodl._gain import FEWEST_INSTANCES, interval_95
 from lodl._rank_correlation import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
@@ -25,7 +27,6 @@ WORSE = "#d55e00"
 
 _MOST_COORDINATES = 20
 _DASHED = (0, (4, 3))
-_Z_95 = 1.96
 
 
 def draw_gain(axes: Axes, fit: FitRecord) -> None:
@@ -36,14 +37,10 @@ def draw_gain(axes: Axes, fit: FitRecord) -> None:
     )
     texts = amounts(fit.mean_two_stage, fit.mean_kept)
     for row, ((_, regrets, colour), text) in enumerate(zip(bars, texts, strict=True)):
-        values = np.asarray(regrets)
-        mean = values.mean()
-        half = _Z_95 * values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-        axes.barh(row, mean, height=0.58, color=colour)
-        axes.plot([max(mean - half, 0.0), mean + half], [row, row], color=INK, linewidth=1.2)
+        axes.barh(row, np.mean(regrets), height=0.58, color=colour)
         axes.annotate(
             text,
-            (mean + half, row),
+            (draw_interval(axes, row, regrets), row),
             xytext=(6, 0),
             textcoords="offset points",
             va="center",
@@ -55,8 +52,20 @@ def draw_gain(axes: Axes, fit: FitRecord) -> None:
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.margins(x=0.16)
-    axes.set_xlim(left=0)
     axes.set_xlabel(f"regret per instance{_unit(fit)}")
+
+
+def draw_interval(axes: Axes, row: int, regrets: Sequence[float]) -> float:
+    """Draw the 95% interval of a mean regret over its bar, and return the upper end.
+
+    Too few instances have no interval: the end is that of the bar.
+    """
+    values = np.asarray(regrets)
+    low, high = interval_95(values) if len(values) >= FEWEST_INSTANCES else (values.mean(),) * 2
+    if values.mean() >= 0:
+        low = max(low, 0.0)
+    axes.plot([low, high], [row, row], color=INK, linewidth=1.2)
+    return float(high)
 
 
 def draw_history(axes: Axes, fit: FitRecord) -> None:

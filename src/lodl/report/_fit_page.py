@@ -67,16 +67,14 @@ def fit_page(fit: FitRecord) -> str:
         section_of_slices(fit.slices, unit=fit.unit) if fit.slices else None,
         _settings_section(fit),
     ]
-    difference = fit.mean_two_stage - fit.mean_kept
-    gain, low, high = amounts(difference, *fit.gain_95)
     return render(
         title=title_of(fit.problem),
         scope=f"{_capital(fit.model)}, judged by held-out decisions: {fit.judged_by}",
         headline=Headline(
             kicker="Regret per instance, compared with perfect foresight",
             number=fit.headline(),
-            text=f"{fit.verdict} The gain is {gain}{fit.in_unit} per instance (95% interval: {low} "
-            f"to {high}). It took {fit.n_calls:,} solver calls and {_duration(fit.seconds)}.",
+            text=f"{fit.gain.verdict} It took {fit.n_calls:,} solver calls and "
+            f"{_duration(fit.seconds)}.",
             svg=_svg(draw_gain, fit, "gain", f"Mean regret {fit.headline()}", 5.2, 1.7),
         ),
         sections=[section for section in sections if section is not None],
