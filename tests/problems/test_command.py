@@ -293,3 +293,9 @@ def test_an_interrupted_call_ends_its_program(persistent, tmp_path):
     finally:
         signal.signal(signal.SIGALRM, before)
     assert has_ended(number_in(tmp_path / "pid"))
+
+
+def test_a_program_that_closes_its_output_and_runs_on_is_an_error_and_not_a_hang():
+    problem = pick("import os, time; os.close(1); time.sleep(60)", persistent=True)
+    with pytest.raises(ProblemError, match="ended with exit code"):
+        problem.solve(np.ones(3))

@@ -24,7 +24,7 @@ from lodl.problems._problem import Problem, check_sense
 __all__ = ["CommandProblem"]
 
 _SHOWN = 500  # characters of a program's output in a message
-_CLOSING = 1.0  # seconds to wait for a killed program's pipes, which a daemon of it may hold open
+_CLOSING = 1.0  # seconds a program may take to exit, or to close its pipes after a kill
 
 
 class CommandProblem(Problem):
@@ -48,9 +48,9 @@ class CommandProblem(Problem):
     both, unless told `-W interactive`): give a `timeout` while you try it.
 
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
-    prints something else; the message has the end of what it wrote to standard error. Except on
-    Windows, the program runs in a session of its own, so that all processes that it started end
-    with it: a wrapper script may start the real solver.
+    prints something else; the message has the end of what it wrote to standard error. The
+    program runs in a new session (not on Windows), so that a solver which a wrapper script has
+    started ends with the script.
 
     Args:
         command: The program and its arguments, not passed through a shell.
@@ -216,9 +216,10 @@ class _Worker(_Program):
             raise
         if line:
             return line
-        code = talk.process.wait()
+        with suppress(subprocess.TimeoutExpired):  # it closed its output but runs on
+            talk.process.wait(_CLOSING)
         self._stop()
-        raise self._ended(code)
+        raise self._ended(talk.process.returncode)
 
     def complaint(self) -> str:
         if self._talk is not None:
