@@ -54,25 +54,62 @@ class Alarm:
         raise late(self._timeout)
 
 
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+_held_back: list[tuple[int, Any]] | None = None  # signals since `hold_back` began, if it has
+
+
 @contextmanager
 def ctrl_c_told_apart() -> Iterator[None]:
-    """Make Ctrl-C raise `CtrlC`, if this is the thread that gets it."""
-    before = signal.getsignal(signal.SIGINT)
-    if not _is_main() or not callable(before):  # it is ignored, as in the background of a shell
-        yield
-        return
+    """Tell Ctrl-C, and other signals that end the program, from an exception of a solver.
+
+    Inside, `CtrlC` is raised instead of what the handlers of the signals raise. It becomes that
+    exception again at the end. A signal that has no handler does what it always does.
+    """
+    handlers = {number: signal.getsignal(number) for number in _STOPS} if _is_main() else {}
 
     def stop(number: int, frame: Any) -> None:
+        if _held_back is not None:
+            _held_back.append((number, frame))
+            return
+        handler: Any = handlers[signal.Signals(number)]
         try:
-            before(number, frame)
-        except KeyboardInterrupt:
-            raise CtrlC from None
+            handler(number, frame)
+        except BaseException as error:
+            raise CtrlC from error
 
-    signal.signal(signal.SIGINT, stop)
+    own = [number for number, handler in handlers.items() if callable(handler)]
+    for number in own:
+        signal.signal(number, stop)
+    try:
+        yield
+    except CtrlC as error:
+        raise error.__cause__ or error from None
+    finally:
+        for number in own:
+            signal.signal(number, handlers[number])
+
+
+@contextmanager
+def hold_back() -> Iterator[None]:
+    """Delay Ctrl-C until the end of a block that starts processes, which would be half started.
+
+    The processes inherit that SIGINT is blocked, and can choose to ignore it before they see it.
+    """
+    global _held_back
+    has_mask, held = hasattr(signal, "pthread_sigmask"), list[tuple[int, Any]]()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
+    if _is_main():
+        _held_back = held
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if _is_main():
+            _held_back = None
+        if has_mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, frame in held:
+            handler: Any = signal.getsignal(number)
+            handler(number, frame)
 
 
 def _is_main() -> bool:

@@ -14,13 +14,18 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
 from contextlib import suppress
 from functools import cached_property
+from multiprocessing.resource_tracker import ensure_running
+from multiprocessing.util import Finalize
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
 from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError, OracleError
 from lodl.oracle._ask import Result, Task, ask
+from lodl.oracle._signals import ctrl_c_told_apart, hold_back
 from lodl.problems import Problem
+from lodl.problems._per_thread import PerThread
 
 _IDLE = 60  # seconds after which a process without work ends
 _NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
@@ -67,14 +72,20 @@ class Workers:
         Raises:
             OracleError: It failed, ended its worker, or took longer than `seconds`.
         """
-        future = self.run(_apply, _dumps((function, self.problem, arguments), "What is asked"))
+        pickled = _dumps((function, self.problem, arguments), "What is asked")
+        futures: Futures = []
         try:
-            return future.result(timeout=seconds)
+            with ctrl_c_told_apart():
+                futures.append(self.run(_apply, pickled))
+                return futures[0].result(timeout=seconds)
         except TimeoutError as error:
-            self.replace([future], [])
+            self.replace(futures, [])
             raise OracleError(f"There was no answer in {seconds:g} seconds.") from error
         except Exception as error:
             raise OracleError(f"There was no answer ({type(error).__name__}: {error}).") from error
+        except BaseException:  # the user wants to stop
+            self.abandon(futures)
+            raise
 
     def has_begun(self, future: "Future[Any]") -> bool:
         """Return whether a worker has begun a task, as far as is known."""
@@ -130,27 +141,76 @@ class Processes(Workers):
     def __init__(self, problem: Problem, n_workers: int) -> None:
         super().__init__(problem, name="worker processes")
         self.n_workers = n_workers
+        self._futures = WeakSet[Future[Any]]()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        return self._loky().submit(function, *arguments)  # type: ignore[no-any-return]
+        future = _pools.get().submit(self.n_workers, function, *arguments)
+        self._futures.add(future)
+        return future
 
     def has_died(self, error: BaseException) -> bool:
         return isinstance(error, BrokenExecutor)
 
     def replace(self, late: Futures, others: Futures) -> Futures:
-        self._loky().shutdown(wait=True, kill_workers=True)
+        _pools.get().kill()
         return []
 
     def abandon(self, futures: Futures) -> None:
-        if futures:
-            self.replace(futures, [])
+        if not all(future.done() for future in self._futures):
+            _pools.get().kill()
 
-    def _loky(self) -> Any:
-        from loky import get_reusable_executor
 
-        return get_reusable_executor(
-            max_workers=self.n_workers, timeout=_IDLE, initializer=_prepare_process
-        )
+class _Pool:
+    """Processes of a thread that are kept for its next run."""
+
+    def __init__(self) -> None:
+        self._executor: Any = None
+        self._n_workers = 0
+        # A process of multiprocessing waits for its children before it ends: 20 is before that.
+        Finalize(None, _end_pool, exitpriority=20)
+
+    def submit(
+        self, n_workers: int, function: Callable[..., Any], *arguments: Any
+    ) -> "Future[Any]":
+        """Start a function in a process; processes that died are replaced."""
+        if n_workers != self._n_workers:
+            self._end(kill_workers=False)
+            self._n_workers = n_workers
+        try:
+            return self._submit(function, *arguments)
+        except BrokenExecutor:
+            self.kill()
+            return self._submit(function, *arguments)
+
+    def kill(self) -> None:
+        """End all processes at once; the next task starts others."""
+        self._end(kill_workers=True)
+
+    def _end(self, *, kill_workers: bool) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, kill_workers=kill_workers)
+            self._executor = None
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        if self._executor is None:
+            from loky import ProcessPoolExecutor
+
+            self._executor = ProcessPoolExecutor(
+                self._n_workers,
+                timeout=_IDLE,
+                initializer=_prepare_process,
+                initargs=(os.getpid(),),
+            )
+        ensure_running()  # its start would unblock SIGINT
+        with hold_back():
+            return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
+
+
+_pools = PerThread(_Pool)  # a fork has its own: it cannot use the processes of its parent
+
+
+def _end_pool() -> None:
+    _pools.get().kill()
 
 
 class Dask(Workers):
@@ -329,11 +389,15 @@ def _apply(pickled: bytes) -> Any:
     return function(problem, *arguments)
 
 
-def _prepare_process() -> None:
+def _prepare_process(parent: int) -> None:
     """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
+    if os.getppid() != parent:  # it was killed meanwhile
+        os._exit(1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     os.environ.setdefault("PYTHONFAULTHANDLER", "")  # keeps loky from turning it on
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _end_with(parent: int) -> None:
