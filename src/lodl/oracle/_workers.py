@@ -5,14 +5,18 @@ a worker that does not have it says so and gets the task again with the problem 
 """
 
 import os
-import pickle
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    InvalidStateError,
+)
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from multiprocessing.resource_tracker import ensure_running
 from multiprocessing.util import Finalize
@@ -20,9 +24,9 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
-from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError, OracleError
 from lodl.oracle._ask import Result, Task, ask
+from lodl.oracle._in_worker import TaskError, apply, prepare_process, work
 from lodl.oracle._signals import ctrl_c_told_apart, hold_back
 from lodl.problems import Problem
 from lodl.problems._per_thread import PerThread
@@ -33,6 +37,10 @@ _NO_WORKERS = 30.0  # seconds to wait for a cluster that has none
 _DEAF = 60.0  # seconds after which a worker that says nothing is killed, whoever uses it
 
 Futures = list["Future[Any]"]
+
+
+class WorkersLostError(OracleError):
+    """There is no worker left to make the calls of a run."""
 
 
 class Workers:
@@ -56,7 +64,7 @@ class Workers:
         """Start a task; None as its result asks for the problem."""
         problem = self._pickled if with_problem else None
         try:
-            return self.run(_work, self._key, problem, _dumps(task, "What is asked"))
+            return self.run(work, self._key, problem, _dumps(task, "What is asked"))
         except BrokenExecutor as error:
             future: Future[Result | None] = Future()
             future.set_exception(error)
@@ -64,7 +72,8 @@ class Workers:
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Start a function somewhere."""
-        return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
+        with self._open():
+            return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
     def apply(self, function: Callable[..., Any], *arguments: Any, seconds: float | None) -> Any:
         """Return what a function of the problem returns where the oracle calls are made.
@@ -76,13 +85,13 @@ class Workers:
         futures: Futures = []
         try:
             with ctrl_c_told_apart():
-                futures.append(self.run(_apply, pickled))
+                futures.append(self.run(apply, pickled))
                 return futures[0].result(timeout=seconds)
         except TimeoutError as error:
             self.replace(futures, [])
             raise OracleError(f"There was no answer in {seconds:g} seconds.") from error
         except Exception as error:
-            raise OracleError(f"There was no answer ({type(error).__name__}: {error}).") from error
+            raise OracleError(f"There was no answer ({described(error)}).") from error
         except BaseException:  # the user wants to stop
             self.abandon(futures)
             raise
@@ -95,6 +104,9 @@ class Workers:
         """Return whether an exception means that the worker of a task died."""
         if isinstance(error, BrokenExecutor):  # the executor is of no use any more
             raise self._hopeless("A call ended its worker process")
+        with self._open():
+            if isinstance(error, CancelledError):
+                raise error
         return False
 
     def replace(self, late: Futures, others: Futures) -> Futures:
@@ -107,8 +119,21 @@ class Workers:
     def wait_for_any(self, *, may_start_later: bool) -> None:
         """Wait until there is a worker, or raise; some start only when there is work."""
 
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Say that an executor must stay open if it can no longer be used."""
+        try:
+            yield
+        except (BrokenExecutor, OracleError):
+            raise
+        except (Exception, CancelledError) as error:
+            raise WorkersLostError(
+                f"{self.name[:1].upper()}{self.name[1:]} accepts no tasks any more "
+                f"({described(error)}). It must stay open until the run has ended."
+            ) from error
+
     def _hopeless(self, why: str) -> OracleError:
-        return OracleError(
+        return WorkersLostError(
             f"{why}, and workers of {self.name} cannot be replaced. Use `n_jobs`, or a Dask "
             "cluster with nannies."
         )
@@ -198,7 +223,7 @@ class _Pool:
             self._executor = ProcessPoolExecutor(
                 self._n_workers,
                 timeout=_IDLE,
-                initializer=_prepare_process,
+                initializer=prepare_process,
                 initargs=(os.getpid(),),
             )
         ensure_running()  # its start would unblock SIGINT
@@ -224,10 +249,12 @@ class Dask(Workers):
 
     @property
     def n_workers(self) -> int:
-        return max(int(sum(self._client.nthreads().values())), 1)
+        with self._open():
+            return max(int(sum(self._client.nthreads().values())), 1)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        inner = self._client.submit(function, *arguments, pure=False)
+        with self._open():
+            inner = self._client.submit(function, *arguments, pure=False)
         outer: Future[Any] = Future()
         outer.inner = inner  # type: ignore[attr-defined]
         inner.add_done_callback(lambda done: _hand_over(done, outer))
@@ -247,7 +274,12 @@ class Dask(Workers):
         return any(key in map(str, tasks) for tasks in running.values())
 
     def has_died(self, error: BaseException) -> bool:
-        return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
+        with self._open():  # tasks of a client that was closed are cancelled, too
+            return type(error).__name__ in (
+                "KilledWorker",
+                "CancelledError",
+                "FutureCancelledError",
+            )
 
     def replace(self, late: Futures, others: Futures) -> Futures:
         keys = {_key_of(future) for future in late}
@@ -259,27 +291,40 @@ class Dask(Workers):
         except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
             super().replace(late, others)
         # The scheduler must notice before the next task goes out.
-        _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE)
+        with self._open():
+            _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE)
         return others
 
     def abandon(self, futures: Futures) -> None:
         inner = [future.inner for future in futures]  # type: ignore[attr-defined]
-        self._client.cancel(inner, force=True)
+        with suppress(Exception):  # the client was closed
+            self._client.cancel(inner, force=True)
 
     def wait_for_any(self, *, may_start_later: bool) -> None:
         # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
         # adaptive cluster, on the other hand, starts no worker before there is a task.
         if may_start_later and getattr(getattr(self._client, "cluster", None), "_adaptive", None):
             return
-        if not _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS):
-            raise OracleError(
+        with self._open():
+            has_workers = _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS)
+        if not has_workers:
+            raise WorkersLostError(
                 f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
                 "died, the solver crashed or memory ran out."
             )
 
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with super()._open():
+            if self._client.status != "running":
+                raise ConnectionError(f"the client is {self._client.status}")
+            yield
+
     def _held(self) -> dict[str, set[str]]:
         """Return the tasks that each worker runs, or has in its queue."""
-        return {one: set(map(str, tasks)) for one, tasks in self._client.processing().items()}
+        with self._open():
+            held = self._client.processing()
+        return {worker: set(map(str, tasks)) for worker, tasks in held.items()}
 
 
 def choose_workers(
@@ -345,6 +390,13 @@ def _wait_while(condition: Callable[[], Any], seconds: float) -> bool:
     return True
 
 
+def described(error: BaseException) -> str:
+    """Return an exception's type and message."""
+    if isinstance(error, TaskError):  # it says that of the exception it stands for
+        return str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
 def _key_of(future: "Future[Any]") -> str:
     return str(future.inner.key)  # type: ignore[attr-defined]
 
@@ -363,44 +415,3 @@ def _dumps(thing: object, name: str, hint: str = "") -> bytes:
         raise OracleError(
             f"{name} cannot be sent to a worker ({type(error).__name__}: {error}). {hint}".rstrip()
         ) from error
-
-
-_kept = threading.local()
-
-
-def _work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
-    """Run a task in a worker that keeps the problem from task to task, one per thread.
-
-    So a solver that is set up at its first call is set up once per worker. Threads have one each:
-    solvers are seldom safe to share.
-    """
-    if getattr(_kept, "key", None) != key:
-        if pickled is None:
-            return None
-        _kept.problem = pickle.loads(pickled)  # noqa: S301 - from the process that started us
-        _kept.key = key
-    task = pickle.loads(pickled_task)  # noqa: S301 - here, so that what fails is not the executor
-    with one_blas_thread():
-        return ask(_kept.problem, task)
-
-
-def _apply(pickled: bytes) -> Any:
-    function, problem, arguments = pickle.loads(pickled)  # noqa: S301 - from who started us
-    return function(problem, *arguments)
-
-
-def _prepare_process(parent: int) -> None:
-    """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
-    if os.getppid() != parent:  # it was killed meanwhile
-        os._exit(1)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    os.environ.setdefault("PYTHONFAULTHANDLER", "")  # keeps loky from turning it on
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)

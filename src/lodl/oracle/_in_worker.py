@@ -1,0 +1,86 @@
+"""What runs in a worker: tasks, and the set-up of a worker process."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lodl._threads import one_blas_thread
+from lodl.oracle._ask import Result, ask
+
+_WATCH = 0.5  # seconds between looks at the parent
+_kept = threading.local()
+
+
+class TaskError(Exception):
+    """A task failed outside of its solver calls.
+
+    It stands for any exception, also for those that would end the parent.
+
+    Attributes:
+        while_unpickling: Whether the problem or the task could not be unpickled.
+    """
+
+    def __init__(self, message: str, while_unpickling: bool) -> None:
+        super().__init__(message, while_unpickling)
+        self.while_unpickling = while_unpickling
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
+    """Run a task in a worker that keeps the problem from task to task, one per thread.
+
+    So a solver that is set up at its first call is set up once per worker. Threads have one each:
+    solvers are seldom safe to share.
+    """
+    if getattr(_kept, "key", None) != key:
+        if pickled is None:
+            return None
+        _kept.problem = _unpickle(pickled)
+        _kept.key = key
+    task = _unpickle(pickled_task)
+    with one_blas_thread(), _as_task_error():
+        return ask(_kept.problem, task)
+
+
+def apply(pickled: bytes) -> Any:
+    """Return what a function of a problem returns."""
+    function, problem, arguments = _unpickle(pickled)
+    with _as_task_error():
+        return function(problem, *arguments)
+
+
+def _unpickle(pickled: bytes) -> Any:
+    with _as_task_error(while_unpickling=True):
+        return pickle.loads(pickled)  # noqa: S301 - from the process that started us
+
+
+@contextmanager
+def _as_task_error(*, while_unpickling: bool = False) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        raise TaskError(f"{type(error).__name__}: {error}", while_unpickling) from error
+
+
+def prepare_process(parent: int) -> None:
+    """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
+    if os.getppid() != parent:  # it was killed meanwhile
+        os._exit(1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    os.environ.setdefault("PYTHONFAULTHANDLER", "")  # keeps loky from turning it on
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
