@@ -71,9 +71,10 @@ def _as_task_error(*, while_unpickling: bool = False) -> Iterator[None]:
 
 def prepare_process(parent: int) -> None:
     """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
-    if os.getppid() != parent:  # it was killed meanwhile
-        os._exit(1)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    if os.name == "posix":  # elsewhere an orphan keeps the number of its parent
+        if os.getppid() != parent:  # killed while this process started
+            os._exit(1)
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     os.environ.setdefault("PYTHONFAULTHANDLER", "")  # keeps loky from turning it on
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

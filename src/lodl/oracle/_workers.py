@@ -128,8 +128,8 @@ class Workers:
             raise
         except (Exception, CancelledError) as error:
             raise WorkersLostError(
-                f"{self.name[:1].upper()}{self.name[1:]} accepts no tasks any more "
-                f"({described(error)}). It must stay open until the run has ended."
+                f"{self.name[:1].upper()}{self.name[1:]} no longer accepts tasks "
+                f"({described(error)}). Keep it open until the run has ended."
             ) from error
 
     def _hopeless(self, why: str) -> OracleError:
@@ -169,8 +169,10 @@ class Processes(Workers):
         self._futures = WeakSet[Future[Any]]()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        future = _pools.get().submit(self.n_workers, function, *arguments)
-        self._futures.add(future)
+        ensure_running()  # a helper process, whose start would unblock SIGINT
+        with hold_back():
+            future = _pools.get().submit(self.n_workers, function, *arguments)
+            self._futures.add(future)
         return future
 
     def has_died(self, error: BaseException) -> bool:
@@ -212,9 +214,9 @@ class _Pool:
         self._end(kill_workers=True)
 
     def _end(self, *, kill_workers: bool) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=kill_workers)
-            self._executor = None
+        executor, self._executor = self._executor, None  # first: Ctrl-C may end the wait
+        if executor is not None:
+            executor.shutdown(wait=True, kill_workers=kill_workers)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         if self._executor is None:
@@ -226,9 +228,7 @@ class _Pool:
                 initializer=prepare_process,
                 initargs=(os.getpid(),),
             )
-        ensure_running()  # its start would unblock SIGINT
-        with hold_back():
-            return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
+        return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
 
 _pools = PerThread(_Pool)  # a fork has its own: it cannot use the processes of its parent
