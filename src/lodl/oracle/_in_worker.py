@@ -1,4 +1,4 @@
-"""What runs in a worker: tasks, and the set-up of a worker process."""
+"""Functions that run in a worker: its tasks, and the set-up of a worker process."""
 
 import os
 import pickle
@@ -12,14 +12,14 @@ from typing import Any
 from lodl._threads import one_blas_thread
 from lodl.oracle._ask import Result, ask
 
-_WATCH = 0.5  # seconds between looks at the parent
+_WATCH = 0.5  # seconds between two checks that the parent is alive
 _kept = threading.local()
 
 
 class TaskError(Exception):
     """A task failed outside of its solver calls.
 
-    It stands for any exception, also for those that would end the parent.
+    Workers raise it in place of any other exception: SystemExit, say, would end the parent.
 
     Attributes:
         while_unpickling: Whether the problem or the task could not be unpickled.
@@ -50,7 +50,7 @@ def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
 
 
 def apply(pickled: bytes) -> Any:
-    """Return what a function of a problem returns."""
+    """Call a function with a problem and other arguments."""
     function, problem, arguments = _unpickle(pickled)
     with _as_task_error():
         return function(problem, *arguments)
@@ -70,7 +70,7 @@ def _as_task_error(*, while_unpickling: bool = False) -> Iterator[None]:
 
 
 def prepare_process(parent: int) -> None:
-    """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
+    """Make a worker process ignore Ctrl-C, end with its parent, and crash without a dump."""
     if os.name == "posix":  # elsewhere an orphan keeps the number of its parent
         if os.getppid() != parent:  # killed while this process started
             os._exit(1)

@@ -16,7 +16,7 @@ def late(timeout: float) -> FailedCall:
 
 
 class CtrlC(KeyboardInterrupt):
-    """The user wants to stop; a plain `KeyboardInterrupt` is one that a solver raised."""
+    """A signal asked the program to stop. A solver can raise only a plain `KeyboardInterrupt`."""
 
 
 class Alarm:
@@ -55,15 +55,15 @@ class Alarm:
 
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
-_held_back: list[tuple[int, Any]] | None = None  # signals since `hold_back` began, if it has
+_held_back: list[tuple[int, Any]] | None = None  # signals that came during `hold_back`
 
 
 @contextmanager
 def ctrl_c_told_apart() -> Iterator[None]:
-    """Tell Ctrl-C, and other signals that end the program, from an exception of a solver.
+    """Distinguish Ctrl-C and SIGTERM from exceptions that a solver raises.
 
-    Inside, `CtrlC` is raised instead of what the handlers of the signals raise. It becomes that
-    exception again at the end. A signal that has no handler does what it always does.
+    In the block, whatever a handler of these signals raises is raised as `CtrlC`; the end of the
+    block raises the handler's own exception again. Signals without a Python handler are left alone.
     """
     handlers = {number: signal.getsignal(number) for number in _STOPS} if _is_main() else {}
 
@@ -91,9 +91,10 @@ def ctrl_c_told_apart() -> Iterator[None]:
 
 @contextmanager
 def hold_back() -> Iterator[None]:
-    """Delay Ctrl-C until the end of a block that starts processes, which would be half started.
+    """Delay Ctrl-C and SIGTERM while a block starts processes, so that none is half started.
 
-    The processes inherit that SIGINT is blocked, and can choose to ignore it before they see it.
+    The processes inherit a blocked SIGINT, which gives them time to ignore it. SIGTERM is delayed
+    only inside `ctrl_c_told_apart`.
     """
     global _held_back
     has_mask, held = hasattr(signal, "pthread_sigmask"), list[tuple[int, Any]]()

@@ -1,7 +1,7 @@
-"""Who makes the calls: this process, processes of its own, a Dask cluster, or any executor.
+"""Workers that run solver calls: here, in loky processes, on a Dask cluster, on any executor.
 
-Each is a `submit` that returns a future. A problem travels to a worker once: a task names it, and
-a worker that does not have it says so and gets the task again with the problem beside it.
+All have a `submit` that returns a future. A problem travels to a worker once: a task names it, and
+a worker that does not have it returns None and gets the task again together with the problem.
 """
 
 import os
@@ -40,7 +40,7 @@ Futures = list["Future[Any]"]
 
 
 class WorkersLostError(OracleError):
-    """There is no worker left to make the calls of a run."""
+    """The workers of a run are gone and cannot be replaced."""
 
 
 class Workers:
@@ -121,7 +121,7 @@ class Workers:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """Say that an executor must stay open if it can no longer be used."""
+        """Turn the errors of a closed executor into one that says to keep it open."""
         try:
             yield
         except (BrokenExecutor, OracleError):
@@ -159,7 +159,7 @@ class Here(Workers):
 
 
 class Processes(Workers):
-    """Processes of this machine, kept by loky for the next run."""
+    """Processes on this machine, started by loky."""
 
     n_workers = 1
 
@@ -188,18 +188,18 @@ class Processes(Workers):
 
 
 class _Pool:
-    """Processes of a thread that are kept for its next run."""
+    """The worker processes of one thread, kept for its next run."""
 
     def __init__(self) -> None:
         self._executor: Any = None
         self._n_workers = 0
-        # A process of multiprocessing waits for its children before it ends: 20 is before that.
+        # Before it ends, a process of `multiprocessing` waits for its children: kill them first.
         Finalize(None, _end_pool, exitpriority=20)
 
     def submit(
         self, n_workers: int, function: Callable[..., Any], *arguments: Any
     ) -> "Future[Any]":
-        """Start a function in a process; processes that died are replaced."""
+        """Start a function in a worker process. A broken pool is replaced."""
         if n_workers != self._n_workers:
             self._end(kill_workers=False)
             self._n_workers = n_workers
@@ -210,11 +210,11 @@ class _Pool:
             return self._submit(function, *arguments)
 
     def kill(self) -> None:
-        """End all processes at once; the next task starts others."""
+        """Kill all processes. The next task starts new ones."""
         self._end(kill_workers=True)
 
     def _end(self, *, kill_workers: bool) -> None:
-        executor, self._executor = self._executor, None  # first: Ctrl-C may end the wait
+        executor, self._executor = self._executor, None  # now: Ctrl-C may interrupt the wait
         if executor is not None:
             executor.shutdown(wait=True, kill_workers=kill_workers)
 
@@ -231,7 +231,7 @@ class _Pool:
         return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
 
-_pools = PerThread(_Pool)  # a fork has its own: it cannot use the processes of its parent
+_pools = PerThread(_Pool)  # a forked process gets its own: it cannot use its parent's
 
 
 def _end_pool() -> None:
@@ -392,7 +392,7 @@ def _wait_while(condition: Callable[[], Any], seconds: float) -> bool:
 
 def described(error: BaseException) -> str:
     """Return an exception's type and message."""
-    if isinstance(error, TaskError):  # it says that of the exception it stands for
+    if isinstance(error, TaskError):  # its message has both, of the original exception
         return str(error)
     return f"{type(error).__name__}: {error}".rstrip(": ")
 

@@ -49,8 +49,8 @@ class CommandProblem(Problem):
 
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
     prints something else; the message has the end of what it wrote to standard error. The
-    program runs in a new session (not on Windows), so that a solver which a wrapper script has
-    started ends with the script.
+    program runs in a new session (not on Windows), so that killing a wrapper script also ends the
+    solver that it started.
 
     Args:
         command: The program and its arguments, not passed through a shell.
