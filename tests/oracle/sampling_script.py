@@ -2,6 +2,7 @@
 
 python sampling_script.py run FOLDER N_JOBS [STORE]  one run; writes FOLDER/regrets-PID.npy
 python sampling_script.py kill FOLDER N_KILLS        runs that are killed, then one that finishes
+python sampling_script.py fork FOLDER                runs on two workers, here and in two forks
 """
 
 import os
@@ -9,6 +10,7 @@ import random
 import signal
 import sys
 import time
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,22 @@ def kill(folder, n_kills):
     run(folder, 1)
 
 
+def fork(folder):
+    Slow.seconds = 0.0
+    run(folder, 2, "")
+    child = os.fork()
+    if child == 0:
+        run(folder, 2, "")
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit("the run of a fork failed")
+    process = get_context("fork").Process(target=run, args=(folder, 2, ""))
+    process.start()
+    process.join()
+    run(folder, 2, "")  # the workers of the parent are as they were
+    sys.exit(process.exitcode)
+
+
 if __name__ == "__main__":
     _run._TASK_SECONDS, _store._SELDOM = 0.02, 0.0  # many tasks and files, as a long run has
-    {"run": run, "kill": kill}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])
+    {"run": run, "kill": kill, "fork": fork}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

@@ -126,3 +126,57 @@ def test_three_processes_on_one_store_agree(uninterrupted, tmp_path):
     processes = [start("run", tmp_path / "shared", 1) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert regrets_of(tmp_path / "shared") == 3 * [uninterrupted]
+
+
+def workers_of(process):
+    """Return the worker processes of a run, also those that are about to start."""
+    try:
+        children = psutil.Process(process.pid).children(recursive=True)
+        return [child for child in children if "popen_loky" in " ".join(child.cmdline())]
+    except psutil.NoSuchProcess:  # between the two lines
+        return []
+
+
+def test_workers_that_are_about_to_start_end_when_their_parent_is_killed(tmp_path):
+    process = start("run", tmp_path / "orphaned", 2, stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(workers_of(process)) == 2)
+    workers = workers_of(process)
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(workers, timeout=15)
+    assert not alive
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05])
+def test_ctrl_c_while_workers_start_is_one_traceback_and_leaves_no_process(tmp_path, seconds):
+    """A worker spends more CPU time than that on its imports."""
+    process = start(
+        "run",
+        tmp_path / "interrupted",
+        2,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    wait_until(lambda: any(one.cpu_times().user >= seconds for one in workers_of(process)))
+    family = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)
+    said, errors = (text.decode() for text in process.communicate(timeout=60))
+    assert said == ""
+    assert errors.count("Traceback") == 1
+    assert "KeyboardInterrupt: Stopped after 0 of" in errors.rstrip().splitlines()[-1]
+    _, alive = psutil.wait_procs(family, timeout=15)
+    assert not alive
+
+
+def test_a_forked_process_starts_its_own_workers(tmp_path):
+    process = start("fork", tmp_path / "forked", start_new_session=True)
+    try:
+        assert process.wait(timeout=120) == 0
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    regrets = regrets_of(tmp_path / "forked")
+    assert len(regrets) == 3  # a parent, a fork of it, a process of multiprocessing
+    assert len(set(regrets)) == 1

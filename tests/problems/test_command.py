@@ -1,5 +1,6 @@
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -50,7 +51,11 @@ def pid_of(problem):
 
 def has_ended(pid):
     until = time.monotonic() + 10
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    while (
+        pid is not None
+        and psutil.pid_exists(pid)
+        and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    ):
         if time.monotonic() > until:
             return False
         time.sleep(0.02)
@@ -142,7 +147,7 @@ def test_a_program_that_fails_is_named_with_its_exit_code_and_last_words(persist
 @FORMS
 def test_a_timeout_is_a_failed_call_and_the_next_one_works(persistent):
     problem = pick(persistent=persistent, timeout=1.0)
-    with pytest.raises(ProblemError, match="took longer than its timeout of 1 seconds"):
+    with pytest.raises(ProblemError, match="took longer than its timeout of 1 second"):
         problem.solve(np.ones(3), {"hang": True})
     assert problem.solve(np.array([0.0, 1.0, 0.0])) == 1
 
@@ -205,3 +210,92 @@ def test_a_wrong_argument_is_named():
     odd = pick('print(\'{"objective": "much"}\')')
     with pytest.raises(ProblemError, match="`objective` must be a number, got 'much'"):
         odd.objective(0, np.ones(3))
+
+
+WRAPPER = """
+import subprocess, sys
+program = subprocess.Popen([sys.executable, "-S", "-E", "-c", {program!r}])
+print(program.pid, file=open({pid_file!r}, "w"), flush=True)
+sys.exit(program.wait())
+"""
+
+
+def wrapped(program, pid_file, **options):
+    """A program that another one starts, as a shell script does; its number goes into a file."""
+    return pick(WRAPPER.format(program=program, pid_file=str(pid_file)), **options)
+
+
+def number_in(pid_file):
+    """Return the number of the program, None if its wrapper was killed before it started one."""
+    text = pid_file.read_text() if pid_file.exists() else ""
+    return int(text) if text else None
+
+
+@FORMS
+def test_a_timeout_ends_a_wrapper_script_and_the_program_it_started_at_once(persistent, tmp_path):
+    problem = wrapped(PROGRAM, tmp_path / "pid", persistent=persistent, timeout=1.0)
+    began = time.monotonic()
+    with pytest.raises(ProblemError, match="took longer than its timeout of 1 second"):
+        problem.solve(np.ones(3), {"hang": True})
+    assert time.monotonic() - began < 10  # the program sleeps for 60 seconds
+    assert has_ended(number_in(tmp_path / "pid"))
+
+
+def test_a_wrapper_script_that_is_no_longer_needed_ends_with_its_program(tmp_path):
+    problem = wrapped(PROGRAM + "time.sleep(60)", tmp_path / "pid", persistent=True)
+    pid_of(problem)
+    del problem
+    gc.collect()
+    assert has_ended(number_in(tmp_path / "pid"))
+
+
+@pytest.mark.skipif(not hasattr(os, "setsid"), reason="needs sessions")
+@FORMS
+def test_a_timeout_does_not_wait_for_a_program_that_left_the_group(persistent, tmp_path):
+    problem = wrapped(
+        "import os; os.setsid()\n" + PROGRAM, tmp_path / "pid", persistent=persistent, timeout=1.0
+    )
+    began = time.monotonic()
+    with pytest.raises(ProblemError, match="took longer"):
+        problem.solve(np.ones(3), {"hang": True})
+    assert time.monotonic() - began < 10
+    if pid := number_in(tmp_path / "pid"):
+        os.kill(pid, signal.SIGKILL)
+
+
+@FORMS
+def test_output_that_is_not_utf_8_is_an_error_and_not_a_hang(persistent):
+    program = (
+        'import sys; sys.stdin.readline(); sys.stdout.buffer.write(b\'{"decision": "\\xff"}\\n\')'
+    )
+    problem = pick(program, persistent=persistent)
+    with pytest.raises(ProblemError, match=r"must print JSON in UTF-8, got b'.*\\xff"):
+        problem.solve(np.ones(3))
+    odd = pick(
+        "import sys; sys.stderr.buffer.write(b'caf\\xe9'); sys.exit(3)", persistent=persistent
+    )
+    with pytest.raises(ProblemError, match="exit code 3\\. It wrote: caf\ufffd"):
+        odd.solve(np.ones(3))
+
+
+@FORMS
+def test_an_interrupted_call_ends_its_program(persistent, tmp_path):
+    problem = wrapped(PROGRAM, tmp_path / "pid", persistent=persistent)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt("stop")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(KeyboardInterrupt, match="stop"):
+            problem.solve(np.ones(3), {"hang": True})
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert has_ended(number_in(tmp_path / "pid"))
+
+
+def test_a_program_that_closes_its_output_and_runs_on_is_an_error_and_not_a_hang():
+    problem = pick("import os, time; os.close(1); time.sleep(60)", persistent=True)
+    with pytest.raises(ProblemError, match="ended with exit code"):
+        problem.solve(np.ones(3))

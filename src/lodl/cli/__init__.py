@@ -1,13 +1,14 @@
 """The command `lodl`."""
 
 import re
+import signal
 import sys
 from typing import Any, NoReturn
 
 from lodl._validation import require
 from lodl.errors import InvalidInputError, LodlError
 
-_CTRL_C = 130  # the exit code of typer
+_CTRL_C, _TERMINATED = 130, 143  # exit codes of a shell's command that a signal has ended
 _OPTIONS = {"X": "features", "Y": "labels", "random_state": "seed"}  # of arguments of the library
 _STOPPED = (
     "Stopped. Finished work is kept if it was written to a folder or a store; run the same command "
@@ -18,18 +19,23 @@ _STOPPED = (
 def main() -> None:
     """Run the command line; an error of ours or of a file is one line.
 
-    The exit code is 2 for a value that is not what was expected, as for a wrong option, and 1 for
-    everything else that fails.
+    The exit code is 2 for a value that is not what was expected, as for a wrong option, 130 after
+    Ctrl-C, 143 after SIGTERM, and 1 for everything else that fails.
     """
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # otherwise it is ignored
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         require("typer", "cli")
         require("rich", "cli")
         from lodl.cli._app import app
 
         app()
+    except KeyboardInterrupt:  # typer knows about those in a command
+        _stopped()
+        sys.exit(_CTRL_C)
     except SystemExit as end:
-        if end.code == _CTRL_C:
-            sys.stderr.write(f"\n{_STOPPED}\n")
+        if end.code in (_CTRL_C, _TERMINATED):
+            _stopped()
         raise
     except InvalidInputError as error:
         _end(_with_options(str(error)), code=2)
@@ -38,6 +44,11 @@ def main() -> None:
     except OSError as error:
         path = error.filename2 or error.filename
         _end(str(error) if path is None else f"{path} cannot be used: {error.strerror}.")
+
+
+def _stopped() -> None:
+    after_bar = "\n" if sys.stderr.isatty() else ""  # or after the ^C that a terminal shows
+    sys.stderr.write(f"{after_bar}{_STOPPED}\n")
 
 
 def _end(message: str, code: int = 1) -> NoReturn:

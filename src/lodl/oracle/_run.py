@@ -17,7 +17,7 @@ from lodl.oracle._failure import NO_OPTIMUM, FailedCall, Status, describe, liste
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
 from lodl.oracle._signals import ctrl_c_told_apart, late
-from lodl.oracle._workers import Workers
+from lodl.oracle._workers import Workers, WorkersLostError, described
 
 _TASK_SECONDS = 1.0  # work that a kill may cost each worker
 _LEAST_SECONDS = 0.1  # of a task, where few are lost between two
@@ -26,6 +26,7 @@ _MAX_ROWS = 4096  # of a task: enough to hide its overhead
 _SLACK = 2.0  # seconds that a task may be late for other reasons than its calls
 _START = 60.0  # seconds that new workers may take to start
 _ARRIVAL = 5.0  # times as long as before that a problem may take to reach a worker
+_PATIENCE = 5.0  # seconds without a result after which to see whether there are workers
 _LOG_EVERY = 30.0  # seconds
 _FIRST_LOG = 2.0  # seconds of work after which its cost is known
 
@@ -164,6 +165,8 @@ class Runner:
             if isinstance(error, KeyboardInterrupt):
                 done = f"{self._n_done} of {self._n_calls} calls"
                 raise KeyboardInterrupt(f"Stopped after {done}. {self._note}") from None
+            if isinstance(error, WorkersLostError):
+                raise OracleError(f"{error} {self._note}") from error.__cause__
             raise
         finally:
             self._store.flush()
@@ -248,8 +251,9 @@ class Runner:
 
     def _gather(self) -> Iterator[tuple[Part, Result]]:
         """Wait for tasks, and give the results of those that came back."""
-        patience = min(self._settings.timeout or np.inf, 5.0)
-        done, _ = wait(self._flying, timeout=patience, return_when=FIRST_COMPLETED)
+        patience = min(self._settings.timeout or np.inf, _PATIENCE)
+        wait(self._flying, timeout=patience, return_when=FIRST_COMPLETED)
+        done = [future for future in self._flying if future.done()]  # `wait` skips cancelled ones
         if self._flying and not done:
             self._workers.wait_for_any(may_start_later=False)
         dead: list[_Flight] = []
@@ -279,11 +283,12 @@ class Runner:
         """Return the error of a task that failed outside of its calls."""
         if isinstance(error, LodlError):
             return error
-        name = self._workers.name
+        name, hint = self._workers.name, ""
+        if isinstance(error, ImportError) or getattr(error, "while_unpickling", False):
+            hint = "Can the problem be unpickled there, and is what it imports installed? "
         return OracleError(
-            f"{name[:1].upper()}{name[1:]} could not do a task ({type(error).__name__}: {error}). "
-            f"Can the problem be unpickled there, and is what it imports installed? "
-            f"{self._note}"
+            f"{name[:1].upper()}{name[1:]} could not do a task ({described(error)}). "
+            f"{hint}{self._note}"
         )
 
     # Giving up ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ def late(timeout: float) -> FailedCall:
 
 
 class CtrlC(KeyboardInterrupt):
-    """The user wants to stop; a plain `KeyboardInterrupt` is one that a solver raised."""
+    """A signal asked the program to stop. A solver can raise only a plain `KeyboardInterrupt`."""
 
 
 class Alarm:
@@ -54,25 +54,63 @@ class Alarm:
         raise late(self._timeout)
 
 
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+_held_back: list[tuple[int, Any]] | None = None  # signals that came during `hold_back`
+
+
 @contextmanager
 def ctrl_c_told_apart() -> Iterator[None]:
-    """Make Ctrl-C raise `CtrlC`, if this is the thread that gets it."""
-    before = signal.getsignal(signal.SIGINT)
-    if not _is_main() or not callable(before):  # it is ignored, as in the background of a shell
-        yield
-        return
+    """Distinguish Ctrl-C and SIGTERM from exceptions that a solver raises.
+
+    In the block, whatever a handler of these signals raises is raised as `CtrlC`; the end of the
+    block raises the handler's own exception again. Signals without a Python handler are left alone.
+    """
+    handlers = {number: signal.getsignal(number) for number in _STOPS} if _is_main() else {}
 
     def stop(number: int, frame: Any) -> None:
+        if _held_back is not None:
+            _held_back.append((number, frame))
+            return
+        handler: Any = handlers[signal.Signals(number)]
         try:
-            before(number, frame)
-        except KeyboardInterrupt:
-            raise CtrlC from None
+            handler(number, frame)
+        except BaseException as error:
+            raise CtrlC from error
 
-    signal.signal(signal.SIGINT, stop)
+    own = [number for number, handler in handlers.items() if callable(handler)]
+    for number in own:
+        signal.signal(number, stop)
+    try:
+        yield
+    except CtrlC as error:
+        raise error.__cause__ or error from None
+    finally:
+        for number in own:
+            signal.signal(number, handlers[number])
+
+
+@contextmanager
+def hold_back() -> Iterator[None]:
+    """Delay Ctrl-C and SIGTERM while a block starts processes, so that none is half started.
+
+    The processes inherit a blocked SIGINT, which gives them time to ignore it. SIGTERM is delayed
+    only inside `ctrl_c_told_apart`.
+    """
+    global _held_back
+    has_mask, held = hasattr(signal, "pthread_sigmask"), list[tuple[int, Any]]()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
+    if _is_main():
+        _held_back = held
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if _is_main():
+            _held_back = None
+        if has_mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, frame in held:
+            handler: Any = signal.getsignal(number)
+            handler(number, frame)
 
 
 def _is_main() -> bool:

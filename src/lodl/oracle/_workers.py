@@ -1,30 +1,36 @@
-"""Who makes the calls: this process, processes of its own, a Dask cluster, or any executor.
+"""Workers that run solver calls: here, in loky processes, on a Dask cluster, on any executor.
 
-Each is a `submit` that returns a future. A problem travels to a worker once: a task names it, and
-a worker that does not have it says so and gets the task again with the problem beside it.
+All have a `submit` that returns a future. A problem travels to a worker once: a task names it, and
+a worker that does not have it returns None and gets the task again together with the problem.
 """
 
 import os
-import pickle
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    InvalidStateError,
+)
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from multiprocessing.resource_tracker import ensure_running
+from multiprocessing.util import Finalize
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
-from lodl._threads import one_blas_thread
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.oracle._ask import Result, Task, ask
-from lodl.oracle._guard import Guard
-from lodl.oracle._signals import CtrlC, ctrl_c_told_apart
+from lodl.oracle._in_worker import TaskError, applied, apply, prepare_process, work
+from lodl.oracle._signals import ctrl_c_told_apart, hold_back
 from lodl.problems import Problem
+from lodl.problems._per_thread import PerThread
 from lodl.problems._problem import HOW_TO_TRAVEL
-from lodl.problems._what_failed import what_failed
 
 _IDLE = 60  # seconds after which a process without work ends
 _NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
@@ -34,6 +40,10 @@ _STARTING = 60.0  # seconds that new workers may take to start
 _DEAF = 60.0  # seconds after which a worker that says nothing is killed, whoever uses it
 
 Futures = list["Future[Any]"]
+
+
+class WorkersLostError(OracleError):
+    """The workers of a run are gone and cannot be replaced."""
 
 
 class Workers:
@@ -60,7 +70,7 @@ class Workers:
         """Start a task; None as its result asks for the problem."""
         problem = self._pickled if with_problem else None
         try:
-            return self.run(_work, self._key, problem, _dumps(task, "What is asked"))
+            return self.run(work, self._key, problem, _dumps(task, "What is asked"))
         except BrokenExecutor as error:
             future: Future[Result | None] = Future()
             future.set_exception(error)
@@ -68,7 +78,8 @@ class Workers:
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Start a function somewhere."""
-        return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
+        with self._open():
+            return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
     def apply(
         self, function: Callable[..., Any], *arguments: Any, timeout: float | None
@@ -80,16 +91,17 @@ class Workers:
                 than `timeout` seconds.
         """
         call = (function, self.problem, arguments, timeout, self.may_exit)
-        future = self.run(_apply, _dumps(call, "The check"))
+        pickled = _dumps(call, "The check")
         seconds = None if timeout is None else _MOST_CALLS * timeout + _STARTING
         limit = "" if timeout is None else f", or took longer than {timeout:g} seconds"
+        futures: Futures = []
         try:
-            result: tuple[Any, int] = future.result(timeout=seconds)
+            with ctrl_c_told_apart():
+                futures.append(self.run(apply, pickled))
+                result: tuple[Any, int] = futures[0].result(timeout=seconds)
         except TimeoutError as error:
-            self.replace([future], [])
-            raise OracleError(
-                f"A first look at the problem did not end in {seconds:g} s."
-            ) from error
+            self.replace(futures, [])
+            raise OracleError(f"The problem was tried for {seconds:g} s without end.") from error
         except LodlError:
             raise
         except Exception as error:
@@ -97,7 +109,10 @@ class Workers:
                 raise OracleError(
                     f"While the problem was tried, a call ended its worker process{limit}."
                 ) from error
-            raise OracleError(f"The problem failed: {type(error).__name__}: {error}") from error
+            raise OracleError(f"The problem could not be tried ({described(error)}).") from error
+        except BaseException:  # the user wants to stop
+            self.abandon(futures)
+            raise
         return result
 
     def has_begun(self, future: "Future[Any]") -> bool:
@@ -108,6 +123,9 @@ class Workers:
         """Return whether an exception means that the worker of a task died."""
         if isinstance(error, BrokenExecutor):  # the executor is of no use any more
             raise self._hopeless("A call ended its worker process")
+        with self._open():
+            if isinstance(error, CancelledError):
+                raise error
         return False
 
     def replace(self, late: Futures, others: Futures) -> Futures:
@@ -120,8 +138,21 @@ class Workers:
     def wait_for_any(self, *, may_start_later: bool) -> None:
         """Wait until there is a worker, or raise; some start only when there is work."""
 
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Turn the errors of a closed executor into one that says to keep it open."""
+        try:
+            yield
+        except (BrokenExecutor, OracleError):
+            raise
+        except (Exception, CancelledError) as error:
+            raise WorkersLostError(
+                f"{self.name[:1].upper()}{self.name[1:]} no longer accepts tasks "
+                f"({described(error)}). Keep it open until the run has ended."
+            ) from error
+
     def _hopeless(self, why: str) -> OracleError:
-        return OracleError(
+        return WorkersLostError(
             f"{why}, and workers of {self.name} cannot be replaced. Use `n_jobs`, or a Dask "
             "cluster with nannies."
         )
@@ -144,15 +175,12 @@ class Here(Workers):
     def apply(
         self, function: Callable[..., Any], *arguments: Any, timeout: float | None
     ) -> tuple[Any, int]:
-        try:
-            with ctrl_c_told_apart():
-                return _applied(function, self.problem, arguments, timeout, may_exit=False)
-        except CtrlC:
-            raise KeyboardInterrupt from None
+        with ctrl_c_told_apart():
+            return applied(function, self.problem, arguments, timeout, may_exit=False)
 
 
 class Processes(Workers):
-    """Processes of this machine, kept by loky for the next run."""
+    """Processes on this machine, started by loky."""
 
     n_workers = 1
     may_exit = True
@@ -160,27 +188,76 @@ class Processes(Workers):
     def __init__(self, problem: Problem, n_workers: int) -> None:
         super().__init__(problem, name="worker processes")
         self.n_workers = n_workers
+        self._futures = WeakSet[Future[Any]]()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        return self._loky().submit(function, *arguments)  # type: ignore[no-any-return]
+        ensure_running()  # a helper process, whose start would unblock SIGINT
+        with hold_back():
+            future = _pools.get().submit(self.n_workers, function, *arguments)
+            self._futures.add(future)
+        return future
 
     def has_died(self, error: BaseException) -> bool:
         return isinstance(error, BrokenExecutor)
 
     def replace(self, late: Futures, others: Futures) -> Futures:
-        self._loky().shutdown(wait=True, kill_workers=True)
+        _pools.get().kill()
         return []
 
     def abandon(self, futures: Futures) -> None:
-        if futures:
-            self.replace(futures, [])
+        if not all(future.done() for future in self._futures):
+            _pools.get().kill()
 
-    def _loky(self) -> Any:
-        from loky import get_reusable_executor
 
-        return get_reusable_executor(
-            max_workers=self.n_workers, timeout=_IDLE, initializer=_prepare_process
-        )
+class _Pool:
+    """The worker processes of one thread, kept for its next run."""
+
+    def __init__(self) -> None:
+        self._executor: Any = None
+        self._n_workers = 0
+        # Before it ends, a process of `multiprocessing` waits for its children: kill them first.
+        Finalize(None, _end_pool, exitpriority=20)
+
+    def submit(
+        self, n_workers: int, function: Callable[..., Any], *arguments: Any
+    ) -> "Future[Any]":
+        """Start a function in a worker process. A broken pool is replaced."""
+        if n_workers != self._n_workers:
+            self._end(kill_workers=False)
+            self._n_workers = n_workers
+        try:
+            return self._submit(function, *arguments)
+        except BrokenExecutor:
+            self.kill()
+            return self._submit(function, *arguments)
+
+    def kill(self) -> None:
+        """Kill all processes. The next task starts new ones."""
+        self._end(kill_workers=True)
+
+    def _end(self, *, kill_workers: bool) -> None:
+        executor, self._executor = self._executor, None  # now: Ctrl-C may interrupt the wait
+        if executor is not None:
+            executor.shutdown(wait=True, kill_workers=kill_workers)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        if self._executor is None:
+            from loky import ProcessPoolExecutor
+
+            self._executor = ProcessPoolExecutor(
+                self._n_workers,
+                timeout=_IDLE,
+                initializer=prepare_process,
+                initargs=(os.getpid(),),
+            )
+        return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
+
+
+_pools = PerThread(_Pool)  # a forked process gets its own: it cannot use its parent's
+
+
+def _end_pool() -> None:
+    _pools.get().kill()
 
 
 class Dask(Workers):
@@ -196,10 +273,12 @@ class Dask(Workers):
 
     @property
     def n_workers(self) -> int:
-        return max(int(sum(self._client.nthreads().values())), 1)
+        with self._open():
+            return max(int(sum(self._client.nthreads().values())), 1)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        inner = self._client.submit(function, *arguments, pure=False)
+        with self._open():
+            inner = self._client.submit(function, *arguments, pure=False)
         outer: Future[Any] = Future()
         outer.inner = inner  # type: ignore[attr-defined]
         inner.add_done_callback(lambda done: _hand_over(done, outer))
@@ -219,7 +298,12 @@ class Dask(Workers):
         return any(key in map(str, tasks) for tasks in running.values())
 
     def has_died(self, error: BaseException) -> bool:
-        return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError")
+        with self._open():  # tasks of a client that was closed are cancelled, too
+            return type(error).__name__ in (
+                "KilledWorker",
+                "CancelledError",
+                "FutureCancelledError",
+            )
 
     def replace(self, late: Futures, others: Futures) -> Futures:
         keys = {_key_of(future) for future in late}
@@ -231,27 +315,40 @@ class Dask(Workers):
         except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
             super().replace(late, others)
         # The scheduler must notice before the next task goes out.
-        _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE)
+        with self._open():
+            _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE)
         return others
 
     def abandon(self, futures: Futures) -> None:
         inner = [future.inner for future in futures]  # type: ignore[attr-defined]
-        self._client.cancel(inner, force=True)
+        with suppress(Exception):  # the client was closed
+            self._client.cancel(inner, force=True)
 
     def wait_for_any(self, *, may_start_later: bool) -> None:
         # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
         # adaptive cluster, on the other hand, starts no worker before there is a task.
         if may_start_later and getattr(getattr(self._client, "cluster", None), "_adaptive", None):
             return
-        if not _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS):
-            raise OracleError(
+        with self._open():
+            has_workers = _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS)
+        if not has_workers:
+            raise WorkersLostError(
                 f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
                 "died, the solver crashed or memory ran out."
             )
 
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with super()._open():
+            if self._client.status != "running":
+                raise ConnectionError(f"the client is {self._client.status}")
+            yield
+
     def _held(self) -> dict[str, set[str]]:
         """Return the tasks that each worker runs, or has in its queue."""
-        return {one: set(map(str, tasks)) for one, tasks in self._client.processing().items()}
+        with self._open():
+            held = self._client.processing()
+        return {worker: set(map(str, tasks)) for worker, tasks in held.items()}
 
 
 def choose_workers(
@@ -317,6 +414,13 @@ def _wait_while(condition: Callable[[], Any], seconds: float) -> bool:
     return True
 
 
+def described(error: BaseException) -> str:
+    """Return an exception's type and message."""
+    if isinstance(error, TaskError):  # its message has both, of the original exception
+        return str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
 def _key_of(future: "Future[Any]") -> str:
     return str(future.inner.key)  # type: ignore[attr-defined]
 
@@ -335,61 +439,3 @@ def _dumps(thing: object, name: str, hint: str = "") -> bytes:
         raise OracleError(
             f"{name} cannot be sent to a worker ({type(error).__name__}: {error}). {hint}".rstrip()
         ) from error
-
-
-_kept = threading.local()
-
-
-def _work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
-    """Run a task in a worker that keeps the problem from task to task, one per thread.
-
-    So a solver that is set up at its first call is set up once per worker. Threads have one each:
-    solvers are seldom safe to share.
-    """
-    if getattr(_kept, "key", None) != key:
-        if pickled is None:
-            return None
-        _kept.problem = pickle.loads(pickled)  # noqa: S301 - from the process that started us
-        _kept.key = key
-    task = pickle.loads(pickled_task)  # noqa: S301 - here, so that what fails is not the executor
-    with one_blas_thread():
-        return ask(_kept.problem, task)
-
-
-def _apply(pickled: bytes) -> tuple[Any, int]:
-    function, problem, arguments, timeout, may_exit = pickle.loads(  # noqa: S301 - from our parent
-        pickled
-    )
-    return _applied(function, problem, arguments, timeout, may_exit=may_exit)
-
-
-def _applied(
-    function: Callable[..., Any],
-    problem: Problem,
-    arguments: tuple[Any, ...],
-    timeout: float | None,
-    *,
-    may_exit: bool,
-) -> tuple[Any, int]:
-    """Run a function with a guard. No exception of the solver's may end this process."""
-    guard = Guard(problem, timeout, may_exit=may_exit)
-    try:
-        with guard.alarm:
-            return function(guard, *arguments), guard.n_calls
-    except (CtrlC, LodlError):
-        raise
-    except BaseException as error:
-        raise OracleError(f"The problem failed: {what_failed(error, None)}") from error
-
-
-def _prepare_process() -> None:
-    """Let a worker process leave Ctrl-C to its parent, end with it, and die without a dump."""
-    os.environ.setdefault("PYTHONFAULTHANDLER", "")  # keeps loky from turning it on
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)

@@ -3,14 +3,15 @@
 import json
 import os
 import queue
+import signal
 import subprocess
 import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from lodl.problems._problem import Problem, check_sense
 __all__ = ["CommandProblem"]
 
 _SHOWN = 500  # characters of a program's output in a message
+_CLOSING = 1.0  # seconds a program may take to exit, or to close its pipes after a kill
 
 
 class CommandProblem(Problem):
@@ -46,7 +48,9 @@ class CommandProblem(Problem):
     both, unless told `-W interactive`): give a `timeout` while you try it.
 
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
-    prints something else; the message has the end of what it wrote to standard error.
+    prints something else; the message has the end of what it wrote to standard error. The
+    program runs in a new session (not on Windows), so that killing a wrapper script also ends the
+    solver that it started.
 
     Args:
         command: The program and its arguments, not passed through a shell.
@@ -118,9 +122,15 @@ class CommandProblem(Problem):
         if context is not None:
             asked["context"] = context
         program = self._programs.get()
-        text = program.answer(json.dumps(asked, default=_plain))
+        printed = program.answer(json.dumps(asked, default=_plain).encode() + b"\n")
         try:
+            text = printed.decode()
             answer = json.loads(text)
+        except UnicodeDecodeError as error:
+            raise ProblemError(
+                f"{program.name} must print JSON in UTF-8, got {printed[:_SHOWN]!r}."
+                + program.complaint()
+            ) from error
         except ValueError as error:
             raise ProblemError(
                 f"{program.name} must print JSON, got {text[:_SHOWN]!r}.{program.complaint()}"
@@ -138,37 +148,44 @@ class _Program:
     def __init__(self, command: list[str], timeout: float | None) -> None:
         self._command, self._timeout = command, timeout
         self.name = f"The program `{command[0]}`"
-        self._said = ""
+        self._said = b""
 
-    def answer(self, question: str) -> str:
+    def answer(self, question: bytes) -> bytes:
         """Return what the program prints."""
+        process = self._started(subprocess.PIPE)
         try:
-            done = subprocess.run(
-                self._command,
-                input=question + "\n",
-                capture_output=True,
-                text=True,
-                timeout=self._timeout,
-                check=False,
-            )
+            printed, self._said = process.communicate(question, timeout=self._timeout)
         except subprocess.TimeoutExpired as error:
-            self._said = _text(error.stderr)
+            _end_group(process)
+            self._said = error.stderr or b""
             raise self._too_slow() from error
-        except OSError as error:
-            raise ProblemError(f"{self.name} cannot be started: {error}") from error
-        self._said = done.stderr
-        if done.returncode != 0:
-            raise self._ended(done.returncode)
-        return done.stdout
+        except BaseException:  # an interrupt, or the oracle's time limit
+            _end_group(process)
+            raise
+        finally:
+            _close_pipes(process)
+        if process.returncode != 0:
+            raise self._ended(process.returncode)
+        return printed
 
     def complaint(self) -> str:
         """Return a sentence with the end of what the program wrote to standard error."""
-        said = self._said.strip()
+        said = self._said.decode(errors="replace").strip()
         return f" It wrote: {said[-_SHOWN:]}" if said else ""
 
+    def _started(self, stderr: int | IO[bytes]) -> "subprocess.Popen[bytes]":
+        pipe = subprocess.PIPE
+        try:
+            return subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, stderr=stderr, start_new_session=True
+            )
+        except OSError as error:
+            raise ProblemError(f"{self.name} cannot be started: {error}") from error
+
     def _too_slow(self) -> ProblemError:
+        unit = "second" if self._timeout == 1 else "seconds"
         return ProblemError(
-            f"{self.name} took longer than its timeout of {self._timeout:g} seconds."
+            f"{self.name} took longer than its timeout of {self._timeout:g} {unit}."
             + self.complaint()
         )
 
@@ -183,7 +200,7 @@ class _Worker(_Program):
         super().__init__(command, timeout)
         self._talk: _Talk | None = None
 
-    def answer(self, question: str) -> str:
+    def answer(self, question: bytes) -> bytes:
         if self._talk is None or self._talk.process.poll() is not None:
             self._start()
         talk = self._talk
@@ -199,9 +216,10 @@ class _Worker(_Program):
             raise
         if line:
             return line
-        code = talk.process.wait()
+        with suppress(subprocess.TimeoutExpired):  # it closed its output but runs on
+            talk.process.wait(_CLOSING)
         self._stop()
-        raise self._ended(code)
+        raise self._ended(talk.process.returncode)
 
     def complaint(self) -> str:
         if self._talk is not None:
@@ -210,11 +228,11 @@ class _Worker(_Program):
 
     def _start(self) -> None:
         self._stop()
-        self._said = ""
-        try:
-            self._talk = talk = _Talk(self._command)
-        except OSError as error:
-            raise ProblemError(f"{self.name} cannot be started: {error}") from error
+        self._said = b""
+        with ExitStack() as stack:
+            errors = stack.enter_context(tempfile.TemporaryFile(prefix="lodl-"))
+            self._talk = talk = _Talk(self._started(errors), errors)
+            stack.pop_all()  # from now on `talk.end` closes the file
         self._end = weakref.finalize(self, talk.end)  # when its thread ends, and at exit
 
     def _stop(self) -> None:
@@ -230,35 +248,26 @@ class _Talk:
     Pipes can only be waited for with a time limit by another thread, on some systems.
     """
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
         self._owner = os.getpid()
-        self._errors = tempfile.TemporaryFile(prefix="lodl-")  # noqa: SIM115 - closed in `end`
-        pipe = subprocess.PIPE
-        try:
-            self.process = subprocess.Popen(
-                command, stdin=pipe, stdout=pipe, stderr=self._errors, text=True
-            )
-        except OSError:
-            self._errors.close()
-            raise
-        self.questions: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self.answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.process, self._errors = process, errors
+        self.questions: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._pass_on, daemon=True)
         self._thread.start()
 
-    def complaint(self) -> str:
+    def complaint(self) -> bytes:
         """Return what the program has written to standard error so far."""
         self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")
+        return self._errors.read()
 
     def end(self) -> None:
         """End the program and its thread."""
         if self._owner != os.getpid():  # a fork leaves its parent's program alone
             return
-        self.process.kill()
+        _end_group(self.process)
         self.questions.put(None)
-        self._thread.join()
-        self.process.wait()
+        self._thread.join(_CLOSING)
         self._errors.close()
 
     def _pass_on(self) -> None:
@@ -267,12 +276,27 @@ class _Talk:
         assert printed is not None
         for question in iter(self.questions.get, None):
             with suppress(OSError):  # it has ended, and prints no more
-                written.write(question + "\n")
+                written.write(question)
                 written.flush()
             self.answers.put(printed.readline())  # empty if it has ended
-        with suppress(OSError):
-            written.close()
-        printed.close()
+        _close_pipes(self.process)
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a program and all processes that it started, and wait for the program."""
+    if os.name == "posix":
+        with suppress(OSError):  # all have ended
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+
+
+def _close_pipes(process: "subprocess.Popen[bytes]") -> None:
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):  # what was not written stays unwritten
+                pipe.close()
 
 
 def _plain(thing: Any) -> Any:
@@ -283,7 +307,3 @@ def _plain(thing: Any) -> Any:
         f"A context for a program must be made of numbers, strings, lists, dicts and arrays, got "
         f"a {type(thing).__name__}."
     )
-
-
-def _text(said: bytes | str | None) -> str:
-    return said.decode(errors="replace") if isinstance(said, bytes) else said or ""
