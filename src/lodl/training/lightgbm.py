@@ -22,6 +22,7 @@ from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas, categories_of, with_categories
+from lodl.training._lightgbm_text import checked_text
 from lodl.training._saving import unusable
 
 require("lightgbm", extra="lightgbm")
@@ -200,10 +201,17 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     parts: list[Trees] = []
     for i, part in enumerate(content["parts"]):
+        file, n_outputs = part_file(folder, i).with_suffix(".txt"), len(content["centre"])
         try:
-            booster = lightgbm.Booster(model_file=part_file(folder, i).with_suffix(".txt"))
-        except lightgbm.basic.LightGBMError as error:
-            raise unusable(folder, f"its trees are missing or damaged ({error})") from error
+            text = checked_text(
+                file.read_text(encoding="utf-8"),
+                n_features=content["n_features"],
+                n_outputs=n_outputs,
+                categories=part["categories"],
+            )
+            booster = lightgbm.Booster(model_str=text)
+        except (ValueError, lightgbm.basic.LightGBMError) as error:
+            raise unusable(folder, f"{file.name} is damaged ({error})") from error
         parts.append(LightGBMTrees(booster, part["n_rounds"], part["categories"]))
     return loaded(content, parts)
 
