@@ -22,6 +22,7 @@ from lodl.oracle._store import Store, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import choose_workers
 from lodl.problems import Problem
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import check_problem_type, sign_of
 from lodl.samplers import Sampler
 from lodl.samplers._sampler import check_sampler, spread_of
@@ -75,10 +76,12 @@ def sample(
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
         store: Where to keep the answers: a folder, an fsspec URL, or an open store. A run that was
             interrupted goes on where it stopped, and other instances, more samples and other
-            samplers add to it. Up to 8 of its answers are computed again to see that they are
-            this problem's, once if the store stays open. The scale "auto" is that of the labels
-            the store was made with: fill it with all labels first, or give a scale. Several
-            processes may share a store. If None, answers are kept in memory only.
+            samplers add to it. A store belongs to one problem: the class and its constructor
+            parameters must be the same (dataclass fields with `compare=False` do not count), and
+            up to 32 answers are computed again when it is opened, 8 if a call takes longer than
+            0.1 s. The scale "auto" is that of the labels the store was made with: fill it with
+            all labels first, or give a scale. Several processes may share a store. If None,
+            answers are kept in memory only.
         timeout: Seconds after which a call is given up and counts as failed.
         on_failure: "raise" stops at the first failed solver call; the next run tries it again.
             "skip" leaves out failed samples, also in later runs on the same store.
@@ -206,11 +209,12 @@ def _check_scale(sampler: Sampler, y: Array, store: Store) -> None:
         )
 
 
-def _identity(problem: Problem) -> dict[str, str]:
-    """Return the name and version that a user gave a problem, if any."""
+def _identity(problem: Problem) -> dict[str, Any]:
+    """Return what distinguishes a problem: its parameters, and a name and version if given."""
     names = {"name": "name", "problem_version": "version"}
     given = {key: getattr(problem, name, None) for key, name in names.items()}
-    return {key: value for key, value in given.items() if isinstance(value, str)}
+    texts = {key: value for key, value in given.items() if isinstance(value, str)}
+    return {**texts, "parameters": problem_parameters(problem)}
 
 
 def _report(samples: OracleSamples) -> None:

@@ -1,6 +1,6 @@
 """Where answers are kept: in memory, or in a folder that survives the process.
 
-    lodl.json         format, shape and spread of the labels, the problem's name and version
+    lodl.json         format, shape and spread of the labels, the problem's name and parameters
     plan.json         how many answers were last asked for
     answers-….npz     answers of many instances each
 
@@ -111,21 +111,32 @@ class Store:
                 self._names.append(name)
                 self._register(shard)
 
-    def check(self, spread: Array, problem: Mapping[str, str]) -> None:
-        """Raise if answers about labels of a spread, and a problem's name, do not belong here."""
+    def check(self, spread: Array, problem: Mapping[str, Any]) -> None:
+        """Raise if the store holds answers for another label shape or of another problem.
+
+        Names that only one of the two has are not compared: an older store lacks them.
+        """
         if spread.shape != self.spread.shape:
             raise StoreError(
                 f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
                 f"shape {spread.shape}. Choose another store."
             )
-        for name, here in problem.items():
-            there = self._header.get(name, here)
-            if there != here:
-                raise StoreError(
-                    f"{self.name} holds answers of a problem whose "
-                    f"{name.removeprefix('problem_')} is {there!r}, this one's is {here!r}. "
-                    "Choose another store."
-                )
+        there, here = _named(self._header), _named(problem)
+        differences = [
+            f"its {name} is {there[name]}, this one's is {here[name]}"
+            for name in sorted(there.keys() & here.keys())
+            if there[name] != here[name]
+        ]
+        if differences:
+            raise StoreError(
+                f"{self.name} holds answers of another problem: {'; '.join(differences)}. "
+                "Choose another store."
+            )
+
+    @property
+    def seconds_per_call(self) -> float:
+        """Mean time of a solver call."""
+        return self.seconds / max(self.n_answers, 1)
 
     # Writing ------------------------------------------------------------------------------------
 
@@ -255,6 +266,13 @@ class Store:
             self._loaded = {name: shard} if n_bytes > _MAX_LOADED else self._loaded
 
 
+def _named(problem: Mapping[str, Any]) -> dict[str, str]:
+    """Return what distinguishes a problem, each by the name that a message gives it."""
+    given = {"name": problem.get("name"), "version": problem.get("problem_version")}
+    texts = {name: repr(text) for name, text in given.items() if text is not None}
+    return {**texts, **problem.get("parameters", {})}
+
+
 def _stretch(one: tuple[int, tuple[int, int, int]]) -> tuple[int, int, int]:
     """Return what successive places have in common if their runs and rows succeed each other."""
     i, (number, run, row) = one
@@ -265,14 +283,14 @@ def open_store(
     place: str | os.PathLike[str],
     *,
     spread: Array | None = None,
-    problem: Mapping[str, str] = _NOTHING,
+    problem: Mapping[str, Any] = _NOTHING,
 ) -> Store:
     """Return the store at a folder or URL.
 
     Args:
         place: The folder or URL.
         spread: How far labels lie apart, for a store that is made now; None opens what is there.
-        problem: Name and version that the user gave the problem, if any.
+        problem: What distinguishes the problem: its name, version and parameters.
 
     Raises:
         StoreError: There is none and none is made, it is damaged, or of another problem.
