@@ -171,7 +171,7 @@ def test_a_scale_that_does_not_fit_the_labels_of_a_later_run_is_told(loop, store
     assert "spread" not in caplog.text
     sample(loop(), y * [1, 1, 1, 1, 3], store=store, **ARGUMENTS)
     assert f"{store} was made with labels whose spread is 0.3" in caplog.text
-    assert "Give the sampler a scale, or fill another store with all labels first" in caplog.text
+    assert "Name another store for these labels" in caplog.text
 
 
 def test_a_model_built_in_the_constructor_works_with_a_store_across_processes(store):

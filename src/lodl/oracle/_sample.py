@@ -106,7 +106,8 @@ def sample(
     """
     settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
     instances = Instances.of(y, context, keys)
-    there = open_or_make(store, spread_of(instances.y), problem)
+    is_auto = isinstance(getattr(sampler, "scale", None), str)
+    there = open_or_make(store, spread_of(instances.y), problem, has_auto_scale=is_auto)
     samples = _asked(problem, instances, there, sampler, n_samples, seed, slopes)
     workers = choose_workers(problem, n_jobs, executor, timeout)
     with one_blas_thread():  # here once for all tasks that run in this process
@@ -173,38 +174,50 @@ def _asked(
 ) -> OracleSamples:
     """Return the samples that are asked for; their store may lack some of the answers."""
     check_sampler(sampler)
-    _check_scale(sampler, instances.y, store)
     series = Series.of(sampler, instances, spread=store.spread, n_samples=n_samples, seed=seed)
     series.candidates(problem, instances, 0, 0, 1)  # does the sampler or `project` fit the labels?
     return OracleSamples(instances, (series,), slopes, problem, store)
 
 
 def open_or_make(
-    store: str | os.PathLike[str] | Store | None, spread: Array, problem: Problem
+    store: str | os.PathLike[str] | Store | None,
+    spread: Array,
+    problem: Problem,
+    *,
+    has_auto_scale: bool = True,
 ) -> Store:
-    """Return the store that a user names: an open one, one at a place, or one in memory."""
+    """Return the store that a user names: an open one, one at a place, or one in memory.
+
+    Args:
+        store: The open store, its place, or None.
+        spread: The spread of all labels.
+        problem: The problem.
+        has_auto_scale: Whether the noise of samples is the spread of the labels.
+    """
     check_problem_type(problem)
     sign_of(problem)
     if not isinstance(store, str | os.PathLike | Store | None):
         raise InvalidInputError(f"`store` must be a folder, a URL or None, got {store!r}.")
     if store is None:
         return Store(spread)
+    is_open = isinstance(store, Store)
     if not isinstance(store, Store):
         store = open_store(store, spread=spread, problem=_identity(problem))
     store.check(spread, _identity(problem))
+    if has_auto_scale and not is_open:
+        _check_scale(spread, store)
     return store
 
 
-def _check_scale(sampler: Sampler, y: Array, store: Store) -> None:
-    """Warn if the scale "auto", which is that of the store's first labels, does not fit others."""
-    own, there = spread_of(y), store.spread
-    is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(own) == 0  # from more labels
-    ratio = there / own
-    if isinstance(sampler.scale, str) and not is_better and (np.abs(np.log2(ratio)) > 1).any():
+def _check_scale(spread: Array, store: Store) -> None:
+    """Warn if the scale "auto", the spread of a store's first labels, does not fit these."""
+    there = store.spread
+    is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(spread) == 0  # from more labels
+    ratio = there / spread
+    if not is_better and (np.abs(np.log2(ratio)) > 1).any():
         _logger.warning(
             "%s was made with labels whose spread is %.3g to %.3g times that of these, and the "
-            'scale "auto" stays that of the first labels. Give the sampler a scale, or fill '
-            "another store with all labels first.",
+            'scale "auto" stays that of the first labels. Name another store for these labels.',
             *(store.name, ratio.min(), ratio.max()),
         )
 

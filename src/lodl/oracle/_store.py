@@ -238,7 +238,7 @@ class Store:
         if self._folder is not None:
             try:
                 n_planned = int(json.loads(self._folder.read_if_there(_PLAN) or b"0")["n_answers"])
-            except (KeyError, TypeError, ValueError):  # absent, or damaged
+            except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
                 n_planned = 0
         return Progress(self.n_answers, n_failures, n_planned, self.seconds)
 
@@ -255,6 +255,8 @@ class Store:
     def _load(self, name: str) -> Shard:
         assert self._folder is not None
         shard = Shard.from_bytes(self._folder.read(name))
+        if len(shard.gradient) and shard.gradient.shape[1] != self.spread.size:
+            raise ValueError(f"its slopes have {shard.gradient.shape[1]} coordinates")
         self._remember(name, shard)
         return shard
 
@@ -303,15 +305,10 @@ def open_store(
     """
     folder = Folder(place)
     names = folder.names("")  # before the header is looked for: it is the first file of a store
-    raw = folder.read_if_there(_HEADER)
+    raw = _header_of(folder)
     if raw is None:
         if names:
-            what = f"is not empty and has no {_HEADER}: it is no store, or a damaged one"
-            if "zarr.json" in names:
-                what = "was written by an older version of lodl"
-            raise StoreError(
-                f"{folder.place} {what}. Remove it, or choose another place, and sample again."
-            )
+            raise StoreError(f"{folder.place} {_what_is_there(names)}.")
         if spread is None:
             raise StoreError(f"There is no store at {folder.place}. `lodl.oracle.sample` makes it.")
         header = {"format": _FORMAT, "version": _VERSION, "spread": spread.tolist(), **problem}
@@ -324,7 +321,11 @@ def open_store(
         header = json.loads(raw)
         version = header["version"] if header["format"] == _FORMAT else None
         there = np.array(header["spread"], dtype=np.float64)
-    except (KeyError, TypeError, ValueError) as error:
+        if not there.ndim or not ((there > 0) & np.isfinite(there)).all():
+            raise ValueError("`spread` must be positive numbers")
+        if not all(isinstance(text, str) for text in header.get("parameters", {}).values()):
+            raise ValueError("`parameters` must be texts")
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise StoreError(
             f"{_HEADER} in {folder.place} is damaged: {error}. Remove the store."
         ) from error
@@ -334,3 +335,22 @@ def open_store(
             " Choose another place and sample again."
         )
     return Store(there, folder, header)
+
+
+def _header_of(folder: Folder) -> bytes | None:
+    try:
+        return folder.read_if_there(_HEADER)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{_HEADER} in {folder.place} cannot be read: {error}.") from error
+
+
+def _what_is_there(names: list[str]) -> str:
+    """Return what a folder without a header is, and what to do."""
+    if "model.json" in names:
+        return "is a saved model, not a store. `lodl.load_model` reads it; choose another folder"
+    if "zarr.json" in names:
+        return "was written by an older version of lodl. Choose another folder and sample again"
+    missing = f"is not empty and has no {_HEADER}"
+    if any(name.startswith("answers-") for name in names):
+        return f"{missing}: it is a damaged store. Remove it and sample again"
+    return f"{missing}: it is not a store. Choose another folder"
