@@ -50,21 +50,26 @@ def checked_text(
     Raises:
         ValueError: The text is not what LightGBM writes, or a number in it is out of range.
     """
-    _, *blocks = re.split(r"^(?=Tree=)", text.partition("\nend of trees\n")[0] + "\n", flags=re.M)
+    header, *blocks = re.split(
+        r"^(?=Tree=)", text.partition("\nend of trees\n")[0] + "\n", flags=re.M
+    )
     if not blocks or len(blocks) % n_outputs:
         raise ValueError(f"it has {len(blocks)} trees for {n_outputs} outputs")
+    names = re.findall(r"^feature_names=(.*)$", header, re.M)
+    if len(names) != 1 or len(names[0].split()) != n_features:
+        raise ValueError(f"`feature_names` must have {n_features} names")
     trees = [_checked_tree(block, i, n_features) for i, block in enumerate(blocks)]
-    header = {
+    values = {
         "version": "v4",
         "num_class": n_outputs,
         "num_tree_per_iteration": n_outputs,
         "label_index": 0,
         "max_feature_idx": n_features - 1,
-        "feature_names": " ".join(f"Column_{i}" for i in range(n_features)),
+        "feature_names": names[0],
         "feature_infos": " ".join(["none"] * n_features),
         "tree_sizes": " ".join(str(len(tree)) for tree in trees),
     }
-    lines = "".join(f"{name}={value}\n" for name, value in header.items())
+    lines = "".join(f"{name}={value}\n" for name, value in values.items())
     known = json.dumps([list(names) for names in categories.values()] or None)
     return f"tree\n{lines}\n{''.join(trees)}end of trees\n\npandas_categorical:{known}\n"
 
