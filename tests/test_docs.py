@@ -9,8 +9,10 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 import lodl
+from lodl.losses import squared_error_loss
 
 ROOT = Path(__file__).parents[1]
 TO_UPDATE = "Run `python results/readme.py --write` to update the numbers of README.md."
@@ -89,6 +91,15 @@ def test_the_gain_of_the_readme_holds_for_other_data(seed):
 
 def test_the_readme_is_short():
     assert len(README.splitlines()) <= 120
+
+
+def test_the_page_on_files_states_the_version_of_loss_files_that_is_written(tmp_path):
+    squared_error_loss(np.eye(2)).save(tmp_path / "loss")
+    with safe_open(tmp_path / "loss", framework="numpy") as file:
+        name, version = (file.metadata()[key] for key in ("format", "version"))
+    page = (ROOT / "docs" / "reference" / "files.md").read_text()
+    assert f"| `format`, `version` | `{name}`, `{version}` |" in page
+    assert f"`*.safetensors`, format version {version}\n" in page
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -9,6 +9,8 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from lodl.errors import DataError
 
 _Record = TypeVar("_Record")
@@ -28,7 +30,19 @@ def write_text(path: Path, text: str) -> Path:
 def write_json(path: Path, record: Any) -> Path:
     """Write a record (a dataclass, or JSON values) to a file and return the path."""
     values = asdict(record) if is_dataclass(record) and not isinstance(record, type) else record
-    return write_text(path, json.dumps(values, allow_nan=False) + "\n")
+    return write_text(path, to_text(values) + "\n")
+
+
+def to_text(values: Any) -> str:
+    """Return JSON values as text; NumPy's numbers are written like Python's."""
+    return json.dumps(values, allow_nan=False, default=plain)
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, for `json.dumps(default=...)`."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
 
 def read_json(path: Path, kind: type[_Record]) -> _Record | None:

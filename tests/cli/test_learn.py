@@ -191,6 +191,15 @@ def test_a_place_without_a_store_is_an_error(folder, run_lodl):
     assert "There is no store at" in err
 
 
+def test_a_model_in_place_of_a_store_is_named_as_such(folder, run_lodl):
+    (folder / "model").mkdir()
+    (folder / "model" / "model.json").write_text("{}")
+    code, _, err = run_lodl("store", "model")
+    assert code == 1
+    assert "is a saved model, not a store" in err
+    assert "Remove" not in err
+
+
 def test_a_problem_that_keeps_its_contract_is_ok(folder, run_lodl):
     code, out, _ = run_lodl("check", "mine:PickOne", "--labels", "y.npy")
     assert code == 0

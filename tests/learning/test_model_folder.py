@@ -163,6 +163,6 @@ def test_what_cannot_be_saved_says_so(model, tmp_path):
 
     broken = quick(Ridge()).fit(X, Y)
     broken.predictors_ = [Stub()]
-    with pytest.raises(InvalidInputError, match="A Stub has no `save"):
+    with pytest.raises(InvalidInputError, match="A Stub cannot be saved"):
         broken.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())

@@ -46,6 +46,23 @@ shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 6))
 seeds = st.integers(0, 2**32 - 1)
 
 
+@pytest.mark.parametrize(
+    "family",
+    [
+        *FAMILIES,
+        WeightedMSE(ridge=0.0),
+        DirectedWeightedMSE(ridge=0.0, min_weight=0.0),
+        Quadratic(ridge=0.0),
+        ConvexDirectedQuadratic(ridge=0.0),
+        DecisionHinges(margin=1.0, squared_error=3.0),
+        DecisionRanking(temperature=1.0, min_weight=0.1),
+    ],
+    ids=repr,
+)
+def test_the_repr_of_a_family_evaluates_to_the_same_family(family):
+    assert eval(repr(family), {type(family).__name__: type(family)}) == family
+
+
 def draw_phi(family, n, dim, rng, dtype=np.float64):
     phi = {
         name: rng.standard_normal((n, *shape))

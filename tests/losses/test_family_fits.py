@@ -218,13 +218,6 @@ def test_an_endless_ridge_leaves_a_plain_squared_error(make, top_one):
     np.testing.assert_allclose(value(family, fit_one(family, d, regret), d), expected, rtol=1e-5)
 
 
-@every_ridge_family
-def test_a_family_without_ridge_prints_as_published(make):
-    assert "ridge=1.0" in repr(make())
-    assert "ridge" not in repr(make(ridge=0))
-    assert make(ridge=0) != make()
-
-
 @every_family
 def test_units_are_undone_exactly(family, top_one):
     d, regret = top_one(60, 3)

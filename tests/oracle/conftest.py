@@ -22,13 +22,16 @@ def make_problem_classes():  # noqa: C901 - two classes
         sense = "min"
 
         def __init__(self, calls_file=None, seconds=0.0):
-            self.calls_file = calls_file
-            self.seconds = seconds
+            self.calls_at = calls_file  # under other names: not parameters of the problem
+            self.pause = seconds
+
+        def __init_subclass__(cls):
+            cls.__name__ = "Loop"  # the same problem to a store, with faults that a test injects
 
         def solve(self, y_hat, context):
             self.count(1)
-            if self.seconds > 0:
-                time.sleep(self.seconds)
+            if self.pause > 0:
+                time.sleep(self.pause)
             return np.sinh(y_hat)
 
         def objective(self, z, y, context):
@@ -38,21 +41,21 @@ def make_problem_classes():  # noqa: C901 - two classes
             return np.clip(y_hats, -3, 3)
 
         def count(self, n):
-            if self.calls_file:
-                file = os.open(self.calls_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            if self.calls_at:
+                file = os.open(self.calls_at, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
                 os.write(file, b"x" * n)
                 os.close(file)
 
         def n_calls(self):
-            return Path(self.calls_file).stat().st_size
+            return Path(self.calls_at).stat().st_size
 
     class Vectorised(Loop):
         """The same through BLAS, whose last bits depend on the size of a batch."""
 
         def solve_many(self, y_hats, context):
             self.count(len(y_hats))
-            if self.seconds > 0:
-                time.sleep(self.seconds * len(y_hats))
+            if self.pause > 0:
+                time.sleep(self.pause * len(y_hats))
             return y_hats @ mixing(y_hats.shape[1])
 
         def solve(self, y_hat, context):

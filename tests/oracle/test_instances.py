@@ -7,17 +7,22 @@ import pytest
 import torch
 
 from lodl.errors import InvalidInputError
-from lodl.oracle import sample
-from lodl.oracle._verify import N_VERIFIED
+from lodl.oracle import _verify, sample
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
 K = 20
-VERIFICATION = 2 * N_VERIFIED  # calls of an opening that finds answers
+VERIFICATION = 2 * _verify.N_VERIFIED  # calls of an opening that finds answers
 SCALED = AllPerturbed(0.5)
 
 
 def bits(samples):
     return [answers.regret.tobytes() for answers in samples]
+
+
+@pytest.fixture(autouse=True)
+def _few_verified(monkeypatch):
+    """Cheap or not, so that the verification makes as many calls in every test."""
+    monkeypatch.setattr(_verify, "N_VERIFIED_IF_CHEAP", _verify.N_VERIFIED)
 
 
 @pytest.fixture

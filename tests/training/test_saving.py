@@ -1,6 +1,10 @@
 """Trained models in folders, and back."""
 
 import json
+import os
+import signal
+import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -98,7 +102,7 @@ def test_what_cannot_be_found_again_is_not_saved(data, tmp_path):
         (lambda folder: change(folder, n_modules="many"), "missing or damaged"),
         (lambda folder: (folder / "model.safetensors").unlink(), "missing or damaged"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "is damaged"),
-        (lambda folder: save_file({}, folder / "model.safetensors"), "another architecture"),
+        (lambda folder: save_file({}, folder / "model.safetensors"), "tensors are too small"),
     ],
 )
 def test_a_folder_that_cannot_be_used_says_why(damage, match, data, tmp_path):
@@ -112,3 +116,103 @@ def test_a_folder_that_cannot_be_used_says_why(damage, match, data, tmp_path):
 def change(folder, **content):
     file = folder / "predictor.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **content}))
+
+
+# Forged folders --------------------------------------------------------------------------------
+
+HOSTILE = (None, -1, 0, 10**9, 1e999, "x", True, [], {}, [-1], [[10**9]])
+
+
+def boosted(package, name, **parameters):
+    def make():
+        return learner_for(getattr(pytest.importorskip(package), name)(**parameters))
+
+    return make
+
+
+FORGED = {
+    "linear": lambda: learner_for(None),
+    "linear module": lambda: TorchLearner(settings=QUICK),
+    "pipeline": lambda: learner_for(make_pipeline(StandardScaler(), Ridge())),
+    "lightgbm": boosted("lightgbm", "LGBMRegressor", n_estimators=3, num_leaves=4),
+    "xgboost": boosted("xgboost", "XGBRegressor", n_estimators=3, max_depth=2),
+    "catboost": boosted("catboost", "CatBoostRegressor", iterations=3, verbose=False),
+}
+
+
+def places(content, at=()):
+    """Return where in a JSON value something can be replaced."""
+    yield at
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in items:
+        if isinstance(value, dict | list):
+            yield from places(value, (*at, key))
+        else:
+            yield (*at, key)
+
+
+def replaced(content, at, value):
+    if not at:
+        return value
+    copy = content.copy()
+    copy[at[0]] = replaced(content[at[0]], at[1:], value)
+    return copy
+
+
+@pytest.fixture
+def _never_hang():
+    def stop(*_):
+        raise TimeoutError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("_never_hang")
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_description_is_refused_or_predicts(name, data, tmp_path):
+    x, y = data
+    FORGED[name]().train(x, squared_error_loss(y)).save(tmp_path)
+    file = tmp_path / "predictor.json"
+    honest = json.loads(file.read_text())
+    for at in places(honest):
+        for value in HOSTILE:
+            file.write_text(json.dumps(replaced(honest, at, value)))
+            try:
+                model = load_predictor(tmp_path)
+            except ModelFolderError:
+                continue
+            with suppress(ValueError):  # the features contradict the shape of the label
+                assert model.predict(x).shape == (len(x), *model.label_shape), (at, value)
+    file.write_text("[" * 100_000)
+    with pytest.raises(ModelFolderError, match=r"its predictor.json is damaged"):
+        load_predictor(tmp_path)
+
+
+@pytest.mark.usefixtures("_never_hang")
+@pytest.mark.parametrize("name", FORGED)
+def test_a_pipe_in_place_of_a_file_is_refused(name, data, tmp_path):
+    x, y = data
+    FORGED[name]().train(x, squared_error_loss(y)).save(tmp_path)
+    for file in sorted(tmp_path.iterdir()):
+        content = file.read_bytes()
+        file.unlink()
+        os.mkfifo(file)
+        with pytest.raises(ModelFolderError, match="cannot be used"):
+            load_predictor(tmp_path)
+        file.unlink()
+        file.write_bytes(content)
+    np.testing.assert_array_equal(load_predictor(tmp_path).predict(x).shape, y.shape)
+
+
+def test_a_small_file_of_many_zeros_is_not_unpacked(data, tmp_path):
+    x, y = data
+    FORGED["pipeline"]().train(x, squared_error_loss(y)).save(tmp_path)
+    (file,) = tmp_path.glob("*.skops")
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros.npy", bytes(2**24))
+    with pytest.raises(ModelFolderError, match="bytes when unpacked"):
+        load_predictor(tmp_path)

@@ -15,6 +15,7 @@ from lodl.learning._model_folder import (
     RECORD,
     TWO_STAGE,
     SavedModel,
+    check_predictor,
     load_record,
     read_saved,
 )
@@ -55,11 +56,14 @@ def load_model(
     path = Path(folder)
     saved = read_saved(path)
     _warn_of_another_problem(problem, saved)
-    model = DecisionFocusedRegressor(problem, estimator, **saved.parameters)  # type: ignore[arg-type]
+    model = DecisionFocusedRegressor(problem, estimator, **saved.parameters.values())
 
     def predictors(name: str, n: int) -> list[Predictor]:
         folders = [path / name / str(i) for i in range(n)]
-        return [load_predictor(one, estimator, trusted=trusted) for one in folders]
+        loaded = [load_predictor(one, estimator, trusted=trusted) for one in folders]
+        for predictor in loaded:
+            check_predictor(path, saved, predictor)
+        return loaded
 
     model.predictors_ = predictors(PREDICTORS, saved.n_predictors)
     model.two_stage_ = Average(predictors(TWO_STAGE, saved.n_two_stage), saved.label_shape)

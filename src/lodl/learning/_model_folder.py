@@ -7,10 +7,11 @@ folder/predictors/0/...  a trained model, in the format of its framework
 
 import hashlib
 import json
+import math
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lodl._fit_record import FitRecord
-from lodl._json_file import from_json, write_json
+from lodl._json_file import from_json, to_text, write_json
 from lodl._version import package_version
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.learning._fitted import Fitted
@@ -29,7 +30,31 @@ from lodl.problems._problem import describe
 _VERSION = 2
 _FILE, RECORD, PREDICTORS = "model.json", "record.json", "predictors"
 TWO_STAGE = "two_stage"
-_NOT_PLAIN = ("problem", "estimator", "families", "store")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a regressor that its folder keeps.
+
+    These say what is fitted. Those that act on the machine (`store`, `n_jobs`, `timeout`,
+    `verbose`) are not restored, whatever a folder holds.
+    """
+
+    n_samples: int | None
+    n_rounds: int | None
+    n_per_round: int
+    ensemble: bool
+    shuffle: bool
+    max_calls: int | None
+    max_seconds: float | None
+    on_failure: str
+    max_failure_rate: float
+    judge: str
+    random_state: int
+
+    def values(self) -> dict[str, Any]:
+        """Return the arguments of `DecisionFocusedRegressor`."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -59,7 +84,7 @@ class SavedModel:
         n_left_out: Number of further held-out instances, on which every model failed.
         n_predictors: Number of trained models that are averaged.
         n_two_stage: The same for the baseline.
-        parameters: Parameters of the regressor that are plain values.
+        parameters: Parameters of the regressor.
         files: The SHA-256 of every other file, by its path in the folder.
     """
 
@@ -84,13 +109,45 @@ class SavedModel:
     n_left_out: int
     n_predictors: int
     n_two_stage: int
-    parameters: Mapping[str, bool | int | float | str | None]
+    parameters: Parameters
     files: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        """Check that the values fit each other and the files; raise `ValueError` if not."""
+        self._check_predictors()
+        self._check_shapes()
+        for name in ("mean", "kept", "seconds"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"`{name}` is not finite")
+        lengths = {len(column) for column in self.held_out}
+        if len(self.held_out) != 5 or len(lengths) != 1 or 0 in lengths:
+            raise ValueError("`held_out` must have five columns of one length")
+        if not self.history:
+            raise ValueError("`history` is empty")
+
+    def _check_predictors(self) -> None:
+        for name, folder in (("n_predictors", PREDICTORS), ("n_two_stage", TWO_STAGE)):
+            parts = (file.split("/") for file in self.files)
+            n, n_there = getattr(self, name), len({x[1] for x in parts if x[0] == folder and x[1:]})
+            if n != n_there or n < 1:
+                raise ValueError(f"`{name}` is {n}, the folder has {n_there}")
+
+    def _check_shapes(self) -> None:
+        n_numbers = len(self.mean)
+        if min(self.label_shape, default=1) < 1 or math.prod(self.label_shape) != n_numbers:
+            raise ValueError(f"`label_shape` is {self.label_shape} for {n_numbers} numbers")
+        if self.n_features < 1:
+            raise ValueError(f"`n_features` is {self.n_features}")
+        for name, n in (("label_names", n_numbers), ("feature_names", self.n_features)):
+            names = getattr(self, name)
+            if names is not None and len(names) != n:
+                raise ValueError(f"`{name}` has {len(names)} names for {n}")
 
 
 def write_model(model: Fitted, folder: Path, *, overwrite: bool) -> Path:
     """Write a fitted model, all of it or nothing; see `DecisionFocusedRegressor.save`."""
     _check_free(folder, overwrite=overwrite)
+    _check_loadable([*model.predictors_, *model.two_stage_.models])
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     draft = folder.with_name(f".{folder.name[:200]}.{uuid.uuid4().hex}.draft")
     replaced = draft.with_suffix(".replaced")
@@ -99,7 +156,7 @@ def write_model(model: Fitted, folder: Path, *, overwrite: bool) -> Path:
         _write_predictors(model.two_stage_.models, draft / TWO_STAGE)
         if model._record is not None:
             write_json(draft / RECORD, model._record)
-        content = asdict(_saved(model, _digests(draft)))
+        content = json.loads(to_text(asdict(_saved(model, _digests(draft)))))
         write_json(draft / _FILE, content | {"sha256": _digest_of(content)})
         if folder.exists():
             folder.replace(replaced)
@@ -109,12 +166,17 @@ def write_model(model: Fitted, folder: Path, *, overwrite: bool) -> Path:
         shutil.rmtree(replaced, ignore_errors=True)
 
 
+def _check_loadable(predictors: Sequence[Any]) -> None:
+    for kind in {type(predictor) for predictor in predictors}:
+        if not kind.__module__.startswith("lodl.training."):
+            raise InvalidInputError(
+                f"A {kind.__name__} cannot be saved, because `load_model` could not load it: only "
+                "models of `lodl.training` have a file format. Save `model.predictors_` yourself."
+            )
+
+
 def _write_predictors(predictors: Sequence[Any], folder: Path) -> None:
     for i, predictor in enumerate(predictors):
-        if not hasattr(predictor, "save"):
-            raise InvalidInputError(
-                f"A {type(predictor).__name__} has no `save(folder)`: the model cannot be saved."
-            )
         predictor.save(folder / str(i))
 
 
@@ -129,7 +191,13 @@ def load_record(folder: str | PathLike[str]) -> FitRecord:
         raise _unusable(
             path, "it has no record of its fit; call `model.record()` before `model.save`"
         )
-    record: FitRecord = from_json(FitRecord, _json_of(path / RECORD))
+    try:
+        record: FitRecord = from_json(FitRecord, _json_of(path / RECORD))
+        n = {len(record.instances), len(record.regret_two_stage), len(record.regret_kept)}
+        if len(n) > 1 or 0 in n:
+            raise ValueError("its regrets do not fit its instances")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _unusable(path, f"{RECORD} is damaged ({error})") from error
     return record
 
 
@@ -137,7 +205,7 @@ def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:
     held_out = model.held_out_
     failed = (held_out.failed_two_stage.astype(int), held_out.failed.astype(int))
     columns = (held_out.index, held_out.two_stage, held_out.chosen, *failed)
-    parameters = model.get_params(deep=False).items()
+    parameters = model.get_params(deep=False)
     names = getattr(model, "feature_names_in_", None)
     return SavedModel(
         lodl_model=_VERSION,
@@ -161,7 +229,9 @@ def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:
         n_left_out=held_out.n_left_out,
         n_predictors=len(model.predictors_),
         n_two_stage=len(model.two_stage_.models),
-        parameters={name: value for name, value in parameters if name not in _NOT_PLAIN},
+        parameters=Parameters(
+            **{field.name: _plain(parameters[field.name]) for field in fields(Parameters)}
+        ),
         files=files,
     )
 
@@ -182,7 +252,7 @@ def read_saved(folder: Path) -> SavedModel:
         raise _unusable(folder, f"{_FILE} is damaged: it does not match its checksum")
     try:
         saved: SavedModel = from_json(SavedModel, content)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise _unusable(folder, f"{_FILE} is damaged ({error})") from error
     found = _digests(folder)
     for name in sorted(found.keys() | saved.files.keys()):
@@ -193,12 +263,28 @@ def read_saved(folder: Path) -> SavedModel:
     return saved
 
 
+def check_predictor(folder: Path, saved: SavedModel, predictor: Any) -> None:
+    """Raise if a trained model has other features or labels than its folder says."""
+    n_features, label_shape = predictor.n_features, tuple(predictor.label_shape)
+    if n_features != saved.n_features or math.prod(label_shape) != len(saved.mean):
+        raise _unusable(
+            folder,
+            f"a model in it has {n_features} features and labels of shape {label_shape}, "
+            f"{_FILE} says {saved.n_features} and {saved.label_shape}",
+        )
+
+
 def _check_free(folder: Path, *, overwrite: bool) -> None:
+    if folder.is_symlink():
+        raise InvalidInputError(
+            f"`folder` must not be a symbolic link, got {folder}. Name the folder itself."
+        )
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not overwrite:
         raise InvalidInputError(
-            f"`folder` must not exist yet, got {folder}. Name another one, or say `overwrite=True`."
+            f"`folder` must not exist yet, got {folder}. Name another one, or pass "
+            "`overwrite=True`."
         )
     if not (folder / _FILE).is_file():
         raise InvalidInputError(f"`folder` must be one of a model to be replaced, got {folder}.")
@@ -219,9 +305,19 @@ def _digest_of(content: Mapping[str, Any]) -> str:
 
 def _json_of(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(path.parent, f"{path.name} is damaged ({error})") from error
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as JSON has it; an infinite limit is none."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _unusable(folder: Path, reason: str) -> ModelFolderError:

@@ -18,7 +18,7 @@ _HINGE_SHARE = 0.8  # of the cost, at the start; the rest is the weights'
 _PENALTY = 0.3  # of the hinges: b in `RidgeFamily`
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class ConvexDirectedQuadratic(RidgeFamily):
     r"""Squared hinges along learned directions plus a directed diagonal.
 

@@ -24,7 +24,7 @@ _FACTOR_SHARE = 0.8  # of the cost, at the start of a regularised fit; the rest 
 _PENALTY = 1.0  # of the factor: b in `RidgeFamily`
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Quadratic(RidgeFamily):
     r"""A learned positive semidefinite quadratic form (paper, section 4.2).
 

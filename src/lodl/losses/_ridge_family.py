@@ -20,8 +20,6 @@ on one small data set of top-1 choices and two each of advertising and paths, on
 What they gain is in results/regularisation.md (speed/regularisation.py).
 """
 
-from dataclasses import fields
-
 import numpy as np
 
 from lodl._answers import Answers
@@ -48,14 +46,6 @@ class RidgeFamily(Family):
         check_min_weight(self.min_weight)
         if not 0 <= self.ridge < np.inf:
             raise InvalidInputError(f"`ridge` must be a number of at least 0, got {self.ridge!r}.")
-
-    def __repr__(self) -> str:
-        """Return the settings; a `ridge` of 0 is left out, as in recorded results of the paper."""
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        settings = {name: getattr(self, name) for name in names}
-        if not self.ridge:
-            del settings["ridge"]
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in settings.items())})"
 
     def standardised(self, answers: Answers) -> Standardised:
         """Return answers in units of size one; as they are where nothing is penalised."""

@@ -11,7 +11,7 @@ from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import mean_weight
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class WeightedMSE(RidgeFamily):
     r"""Squared error with a learned weight per coordinate (paper, section 4.2).
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from lodl.errors import StoreError
+from lodl.errors import InvalidInputError, StoreError
 
 _DRAFT = ".draft-"  # files that are not yet whole
 _OLD = 3600.0  # seconds after which nobody writes to a draft any more
@@ -18,11 +18,11 @@ class Folder:
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.place = os.fspath(place).removeprefix("file://")
+        if not self.place:
+            raise InvalidInputError(f"`store` must be a folder or a URL, got {place!r}.")
         self._remote: Any = None
         if "://" in self.place:
-            from fsspec.core import url_to_fs
-
-            self._remote, self._url = url_to_fs(self.place)
+            self._remote, self._url = _file_system(self.place)
         else:  # a place that does not move with the working folder
             self.place = os.path.abspath(self.place)  # noqa: PTH100 - symlinks stay
         self._path = Path(self.place)
@@ -41,12 +41,22 @@ class Folder:
                 names = []
             except NotADirectoryError as error:
                 raise StoreError(f"{self._path} is a file, not a folder.") from error
-        return [name for name in names if name.startswith(prefix) and not name.startswith(".")]
+            except OSError as error:
+                raise StoreError(f"{self.place} cannot be read: {error}.") from error
+            except ValueError as error:
+                raise InvalidInputError(
+                    f"`store` must be a folder or a URL, got {self.place!r} ({error})."
+                ) from error
+        is_hidden = prefix.startswith(".")
+        return [x for x in names if x.startswith(prefix) and x.startswith(".") == is_hidden]
 
     def read(self, name: str) -> bytes:
         if self._remote is not None:
             return bytes(self._remote.cat_file(f"{self._url}/{name}"))
-        return (self._path / name).read_bytes()
+        path = self._path / name
+        if path.exists() and not path.is_file():  # to read a pipe would wait for ever
+            raise ValueError("it is not a regular file")
+        return path.read_bytes()
 
     def read_if_there(self, name: str) -> bytes | None:
         try:
@@ -78,7 +88,8 @@ class Folder:
     def _remove_old_drafts(self) -> None:
         """Remove what a killed process left half written."""
         if self._remote is None:
-            for draft in self._path.glob(f"{_DRAFT}*"):
+            for name in self.names(_DRAFT):
+                draft = self._path / name
                 with suppress(OSError):  # somebody else was faster, or it is a read-only medium
                     if time.time() - draft.stat().st_mtime > _OLD:
                         draft.unlink()
@@ -91,3 +102,16 @@ class Folder:
             draft.unlink(missing_ok=True)
             raise
         return draft
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it."""
+    from fsspec.core import url_to_fs
+
+    try:
+        file_system, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:  # a package is missing, or nobody knows the kind
+        raise InvalidInputError(
+            f"`store` must be a folder or a URL of a known kind, got {url!r}: {error}."
+        ) from error
+    return file_system, path

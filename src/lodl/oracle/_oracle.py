@@ -30,6 +30,7 @@ from lodl.oracle._store import Progress, Store, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
+from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import check_problem_type, projected, sign_of
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import AllPerturbed, Sampler
@@ -99,7 +100,7 @@ class Oracle:
         self._opened: Workers | None = None
         self._tally = Tally()
         self._probes: dict[str, Probe] = {}
-        self._has_warned = False
+        self._has_warned = self._knows_scale = False
 
     @classmethod
     def of(cls, problem: Problem | Oracle, **options: Any) -> Oracle:
@@ -327,8 +328,9 @@ class Oracle:
         own = spread_of(instances.y)
         store = self._open_store(own)
         spread = own if self._place is None else store.spread
-        if self._place is not None:
-            _check_scale(sampler, own, store)
+        if self._place is not None and isinstance(sampler.scale, str) and not self._knows_scale:
+            self._knows_scale = True
+            _check_scale(own, store)
         series = Series.of(
             sampler, instances, spread=spread, n_samples=n_samples, seed=random_state
         )
@@ -449,22 +451,22 @@ def _check_repeated(y_hat: npt.ArrayLike, y: Array) -> Array:
     return array
 
 
-def _check_scale(sampler: Sampler, own: Array, store: Store) -> None:
-    """Warn if the scale "auto", that of a store's first labels, does not fit these labels."""
+def _check_scale(spread: Array, store: Store) -> None:
+    """Warn if the scale "auto", the spread of a store's first labels, does not fit these."""
     there = store.spread
-    is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(own) == 0  # from more labels
-    ratio = there / own
-    if isinstance(sampler.scale, str) and not is_better and (np.abs(np.log2(ratio)) > 1).any():
+    is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(spread) == 0  # from more labels
+    ratio = there / spread
+    if not is_better and (np.abs(np.log2(ratio)) > 1).any():
         _logger.warning(
             "%s was made with labels whose spread is %.3g to %.3g times that of these, and the "
-            'scale "auto" stays that of the first labels. Give the sampler a scale, or fill '
-            "another store with all labels first.",
+            'scale "auto" stays that of the first labels. Name another store for these labels.',
             *(store.name, ratio.min(), ratio.max()),
         )
 
 
-def _identity(problem: Problem) -> dict[str, str]:
-    """Return the name and version that a user gave a problem, if any."""
+def _identity(problem: Problem) -> dict[str, Any]:
+    """Return what distinguishes a problem: its parameters, and a name and version if given."""
     names = {"name": "name", "problem_version": "version"}
     given = {key: getattr(problem, name, None) for key, name in names.items()}
-    return {key: value for key, value in given.items() if isinstance(value, str)}
+    texts = {key: value for key, value in given.items() if isinstance(value, str)}
+    return {**texts, "parameters": problem_parameters(problem)}

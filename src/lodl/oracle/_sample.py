@@ -65,10 +65,12 @@ def sample(
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
         store: Where to keep the answers: a folder, an fsspec URL, or an open store. A run that was
             interrupted goes on where it stopped, and other instances, more samples and other
-            samplers add to it. Up to 8 of its answers are computed again to see that they are
-            this problem's, once if the store stays open. The scale "auto" is that of the labels
-            the store was made with: fill it with all labels first, or give a scale. Several
-            processes may share a store. If None, answers are kept in memory only.
+            samplers add to it. A store belongs to one problem: the class and its constructor
+            parameters must be the same (dataclass fields with `compare=False` do not count), and
+            up to 32 answers are computed again when it is opened, 8 if a call takes longer than
+            0.1 s. The scale "auto" is that of the labels the store was made with: fill it with
+            all labels first, or give a scale. Several processes may share a store. If None,
+            answers are kept in memory only.
         timeout: Seconds after which a call is given up and counts as failed.
         on_failure: "raise" stops at the first failed solver call; the next run tries it again.
             "skip" leaves out failed samples, also in later runs on the same store.

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.oracle._failure import OK
+from lodl.oracle._failure import OK, Status
 
 _ID_SIZE = 16  # bytes
+_MAX_SIZE = 2**28  # bytes of an unpacked file; those that are written have about 2^24
 _MAX_MESSAGES = 1000  # of failures, in one file
 
 
@@ -112,6 +113,7 @@ class Shard:
         """
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                _check_size(archive)
                 arrays = {name: _read(archive, name, dtype) for name, dtype in _DTYPES.items()}
                 note = json.loads(_read(archive, "note", "|u1").tobytes())
             shard = cls(**arrays, **note)  # type: ignore[arg-type]
@@ -130,7 +132,14 @@ class Shard:
             and self.loss.shape == self.status.shape == self.decision.shape == (total,)
             and self.gradient.shape[:1] == (self.n_gradients.sum(dtype=np.int64),)
             and min(x.min(initial=0) for x in (self.start, self.count, self.n_gradients)) >= 0
+            and self.gradient.ndim == 2
+            and self.decision.min(initial=0) >= -1
             and (self.decision < np.repeat(self.n_gradients, self.count)).all()
+            and self.status.max(initial=0) <= max(Status)
+            and isinstance(self.seconds, int | float)
+            and 0 <= self.seconds < np.inf
+            and isinstance(self.failures, dict)
+            and all(isinstance(message, str) for message in self.failures.values())
             and np.isfinite(self.loss[self.status == OK]).all()
             and np.isfinite(self.gradient).all()
         )
@@ -146,6 +155,13 @@ _DTYPES = {
     "decision": "<i4",
     "gradient": "<f8",
 }
+
+
+def _check_size(archive: zipfile.ZipFile) -> None:
+    """Raise if an archive would need more memory than any that is written: zeros pack well."""
+    size = sum(member.file_size for member in archive.infolist())
+    if size > _MAX_SIZE:
+        raise ValueError(f"it has {size} bytes when unpacked, more than {_MAX_SIZE}")
 
 
 def _read(archive: zipfile.ZipFile, name: str, dtype: str) -> npt.NDArray[Any]:

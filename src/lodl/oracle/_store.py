@@ -1,6 +1,6 @@
 """Where answers are kept: in memory, or in a folder that survives the process.
 
-    lodl.json         format, shape and spread of the labels, the problem's name and version
+    lodl.json         format, shape and spread of the labels, the problem's name and parameters
     plan.json         how many answers were last asked for
     answers-….npz     answers of many instances each
 
@@ -113,21 +113,32 @@ class Store:
                 self._names.append(name)
                 self._register(shard)
 
-    def check(self, spread: Array, problem: Mapping[str, str]) -> None:
-        """Raise if answers about labels of a spread, and a problem's name, do not belong here."""
+    def check(self, spread: Array, problem: Mapping[str, Any]) -> None:
+        """Raise if the store holds answers for another label shape or of another problem.
+
+        Names that only one of the two has are not compared: an older store lacks them.
+        """
         if spread.shape != self.spread.shape:
             raise StoreError(
                 f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
                 f"shape {spread.shape}. Choose another store."
             )
-        for name, here in problem.items():
-            there = self._header.get(name, here)
-            if there != here:
-                raise StoreError(
-                    f"{self.name} holds answers of a problem whose "
-                    f"{name.removeprefix('problem_')} is {there!r}, this one's is {here!r}. "
-                    "Choose another store."
-                )
+        there, here = _named(self._header), _named(problem)
+        differences = [
+            f"its {name} is {there[name]}, this one's is {here[name]}"
+            for name in sorted(there.keys() & here.keys())
+            if there[name] != here[name]
+        ]
+        if differences:
+            raise StoreError(
+                f"{self.name} holds answers of another problem: {'; '.join(differences)}. "
+                "Choose another store."
+            )
+
+    @property
+    def seconds_per_call(self) -> float:
+        """Mean time of a solver call."""
+        return self.seconds / max(self.n_answers, 1)
 
     # Writing ------------------------------------------------------------------------------------
 
@@ -246,7 +257,7 @@ class Store:
         if self._folder is not None:
             try:
                 n_planned = int(json.loads(self._folder.read_if_there(_PLAN) or b"0")["n_answers"])
-            except (KeyError, TypeError, ValueError):  # absent, or damaged
+            except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
                 n_planned = 0
         return Progress(self.n_answers, n_failures, n_planned, self.seconds)
 
@@ -263,6 +274,8 @@ class Store:
     def _load(self, name: str) -> Shard:
         assert self._folder is not None
         shard = Shard.from_bytes(self._folder.read(name))
+        if len(shard.gradient) and shard.gradient.shape[1] != self.spread.size:
+            raise ValueError(f"its slopes have {shard.gradient.shape[1]} coordinates")
         self._remember(name, shard)
         return shard
 
@@ -272,6 +285,13 @@ class Store:
         if self._folder is not None:
             n_bytes = sum(one.n_bytes for one in self._loaded.values())
             self._loaded = {name: shard} if n_bytes > _MAX_LOADED else self._loaded
+
+
+def _named(problem: Mapping[str, Any]) -> dict[str, str]:
+    """Return what distinguishes a problem, each by the name that a message gives it."""
+    given = {"name": problem.get("name"), "version": problem.get("problem_version")}
+    texts = {name: repr(text) for name, text in given.items() if text is not None}
+    return {**texts, **problem.get("parameters", {})}
 
 
 def _stretch(one: tuple[int, tuple[int, int, int]]) -> tuple[int, int, int]:
@@ -284,14 +304,14 @@ def open_store(
     place: str | os.PathLike[str],
     *,
     spread: Array | None = None,
-    problem: Mapping[str, str] = _NOTHING,
+    problem: Mapping[str, Any] = _NOTHING,
 ) -> Store:
     """Return the store at a folder or URL.
 
     Args:
         place: The folder or URL.
         spread: How far labels lie apart, for a store that is made now; None opens what is there.
-        problem: Name and version that the user gave the problem, if any.
+        problem: What distinguishes the problem: its name, version and parameters.
 
     Raises:
         StoreError: There is none and none is made, it is damaged, or of another problem.
@@ -304,15 +324,10 @@ def open_store(
     """
     folder = Folder(place)
     names = folder.names("")  # before the header is looked for: it is the first file of a store
-    raw = folder.read_if_there(_HEADER)
+    raw = _header_of(folder)
     if raw is None:
         if names:
-            what = f"is not empty and has no {_HEADER}: it is no store, or a damaged one"
-            if "zarr.json" in names:
-                what = "was written by an older version of lodl"
-            raise StoreError(
-                f"{folder.place} {what}. Remove it, or choose another place, and sample again."
-            )
+            raise StoreError(f"{folder.place} {_what_is_there(names)}.")
         if spread is None:
             raise StoreError(f"There is no store at {folder.place}. `lodl.oracle.sample` makes it.")
         header = {"format": _FORMAT, "version": _VERSION, "spread": spread.tolist(), **problem}
@@ -325,7 +340,11 @@ def open_store(
         header = json.loads(raw)
         version = header["version"] if header["format"] == _FORMAT else None
         there = np.array(header["spread"], dtype=np.float64)
-    except (KeyError, TypeError, ValueError) as error:
+        if not there.ndim or not ((there > 0) & np.isfinite(there)).all():
+            raise ValueError("`spread` must be positive numbers")
+        if not all(isinstance(text, str) for text in header.get("parameters", {}).values()):
+            raise ValueError("`parameters` must be texts")
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise StoreError(
             f"{_HEADER} in {folder.place} is damaged: {error}. Remove the store."
         ) from error
@@ -335,3 +354,22 @@ def open_store(
             " Choose another place and sample again."
         )
     return Store(there, folder, header)
+
+
+def _header_of(folder: Folder) -> bytes | None:
+    try:
+        return folder.read_if_there(_HEADER)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{_HEADER} in {folder.place} cannot be read: {error}.") from error
+
+
+def _what_is_there(names: list[str]) -> str:
+    """Return what a folder without a header is, and what to do."""
+    if "model.json" in names:
+        return "is a saved model, not a store. `lodl.load_model` reads it; choose another folder"
+    if "zarr.json" in names:
+        return "was written by an older version of lodl. Choose another folder and sample again"
+    missing = f"is not empty and has no {_HEADER}"
+    if any(name.startswith("answers-") for name in names):
+        return f"{missing}: it is a damaged store. Remove it and sample again"
+    return f"{missing}: it is not a store. Choose another folder"

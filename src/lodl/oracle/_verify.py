@@ -15,8 +15,10 @@ from lodl.oracle._part import Part
 from lodl.oracle._run import Runner, RunSettings, Wanted
 from lodl.oracle._store import Store
 
-N_VERIFIED = 4  # instances of a store that are verified, at the label and at one candidate
-_N_PROBED = 64  # instances looked at to find them
+N_VERIFIED = 4  # instances computed again, each at its label and at one candidate
+N_VERIFIED_IF_CHEAP = 16
+_CHEAP = 0.1  # seconds of a call
+_N_READ = 256  # instances whose stored answers are read to select them
 _SAME, _OTHER = 1e-6, 1e-3  # of the largest regret: as near as solvers repeat an answer, and not
 _TINY = 1e-12  # a difference of losses that means nothing
 
@@ -31,6 +33,11 @@ Run = Callable[[OracleSamples, list[Part], Wanted, RunSettings], Runner]
 def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
     """Compute a few stored answers again: they must be this problem's.
 
+    These are at most 32 calls, or 8 if a call takes longer than 0.1 s: the labels and one candidate
+    each of some instances. For half of them it is the candidate with the smallest positive regret,
+    where the decision nearly ties and a small change of the problem shows; for the others it is the
+    one with the largest regret.
+
     Raises:
         StoreError: They come out different.
     """
@@ -42,16 +49,16 @@ def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
     if not calls:
         return
     before, (now, reasons) = _losses(samples, calls), _recompute(samples, calls, run, settings)
-    off = _differences(before, now)
-    worst = int(off.argmax())
-    if off[worst] > _OTHER:
+    off, n_checks = _differences(before, now), sum(2 if column else 1 for _, column in calls)
+    if off.max() > _OTHER:
         again, _ = _recompute(samples, calls, run, settings)
-        number, column = calls[worst]
+        worst = np.unravel_index(off.argmax(), off.shape)
+        number, column = calls[worst[0]]
         where = (
-            f"{np.sum(off > _OTHER)} of {len(calls)} stored answers come out different when "
-            f"computed again (instance {number}, "
-            f"{f'sample {column - 1}' if column else 'the label itself'}: "
-            f"{before[worst, -1]:.12g} stored, {now[worst, -1]:.12g} now)"
+            f"{np.sum(off.max(axis=1) > _OTHER)} of {len(calls)} stored answers come out different "
+            f"when computed again (instance {number}, "
+            f"{f'sample {column - 1}' if column and worst[1] else 'the label itself'}: "
+            f"{before[worst]:.12g} stored, {now[worst]:.12g} now)"
         )
         if _differences(now, again).max() > _OTHER:
             raise StoreError(
@@ -62,33 +69,53 @@ def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
             f"The store holds answers of another problem: {where}. Choose another store."
         )
     if not np.isfinite(now).any():
-        n_checks = sum(2 if column else 1 for _, column in calls)
         _logger.warning(
             "%d of %d spot checks failed: %s The stored answers could not be verified.",
             *(n_checks, n_checks, reasons),
         )
         return
-    if off[worst] > _SAME:
+    if off.max() > _SAME:
         _logger.warning(
             "Stored answers come out slightly different when computed again, by up to %.1g of "
             "the largest regret among them: the solver is not exact, or not deterministic.",
-            off[worst],
+            off.max(),
         )
+    _logger.info(
+        "Computed %d stored answers of %d instances again: the store is of this problem.",
+        *(n_checks, len(calls)),
+    )
     store.verified_with = problem
 
 
 def _stored(samples: OracleSamples) -> _Calls:
-    """Return a few instances whose answers are stored, each with a costly candidate."""
+    """Return a few instances whose answers are stored, each with the candidate to compute again."""
     there = [number for number, id_ in enumerate(samples.instances.ids) if id_ in samples.store]
-    probes = np.linspace(0, len(there) - 1, min(_N_PROBED, len(there))).astype(int)
-    stride = -(-len(probes) // N_VERIFIED)
-    numbers = [there[place] for first in range(stride) for place in probes[first::stride]]
-    known = samples.known(numbers)
-    size = np.abs(known.loss - known.loss[:, :1])  # NaN where a call failed
-    size[:, 0] = np.nan
-    columns = np.where(np.isfinite(size), size, -1.0).argmax(axis=1).tolist()
-    pairs = zip(numbers, columns, known.status[:, 0] == OK, strict=True)
-    return [(number, column) for number, column, is_ok in pairs if is_ok][:N_VERIFIED]
+    places = np.linspace(0, len(there) - 1, min(_N_READ, len(there))).astype(int)
+    numbers = np.array([there[place] for place in places], dtype=np.intp)
+    known = samples.known(numbers.tolist())
+    has_optimum = known.status[:, 0] == OK
+    numbers, loss = numbers[has_optimum], known.loss[has_optimum]
+    if not len(numbers):
+        return []
+    regret = np.abs(loss - loss[:, :1])
+    regret = np.where(np.isfinite(regret), regret, -1.0)  # NaN where a call failed
+    regret[:, 0] = -1.0
+    n = min(_n_verified(samples.store), len(numbers))
+    ties = np.where(regret > _SAME * regret.max(), regret, np.inf)
+    order = ties.min(axis=1).argsort(kind="stable")
+    near, others = order[: n // 2], np.sort(order[n // 2 :])
+    far = others[np.linspace(0, len(others) - 1, n - n // 2).astype(int)]
+    rows = np.concatenate([near, far])
+    columns = np.where(np.isfinite(ties.min(axis=1)), ties.argmin(axis=1), regret.argmax(axis=1))
+    columns[far] = regret[far].argmax(axis=1)
+    return sorted(zip(numbers[rows].tolist(), columns[rows].tolist(), strict=True))
+
+
+def _n_verified(store: Store) -> int:
+    """Return how many instances to compute again: at most a tenth of the answers, if cheap."""
+    if store.seconds_per_call > _CHEAP:
+        return N_VERIFIED
+    return int(np.clip(store.n_answers // 20, N_VERIFIED, N_VERIFIED_IF_CHEAP))
 
 
 def _losses(samples: OracleSamples, calls: _Calls) -> Array:
@@ -112,11 +139,11 @@ def _recompute(
 
 
 def _differences(before: Array, now: Array) -> npt.NDArray[np.float64]:
-    """Return how far the losses of each row differ; 0 where a call failed, which says nothing.
+    """Return how far losses differ, shape (calls, 2). A call that failed counts as 0.
 
     The unit is the largest difference of two stored losses of an instance, or a hundredth of the
     loss itself: a solver may be off by so much more where only a large objective is known.
     """
     unit = np.abs(before[:, 1] - before[:, 0]).max() + np.abs(before) / 100
     off = np.where(np.isfinite(now), np.abs(before - now), 0.0)
-    return np.asarray(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0).max(axis=1))
+    return np.asarray(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0))

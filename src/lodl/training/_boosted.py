@@ -1,5 +1,6 @@
 """Boosted trees of any framework as a model, and their files."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from os import PathLike
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.training._features import as_rows, check_features, count_rows
-from lodl.training._saving import write_predictor
+from lodl.training._saving import shape_in, write_predictor
 
 
 class Trees(ABC):
@@ -82,12 +84,30 @@ def part_file(folder: Path, number: int) -> Path:
 
 
 def loaded(content: dict[str, Any], parts: list[Trees]) -> BoostedPredictor:
-    """Return the predictor of a folder."""
+    """Return the predictor of a folder.
+
+    Raises:
+        ValueError: A value in `predictor.json` does not fit.
+    """
+    centre, label_shape = np.array(content["centre"], dtype=np.float64), shape_in(content)
+    fits = centre.ndim == 1 and centre.size and math.prod(label_shape) % centre.size == 0
+    if not fits or not np.isfinite(centre).all():
+        raise ValueError(f"`centre` does not fit labels of shape {label_shape}")
+    for part in parts:
+        check_count("n_rounds", part.n_rounds, minimum=0)
     return BoostedPredictor(
         content["kind"],
-        np.array(content["centre"], dtype=np.float64),
+        centre,
         tuple(parts),
-        tuple(content["label_shape"]),
-        content["n_features"],
-        content["n_steps"],
+        label_shape,
+        check_count("n_features", content["n_features"]),
+        check_count("n_steps", content["n_steps"], minimum=0),
     )
+
+
+def categories_in(part: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the categories of columns in `predictor.json`, checked."""
+    categories: dict[str, list[Any]] = part["categories"]
+    if not all(isinstance(names, list) for names in categories.values()):
+        raise ValueError("`categories` must be lists")
+    return categories

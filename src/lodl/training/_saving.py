@@ -10,7 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from lodl.errors import ModelFolderError
+from lodl._json_file import plain
+from lodl._validation import check_count
+from lodl.errors import MissingExtraError, ModelFolderError
 from lodl.training._learner import Predictor
 
 _FILE = "predictor.json"
@@ -29,8 +31,8 @@ def write_predictor(folder: str | PathLike[str], kind: str, content: Mapping[str
     """Write `predictor.json` and return the folder, which is made if need be."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"kind": kind, "version": _VERSION, **content}, indent=1)
-    (path / _FILE).write_text(text, encoding="utf-8")
+    record = {"kind": kind, "version": _VERSION, **content}
+    (path / _FILE).write_text(json.dumps(record, indent=1, default=plain), encoding="utf-8")
     return path
 
 
@@ -52,12 +54,12 @@ def load_predictor(
         MissingExtraError: The model's framework is not installed.
     """
     path = Path(folder)
+    if not (path / _FILE).is_file():
+        raise unusable(path, f"there is no {_FILE} in it")
     try:
         content = json.loads((path / _FILE).read_text(encoding="utf-8"))
         kind, version = content["kind"], content["version"]
-    except FileNotFoundError as error:
-        raise unusable(path, f"there is no {_FILE} in it") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise unusable(path, f"its {_FILE} is damaged ({error})") from error
     if kind not in _KINDS or version != _VERSION:
         raise unusable(
@@ -68,9 +70,27 @@ def load_predictor(
     module = importlib.import_module(f"lodl.training.{kind}")
     try:
         predictor: Predictor = module.load(path, content, estimator, trusted)
-    except (FileNotFoundError, KeyError, TypeError, ValueError) as error:
+    except (MissingExtraError, ModelFolderError):
+        raise
+    except Exception as error:  # of any framework that reads its files
         raise unusable(path, f"a part of it is missing or damaged ({error})") from error
     return predictor
+
+
+def shape_in(content: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape of a label in `predictor.json`, checked."""
+    shape = tuple(check_count("label_shape", size) for size in content["label_shape"])
+    if not shape:
+        raise ValueError("`label_shape` is empty")
+    return shape
+
+
+def file_in(folder: Path, name: str) -> Path:
+    """Return a file of a model. Anything but a regular file is refused: a pipe would hang."""
+    path = folder / name
+    if not path.is_file():
+        raise unusable(folder, f"{name} is missing or damaged: it is not a regular file")
+    return path
 
 
 def unusable(path: object, reason: str) -> ModelFolderError:

@@ -1,5 +1,6 @@
 """Trained modules, with the scales around them, and their file."""
 
+import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -14,9 +15,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lodl._typing import Array
+from lodl._validation import check_count
 from lodl.training._features import check_numbers
 from lodl.training._models import mlp
-from lodl.training._saving import unusable, write_predictor
+from lodl.training._saving import file_in, shape_in, unusable, write_predictor
 from lodl.training._scaling import Scaling
 
 _FILE = "model.safetensors"
@@ -60,8 +62,18 @@ class TorchPredictor:
     labels: Scaling
     n_steps: int
 
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.features.centre)
+
+    @property
+    def label_shape(self) -> tuple[int, ...]:
+        """Shape of a label."""
+        return np.shape(self.labels.centre)
+
     def predict(self, x: Any) -> Array:
-        checked = check_numbers(x, n_features=len(self.features.centre))
+        checked = check_numbers(x, n_features=self.n_features)
         scaled = self.features.scaled(checked)
         total = 0.0
         with torch.no_grad():
@@ -92,29 +104,45 @@ class TorchPredictor:
 
 def load(folder: Path, content: Mapping[str, Any], module: Any, *_: Any) -> TorchPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
-    linear = None
-    if content["linear"] is not None:
-        shape = content["linear"]
-        linear = LinearShape(shape["n_features"], tuple(shape["label_shape"]), shape["n_items"])
-        module = linear.model()
+    try:
+        tensors = load_file(file_in(folder, _FILE))
+    except SafetensorError as error:
+        raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
+    linear = _linear_shape(content, tensors)
+    module = module if linear is None else linear.model()
     if not isinstance(module, nn.Module):
         raise unusable(
             folder,
             f"it holds the state of a PyTorch module ({content['module']}), not its code: hand "
             f"over the untrained module as `estimator`, got {module!r}",
         )
-    try:
-        tensors = load_file(folder / _FILE)
-    except SafetensorError as error:
-        raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
-    modules = [deepcopy(module).eval() for _ in range(content["n_modules"])]
+    n_modules = check_count("n_modules", content["n_modules"])
+    if n_modules > len(tensors):
+        raise ValueError(f"`n_modules` is {n_modules} for {len(tensors)} tensors")
+    modules = [deepcopy(module).eval() for _ in range(n_modules)]
     for i, one in enumerate(modules):
         _load_state(one, f"{i}.", tensors, folder)
     features, labels = (
         Scaling(tensors[f"{scale}.centre"].numpy(), tensors[f"{scale}.spread"].numpy())
         for scale in ("features", "labels")
     )
-    return TorchPredictor(tuple(modules), linear, features, labels, content["n_steps"])
+    n_steps = check_count("n_steps", content["n_steps"], minimum=0)
+    return TorchPredictor(tuple(modules), linear, features, labels, n_steps)
+
+
+def _linear_shape(content: Mapping[str, Any], tensors: dict[str, Tensor]) -> LinearShape | None:
+    """Return what a built-in linear model is made from, None if the module is the user's."""
+    if content["linear"] is None:
+        return None
+    values = content["linear"]
+    n_features, n_items = check_count("n_features", values["n_features"]), values["n_items"]
+    label_shape = shape_in(values)
+    n_outputs = math.prod(label_shape) // (
+        1 if n_items is None else check_count("n_items", n_items)
+    )
+    if n_features * n_outputs > sum(rows.numel() for rows in tensors.values()):
+        raise ValueError("its tensors are too small for its features and labels")
+    return LinearShape(n_features, label_shape, n_items)
 
 
 def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], folder: Path) -> None:

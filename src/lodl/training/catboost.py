@@ -26,7 +26,7 @@ from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective
 from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas
-from lodl.training._saving import unusable
+from lodl.training._saving import file_in, unusable
 
 require("catboost", extra="catboost")
 
@@ -178,7 +178,8 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     parts: list[Trees] = []
     for i, part in enumerate(content["parts"]):
-        files = [_block_file(part_file(folder, i), k) for k in range(part["n_blocks"])]
+        names = (_block_file(part_file(folder, i), k).name for k in range(part["n_blocks"]))
+        files = [file_in(folder, name) for name in names]  # ends at the first that is missing
         try:
             blocks = [CatBoostRegressor().load_model(str(file)) for file in files]
         except CatBoostError as error:

@@ -17,12 +17,13 @@ from lodl._typing import Array
 from lodl._validation import require
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
+from lodl.training._boosted import BoostedPredictor, Trees, categories_in, loaded, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas, categories_of, with_categories
-from lodl.training._saving import unusable
+from lodl.training._lightgbm_text import checked_text
+from lodl.training._saving import file_in, unusable
 
 require("lightgbm", extra="lightgbm")
 
@@ -200,11 +201,19 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     parts: list[Trees] = []
     for i, part in enumerate(content["parts"]):
+        file = file_in(folder, part_file(folder, i).with_suffix(".txt").name)
+        categories = categories_in(part)
         try:
-            booster = lightgbm.Booster(model_file=part_file(folder, i).with_suffix(".txt"))
-        except lightgbm.basic.LightGBMError as error:
-            raise unusable(folder, f"its trees are missing or damaged ({error})") from error
-        parts.append(LightGBMTrees(booster, part["n_rounds"], part["categories"]))
+            text = checked_text(
+                file.read_text(encoding="utf-8"),
+                n_features=content["n_features"],
+                n_outputs=len(content["centre"]),
+                categories=categories,
+            )
+            booster = lightgbm.Booster(model_str=text)
+        except (ValueError, lightgbm.basic.LightGBMError) as error:
+            raise unusable(folder, f"{file.name} is damaged ({error})") from error
+        parts.append(LightGBMTrees(booster, part["n_rounds"], categories))
     return loaded(content, parts)
 
 

@@ -4,6 +4,7 @@ learner = LinearLearner()
 model = learner.train(x, loss)
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -22,7 +23,7 @@ from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import check_numbers, count_items
 from lodl.training._linear_descent import LEARNING_RATE, N_STEPS, PATIENCE, Descent
-from lodl.training._saving import unusable, write_predictor
+from lodl.training._saving import file_in, unusable, write_predictor
 from lodl.training._scaling import Scaling
 
 __all__ = ["LinearLearner", "LinearPredictor"]
@@ -144,8 +145,18 @@ class LinearPredictor:
         n_steps = round(float(np.mean([model.n_steps for model in models])))
         return [LinearPredictor(weights, first.features, first.labels, n_steps)]
 
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.weights) - 1
+
+    @property
+    def label_shape(self) -> tuple[int, ...]:
+        """Shape of a label."""
+        return np.shape(self.labels.centre)
+
     def predict(self, x: Array) -> Array:
-        x = check_numbers(x, n_features=len(self.weights) - 1)
+        x = check_numbers(x, n_features=self.n_features)
         outputs = _with_ones(self.features.scaled(x)) @ self.weights
         outputs = outputs.reshape(len(x), *np.shape(self.labels.centre))
         return np.asarray(self.labels.centre + self.labels.spread * outputs)
@@ -164,14 +175,19 @@ class LinearPredictor:
 def load(folder: Path, content: Mapping[str, Any], *_: Any) -> LinearPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     try:
-        arrays = load_file(folder / _FILE)
+        arrays = load_file(file_in(folder, _FILE))
     except SafetensorError as error:
         raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
     features, labels = (
         Scaling(arrays[f"{scale}.centre"], arrays[f"{scale}.spread"])
         for scale in ("features", "labels")
     )
-    return LinearPredictor(arrays["weights"], features, labels, content["n_steps"])
+    n_steps = check_count("n_steps", content["n_steps"], minimum=0)
+    model = LinearPredictor(arrays["weights"], features, labels, n_steps)
+    n_rows, n_outputs = model.weights.shape
+    if features.centre.shape != (n_rows - 1,) or math.prod(model.label_shape) % n_outputs:
+        raise ValueError("its arrays do not fit each other")
+    return model
 
 
 def _scales(model: LinearPredictor) -> list[bytes]:

@@ -4,6 +4,7 @@ learner = SklearnLearner(make_pipeline(StandardScaler(), Ridge()))
 model = learner.train(x, loss)
 """
 
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -25,7 +26,7 @@ from lodl.training._label_shift import shifted_targets
 from lodl.training._linear_descent import N_STEPS, PATIENCE
 from lodl.training._remembered import Remembered
 from lodl.training._reweighting import reweighted_targets
-from lodl.training._saving import unusable, write_predictor
+from lodl.training._saving import file_in, shape_in, unusable, write_predictor
 
 require("sklearn", extra="sklearn")
 
@@ -260,7 +261,8 @@ class SklearnPredictor:
 def load(folder: Path, content: dict[str, Any], _: Any, trusted: Sequence[str]) -> SklearnPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     io = require("skops.io", extra="sklearn")
-    path = folder / _FILE
+    path = file_in(folder, _FILE)
+    _check_size(path)
     unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
     if unknown:
         raise unusable(
@@ -269,8 +271,17 @@ def load(folder: Path, content: dict[str, Any], _: Any, trusted: Sequence[str]) 
             f"to run code. If you trust where it comes from, load it with `trusted={unknown}`",
         )
     models = io.load(path, trusted=list(trusted))
-    shape = tuple(content["label_shape"])
-    return SklearnPredictor(models, shape, content["n_features"], content["n_steps"])
+    n_features = check_count("n_features", content["n_features"])
+    n_steps = check_count("n_steps", content["n_steps"], minimum=0)
+    return SklearnPredictor(models, shape_in(content), n_features, n_steps)
+
+
+def _check_size(path: Path) -> None:
+    """Raise if a file is larger when unpacked: skops does not compress, and zeros pack well."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > path.stat().st_size:
+        raise ValueError(f"it has {size} bytes when unpacked")
 
 
 def _weight_argument(estimator: Any) -> str | None:

@@ -9,6 +9,7 @@ In a training call of your own you only need `objective`:
 """
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,12 @@ from lodl._typing import Array
 from lodl._validation import require
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
+from lodl.training._boosted import BoostedPredictor, Trees, categories_in, loaded, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas, categories_of, with_categories
+from lodl.training._saving import file_in
 
 require("xgboost", extra="xgboost")
 
@@ -124,6 +126,14 @@ class XGBoostLearner(BoostingLearner):
         }
 
 
+_OPTIONS = {  # arguments of `xgboost.DMatrix` that a folder keeps
+    "missing": float | int | None,
+    "enable_categorical": bool,
+    "feature_types": list | None,
+    "nthread": int,
+}
+
+
 class XGBoostBoosting(Boosting):
     """A booster that is trained round by round.
 
@@ -200,10 +210,19 @@ def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
     """Return the model in a folder; use `lodl.training.load_predictor`."""
     parts: list[Trees] = []
     for i, part in enumerate(content["parts"]):
-        booster = xgboost.Booster(model_file=part_file(folder, i).with_suffix(".json"))
-        missing = part["options"]["missing"]
-        options = {**part["options"], "missing": math.nan if missing is None else missing}
-        parts.append(XGBoostTrees(booster, part["n_rounds"], options, part["categories"]))
+        file = file_in(folder, part_file(folder, i).with_suffix(".json").name)
+        booster = xgboost.Booster(model_file=file)
+        if booster.num_boosted_rounds() < part["n_rounds"] or (
+            booster.num_features() != content["n_features"]
+        ):
+            raise ValueError(f"{file.name} does not fit `n_rounds` and `n_features`")
+        options = {name: part["options"][name] for name in _OPTIONS}
+        if not all(isinstance(options[name], kind) for name, kind in _OPTIONS.items()):
+            raise ValueError(f"`options` has unsuitable values, {options}")
+        if options["missing"] is None:
+            options["missing"] = math.nan
+        options["nthread"] = min(options["nthread"], os.cpu_count() or 1)
+        parts.append(XGBoostTrees(booster, part["n_rounds"], options, categories_in(part)))
     return loaded(content, parts)
 
 

@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lodl.benchmarks.runner import METHODS, Experiment, Learned, RowsFile, Setup, run
+from lodl.benchmarks.runner._run import recorded_settings
 from lodl.benchmarks.surrogates import SoftTopK
 from lodl.domains import linear_model
 from lodl.errors import InvalidInputError
@@ -13,6 +15,7 @@ from lodl.losses import Quadratic, WeightedMSE
 from lodl.samplers import AllPerturbed, AroundPredictions
 from lodl.training.torch import TrainingSettings
 
+ROOT = Path(__file__).parents[3]
 SMALL = Setup(
     title="small",
     build=partial(linear_model, sizes=(6, 4, 8), n_items=5),
@@ -210,3 +213,10 @@ def test_a_surrogate_of_the_other_sense_is_refused(tmp_path):
 
     with pytest.raises(InvalidInputError, match=r'surrogate has sense "min", the problem "max"'):
         run_small([replace(experiment("DFL"), surrogate=Wrong(k=1))], tmp_path)
+
+
+def test_committed_rows_of_every_learned_loss_are_found_again():
+    lines = (ROOT / "results" / "paper" / "rows.jsonl").read_text().splitlines()
+    recorded = {(row["method"], row["settings"]) for row in map(json.loads, lines)}
+    learned = {name: one for name, one in METHODS.items() if isinstance(one, Learned)}
+    assert {(name, recorded_settings(method)) for name, method in learned.items()} <= recorded

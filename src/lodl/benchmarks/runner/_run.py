@@ -167,7 +167,7 @@ def loss_path(
     """
     learned_from = [
         fingerprint(setup.build, experiment.seed),
-        repr(method or METHODS[experiment.method]),
+        recorded_settings(method or METHODS[experiment.method]),
         versions()["lodl"],
     ]
     name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}"
@@ -237,8 +237,17 @@ def _identity(experiment: Experiment, setup: Setup, method: Method) -> dict[str,
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
     surrogate = experiment.surrogate_name if method.needs_surrogate else None
     names = {"sampler": experiment.sampler_name, "surrogate": surrogate}
-    settings = {"data": fingerprint(setup.build, experiment.seed), "settings": repr(method)}
+    data = fingerprint(setup.build, experiment.seed)
+    settings = {"data": data, "settings": recorded_settings(method)}
     return {**given, **names, **settings, "training": training}
+
+
+def recorded_settings(method: Method) -> str:
+    """Return the settings of a method as rows record them.
+
+    A `ridge` of 0 is left out: the paper's rows are older than the parameter.
+    """
+    return repr(method).replace(", ridge=0.0", "")
 
 
 @cache
