@@ -8,7 +8,12 @@ from lodl._validation import require
 from lodl.errors import InvalidInputError, LodlError
 
 _CTRL_C = 130  # the exit code of typer
-_OPTIONS = {"X": "features", "Y": "labels", "random_state": "seed"}  # of arguments of the library
+_OPTIONS = {
+    "X": "features",
+    "Y": "labels",
+    "y": "labels",
+    "random_state": "seed",
+}  # of arguments of the library
 _STOPPED = (
     "Stopped. Finished work is kept if it was written to a folder or a store; run the same command "
     "again to resume."

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl._frames import check_same_rows, in_columns
 from lodl._progress import progress_bar
 from lodl._typing import Array, Context, InstanceContext
-from lodl._validation import check_context, check_labels, context_of
+from lodl._validation import check_labels, context_of
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.problems import Problem
-from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, projected, sign_of
+from lodl.problems._problem import (
+    HOW_TO_TRAVEL,
+    check_instances,
+    label_columns,
+    projected,
+    sign_of,
+)
 from lodl.problems._regret import SLIGHT, check_sense_of, decision_losses, regret_of, regrets
 from lodl.problems._what_failed import what_failed
 
@@ -122,11 +129,8 @@ def _per_instance(
     """Return the measure of each prediction, with one task per instance."""
     from joblib import Parallel, delayed  # slow to import
 
-    check_problem_type(problem)
+    y_hat, y, context = check_predicted(problem, y_hat, y, context)
     sign_of(problem)
-    y = check_labels(y)
-    y_hat = _check_repeated_predictions(y_hat, y)
-    check_context(context, len(y))
     leading = y_hat.shape[: y_hat.ndim - y.ndim]
     per_instance = np.moveaxis(y_hat.reshape(-1, *y.shape), 0, 1)
     results = Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -149,14 +153,24 @@ def _per_instance(
     return np.stack(values, axis=1).reshape(*leading, len(y))
 
 
-def _check_repeated_predictions(y_hat: npt.ArrayLike, y: Array) -> Array:
-    array = check_labels(y_hat, "y_hat")
-    if array.shape[max(0, array.ndim - y.ndim) :] != y.shape:
+def check_predicted(
+    problem: Problem, y_hat: Any, y: Any, context: Any = None
+) -> tuple[Array, Array, Context]:
+    """Return predictions, labels and contexts as they are read by position.
+
+    Predictions have the shape of the labels, with or without leading axes. Frames are matched by
+    name.
+    """
+    labels, contexts = check_instances(problem, y, context)
+    names = label_columns(problem, y)
+    array = check_labels(in_columns(y_hat, names, "y_hat", "of `y`"), "y_hat")
+    if array.shape[max(0, array.ndim - labels.ndim) :] != labels.shape:
         raise InvalidInputError(
-            f"`y_hat` must have the labels' shape {y.shape}, with or without leading axes, "
+            f"`y_hat` must have the labels' shape {labels.shape}, with or without leading axes, "
             f"got {array.shape}."
         )
-    return array
+    check_same_rows(y=y, y_hat=y_hat, context=context)
+    return array, labels, contexts
 
 
 def _of_instance(

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Context
-from lodl._validation import check_count, check_labels, check_predictions
+from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError
+from lodl.evaluation._decision_loss import check_predicted
 from lodl.evaluation._fidelity import CALLS_PER_INSTANCE, Fidelity, measure_fidelity
 from lodl.evaluation._judge import judge, number_text
 from lodl.evaluation._probe import Probe
@@ -162,9 +163,9 @@ def diagnose(
     if sampler is not None:
         check_sampler(sampler)
     seed = check_count("seed", seed, minimum=0)
-    loss.check_labels(y)
-    labels = check_labels(y)
-    predictions = check_predictions(y_hat, labels)
+    predictions, labels, context = check_predicted(problem, y_hat, y, context)
+    loss.check_labels(labels)
+    check_predictions(predictions, labels)
     n_calls = check_count("n_calls", n_calls, minimum=CALLS_PER_INSTANCE)
     n_examined = min(len(labels), n_calls // CALLS_PER_INSTANCE)
     index = np.random.default_rng(seed).permutation(len(labels))[:n_examined]

@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array, Context
-from lodl._validation import check_context
 from lodl.errors import LodlError
 from lodl.evaluation._decision_loss import regret
 from lodl.losses import LearnedLoss
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, projected
+from lodl.problems._problem import projected
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +32,7 @@ class Probe:
 
     @classmethod
     def at(cls, index: npt.NDArray[np.intp], problem: Problem, y: Array, context: Context) -> Self:
-        """Take the instances `index` from the labels and contexts of all, and check them."""
-        check_problem_type(problem)
-        check_context(context, len(y))
+        """Take the instances `index` from the labels and contexts of all."""
         chosen = None if context is None else [context[i] for i in index]
         return cls(problem, index, y[index], chosen)
 

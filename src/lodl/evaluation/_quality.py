@@ -12,8 +12,9 @@ from lodl._typing import Array, Context
 from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._baselines import random_predictions
-from lodl.evaluation._decision_loss import decision_quality
+from lodl.evaluation._decision_loss import check_predicted, decision_quality
 from lodl.problems import Problem
+from lodl.problems._problem import check_instances
 
 _FEW = 0.01  # share of the labels' values
 
@@ -71,7 +72,7 @@ def quality_scale(
         >>> float(scale.normalise(gained))
         1.0
     """
-    y = check_labels(y)
+    y, context = check_instances(problem, y, context)
     if y_random is None:
         if np.mean((y >= 0) & (y <= 1)) < _FEW:
             _logger.warning(
@@ -125,8 +126,8 @@ def normalised_decision_quality(
         >>> lodl.evaluation.normalised_decision_quality(lodl.domains.TopK(1), y, y)
         1.0
     """
-    y = check_labels(y)
-    y_hat = check_predictions(y_hat, y)
+    y_hat, y, context = check_predicted(problem, y_hat, y, context)
+    check_predictions(y_hat, y)  # of one model
     scale = quality_scale(
         problem, y, context=context, y_random=y_random, seed=seed, n_jobs=n_jobs, progress=progress
     )

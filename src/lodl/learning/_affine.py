@@ -32,7 +32,10 @@ def has_affine_objective(
 
     timeout = RunSettings("raise", 0.0, timeout, progress=False).timeout  # checked
     workers = choose_workers(problem, n_jobs, executor, timeout)
-    few = None if context is None else [context[i] for i in range(min(_N_INSTANCES, len(y)))]
+    few = None
+    if context is not None:
+        y = y[:_N_INSTANCES]
+        few = [context[i] for i in range(len(y))]
     seconds = None if timeout is None else _N_CALLS * timeout + _START
     try:
         return bool(workers.apply(partial(is_affine, context=few), y, seconds=seconds))

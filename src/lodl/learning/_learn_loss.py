@@ -8,9 +8,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from lodl._frames import records
 from lodl._typing import Context
-from lodl._validation import check_labels
 from lodl.fitting import fit, fit_shared
 from lodl.learning._affine import has_affine_objective
 from lodl.learning._enough_samples import (
@@ -23,6 +21,7 @@ from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.losses._family import check_can_fit
 from lodl.oracle import Store, sample
 from lodl.problems import Problem
+from lodl.problems._problem import check_instances
 from lodl.samplers import AllPerturbed, Sampler
 
 _DEFAULT_SAMPLER = AllPerturbed(scale="auto")
@@ -60,7 +59,8 @@ def learn_loss(
 
     Args:
         problem: The problem whose solver is called, `n_samples + 1` times per instance.
-        y: Labels of training and validation instances, shape (n, *label_shape).
+        y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
+            column for each number of a label.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
         keys: Names of the instances, integers or strings. None identifies them by label and
             context.
@@ -97,7 +97,7 @@ def learn_loss(
         >>> loss
         LearnedLoss(DecisionHinges(...), n_instances=10, label_shape=(16,))
     """
-    labels, context = check_labels(y), records(context)
+    labels, context = check_instances(problem, y, context)
     where: Any = {"n_jobs": n_jobs, "executor": executor, "timeout": timeout}
     is_affine = (share or family is None) and has_affine_objective(
         problem, labels, context, **where
@@ -114,7 +114,7 @@ def learn_loss(
     warn_of_few_samples(family, n_samples, labels[0].size)
     samples = sample(
         problem,
-        y,
+        labels,
         context=context,
         keys=keys,
         sampler=sampler,

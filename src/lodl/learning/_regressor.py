@@ -21,25 +21,36 @@ from lodl._validation import check_count, context_of
 from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions, regret
 from lodl.learning._asking import Asking
-from lodl.learning._data import Data, Validation, labels_of
+from lodl.learning._data import Data
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import write_model
-from lodl.learning._new_instances import new_context, new_features
+from lodl.learning._new_instances import Expected
 from lodl.learning._oracle_budget import say_cost
 from lodl.learning._parameters import Parameters
 from lodl.learning._planned import planned
 from lodl.learning._record import record_of
 from lodl.learning._search import AT_LABELS, Search, Tried
+from lodl.learning._split import Validation, split
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Store
 from lodl.oracle._sample import open_or_make
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, label_names_of, projected
+from lodl.problems._problem import (
+    check_problem_type,
+    in_label_columns,
+    label_names_of,
+    projected,
+)
 from lodl.problems._regret import decide
 from lodl.samplers._sampler import spread_of
 from lodl.training import Predictor, learner_for
+
+_ROUTING = (
+    " scikit-learn's searches and `cross_val_score` pass it on after "
+    "`sklearn.set_config(enable_metadata_routing=True)`."
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -199,9 +210,9 @@ class DecisionFocusedRegressor(Parameters):
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
         self._keeps_frames = getattr(learner, "takes_frames", False)
-        data, folds = Data.of(X, Y, context, keeps_frames=self._keeps_frames).held_out(
-            validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=self._keeps_frames
-        )
+        labels = in_label_columns(self.problem, Y, "Y")
+        data = Data.of(X, labels, context, keeps_frames=self._keeps_frames)
+        data, folds = split(data, validation, groups, shuffle=self.shuffle, seed=seed, rows=X)
         self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
         plan, tried, shares = planned(self, data, learner)
         store = open_or_make(self.store, spread_of(data.y), self.problem)
@@ -231,10 +242,12 @@ class DecisionFocusedRegressor(Parameters):
         chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
         final = np.arange(folds.n_final)
         self.predictors_: list[Predictor] = search.models(chosen, ensemble=self.ensemble)
-        self.two_stage_ = Average(
-            search.models(two_stage, ensemble=self.ensemble), data.label_shape
-        )
         self._keep_data(data, final)
+        self.two_stage_ = Average(
+            search.models(two_stage, ensemble=self.ensemble),
+            data.label_shape,
+            self._expected.features,
+        )
         self._keep_choice(chosen, folds, HeldOut.of(data, folds.judged, two_stage, chosen))
         self.gain_, self.history_ = search.gain(chosen, two_stage), search.history
         self.n_oracle_calls_ = search.n_calls()
@@ -249,10 +262,7 @@ class DecisionFocusedRegressor(Parameters):
 
     def _predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions as the problem gets them."""
-        self._check_fitted()
-        names = getattr(self, "feature_names_in_", None)
-        x = new_features(X, names, self.n_features_in_, keeps_frames=self._keeps_frames)
-        y_hat = Average(self.predictors_).predict(x)
+        y_hat = Average(self.predictors_, features=self._expected.features).predict(X)
         return np.asarray(self.mean_ + self.kept_ * (y_hat - self.mean_))
 
     def decide(
@@ -261,9 +271,9 @@ class DecisionFocusedRegressor(Parameters):
         context: Context = None,
     ) -> list[Decision]:
         """Return the solver's decision for each instance, one solver call each."""
+        contexts = self._expected.contexts(X, context)
         y_hat = projected(self.problem, self._predict(X))
-        context = self._checked(context, len(y_hat), "decide")
-        return [decide(self.problem, one, context_of(context, i)) for i, one in enumerate(y_hat)]
+        return [decide(self.problem, one, context_of(contexts, i)) for i, one in enumerate(y_hat)]
 
     def regret(
         self,
@@ -272,9 +282,11 @@ class DecisionFocusedRegressor(Parameters):
         context: Context = None,
     ) -> Array:
         """Return how much more each decision costs than the best one, in the objective's unit."""
-        y_hat = self._predict(X)
-        context = self._checked(context, len(y_hat), "regret")
-        return regret(self.problem, y_hat, labels_of(Y), context=context, progress=self.verbose)
+        expected = self._expected
+        labels, contexts = expected.labels(X, Y), expected.contexts(X, context)
+        return regret(
+            self.problem, self._predict(X), labels, context=contexts, progress=self.verbose
+        )
 
     def score(
         self,
@@ -286,12 +298,12 @@ class DecisionFocusedRegressor(Parameters):
 
         1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
         """
-        labels = labels_of(Y)
-        context = self._checked(context, len(labels), "score")
+        labels = self._expected.labels(X, Y)
+        contexts = self._expected.contexts(X, context, advice=_ROUTING)  # scikit-learn calls this
         constant = np.broadcast_to(self.mean_, labels.shape)
         y_hats = np.stack([self._predict(X), constant])
         ours, constants = regret(
-            self.problem, y_hats, labels, context=context, progress=self.verbose
+            self.problem, y_hats, labels, context=contexts, progress=self.verbose
         ).mean(axis=1)
         if constants == 0:
             return 1.0 if ours == 0 else -np.inf
@@ -353,10 +365,18 @@ class DecisionFocusedRegressor(Parameters):
         self.judged_by_, self.held_out_ = str(folds), held_out
         self._record = None
 
-    def _checked(self, context: Any, n: int, method: str) -> Context:
-        """Return contexts of new instances."""
+    @property
+    def _expected(self) -> Expected:
+        """What new instances must look like."""
         self._check_fitted()
-        return new_context(context, n, method, had_context=self.has_context_)
+        return Expected(
+            getattr(self, "feature_names_in_", None),
+            self.n_features_in_,
+            self._keeps_frames,
+            self.label_names_,
+            self.mean_.shape,
+            self.has_context_,
+        )
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictors_"):

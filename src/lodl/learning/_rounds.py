@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array, Context
-from lodl._validation import check_count, check_labels, check_predictions
+from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit, fit_shared
 from lodl.learning._affine import has_affine_objective
@@ -22,6 +22,7 @@ from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss
 from lodl.oracle import OracleSamples, sample
 from lodl.oracle._sample import open_or_make
 from lodl.problems import Problem
+from lodl.problems._problem import check_instances
 from lodl.samplers import AllPerturbed, AtPredictions, Sampler
 from lodl.samplers._sampler import spread_of
 
@@ -134,11 +135,12 @@ def learn_in_rounds(
 
     Args:
         problem: The problem whose solver is asked.
-        y: Labels of training and validation instances, shape (n, *label_shape).
+        y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
+            column for each number of a label.
         train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
             order, and returns it with its predictions for all of them. Out-of-fold predictions for
             training instances are better than fitted ones, where the model can overfit.
-        context: One entry per instance, or None.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
         family: The parametric loss. None is `DecisionHinges` if the objective is affine in the
             label, and else `DecisionRanking`, which stands slopes that hold near the label only.
         sampler: Draws the candidates of the start, around labels.
@@ -174,7 +176,7 @@ def learn_in_rounds(
         >>> len(rounds.rounds), rounds.best.y_hat.shape
         (2, (30, 12))
     """
-    labels = check_labels(y)
+    labels, context = check_instances(problem, y, context)
     chosen = _check_validation(validation, len(labels))
     check_count("n_rounds", n_rounds, minimum=0)
     check_count("n_per_round", n_per_round)

@@ -22,7 +22,7 @@ from lodl.oracle._store import Store, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import choose_workers
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type, sign_of
+from lodl.problems._problem import check_instances, check_problem_type, sign_of
 from lodl.samplers import Sampler
 from lodl.samplers._sampler import check_sampler, spread_of
 
@@ -61,8 +61,8 @@ def sample(
     Args:
         problem: The problem. `n_instances * (n_samples + 1)` solver calls are made, fewer where
             instances are equal or a store knows their answers.
-        y: Labels, shape (n_instances, *label_shape).
-        context: One entry per instance, or None.
+        y: Labels, shape (n_instances, *label_shape), or a frame with a column for each number.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
         keys: Names of the instances, whole numbers or strings. If None, instances are identified
             by label and context, so that a part, a fold or another order of the data finds its
             answers.
@@ -102,7 +102,7 @@ def sample(
         array([0., 2.])
     """
     settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
-    instances = Instances.of(y, context, keys)
+    instances = Instances.of(*check_instances(problem, y, context), keys)
     there = open_or_make(store, spread_of(instances.y), problem)
     samples = _asked(problem, instances, there, sampler, n_samples, seed, slopes)
     workers = choose_workers(problem, n_jobs, executor, timeout)
@@ -147,7 +147,7 @@ def open_samples(
         >>> np.array_equal(samples[0].regret, again[0].regret)
         True
     """
-    instances = Instances.of(y, context, keys)
+    instances = Instances.of(*check_instances(problem, y, context), keys)
     there = open_or_make(open_store(store), spread_of(instances.y), problem)
     samples = _asked(problem, instances, there, sampler, n_samples, seed, slopes)
     n_missing = sum(part.n_calls for part in pending(samples, retry=False))

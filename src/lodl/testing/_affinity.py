@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_labels
 from lodl.problems import Problem
+from lodl.problems._problem import check_instances
 from lodl.testing._case import RELATIVE, Case, FaultError, cases
 
 _LAST_DIGITS = 1e-12  # of an objective: what its own sum may lose
@@ -29,7 +29,7 @@ def is_affine(
         >>> lodl.testing.is_affine(newsvendor.problem, newsvendor.splits.train.y)
         False
     """
-    labels = check_labels(y)
+    labels, context = check_instances(problem, y, context)
     others = far_apart(labels) if context is None else labels[:0]
     try:
         return all(

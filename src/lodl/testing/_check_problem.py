@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Context
-from lodl._validation import check_context, check_labels
 from lodl.errors import ProblemError
 from lodl.problems import Problem
-from lodl.problems._problem import HOW_TO_TRAVEL, check_problem_type, sign_of
+from lodl.problems._problem import HOW_TO_TRAVEL, check_instances, sign_of
 from lodl.testing._affinity import far_apart, is_straight_everywhere
 from lodl.testing._case import (
     N_CANDIDATES,
@@ -41,7 +40,7 @@ def check_problem(
     Args:
         problem: The problem to check.
         y: Labels, shape (n, *label_shape); the first few instances are used.
-        context: One entry per instance, or None.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
         seed: Random seed for the noise.
 
     Returns:
@@ -57,9 +56,7 @@ def check_problem(
         >>> report.is_affine
         True
     """
-    check_problem_type(problem)
-    y = check_labels(y)
-    check_context(context, len(y))
+    y, context = check_instances(problem, y, context)
     sign_of(problem)
     findings: dict[str, list[int]] = {}
     others = far_apart(y) if context is None else y[:0]  # a context may not suit another label
