@@ -23,6 +23,8 @@ from lodl.errors import InvalidInputError
 FIT = "it had in `fit`"
 """Whose columns new frames must have."""
 
+_SMALLEST, _LARGEST = 1e-15, 1e15  # the largest label: single precision ends at 1e-38 and 3e38
+
 
 @dataclass(frozen=True, eq=False)
 class Data:
@@ -65,7 +67,7 @@ class Data:
             keeps_frames: Whether a frame of features stays a frame.
             called: The names of these three in messages.
         """
-        labels = labels_of(y, called[1])
+        labels = _in_range(labels_of(y, called[1]), called[1])
         features = features_of(x, keeps_frames=keeps_frames, name=called[0])
         if len(features) != len(labels):
             raise InvalidInputError(
@@ -126,6 +128,17 @@ def labels_of(y: Any, name: str = "Y") -> Array:
     if is_vector(y):
         y = y.to_frame() if hasattr(y, "to_frame") else np.ma.asarray(y).reshape(-1, 1)
     return check_labels(y, name)
+
+
+def _in_range(labels: Array, name: str) -> Array:
+    """Return labels if their squares are numbers in single precision, in which models train."""
+    largest = float(np.abs(labels).max())
+    if largest and not _SMALLEST <= largest <= _LARGEST:
+        raise InvalidInputError(
+            f"`{name}` must have its largest number between {_SMALLEST:g} and {_LARGEST:g}, got "
+            f"{largest:.3g}. Choose another unit for the labels."
+        )
+    return labels
 
 
 def is_vector(y: Any) -> bool:
