@@ -14,6 +14,9 @@ Features: TypeAlias = Any
 """An array (n, p) or (n, items, p), or a frame with one row per instance."""
 
 _NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "durations"}  # NumPy would convert them
+_ENCODE_DATES = (
+    "Encode these columns as numbers, such as a year or a weekday, or use a pipeline that does."
+)
 _ENCODE = "Encode these columns as numbers, or use a model that takes categories, such as LightGBM."
 
 
@@ -136,17 +139,39 @@ def as_numbers(table: Any, name: str, *, advice: str = _ENCODE) -> npt.NDArray[A
     """
     if not is_frame(table):
         return _array_numbers(table, name)
-    columns = [_column_numbers(table, position) for position in range(len(table.columns))]
-    others = [
-        f"{_text(title)!r} ({list(table.dtypes)[position]})"
-        for position, (title, column) in enumerate(zip(table.columns, columns, strict=True))
-        if column is None
-    ]
-    if others:
-        raise InvalidInputError(
-            f"`{name}` must have numbers only, got other values in {', '.join(others)}. {advice}"
-        )
+    columns = [_column_numbers(column) for column in _series_of(table)]
+    _refuse(table, [column is None for column in columns], name, advice)
     return np.column_stack([column for column in columns if column is not None])
+
+
+def check_readable(table: Any, name: str) -> None:
+    """Check that no column of a frame holds dates, durations or complex numbers."""
+    _refuse(table, list(map(_is_misread, _series_of(table))), name, _ENCODE_DATES)
+
+
+def row_keys(table: Any) -> list[Any]:
+    """Return a key for each row of an array or a frame. Equal rows have equal keys."""
+    if not is_frame(table):
+        return [row.tobytes() for row in table + 0.0]  # -0.0 equals 0.0
+    return list(map(repr, zip(*(column.to_list() for column in _series_of(table)), strict=True)))
+
+
+def _series_of(table: Any) -> list[Any]:
+    """Return the columns by position, because names may repeat or have levels."""
+    positions = range(len(table.columns))
+    return [table.iloc[:, i] if hasattr(table, "iloc") else table[:, i] for i in positions]
+
+
+def _refuse(table: Any, is_refused: list[bool], name: str, advice: str) -> None:
+    described = [
+        f"{_text(title)!r} ({kind})"
+        for title, kind, refused in zip(table.columns, table.dtypes, is_refused, strict=True)
+        if refused
+    ]
+    if described:
+        raise InvalidInputError(
+            f"`{name}` must have numbers only, got other values in {', '.join(described)}. {advice}"
+        )
 
 
 def _columns(table: Any, name: str) -> tuple[str, ...] | None:
@@ -212,19 +237,24 @@ def _array_numbers(table: Any, name: str) -> Array:
         raise InvalidInputError(f"`{name}` must be an array of numbers: {error}") from error
 
 
-def _column_numbers(table: Any, position: int) -> Array | None:
+def _column_numbers(column: Any) -> Array | None:
     """Return a column as numbers, or None if it has something else."""
-    column = table.iloc[:, position] if hasattr(table, "iloc") else table[:, position]
+    if _is_misread(column):
+        return None
     try:
         if not hasattr(column, "iloc"):
             return np.array(column.to_list(), dtype=np.float64)  # None becomes NaN
-        kind = getattr(column.dtype, "categories", column).dtype.kind
-        if kind in _NO_NUMBERS:
-            return None
         numbers: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
     except (TypeError, ValueError):
         return None
+
+
+def _is_misread(column: Any) -> bool:
+    """Return whether a column holds dates, durations or complex numbers."""
+    if not hasattr(column, "iloc"):
+        return bool(column.dtype.is_temporal())
+    return getattr(column.dtype, "categories", column).dtype.kind in _NO_NUMBERS
 
 
 def _described(table: Any) -> str:

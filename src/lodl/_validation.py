@@ -1,6 +1,7 @@
 """Checks of arguments: each raises an error that names the argument."""
 
 import importlib
+import math
 from types import ModuleType
 from typing import Any
 
@@ -92,6 +93,22 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
             f"`{name}` must be a whole number of at least {minimum}, got {value!r}."
         )
     return int(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Check that an argument is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInputError(f"`{name}` must be True or False, got {value!r}.")
+
+
+def check_seconds(name: str, value: Any) -> float:
+    """Return a limit in seconds, which is infinite for None."""
+    if value is None:
+        return math.inf
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not value >= 0:
+        raise InvalidInputError(f"`{name}` must be a number of at least 0, got {value!r}.")
+    return float(value)
 
 
 def check_instance_of(kind: type, name: str, value: object, *, wanted: str, hint: str = "") -> None:

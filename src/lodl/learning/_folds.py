@@ -65,8 +65,8 @@ class Folds:
         if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
             if not 2 <= validation <= n:
                 raise InvalidInputError(
-                    "`validation`, if a number of folds, must be from 2 to the number of instances "
-                    f"({n}), got {validation}."
+                    "`validation`, if a number of folds, must be from 2 to the number of different "
+                    f"instances or groups ({n}), got {validation}."
                 )
             return cls(n, tuple(np.sort(part) for part in np.array_split(order, validation)), n)
         if not isinstance(validation, float) or not 0 < validation < 1:

@@ -27,12 +27,12 @@ def planned(
     model: Planner, data: Data, learner: Learner
 ) -> tuple[Plan, tuple[Candidate, ...], bool]:
     """Return what to ask, what to try, and whether instances share their decisions."""
+    dim = data.y[0].size
+    candidates(model.families or (), dim)  # checked before the solver is called
     affine = has_affine_objective(
         model.problem, data.y, data.context, n_jobs=model.n_jobs, timeout=model.timeout
     )
-    dim = data.y[0].size
     situation = Situation(affine, data.context is not None, len(data.y), dim)
-    candidates(model.families or (), dim)  # checked before anything is asked of them
     default = situation.n_samples(model.families or ())
     n_samples = check_count("n_samples", _or(model.n_samples, default))
     n_rounds = check_count("n_rounds", _or(model.n_rounds, situation.n_rounds), minimum=0)

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._fit_record import FitRecord
-from lodl._frames import Features
+from lodl._frames import Features, check_readable, is_frame
 from lodl._logs import show_logs
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_count, context_of
+from lodl._validation import check_count, check_flag, check_seconds, context_of
 from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions, regret
 from lodl.learning._asking import Asking
@@ -204,6 +204,9 @@ class DecisionFocusedRegressor(Parameters):
                 a whole.
         """
         started = time.perf_counter()
+        for name in ("ensemble", "shuffle", "verbose"):
+            check_flag(name, getattr(self, name))
+        deadline = started + check_seconds("max_seconds", self.max_seconds)
         if self.verbose:
             show_logs()
         check_problem_type(self.problem)
@@ -211,6 +214,8 @@ class DecisionFocusedRegressor(Parameters):
         learner = learner_for(self.estimator, seed=seed)
         self._keeps_frames = getattr(learner, "takes_frames", False)
         labels = in_label_columns(self.problem, Y, "Y")
+        if is_frame(X) and not _has_pipeline(self.estimator):
+            check_readable(X, "X")
         data = Data.of(X, labels, context, keeps_frames=self._keeps_frames)
         data, folds = split(data, validation, groups, shuffle=self.shuffle, seed=seed, rows=X)
         self.label_names_ = data.label_names or label_names_of(self.problem, data.y[0].size)
@@ -234,7 +239,7 @@ class DecisionFocusedRegressor(Parameters):
             ask,
             lambda: store.n_answers - n_before,
             started,
-            started + (np.inf if self.max_seconds is None else self.max_seconds),
+            deadline,
             project=partial(projected, self.problem),
             shares=shares,
             solver_judges=self.judge == "solver",
@@ -262,7 +267,8 @@ class DecisionFocusedRegressor(Parameters):
 
     def _predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions as the problem gets them."""
-        y_hat = Average(self.predictors_, features=self._expected.features).predict(X)
+        expected = self._expected  # raises if there is no model yet
+        y_hat = Average(self.predictors_, features=expected.features).predict(X)
         return np.asarray(self.mean_ + self.kept_ * (y_hat - self.mean_))
 
     def decide(
@@ -381,3 +387,10 @@ class DecisionFocusedRegressor(Parameters):
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictors_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit`.")
+
+
+def _has_pipeline(estimator: Any) -> bool:
+    """Return whether a pipeline, or a learner of the user's, may turn dates into numbers."""
+    if not hasattr(estimator, "get_params"):
+        return True
+    return any(hasattr(part, "steps") for part in (estimator, *estimator.get_params().values()))
