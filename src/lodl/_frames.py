@@ -217,8 +217,8 @@ def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> Non
     by_position = f"If the rows already belong together by position, use `{other_name}.to_numpy()`"
     if sorted(ours) == sorted(theirs):
         raise InvalidInputError(
-            f"The rows of `{name}` and `{other_name}` must be in the same order, got {one} in "
-            f"`{name}` but {another} in `{other_name}` at position {at}. Use "
+            f"The rows of `{name}` and `{other_name}` must be in the same order, got {one!r} in "
+            f"`{name}` but {another!r} in `{other_name}` at position {at}. Use "
             f"`{other_name}.loc[{name}.index]`. {by_position}."
         )
     raise InvalidInputError(

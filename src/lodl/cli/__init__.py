@@ -4,6 +4,7 @@ import re
 import sys
 from typing import Any, NoReturn
 
+from lodl._printable import printable
 from lodl._validation import require
 from lodl.errors import InvalidInputError, LodlError
 
@@ -46,7 +47,8 @@ def main() -> None:
 
 
 def _end(message: str, code: int = 1) -> NoReturn:
-    sys.stderr.write(f"Error: {message}\n")
+    shown = "\n".join(map(printable, message.split("\n")))
+    sys.stderr.write(f"Error: {shown}\n")
     sys.exit(code)
 
 

@@ -16,6 +16,7 @@ from lodl._frames import (
     join_rows,
     row_names,
 )
+from lodl._printable import printable
 from lodl._typing import Array, Context
 from lodl._validation import check_context, check_labels
 from lodl.errors import InvalidInputError
@@ -179,7 +180,7 @@ def check_columns(
     """
     if expected is not None and required and not is_frame(x):
         raise InvalidInputError(
-            f"`{name}` must be a frame with the columns of `fit`: {', '.join(expected)}."
+            f"`{name}` must be a frame with the columns of `fit`: {printable(', '.join(expected))}."
         )
     return in_columns(x, expected, name, FIT)
 
