@@ -188,6 +188,10 @@ class DecisionFocusedRegressor(Parameters):
     ) -> Self:
         """Train on several losses, and keep what decides best on held-out instances.
 
+        Frames are matched by name, here and in all other methods, and arrays by position. Columns
+        may come in any order. Rows of `X`, `Y`, `context` and `groups` must have the same index in
+        the same order. Exact copies of an instance are held out together.
+
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
                 of the label. A pandas or polars frame is passed on as it is to estimators that take
