@@ -1,16 +1,36 @@
 """What a page shows of one `fit`: plain data, which a file can hold."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from lodl._amounts import amounts
 from lodl._gain import Failures, Gain
+from lodl._printable import printable
+
+
+class _Shown:
+    """A record whose texts can be shown as they are: control characters are written out."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, one.name, _shown(getattr(self, one.name)))
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        return tuple(map(_shown, value))
+    if isinstance(value, Mapping):
+        return {printable(name): _shown(content) for name, content in value.items()}
+    return value
 
 
 @dataclass(frozen=True)
-class TriedModel:
+class TriedModel(_Shown):
     """A model that was tried.
 
     Attributes:
@@ -29,7 +49,7 @@ class TriedModel:
 
 
 @dataclass(frozen=True)
-class ChangedDecision:
+class ChangedDecision(_Shown):
     """An instance whose held-out decision the kept model changed.
 
     Attributes:
@@ -48,7 +68,7 @@ class ChangedDecision:
 
 
 @dataclass(frozen=True)
-class CoordinateCosts:
+class CoordinateCosts(_Shown):
     """What errors of the predictions cost by the learned loss, coordinate by coordinate.
 
     Attributes:
@@ -63,7 +83,7 @@ class CoordinateCosts:
 
 
 @dataclass(frozen=True)
-class Slice:
+class Slice(_Shown):
     """One line through the label of an instance.
 
     Attributes:
@@ -82,7 +102,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class FitRecord:
+class FitRecord(_Shown):
     """One `fit` of `lodl.DecisionFocusedRegressor`.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Tables with named columns, of pandas or polars, without importing either."""
+"""Frames of pandas and polars: names of columns and rows, and numbers. Imports neither package."""
 
 import sys
 from collections.abc import Sequence
@@ -7,11 +7,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lodl._typing import Array, Context
+from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
 Features: TypeAlias = Any
 """An array (n, p) or (n, items, p), or a frame with one row per instance."""
+
+_NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "durations"}  # NumPy would convert them
+_ENCODE_DATES = (
+    "Encode these columns as numbers, such as a year or a weekday, or use a pipeline that does."
+)
+_ENCODE = "Encode these columns as numbers, or use a model that takes categories, such as LightGBM."
 
 
 def is_frame(table: object) -> bool:
@@ -19,18 +25,86 @@ def is_frame(table: object) -> bool:
     return hasattr(table, "columns") and (hasattr(table, "iloc") or hasattr(table, "to_dicts"))
 
 
-def column_names(table: object) -> tuple[str, ...] | None:
-    """Return the names of a frame's columns, None where it is no frame or they are not texts."""
-    names = tuple(getattr(table, "columns", ())) if is_frame(table) else ()
-    return names if names and all(isinstance(name, str) for name in names) else None
+def column_names(table: object, name: str) -> tuple[str, ...] | None:
+    """Return the column names of a frame as text, or None if the columns are only counted.
+
+    Args:
+        table: An array or a frame.
+        name: The name of the argument.
+
+    Raises:
+        InvalidInputError: Two columns have the same name.
+    """
+    names = _columns(table, name)
+    return None if names is None or names == _positions(len(names)) else names
+
+
+def in_columns(table: Any, expected: Sequence[str] | None, name: str, whose: str) -> Any:
+    """Return a frame with its columns in the expected order, and anything else unchanged.
+
+    Columns are matched by position if either side has no names, or counts its columns from 0.
+
+    Args:
+        table: An array or a frame.
+        expected: The names in order, or None if columns are only counted.
+        name: The name of the argument.
+        whose: Where the expected names come from, for the message: "it had in `fit`".
+
+    Raises:
+        InvalidInputError: The names are others than expected.
+    """
+    given = _columns(table, name)
+    if given is None:
+        return table
+    positions = _positions(len(given))
+    wanted = positions if expected is None else tuple(expected)
+    if given == wanted:
+        return table
+    if set(given) == set(wanted):
+        order = [given.index(column) for column in wanted]
+        return table.iloc[:, order] if hasattr(table, "iloc") else table[:, order]
+    if positions in (given, wanted):
+        return table
+    missing = [repr(column) for column in wanted if column not in given]
+    unknown = [repr(column) for column in given if column not in wanted]
+    wrong = [f"missing are {', '.join(missing)}"] if missing else []
+    wrong += [f"not known are {', '.join(unknown)}"] if unknown else []
+    raise InvalidInputError(f"`{name}` must have the columns {whose}: {'; '.join(wrong)}.")
 
 
 def row_names(table: object) -> tuple[str, ...] | None:
-    """Return the names of a pandas frame's rows; None where they are only counted."""
-    index = getattr(table, "index", None) if hasattr(table, "iloc") else None
-    if index is None or type(index).__name__ == "RangeIndex":
-        return None
-    return tuple(map(str, index))
+    """Return the index of a pandas frame or series as text, or None if rows are only counted."""
+    index = _index_of(table)
+    return None if index is None or _is_default(index) else tuple(map(str, index))
+
+
+def check_same_rows(**tables: Any) -> None:
+    """Check that the rows of pandas frames and series have the same names in the same order.
+
+    Arrays, frames of polars and a default index have no row names. A default index beside other
+    integers is taken as names: it may be what is left of an order.
+
+    Args:
+        tables: The tables by the name of their argument.
+
+    Raises:
+        InvalidInputError: The rows of two tables have other names, or another order.
+    """
+    indices = {name: _index_of(table) for name, table in tables.items()}
+    named = [(name, index) for name, index in indices.items() if index is not None]
+    for k, (name, index) in enumerate(named):
+        for other_name, other in named[k + 1 :]:
+            _check_same_index(name, index, other_name, other)
+
+
+def place_of(table: Any, where: tuple[int, ...]) -> str:
+    """Return the words for one entry of an array or a frame: its row and its column."""
+    index = _index_of(table)
+    if index is None and not is_frame(table):
+        return f"at {where}"
+    rows = row_names(table)
+    row = f"in row {where[0]}" if rows is None else f"in row {where[0]} ({rows[where[0]]!r})"
+    return f"{row}, column {_text(table.columns[where[1]])!r}" if is_frame(table) else row
 
 
 def take_rows(table: Any, index: npt.NDArray[np.intp]) -> Any:
@@ -39,7 +113,7 @@ def take_rows(table: Any, index: npt.NDArray[np.intp]) -> Any:
 
 
 def join_rows(first: Any, second: Any) -> Any:
-    """Return the rows of one array or frame, then those of another like it."""
+    """Return the rows of an array or a frame, followed by the rows of a second."""
     if not is_frame(first):
         return np.concatenate([first, second])
     if list(first.columns) != list(second.columns) or list(first.dtypes) != list(second.dtypes):
@@ -52,54 +126,135 @@ def join_rows(first: Any, second: Any) -> Any:
     return first.vstack(second)
 
 
-def as_numbers(table: Any, name: str) -> npt.NDArray[Any]:
-    """Return a float64 array of an array or a frame, with NaN for what is missing.
+def as_numbers(table: Any, name: str, *, advice: str = _ENCODE) -> npt.NDArray[Any]:
+    """Return a float64 array of an array or a frame, with NaN for missing values.
+
+    Args:
+        table: An array, a frame or a series.
+        name: The name of the argument.
+        advice: What to do about columns that are not numbers. Defaults to advice about features.
 
     Raises:
-        InvalidInputError: Something is not a number; of a frame, the message names the columns.
+        InvalidInputError: Some values are not numbers. For a frame, the message names the columns.
     """
-    if is_frame(table):
-        columns = [_numbers(table[column]) for column in table.columns]
-        others = [
-            repr(title)
-            for title, column in zip(table.columns, columns, strict=True)
-            if column is None
-        ]
-        if others:
-            raise InvalidInputError(
-                f"`{name}` must have numbers only, got other values in {', '.join(others)}. Encode "
-                "these columns as numbers, or use a model that takes categories, such as LightGBM."
-            )
-        return np.column_stack([column for column in columns if column is not None])
+    if not is_frame(table):
+        return _array_numbers(table, name)
+    columns = [_column_numbers(column) for column in _series_of(table)]
+    _refuse(table, [column is None for column in columns], name, advice)
+    return np.column_stack([column for column in columns if column is not None])
+
+
+def check_readable(table: Any, name: str) -> None:
+    """Check that no column of a frame holds dates, durations or complex numbers."""
+    _refuse(table, list(map(_is_misread, _series_of(table))), name, _ENCODE_DATES)
+
+
+def row_keys(table: Any) -> list[Any]:
+    """Return a key for each row of an array or a frame. Equal rows have equal keys."""
+    if not is_frame(table):
+        return [row.tobytes() for row in table + 0.0]  # -0.0 equals 0.0
+    return list(map(repr, zip(*(column.to_list() for column in _series_of(table)), strict=True)))
+
+
+def _series_of(table: Any) -> list[Any]:
+    """Return the columns by position, because names may repeat or have levels."""
+    positions = range(len(table.columns))
+    return [table.iloc[:, i] if hasattr(table, "iloc") else table[:, i] for i in positions]
+
+
+def _refuse(table: Any, is_refused: list[bool], name: str, advice: str) -> None:
+    described = [
+        f"{_text(title)!r} ({kind})"
+        for title, kind, refused in zip(table.columns, table.dtypes, is_refused, strict=True)
+        if refused
+    ]
+    if described:
+        raise InvalidInputError(
+            f"`{name}` must have numbers only, got other values in {', '.join(described)}. {advice}"
+        )
+
+
+def _columns(table: Any, name: str) -> tuple[str, ...] | None:
+    if not is_frame(table):
+        return None
+    names = tuple(map(_text, table.columns))
+    if len(set(names)) < len(names):
+        repeated = next(one for i, one in enumerate(names) if one in names[:i])
+        raise InvalidInputError(
+            f"`{name}` must have distinct column names, got {repeated!r} more than once."
+        )
+    return names
+
+
+def _text(name: Any) -> str:
+    """Return the name of a column as text. A name of several levels is a tuple."""
+    return " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def _positions(n: int) -> tuple[str, ...]:
+    return tuple(map(str, range(n)))
+
+
+def _index_of(table: Any) -> Any:
+    return table.index if hasattr(table, "iloc") else None
+
+
+def _is_default(index: Any) -> bool:
+    """Return whether an index counts rows from 0, as pandas does if it is given no names."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> None:
+    is_default = _is_default(index), _is_default(other)
+    are_integers = index.dtype.kind in "iu" and other.dtype.kind in "iu"
+    if all(is_default) or (any(is_default) and not are_integers):
+        return
+    ours, theirs = tuple(map(str, index)), tuple(map(str, other))
+    if ours == theirs or len(ours) != len(theirs):  # numbers of rows are checked by the caller
+        return
+    pairs = enumerate(zip(ours, theirs, strict=True))
+    at, (one, another) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
+    by_position = f"If the rows already belong together by position, use `{other_name}.to_numpy()`"
+    if sorted(ours) == sorted(theirs):
+        raise InvalidInputError(
+            f"The rows of `{name}` and `{other_name}` must be in the same order, got {one!r} in "
+            f"`{name}` but {another!r} in `{other_name}` at position {at}. Use "
+            f"`{other_name}.loc[{name}.index]`. {by_position}."
+        )
+    raise InvalidInputError(
+        f"`{other_name}` must have the row names of `{name}`, got {another!r} instead of {one!r} "
+        f"at position {at}. {by_position}."
+    )
+
+
+def _array_numbers(table: Any, name: str) -> Array:
     try:
-        return np.asarray(table, dtype=np.float64)
+        raw = np.asarray(table)
+        if raw.dtype.kind in _NO_NUMBERS:
+            raise TypeError(f"got {_NO_NUMBERS[raw.dtype.kind]} ({raw.dtype})")
+        return raw.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"`{name}` must be an array of numbers: {error}") from error
 
 
-def records(context: Any) -> Context:
-    """Return contexts that are read by position: the rows of a frame are dicts by column."""
-    if is_frame(context):
-        rows: Sequence[Any] = (
-            context.to_dicts() if hasattr(context, "to_dicts") else context.to_dict("records")
-        )
-        return rows
-    if hasattr(context, "iloc") or hasattr(context, "to_list"):  # a series
-        values: Sequence[Any] = context.to_list()
-        return values
-    plain: Context = context
-    return plain
-
-
-def _numbers(column: Any) -> Array | None:
-    """Return a column as numbers, None where it has something else."""
+def _column_numbers(column: Any) -> Array | None:
+    """Return a column as numbers, or None if it has something else."""
+    if _is_misread(column):
+        return None
     try:
-        if hasattr(column, "iloc"):
-            numbers: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            return numbers
-        return np.array(column.to_list(), dtype=np.float64)  # None becomes NaN
+        if not hasattr(column, "iloc"):
+            return np.array(column.to_list(), dtype=np.float64)  # None becomes NaN
+        numbers: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
     except (TypeError, ValueError):
         return None
+
+
+def _is_misread(column: Any) -> bool:
+    """Return whether a column holds dates, durations or complex numbers."""
+    if not hasattr(column, "iloc"):
+        return bool(column.dtype.is_temporal())
+    return getattr(column.dtype, "categories", column).dtype.kind in _NO_NUMBERS
 
 
 def _described(table: Any) -> str:

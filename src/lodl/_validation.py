@@ -1,29 +1,30 @@
 """Checks of arguments: each raises an error that names the argument."""
 
 import importlib
+import math
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl._frames import as_numbers, column_names, is_frame, place_of
 from lodl._typing import Array, Context, InstanceContext
 from lodl.errors import InvalidInputError, MissingExtraError
 
+_NUMBERS_ADVICE = "Labels are the numbers to predict: leave out other columns."
 
-def check_labels(y: npt.ArrayLike, name: str = "y") -> Array:
-    """Return labels as a finite float64 array of shape (n_instances, *label_shape)."""
+
+def check_labels(y: Any, name: str = "y") -> Array:
+    """Return labels as a finite float64 array of shape (n_instances, *label_shape).
+
+    Args:
+        y: An array, or a frame with a column for each number of a label.
+        name: The name of the argument.
+    """
     if np.ma.is_masked(y):
         raise InvalidInputError(f"`{name}` must not have masked entries; fill or drop them.")
-    try:
-        raw = np.asarray(y)
-        if np.iscomplexobj(raw):
-            raise TypeError(f"complex numbers ({raw.dtype})")
-        array = raw.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"`{name}` must be an array of numbers with the instance on the first axis: {error}"
-        ) from error
+    array = as_numbers(y, name, advice=_NUMBERS_ADVICE)
     if array.ndim < 2:
         raise InvalidInputError(
             f"`{name}` must have the instance on the first axis and the label on the others, "
@@ -33,7 +34,9 @@ def check_labels(y: npt.ArrayLike, name: str = "y") -> Array:
         raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InvalidInputError(f"`{name}` must be finite, got {array[where]} at {where}.")
+        raise InvalidInputError(
+            f"`{name}` must be finite, got {array[where]} {place_of(y, where)}."
+        )
     return array
 
 
@@ -47,26 +50,35 @@ def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Ar
     return array
 
 
-def check_context(context: Context, n_instances: int) -> None:
-    """Check that there is one context entry per instance, or no context."""
+def check_context(context: Any, n_instances: int) -> Context:
+    """Return contexts that are read by position, one per instance, or None.
+
+    Args:
+        context: A sequence, an array, a series, a frame whose rows become dicts, or None.
+        n_instances: The number of instances.
+    """
     if context is None:
-        return
-    if hasattr(context, "iloc"):  # pandas: context[i] is the row labelled i, not the i-th row
-        raise InvalidInputError(
-            "`context` must be a sequence or an array, because it is read by position, got a "
-            f"{type(context).__name__}, which is read by its index. Use `.to_numpy()`, or "
-            '`.to_dict("records")` for a table.'
-        )
-    is_sequence = hasattr(context, "__getitem__") and getattr(context, "shape", None) != ()
-    if isinstance(context, dict) or not is_sequence:
+        return None
+    column_names(context, "context")  # distinct
+    entries: Any = context
+    if hasattr(context, "to_dicts"):  # a frame of polars
+        entries = context.to_dicts()
+    elif is_frame(context):
+        entries = context.to_dict("records")
+    elif hasattr(context, "to_list"):  # a series
+        entries = context.to_list()
+    is_sequence = hasattr(entries, "__getitem__") and getattr(entries, "shape", None) != ()
+    if isinstance(entries, dict | str | bytes) or not is_sequence:
         raise InvalidInputError(
             "`context` must be a sequence or an array with one entry per instance, "
             f"got {type(context).__name__}. For several values per instance, use a list of dicts."
         )
-    if len(context) != n_instances:
+    if len(entries) != n_instances:
         raise InvalidInputError(
-            f"`context` must have one entry per instance ({n_instances}), got {len(context)}."
+            f"`context` must have one entry per instance ({n_instances}), got {len(entries)}."
         )
+    checked: Context = entries
+    return checked
 
 
 def context_of(context: Context, instance: int) -> InstanceContext:
@@ -81,6 +93,22 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
             f"`{name}` must be a whole number of at least {minimum}, got {value!r}."
         )
     return int(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Check that an argument is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInputError(f"`{name}` must be True or False, got {value!r}.")
+
+
+def check_seconds(name: str, value: Any) -> float:
+    """Return a limit in seconds, which is infinite for None."""
+    if value is None:
+        return math.inf
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not value >= 0:
+        raise InvalidInputError(f"`{name}` must be a number of at least 0, got {value!r}.")
+    return float(value)
 
 
 def check_instance_of(kind: type, name: str, value: object, *, wanted: str, hint: str = "") -> None:

@@ -26,15 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import Features, records
+from lodl._frames import Features, check_same_rows, in_columns
 from lodl._typing import Context
-from lodl._validation import require
+from lodl._validation import check_context, require
 from lodl.errors import InvalidInputError
 from lodl.evaluation import regret
-from lodl.learning._data import labels_of
+from lodl.learning._data import FIT, labels_of
 from lodl.learning._routing import Request, Routed
 from lodl.problems import Problem
-from lodl.problems._problem import check_problem_type
+from lodl.problems._problem import check_problem_type, label_columns
 
 require("sklearn", extra="sklearn")
 
@@ -82,9 +82,13 @@ class RegretScorer(Routed):
                 "The model was fitted with a `context`, which the scorer did not get. scikit-learn "
                 "passes it on after `sklearn.set_config(enable_metadata_routing=True)`."
             )
-        labels = labels_of(Y)
+        names = getattr(last, "label_names_", None) or label_columns(problem, Y, "Y")
+        labels = labels_of(in_columns(Y, names, "Y", FIT))
+        check_same_rows(X=X, Y=Y, context=context)
         y_hat = np.reshape(estimator.predict(X), labels.shape)
-        found = regret(problem, y_hat, labels, context=records(context), progress=False)
+        found = regret(
+            problem, y_hat, labels, context=check_context(context, len(labels)), progress=False
+        )
         return -float(found.mean())
 
     def __repr__(self) -> str:

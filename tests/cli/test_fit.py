@@ -160,7 +160,14 @@ def test_a_model_may_be_named():
         ({"features": "mine.py"}, 1, "features in mine.py cannot be read: the name of the file"),
         ({"features": "short.npy"}, 2, "--features must have one row per instance"),
         ({"labels": "two.npz"}, 1, "labels in two.npz must be one array, got 2: a, b"),
-        ({"labels": "words.csv"}, 2, "--labels must have numbers only, .* in 'town'"),
+        (
+            {"labels": "words.csv"},
+            2,
+            r"--labels must have numbers only, .* in 'town' \(.*Labels are",
+        ),
+        ({"labels": "gap.csv"}, 2, "--labels must be finite, got nan in row 3, column 'b'"),
+        ({"labels": "semicolon.csv"}, 1, "labels in semicolon.csv .* seems to be separated by ';'"),
+        ({"features": "semicolon.csv"}, 1, "features in semi.* seems to be separated by ';'"),
         ({"context": "two.npz"}, 1, r"must have arrays of one length, got \[2, 3\]"),
         ({"context": "torn.jsonl"}, 1, "context in torn.jsonl cannot be read as .jsonl"),
         ({"groups": "town"}, 2, "--groups must be a column of the features or a file"),
@@ -175,6 +182,8 @@ def test_bad_input_is_one_line_and_an_exit_code(folder, fit, options, code, mess
     np.save("short.npy", X[:3])
     np.savez("two.npz", a=np.zeros(2), b=np.zeros(3))
     (folder / "words.csv").write_text("town\nUlm\n")
+    (folder / "gap.csv").write_text("a,b\n" + "1,2\n" * 3 + "1,\n" + "1,2\n" * 26)
+    (folder / "semicolon.csv").write_text("a;b\n" + "1,5;2,5\n" * 30)
     (folder / "torn.jsonl").write_text('{"open": [1,')
     ended, _, err = fit(**options)
     assert ended == code, err
@@ -206,3 +215,15 @@ def test_texts_in_a_table_are_known_by_name(model, folder, fit, run_lodl):
     assert code == 0, err
     decisions = np.argmax(json.loads((folder / "z.json").read_text()), axis=1)
     assert decisions[[0, 1, 3]].tolist() == [2, 0, 2]
+
+
+def test_names_that_are_numbers_name_rows_of_labels_by_position(folder, fit):
+    table = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(day=np.arange(130, 100, -1))
+    table.to_csv("x.csv", index=False)
+    pd.DataFrame(Y, columns=["n", "e", "s", "w"]).to_csv("y.csv", index=False)
+    code, _, err = fit(features="x.csv", labels="y.csv", names="day")
+    assert code == 0, err
+
+
+def test_a_problem_in_a_file_is_fitted(folder, fit):
+    assert fit("./mine.py:Pick")[0] == 0

@@ -132,10 +132,14 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
 @pytest.mark.parametrize(
     ("problem", "options", "message"),
     [
-        ("mine", {}, "must be given as MODULE:PROBLEM, got 'mine'"),
+        ("mine", {}, "must be given as MODULE:PROBLEM or FILE.py:PROBLEM, got 'mine'"),
         ("mine:Missing", {}, "mine has no 'Missing'"),
         ("yours:PickOne", {}, "no module 'yours' in the current folder or on PYTHONPATH"),
-        (".mine:PickOne", {}, "must be given as MODULE:PROBLEM, got '.mine:PickOne'"),
+        (
+            ".mine:PickOne",
+            {},
+            "must be given as MODULE:PROBLEM or FILE.py:PROBLEM, got '.mine:PickOne'",
+        ),
         ("mine:Bad", {}, "Bad is not complete: it lacks objective"),
         ("mine:Sized", {}, r"Sized\(\) failed: .* 'size'\. Create an instance"),
         ("mine:PickOne", {"out": "nowhere/loss"}, "--out must be a file in a folder that exists"),

@@ -21,12 +21,6 @@ def y():
     return np.random.default_rng(0).random((30, 2, 3))
 
 
-class ReadByLabel(list):
-    """Like a pandas Series: `context[i]` is the entry labelled i."""
-
-    iloc = None
-
-
 def failing_at_third_instance(failure):
     """A problem whose solver calls `failure` for the instance with context 2."""
     return lodl.problem(
@@ -77,7 +71,6 @@ def test_two_workers_give_the_same_bits_as_one(y):
         ({"y": np.ones((3, 2), dtype=complex)}, r"`y` must be .*numbers.*complex"),
         ({"y": np.ma.masked_equal([[1, 2], [3, 4]], 3)}, r"`y` must not have masked entries"),
         ({"context": np.array(3)}, r"`context` must be a sequence or an array .* got ndarray"),
-        ({"context": ReadByLabel()}, r"got a ReadByLabel, .*by its index.*`\.to_numpy\(\)`"),
         ({"context": [1, 2]}, r"`context` must have one entry per instance \(3\), got 2"),
         ({"context": {"a": 1}}, r"`context` must be a sequence or an array .* got dict"),
     ],

@@ -46,7 +46,12 @@ def test_a_loaded_model_predicts_and_decides_with_the_same_bits(model, folder):
     assert (loaded.gain_, loaded.chosen_, loaded.shuffle) == (model.gain_, model.chosen_, False)
     np.testing.assert_array_equal(loaded.held_out_.chosen, model.held_out_.chosen)
     with pytest.raises(InvalidInputError, match="`X` must have the columns it had in `fit`"):
-        loaded.predict(FRAME[["sun", "wind", "rain"]])
+        loaded.predict(FRAME.rename(columns={"sun": "moon"}))
+    turned = FRAME[FRAME.columns[::-1]]
+    np.testing.assert_array_equal(loaded.predict(turned), model.predict(FRAME))
+    np.testing.assert_array_equal(
+        loaded.two_stage_.predict(turned), loaded.two_stage_.predict(FRAME)
+    )
 
 
 def test_another_problem_is_taken_with_a_warning(folder, caplog):

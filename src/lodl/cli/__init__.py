@@ -5,11 +5,17 @@ import signal
 import sys
 from typing import Any, NoReturn
 
+from lodl._printable import printable
 from lodl._validation import require
 from lodl.errors import InvalidInputError, LodlError
 
 _CTRL_C, _TERMINATED = 130, 143  # exit codes of a shell's command that a signal has ended
-_OPTIONS = {"X": "features", "Y": "labels", "random_state": "seed"}  # of arguments of the library
+_OPTIONS = {  # of arguments of the library
+    "X": "features",
+    "Y": "labels",
+    "y": "labels",
+    "random_state": "seed",
+}
 _STOPPED = (
     "Stopped. Finished work is kept if it was written to a folder or a store; run the same command "
     "again to resume."
@@ -52,7 +58,8 @@ def _stopped() -> None:
 
 
 def _end(message: str, code: int = 1) -> NoReturn:
-    sys.stderr.write(f"Error: {message}\n")
+    shown = "\n".join(map(printable, message.split("\n")))
+    sys.stderr.write(f"Error: {shown}\n")
     sys.exit(code)
 
 

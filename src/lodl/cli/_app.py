@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from lodl._frames import as_numbers
 from lodl._version import package_version
 from lodl.cli._benchmark import benchmark
 from lodl.cli._compare import compare
@@ -15,6 +14,7 @@ from lodl.cli._domains import domains
 from lodl.cli._fit import fit
 from lodl.cli._learn import learn
 from lodl.cli._modules import load_problem
+from lodl.cli._options import PROBLEM
 from lodl.cli._reproduce import reproduce
 from lodl.cli._tables import CONTEXTS, TABLE, read_context, read_labels
 
@@ -59,14 +59,14 @@ def report(
 
 @app.command()
 def check(
-    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a lodl.Problem or a subclass.")],
+    problem: Annotated[str, typer.Argument(help=PROBLEM)],
     labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
     context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
 ) -> None:
     """Check your problem for mistakes, in about fifty solver calls."""
     from lodl.testing import check_problem
 
-    y = as_numbers(read_labels(labels), "labels")
+    y = read_labels(labels)
     contexts = None if context is None else read_context(context)
     typer.echo(str(check_problem(load_problem(problem), y, context=contexts)))
 

@@ -24,9 +24,7 @@ def decide(
     folder: Annotated[Path, typer.Argument(help="Folder of a model that lodl fit wrote.")],
     problem: Annotated[
         str,
-        typer.Option(
-            help="MODULE:PROBLEM, the one given to lodl fit; model folders contain no code."
-        ),
+        typer.Option(help="The problem as given to lodl fit; model folders contain no code."),
     ],
     features: Annotated[Path, typer.Option(help=f"Features: {TABLE}.")],
     out: Annotated[Path, typer.Option(help="File to write: .json, .csv or .npy.")],

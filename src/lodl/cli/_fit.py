@@ -9,7 +9,7 @@ import typer
 
 from lodl.cli._models import MODELS, estimator_named
 from lodl.cli._modules import load_problem
-from lodl.cli._options import ON_FAILURE, Jobs, named
+from lodl.cli._options import ON_FAILURE, PROBLEM, Jobs, named
 from lodl.cli._tables import (
     CONTEXTS,
     TABLE,
@@ -24,7 +24,7 @@ from lodl.learning import DecisionFocusedRegressor
 
 
 def fit(
-    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a lodl.Problem or a subclass.")],
+    problem: Annotated[str, typer.Argument(help=PROBLEM)],
     features: Annotated[Path, typer.Option(help=f"Features: {TABLE}.")],
     labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
     out: Annotated[Path, typer.Option(help="Folder to write the model to.")],

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from lodl._frames import as_numbers
 from lodl.cli._modules import load_problem
-from lodl.cli._options import ON_FAILURE, Jobs, named
+from lodl.cli._options import ON_FAILURE, PROBLEM, Jobs, named
 from lodl.cli._tables import CONTEXTS, TABLE, read_column, read_context, read_labels
 from lodl.errors import InvalidInputError
 from lodl.learning import learn_loss
@@ -44,7 +43,7 @@ _SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
 
 
 def learn(
-    problem: Annotated[str, typer.Argument(help="MODULE:PROBLEM, a lodl.Problem or a subclass.")],
+    problem: Annotated[str, typer.Argument(help=PROBLEM)],
     labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
     out: Annotated[Path, typer.Option(help="File to write the loss to.")],
     context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
@@ -88,7 +87,7 @@ def learn(
     _check_out(out)
     loss = learn_loss(
         load_problem(problem),
-        as_numbers(read_labels(labels), "labels"),
+        read_labels(labels),
         context=None if context is None else read_context(context),
         keys=None if keys is None else read_column(keys, "keys"),
         family=None if family is None else named("family", family, _FAMILIES)(),

@@ -30,7 +30,7 @@ def estimator_named(
         seed: Random seed of the training.
     """
     if ":" in name:
-        found = load_object(name, "The model", "MODULE:ESTIMATOR")
+        found = load_object(name, "ESTIMATOR")
         return found() if isinstance(found, type) else found
     makers: dict[str, Callable[[], Any]] = {
         "linear": lambda: None,

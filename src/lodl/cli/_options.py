@@ -8,6 +8,9 @@ import typer
 
 from lodl.errors import InvalidInputError
 
+PROBLEM = "MODULE:PROBLEM or FILE.py:PROBLEM, a lodl.Problem or a subclass."
+"""Help for the argument that names a problem."""
+
 _T = TypeVar("_T")
 
 ON_FAILURE: Mapping[str, Literal["raise", "skip"]] = {"raise": "raise", "skip": "skip"}

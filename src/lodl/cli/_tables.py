@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import Features, as_numbers, is_frame, records
-from lodl._typing import Array, Context
+from lodl._frames import Features, is_frame
+from lodl._typing import Array
 from lodl._validation import require
 from lodl.errors import DataError, InvalidInputError
 
@@ -19,6 +19,8 @@ CONTEXTS = (
     "a .npy file, a .npz file with an array for each name, a .csv or .parquet file whose columns "
     "are the names, or a .jsonl file with a line for each instance"
 )
+
+_SEPARATORS = (";", "\t", "|")  # of files that are called CSV all the same
 
 _Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -36,15 +38,12 @@ def read_features(path: Path) -> Features:
 
 
 def read_labels(path: Path) -> Any:
-    """Return labels: a pandas frame of numbers, which keeps the names, else an array."""
-    found = _one(path, "labels")
-    if is_frame(found):
-        as_numbers(found, "labels")  # names columns that are no numbers
-    return found
+    """Return labels: a pandas frame, which keeps the names of its columns, else an array."""
+    return _one(path, "labels")
 
 
-def read_context(path: Path) -> Context:
-    """Return one context per instance; those of several values are dicts by name."""
+def read_context(path: Path) -> Any:
+    """Return one context per instance: a pandas frame, an array, or a list of dicts by name."""
     found = _read(path, "context", {".jsonl": _read_lines})
     if isinstance(found, Mapping):
         lengths = {len(array) for array in found.values()}
@@ -56,7 +55,7 @@ def read_context(path: Path) -> Context:
             {name: array[i] for name, array in found.items()}
             for i in range(min(lengths, default=0))
         ]
-    return records(found)
+    return found
 
 
 def read_column(path: Path, what: str) -> Sequence[Any]:
@@ -84,7 +83,7 @@ def named_by(features: Features, column: str | None) -> Features:
         close = get_close_matches(column, columns, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InvalidInputError(f"`names` must be a column of the features, got {column!r}.{hint}")
-    return features.set_index(column)
+    return features.set_index(features[column].astype(str)).drop(columns=column)
 
 
 def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequence[Any] | None]:
@@ -153,7 +152,15 @@ def _read_npz(path: Path) -> _Arrays:
 
 
 def _read_csv(path: Path) -> Any:
-    return require("pandas", "cli").read_csv(path)
+    table = require("pandas", "cli").read_csv(path)
+    title = str(table.columns[0])
+    others = [mark for mark in _SEPARATORS if mark in title]
+    if len(table.columns) == 1 and others:
+        raise ValueError(
+            f"the file seems to be separated by {others[0]!r}; save it with commas between "
+            "columns and points in numbers"
+        )
+    return table
 
 
 def _read_parquet(path: Path) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Context
-from lodl._validation import check_count, check_labels, check_predictions
+from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._fidelity import CALLS_PER_INSTANCE, Fidelity, measure_fidelity
 from lodl.evaluation._judge import judge, number_text
@@ -21,7 +21,7 @@ from lodl.losses import FitSummary, LearnedLoss
 from lodl.losses._verdicts import ANOTHER_PROBLEM, Finding, finding_text
 from lodl.oracle import Oracle
 from lodl.problems import Problem
-from lodl.problems._problem import describe
+from lodl.problems._problem import check_predicted, describe
 from lodl.samplers import Sampler
 from lodl.samplers._sampler import check_sampler
 
@@ -163,9 +163,9 @@ def diagnose(
     if sampler is not None:
         check_sampler(sampler)
     seed = check_count("seed", seed, minimum=0)
-    loss.check_labels(y)
-    labels = check_labels(y)
-    predictions = check_predictions(y_hat, labels)
+    predictions, labels, context = check_predicted(Oracle.of(problem).problem, y_hat, y, context)
+    loss.check_labels(labels)
+    check_predictions(predictions, labels)
     n_calls = check_count("n_calls", n_calls, minimum=CALLS_PER_INSTANCE)
     n_examined = min(len(labels), n_calls // CALLS_PER_INSTANCE)
     index = np.random.default_rng(seed).permutation(len(labels))[:n_examined]

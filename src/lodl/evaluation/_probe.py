@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array, Context
-from lodl._validation import check_context
 from lodl.errors import LodlError
 from lodl.losses import LearnedLoss
 from lodl.oracle import Oracle
@@ -35,8 +34,7 @@ class Probe:
     def at(
         cls, index: npt.NDArray[np.intp], problem: Problem | Oracle, y: Array, context: Context
     ) -> Self:
-        """Take the instances `index` from the labels and contexts of all, and check them."""
-        check_context(context, len(y))
+        """Take the instances `index` from the labels and contexts of all."""
         chosen = None if context is None else [context[i] for i in index]
         return cls(Oracle.of(problem, progress=False), index, y[index], chosen)
 

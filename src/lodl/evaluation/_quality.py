@@ -15,6 +15,7 @@ from lodl.evaluation._baselines import random_predictions
 from lodl.evaluation._decision_loss import decision_quality
 from lodl.oracle import Oracle
 from lodl.problems import Problem
+from lodl.problems._problem import check_instances, check_predicted
 
 _FEW = 0.01  # share of the labels' values
 
@@ -72,7 +73,8 @@ def quality_scale(
         >>> float(scale.normalise(gained))
         1.0
     """
-    y = check_labels(y)
+    oracle = Oracle.of(problem, n_jobs=n_jobs, progress=progress)
+    y, context = check_instances(oracle.problem, y, context)
     if y_random is None:
         if np.mean((y >= 0) & (y <= 1)) < _FEW:
             _logger.warning(
@@ -126,8 +128,9 @@ def normalised_decision_quality(
         >>> lodl.evaluation.normalised_decision_quality(lodl.domains.TopK(1), y, y)
         1.0
     """
-    y = check_labels(y)
-    y_hat = check_predictions(y_hat, y)
+    oracle = Oracle.of(problem, n_jobs=n_jobs, progress=progress)
+    y_hat, y, context = check_predicted(oracle.problem, y_hat, y, context)
+    check_predictions(y_hat, y)  # of one model
     scale = quality_scale(
         problem, y, context=context, y_random=y_random, seed=seed, n_jobs=n_jobs, progress=progress
     )

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array, Context
-from lodl._validation import check_count, check_labels, check_predictions
+from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
+from lodl.problems._problem import check_instances, check_predicted
 
 _N_INSTANCES = 3
 _N_COORDINATES = 2
@@ -75,14 +76,15 @@ def loss_slices(
         InvalidInputError: An argument is not what was expected.
         OracleError: A solver call failed.
     """
-    losses = _check_losses(loss, y)
-    labels = check_labels(y)
+    labels, context = check_instances(Oracle.of(problem).problem, y, context)
+    losses = _check_losses(loss, labels)
     n_points = _check_odd(n_points)
     index = _choose_instances(next(iter(losses.values())), instances)
     probe = Probe.at(index, problem, labels, context)
     lines = list(_coordinate_lines(losses, probe, label_names, n_points))
     if y_hat is not None:
-        steps = (check_predictions(y_hat, labels) - labels)[index]
+        predictions, _, _ = check_predicted(Oracle.of(problem).problem, y_hat, y)
+        steps = (check_predictions(predictions, labels) - labels)[index]
         offsets = np.linspace(-_PREDICTION_SPAN, _PREDICTION_SPAN, n_points)
         lines.append(_Lines(["towards the prediction"] * len(index), offsets, steps))
     return {

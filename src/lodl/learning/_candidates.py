@@ -53,6 +53,11 @@ def candidates(families: Sequence[Family], dim: int) -> tuple[Candidate, ...]:
         raise InvalidInputError(
             f"`families` must be a sequence of families, got one: write [{short_name(families)}]."
         )
+    if not isinstance(families, Sequence):
+        raise InvalidInputError(
+            f"`families` must be a sequence of families, got {type(families).__name__}. Use "
+            "`list(families)`."
+        )
     for family in families:
         check_can_fit(family, dim)
     if len(set(map(repr, families))) < len(families):

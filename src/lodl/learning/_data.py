@@ -1,27 +1,30 @@
-"""What a user hands to `fit`: features, labels, contexts, and how to hold instances out."""
+"""Features, labels and contexts that a user hands to `fit`, checked and matched by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._frames import (
     Features,
     as_numbers,
+    check_same_rows,
     column_names,
+    in_columns,
     is_frame,
     join_rows,
-    records,
     row_names,
 )
+from lodl._printable import printable
 from lodl._typing import Array, Context
 from lodl._validation import check_context, check_labels
 from lodl.errors import InvalidInputError
-from lodl.learning._folds import Folds
 
-Validation = int | float | tuple[Any, ...] | None
+FIT = "it had in `fit`"
+"""Whose columns new frames must have."""
+
+_SMALLEST, _LARGEST = 1e-15, 1e15  # the largest label: single precision ends at 1e-38 and 3e38
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +32,8 @@ class Data:
     """Features, labels and contexts of instances.
 
     Attributes:
-        x: Features: an array, or a frame where the learner takes frames.
-        y: Labels, with an axis of length 1 where they came as one number for each instance.
+        x: Features: an array, or a frame if the learner takes frames.
+        y: Labels, with an axis of length 1 if they came as one number per instance.
         label_shape: The shape of a label as it came: () for one number.
         context: One entry per instance, or None.
         feature_names: The columns of a frame of features, else None.
@@ -47,103 +50,99 @@ class Data:
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, x: Any, y: Any, context: Any, *, keeps_frames: bool) -> "Data":
-        """Check what a user handed over; a frame of features stays one if `keeps_frames`."""
-        labels = labels_of(y)
-        features = features_of(x, keeps_frames=keeps_frames)
-        if len(features) != len(labels):
-            raise InvalidInputError(
-                f"`X` must have one row per instance ({len(labels)}, as `Y` has), got "
-                f"{len(features)}."
-            )
-        _check_same_order(row_names(x), row_names(y))
-        contexts = records(context)
-        check_context(contexts, len(labels))
-        names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
-        shape = () if _is_vector(y) else labels.shape[1:]
-        return cls(features, labels, shape, contexts, column_names(x), column_names(y), names)
-
-    def joined(self, other: "Data") -> "Data":
-        """Return these instances, then others."""
-        if (self.context is None) != (other.context is None):
-            raise InvalidInputError("`context` must be given for all instances, or for none.")
-        check_names(self.feature_names, other.feature_names, required=is_frame(self.x))
-        context: Context = None
-        if self.context is not None and other.context is not None:
-            context = [*self.context, *other.context]
-        return Data(
-            join_rows(self.x, other.x),
-            np.concatenate([self.y, other.y]),
-            self.label_shape,
-            context,
-            self.feature_names,
-            self.label_names,
-            self.names + other.names,
-        )
-
-    def held_out(
-        self,
-        validation: Validation,
-        groups: Sequence[Any] | npt.NDArray[Any] | None,
+    def of(
+        cls,
+        x: Any,
+        y: Any,
+        context: Any,
         *,
-        shuffle: bool,
-        seed: int,
         keeps_frames: bool,
-    ) -> tuple["Data", Folds]:
-        """Return all instances, and which of them judge.
+        called: tuple[str, str, str] = ("X", "Y", "context"),
+    ) -> "Data":
+        """Check the arguments of a user.
 
         Args:
-            validation: See `DecisionFocusedRegressor.fit`.
-            groups: The group of each instance, or None.
-            shuffle: Whether held-out instances are drawn at random.
-            seed: Random seed of the draw.
-            keeps_frames: Whether a frame of features stays one.
+            x: Features.
+            y: Labels.
+            context: Contexts, or None.
+            keeps_frames: Whether a frame of features stays a frame.
+            called: The names of these three in messages.
         """
-        if not isinstance(validation, tuple):
-            if len(self.y) < 2:
-                raise InvalidInputError(
-                    "`Y` must have at least 2 instances, so that one can be held out, got 1 sample."
-                )
-            _check_groups(groups, len(self.y))
-            return self, Folds.of(
-                len(self.y), validation, shuffle=shuffle, seed=seed, groups=groups
-            )
-        if groups is not None:
+        labels = _in_range(labels_of(y, called[1]), called[1])
+        features = features_of(x, keeps_frames=keeps_frames, name=called[0])
+        if len(features) != len(labels):
             raise InvalidInputError(
-                "`groups` must be None where `validation` gives the instances that judge."
+                f"`{called[0]}` must have one row per instance ({len(labels)}, as `{called[1]}` "
+                f"has), got {len(features)}.{_items_advice(features, len(labels), called[0])}"
             )
+        contexts = check_context(context, len(labels))
+        check_same_rows(**dict(zip(called, (x, y, context), strict=True)))
+        names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
+        shape = () if is_vector(y) else labels.shape[1:]
+        return cls(
+            features,
+            labels,
+            shape,
+            contexts,
+            column_names(x, called[0]),
+            column_names(y, called[1]),
+            names,
+        )
+
+    def validated_by(self, validation: tuple[Any, ...]) -> "Data":
+        """Return these instances, followed by those of `validation=(X, Y)` or `(X, Y, context)`."""
         if len(validation) not in (2, 3):
             raise InvalidInputError(
                 "`validation` must be `(X, Y)` or `(X, Y, context)`, got "
                 f"{len(validation)} entries."
             )
+        called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
-        more = Data.of(x, y, context, keeps_frames=keeps_frames)
-        return self.joined(more), Folds.given(len(self.y), len(more.y))
-
-
-def _check_same_order(x_names: Sequence[str] | None, y_names: Sequence[str] | None) -> None:
-    """Check that rows of the same names are in the same order; None is rows without names."""
-    if x_names is None or y_names is None or x_names == y_names:
-        return
-    if sorted(x_names) == sorted(y_names):
-        at = next(
-            i for i, (one, other) in enumerate(zip(x_names, y_names, strict=True)) if one != other
+        keeps_frames = is_frame(self.x)
+        x = check_columns(x, self.feature_names, called[0], required=keeps_frames)
+        y = in_columns(y, self.label_names, called[1], FIT)
+        more = Data.of(x, y, context, keeps_frames=keeps_frames, called=called)
+        if (self.context is None) != (more.context is None):
+            raise InvalidInputError("`context` must be given for all instances, or for none.")
+        for name, ours, theirs in ((called[0], self.x, more.x), (called[1], self.y, more.y)):
+            if ours.shape[1:] != theirs.shape[1:]:
+                raise InvalidInputError(
+                    f"`{name}` must have the shape (n, {', '.join(map(str, ours.shape[1:]))}), as "
+                    f"in `fit`, got {theirs.shape}."
+                )
+        context = None
+        if self.context is not None and more.context is not None:
+            context = [*self.context, *more.context]
+        return Data(
+            join_rows(self.x, more.x),
+            np.concatenate([self.y, more.y]),
+            self.label_shape,
+            context,
+            self.feature_names,
+            self.label_names,
+            self.names + more.names,
         )
-        raise InvalidInputError(
-            f"The rows of `X` and `Y` must be in the same order, got {x_names[at]} in `X` but "
-            f"{y_names[at]} in `Y` at position {at}. Use `Y.loc[X.index]`."
-        )
 
 
-def labels_of(y: Any) -> Array:
+def labels_of(y: Any, name: str = "Y") -> Array:
     """Return labels as an array: of a frame a number for each column, of a vector (n, 1)."""
-    if is_frame(y):
-        return check_labels(as_numbers(y, "Y"), "Y")
-    return check_labels(np.ma.asarray(y).reshape(-1, 1) if _is_vector(y) else y, "Y")
+    if is_vector(y):
+        y = y.to_frame() if hasattr(y, "to_frame") else np.ma.asarray(y).reshape(-1, 1)
+    return check_labels(y, name)
 
 
-def _is_vector(y: Any) -> bool:
+def _in_range(labels: Array, name: str) -> Array:
+    """Return labels if their squares are numbers in single precision, in which models train."""
+    largest = float(np.abs(labels).max())
+    if largest and not _SMALLEST <= largest <= _LARGEST:
+        raise InvalidInputError(
+            f"`{name}` must have its largest number between {_SMALLEST:g} and {_LARGEST:g}, got "
+            f"{largest:.3g}. Choose another unit for the labels."
+        )
+    return labels
+
+
+def is_vector(y: Any) -> bool:
     """Return whether labels are one number for each instance."""
     if hasattr(y, "shape"):
         return len(y.shape) == 1
@@ -153,50 +152,45 @@ def _is_vector(y: Any) -> bool:
         return False
 
 
-def features_of(x: Any, *, keeps_frames: bool) -> Features:
+def features_of(x: Any, *, keeps_frames: bool, name: str = "X") -> Features:
     """Return features as an array (n, p) or (n, items, p), or as the frame they are."""
     if is_frame(x) and keeps_frames:
+        column_names(x, name)  # distinct
         return x
     if hasattr(x, "tocsr"):
-        raise InvalidInputError("`X` must be dense, got a sparse matrix: use `X.toarray()`.")
-    features = as_numbers(x, "X")
+        raise InvalidInputError(f"`{name}` must be dense, got a sparse matrix: use `X.toarray()`.")
+    features = as_numbers(x, name)
     if features.ndim < 2 or 0 in features.shape:
         raise InvalidInputError(
-            f"`X` must have shape (n, p), or (n, items, p), got {features.shape}."
+            f"`{name}` must have shape (n, p), or (n, items, p), got {features.shape}."
         )
     return features
 
 
-def check_names(
-    expected: Sequence[str] | None, given: Sequence[str] | None, *, required: bool
-) -> None:
-    """Check that the columns of new features are those of `fit`.
+def check_columns(
+    x: Any, expected: Sequence[str] | None, name: str = "X", *, required: bool
+) -> Any:
+    """Return features with the columns of `fit`, in their order.
 
     Args:
-        expected: The columns of `fit`, None if it had an array.
-        given: The columns there are now, None for an array.
-        required: Whether an array without names is refused where `fit` had columns.
+        x: An array or a frame.
+        expected: The columns of `fit`, or None if it had an array.
+        name: The name of the argument.
+        required: Whether an array is refused if `fit` had a frame.
     """
-    if expected is None or (given is None and not required):
-        return
-    if given is None:
+    if expected is not None and required and not is_frame(x):
         raise InvalidInputError(
-            f"`X` must be a frame with the columns of `fit`: {', '.join(expected)}."
+            f"`{name}` must be a frame with the columns of `fit`: {printable(', '.join(expected))}."
         )
-    if list(expected) == list(given):
-        return
-    wrong = []
-    if missing := [repr(name) for name in expected if name not in given]:
-        wrong.append(f"missing are {', '.join(missing)}")
-    if unknown := [repr(name) for name in given if name not in expected]:
-        wrong.append(f"not known are {', '.join(unknown)}")
-    if not wrong:
-        wrong.append("they are in another order; use `X[list(model.feature_names_in_)]`")
-    raise InvalidInputError(f"`X` must have the columns it had in `fit`: {'; '.join(wrong)}.")
+    return in_columns(x, expected, name, FIT)
 
 
-def _check_groups(groups: Any, n: int) -> None:
-    if groups is not None and len(groups) != n:
-        raise InvalidInputError(
-            f"`groups` must have one entry per instance ({n}), got {len(groups)}."
-        )
+def _items_advice(features: Features, n: int, name: str) -> str:
+    """Return what to do about features with a row for each item of an instance."""
+    n_items, rest = divmod(len(features), n)
+    if rest or n_items < 2:
+        return ""
+    return (
+        f" If there are {n_items} rows for each instance, one for each item, pass an array of "
+        f"shape (n, items, p): `{name}.to_numpy().reshape({n}, {n_items}, -1)`."
+    )

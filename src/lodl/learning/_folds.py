@@ -1,6 +1,6 @@
 """Which instances are held out, and predictions for instances that a model has not seen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -65,8 +65,8 @@ class Folds:
         if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
             if not 2 <= validation <= n:
                 raise InvalidInputError(
-                    "`validation`, if a number of folds, must be from 2 to the number of instances "
-                    f"({n}), got {validation}."
+                    "`validation`, if a number of folds, must be from 2 to the number of different "
+                    f"instances or groups ({n}), got {validation}."
                 )
             return cls(n, tuple(np.sort(part) for part in np.array_split(order, validation)), n)
         if not isinstance(validation, float) or not 0 < validation < 1:
@@ -127,13 +127,16 @@ class Average:
     Attributes:
         models: The models.
         label_shape: The shape of a label, where it is not that of the models' predictions.
+        features: Checks features before they are given to the models.
     """
 
     models: Sequence[Predictor]
     label_shape: tuple[int, ...] | None = None
+    features: Callable[[Any], Features] | None = None
 
     def predict(self, x: Features) -> Array:
         """Return predictions, shape (n, *label_shape)."""
+        x = x if self.features is None else self.features(x)
         y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
         return y_hat if self.label_shape is None else y_hat.reshape(len(y_hat), *self.label_shape)
 

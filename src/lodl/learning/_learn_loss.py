@@ -59,7 +59,8 @@ def learn_loss(
     Args:
         problem: The problem whose solver is called, `n_samples + 1` times per instance, or an
             oracle, which has its own options from `n_jobs` on.
-        y: Labels of training and validation instances, shape (n, *label_shape).
+        y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
+            column for each number of a label.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
         keys: Names of the instances, integers or strings. None identifies them by label and
             context.

@@ -66,8 +66,9 @@ def load_model(
         return loaded
 
     model.predictors_ = predictors(PREDICTORS, saved.n_predictors)
-    model.two_stage_ = Average(predictors(TWO_STAGE, saved.n_two_stage), saved.label_shape)
     _restore(model, saved)
+    baselines = predictors(TWO_STAGE, saved.n_two_stage)
+    model.two_stage_ = Average(baselines, saved.label_shape, model._expected.features)
     if RECORD in saved.files:
         model._record = load_record(path)
     return model

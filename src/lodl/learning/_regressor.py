@@ -14,29 +14,35 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._fit_record import FitRecord
-from lodl._frames import Features
+from lodl._frames import Features, check_readable, is_frame
 from lodl._logs import show_logs
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_count
+from lodl._validation import check_count, check_flag, check_seconds
 from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions
-from lodl.learning._data import Data, Validation, labels_of
+from lodl.learning._data import Data
 from lodl.learning._folds import Average, Folds, Groups
 from lodl.learning._held_out import HeldOut
 from lodl.learning._model_folder import write_model
-from lodl.learning._new_instances import new_context, new_features
+from lodl.learning._new_instances import Expected
 from lodl.learning._oracle_budget import say_cost
 from lodl.learning._parameters import Parameters
 from lodl.learning._planned import check_parameters, planned
 from lodl.learning._record import record_of
 from lodl.learning._search import AT_LABELS, Search, Tried
+from lodl.learning._split import Validation, split
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle, OracleSamples, Store
 from lodl.problems import Problem
-from lodl.problems._problem import label_names_of, projected
+from lodl.problems._problem import in_label_columns, label_names_of, projected
 from lodl.samplers import Sampler
 from lodl.training import Predictor, learner_for
+
+_ROUTING = (
+    " scikit-learn's searches and `cross_val_score` pass it on after "
+    "`sklearn.set_config(enable_metadata_routing=True)`."
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -179,6 +185,10 @@ class DecisionFocusedRegressor(Parameters):
     ) -> Self:
         """Train on several losses, and keep what decides best on held-out instances.
 
+        Frames are matched by name, here and in all other methods, and arrays by position. Columns
+        may come in any order. Rows of `X`, `Y`, `context` and `groups` must have the same index in
+        the same order. Exact copies of an instance are held out together.
+
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
                 of the label. A pandas or polars frame is passed on as it is to estimators that take
@@ -195,15 +205,20 @@ class DecisionFocusedRegressor(Parameters):
                 a whole.
         """
         started = time.perf_counter()
+        for name in ("ensemble", "shuffle", "verbose"):
+            check_flag(name, getattr(self, name))
+        deadline = started + check_seconds("max_seconds", self.max_seconds)
         if self.verbose:
             show_logs()
         oracle = self._make_oracle()
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
         keeps_frames = getattr(learner, "takes_frames", False)
-        data, folds = Data.of(X, Y, context, keeps_frames=keeps_frames).held_out(
-            validation, groups, shuffle=self.shuffle, seed=seed, keeps_frames=keeps_frames
-        )
+        labels = in_label_columns(self.problem, Y, "Y")
+        if is_frame(X) and not _has_pipeline(self.estimator):
+            check_readable(X, "X")
+        data = Data.of(X, labels, context, keeps_frames=keeps_frames)
+        data, folds = split(data, validation, groups, shuffle=self.shuffle, seed=seed, rows=X)
         label_names = data.label_names or label_names_of(self.problem, data.y[0].size)
         check_parameters(self, data.y[0].size)
         instances = oracle.instances(data.y, data.context)
@@ -222,7 +237,7 @@ class DecisionFocusedRegressor(Parameters):
             ask,
             lambda: oracle.n_calls,
             started,
-            started + (np.inf if self.max_seconds is None else self.max_seconds),
+            deadline,
             project=partial(projected, self.problem),
             solver_judges=self.judge == "solver",
         )
@@ -237,9 +252,9 @@ class DecisionFocusedRegressor(Parameters):
         baselines = search.models(two_stage, ensemble=self.ensemble)
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
         self.predictors_: list[Predictor] = predictors
-        self.two_stage_ = Average(baselines, data.label_shape)
         self.label_names_, self._keeps_frames = label_names, keeps_frames
         self._keep_data(data, final)
+        self.two_stage_ = Average(baselines, data.label_shape, self._expected.features)
         self._keep_choice(chosen, folds, search.held_out(data, two_stage, chosen))
         self.gain_, self.history_ = self.held_out_.gain(self.problem.unit), search.history
         self.n_oracle_calls_, self._oracle = oracle.n_calls, oracle
@@ -254,10 +269,8 @@ class DecisionFocusedRegressor(Parameters):
 
     def _predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions as the problem gets them."""
-        self._check_fitted()
-        names = getattr(self, "feature_names_in_", None)
-        x = new_features(X, names, self.n_features_in_, keeps_frames=self._keeps_frames)
-        y_hat = Average(self.predictors_).predict(x)
+        expected = self._expected  # raises if there is no model yet
+        y_hat = Average(self.predictors_, features=expected.features).predict(X)
         return np.asarray(self.mean_ + self.kept_ * (y_hat - self.mean_))
 
     def decide(
@@ -269,9 +282,8 @@ class DecisionFocusedRegressor(Parameters):
 
         With `on_failure="skip"`, the decision is None where the call failed.
         """
-        y_hat = self._predict(X)
-        context = self._checked(context, len(y_hat), "decide")
-        return self.oracle.decide(y_hat, context=context)
+        contexts = self._expected.contexts(X, context)
+        return self.oracle.decide(self._predict(X), context=contexts)
 
     def regret(
         self,
@@ -280,9 +292,9 @@ class DecisionFocusedRegressor(Parameters):
         context: Context = None,
     ) -> Array:
         """Return how much more each decision costs than the best one, in the objective's unit."""
-        y_hat = self._predict(X)
-        context = self._checked(context, len(y_hat), "regret")
-        return self.oracle.regret(y_hat, labels_of(Y), context=context)
+        expected = self._expected
+        labels, contexts = expected.labels(X, Y), expected.contexts(X, context)
+        return self.oracle.regret(self._predict(X), labels, context=contexts)
 
     def score(
         self,
@@ -294,11 +306,11 @@ class DecisionFocusedRegressor(Parameters):
 
         1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
         """
-        labels = labels_of(Y)
-        context = self._checked(context, len(labels), "score")
+        labels = self._expected.labels(X, Y)
+        contexts = self._expected.contexts(X, context, advice=_ROUTING)  # scikit-learn calls this
         constant = np.broadcast_to(self.mean_, labels.shape)
         y_hats = np.stack([self._predict(X), constant])
-        regret = self.oracle.regret(y_hats, labels, context=context)
+        regret = self.oracle.regret(y_hats, labels, context=contexts)
         known = np.isfinite(regret).all(axis=0)
         ours, constants = regret[:, known].mean(axis=1)
         if constants == 0:
@@ -379,11 +391,26 @@ class DecisionFocusedRegressor(Parameters):
         self.judged_by_, self.held_out_ = folds.in_words(len(held_out.index)), held_out
         self._record = None
 
-    def _checked(self, context: Any, n: int, method: str) -> Context:
-        """Return contexts of new instances."""
+    @property
+    def _expected(self) -> Expected:
+        """What new instances must look like."""
         self._check_fitted()
-        return new_context(context, n, method, had_context=self.has_context_)
+        return Expected(
+            getattr(self, "feature_names_in_", None),
+            self.n_features_in_,
+            self._keeps_frames,
+            self.label_names_,
+            self.mean_.shape,
+            self.has_context_,
+        )
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictors_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit`.")
+
+
+def _has_pipeline(estimator: Any) -> bool:
+    """Return whether a pipeline, or a learner of the user's, may turn dates into numbers."""
+    if not hasattr(estimator, "get_params"):
+        return True
+    return any(hasattr(part, "steps") for part in (estimator, *estimator.get_params().values()))

@@ -138,11 +138,12 @@ def learn_in_rounds(
 
     Args:
         problem: The problem whose solver is called, or an oracle.
-        y: Labels of training and validation instances, shape (n, *label_shape).
+        y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
+            column for each number of a label.
         train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
             order, and returns it with its predictions for all of them. Out-of-fold predictions for
             training instances are better than fitted ones, where the model can overfit.
-        context: One entry per instance, or None.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
         family: The parametric loss. None is `DecisionHinges` if the objective is affine in the
             label, and else `DecisionRanking`, which stands slopes that hold near the label only.
         sampler: Draws the candidates of the start, around labels.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from textwrap import fill
 
 from lodl._amounts import amounts
+from lodl._printable import printable
 from lodl.learning._fitted import Fitted
 from lodl.learning._search import HistoryRow
 
@@ -27,7 +28,7 @@ def summary_of(model: Fitted) -> str:
         if len(names) > _MANY:
             names = [f"{len(names)} numbers: {names[0]}, {names[1]}, ... {names[-1]}"]
         paragraphs.append(f"Predicts {', '.join(names)}.")
-    lines = [fill(paragraph, _WIDTH) for paragraph in paragraphs]
+    lines = [fill(printable(paragraph), _WIDTH) for paragraph in paragraphs]
     return "\n".join([*lines, "", *_table(model.history_)])
 
 
@@ -58,5 +59,5 @@ def _table(history: Sequence[HistoryRow]) -> list[str]:
         texts = (text.rjust(width) for text, width in zip(numbers, widths, strict=True))
         start = f"{_GAP.join(texts)}{_GAP}"
         more = " " * (len(start) + 2)
-        lines.append(fill(f"{start}{name}", _WIDTH, subsequent_indent=more))
+        lines.append(fill(f"{start}{printable(name)}", _WIDTH, subsequent_indent=more))
     return lines

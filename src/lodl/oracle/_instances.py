@@ -39,7 +39,7 @@ class Instances:
         """
         labels = check_labels(y) + 0.0  # a copy, as candidates are drawn from it; no -0.0
         labels.flags.writeable = False
-        check_context(context, len(labels))
+        context = check_context(context, len(labels))
         streams = None if keys is None else _check_keys(keys, len(labels))
         shape, ids = repr(labels.shape[1:]).encode(), []
         for i, label in enumerate(labels):

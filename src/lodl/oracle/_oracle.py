@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._digest import digest
-from lodl._frames import records
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context, Decision
 from lodl._validation import check_context, check_labels, context_of
@@ -31,7 +30,13 @@ from lodl.oracle._verify import verify
 from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
 from lodl.problems._identity import problem_parameters
-from lodl.problems._problem import check_problem_type, projected, sign_of
+from lodl.problems._problem import (
+    check_instances,
+    check_predicted,
+    check_problem_type,
+    projected,
+    sign_of,
+)
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.samplers._given_points import GivenPoints
@@ -149,7 +154,9 @@ class Oracle:
         keys: Sequence[int | str] | None = None,
     ) -> Instances:
         """Return checked instances, each known by its content."""
-        return y if isinstance(y, Instances) else Instances.of(y, records(context), keys)
+        if isinstance(y, Instances):
+            return y
+        return Instances.of(*check_instances(self.problem, y, context), keys)
 
     def sample(
         self,
@@ -178,7 +185,8 @@ class Oracle:
         With `on_failure="skip"`, the decision is None where the call failed.
         """
         points = projected(self.problem, check_labels(y_hat, "y_hat"))
-        instances = Instances.of(points, records(context), range(len(points)))
+        contexts = check_context(context, len(points))
+        instances = Instances.of(points, contexts, range(len(points)))
         store = Store(spread_of(points))
         series = Series.of(AllPerturbed(1.0), instances, spread=store.spread, n_samples=1, seed=0)
         samples = OracleSamples(instances, (series,), False, self.problem, store, "decision")
@@ -214,8 +222,7 @@ class Oracle:
         self, y: npt.ArrayLike, *, context: Context = None, random_state: int = 0
     ) -> ProblemReport:
         """Check that the problem does what `lodl` relies on; see `lodl.testing.check_problem`."""
-        labels, contexts = check_labels(y), records(context)
-        check_context(contexts, len(labels))
+        labels, contexts = check_instances(self.problem, y, context)
         few = slice(0, N_INSTANCES)
         others = far_apart(labels) if contexts is None else labels[:0]
         scale = float(labels.std()) or 1.0
@@ -341,9 +348,8 @@ class Oracle:
         self, y_hat: npt.ArrayLike, y: npt.ArrayLike, context: Context, *, with_labels: bool
     ) -> tuple[Array, tuple[int, ...]]:
         """Return decision losses at labels and predictions (n, 1 + m), and the result's shape."""
-        instances = self.instances(y, context, None)
-        labels = instances.y
-        y_hats = _check_repeated(y_hat, labels)
+        y_hats, labels, contexts = check_predicted(self.problem, y_hat, y, context)
+        instances = Instances.of(labels, contexts, None)
         points = np.moveaxis(y_hats.reshape(-1, *labels.shape), 0, 1)
         sampler = GivenPoints(np.ascontiguousarray(points))
         samples = self.unanswered(instances, sampler, points.shape[1], False, 0)
@@ -439,16 +445,6 @@ def _place_of(store: object) -> str | Path | None:
         return store.place
     text = os.fspath(store)
     return text if "://" in text else Path(text).absolute()
-
-
-def _check_repeated(y_hat: npt.ArrayLike, y: Array) -> Array:
-    array = check_labels(y_hat, "y_hat")
-    if array.shape[max(0, array.ndim - y.ndim) :] != y.shape:
-        raise InvalidInputError(
-            f"`y_hat` must have the labels' shape {y.shape}, with or without leading axes, "
-            f"got {array.shape}."
-        )
-    return array
 
 
 def _check_scale(spread: Array, store: Store) -> None:

@@ -51,8 +51,8 @@ def sample(
     Args:
         problem: The problem. `n_instances * (n_samples + 1)` solver calls are made, fewer where
             instances are equal or a store knows their answers.
-        y: Labels, shape (n_instances, *label_shape).
-        context: One entry per instance, or None.
+        y: Labels, shape (n_instances, *label_shape), or a frame with a column for each number.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
         keys: Names of the instances, whole numbers or strings. If None, instances are identified
             by label and context, so that a part, a fold or another order of the data finds its
             answers.

@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from lodl._typing import Array, Decision, InstanceContext, Sense
-from lodl._validation import check_instance_of
-from lodl.errors import ProblemError, ShapeError
+from lodl._frames import check_same_rows, column_names, in_columns
+from lodl._typing import Array, Context, Decision, InstanceContext, Sense
+from lodl._validation import check_context, check_instance_of, check_labels
+from lodl.errors import InvalidInputError, ProblemError, ShapeError
 
 
 class Problem(ABC):
@@ -22,8 +23,9 @@ class Problem(ABC):
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
         unit: The unit of the objective ("EUR", "minutes"), for summaries and reports.
-        label_names: Names of the numbers in a label, for reports, or empty. If labels are a data
-            frame, the names of its columns are used.
+        label_names: Names of the numbers in a label, or empty. Reports use them, and a frame of
+            labels must have these columns, in any order. If empty, the columns of the frame are
+            used as they come.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -159,6 +161,54 @@ def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
             f"got {len(names)}."
         )
     return names or None
+
+
+def label_columns(problem: Problem, y: Any, name: str = "y") -> tuple[str, ...] | None:
+    """Return the names by which label columns are matched: the problem's, else those of a frame."""
+    return tuple(getattr(problem, "label_names", ())) or column_names(y, name)
+
+
+def in_label_columns(problem: Problem, y: Any, name: str = "y") -> Any:
+    """Return labels whose columns, if they are a frame's, are in the order of `label_names`."""
+    return in_columns(y, label_columns(problem, y, name), name, "in `problem.label_names`")
+
+
+def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Array, Context]:
+    """Return labels and contexts as they are read by position.
+
+    Args:
+        problem: The problem, whose `label_names` order the columns of a frame of labels.
+        y: Labels, an array or a frame.
+        context: One entry per instance, a frame, or None.
+
+    Raises:
+        InvalidInputError: A column, a row or a value is not what was expected.
+    """
+    check_problem_type(problem)
+    labels = check_labels(in_label_columns(problem, y))
+    contexts = check_context(context, len(labels))
+    check_same_rows(y=y, context=context)
+    return labels, contexts
+
+
+def check_predicted(
+    problem: Problem, y_hat: Any, y: Any, context: Any = None
+) -> tuple[Array, Array, Context]:
+    """Return predictions, labels and contexts as they are read by position.
+
+    Predictions have the shape of the labels, with or without leading axes. Frames are matched by
+    name.
+    """
+    labels, contexts = check_instances(problem, y, context)
+    names = label_columns(problem, y)
+    array = check_labels(in_columns(y_hat, names, "y_hat", "of `y`"), "y_hat")
+    if array.shape[max(0, array.ndim - labels.ndim) :] != labels.shape:
+        raise InvalidInputError(
+            f"`y_hat` must have the labels' shape {labels.shape}, with or without leading axes, "
+            f"got {array.shape}."
+        )
+    check_same_rows(y=y, y_hat=y_hat, context=context)
+    return array, labels, contexts
 
 
 def projected(problem: Problem, y_hats: Array) -> Array:

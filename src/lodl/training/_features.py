@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import as_numbers, is_frame
+from lodl._frames import as_numbers, is_frame, place_of
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
@@ -49,12 +49,13 @@ def check_features(x: Any, n: int | None = None, *, n_features: int | None = Non
 
 def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None) -> Array:
     """Return features as a finite array; what is not a number is named by its column."""
-    numbers: Array = as_numbers(check_features(x, n, n_features=n_features), "x")
+    features = check_features(x, n, n_features=n_features)
+    numbers: Array = as_numbers(features, "x")
     if not np.isfinite(numbers).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         raise InvalidInputError(
-            f"`X` must be finite for this estimator, got {numbers[where]} at {where}. Fill or drop "
-            "missing values first."
+            f"`X` must be finite for this estimator, got {numbers[where]} {place_of(x, where)}. "
+            "Fill or drop missing values first."
         )
     return numbers
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from lodl._typing import Array
 
+_ROUNDING = 1e-12  # of the centre: the spread of values that are all the same
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -43,7 +45,7 @@ class Scaling:
 
     @classmethod
     def _of(cls, centre: Array, spread: Array) -> "Scaling":
-        return cls(centre, np.where(spread > 1e-12 * (1 + np.abs(centre)), spread, 1.0))
+        return cls(centre, np.where(spread > _ROUNDING * np.abs(centre), spread, 1.0))
 
     def scaled(self, values: Array) -> Array:
         """Return values in units of the spread around the centre."""
