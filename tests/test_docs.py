@@ -11,7 +11,11 @@ import pytest
 import lodl
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted(ROOT.glob("*.md")) + sorted((ROOT / "results").rglob("*.md"))
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "benchmarks" / "README.md",
+    *sorted((ROOT / "results").rglob("*.md")),
+]
 
 
 def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):

@@ -17,11 +17,11 @@ from sklearn.model_selection import train_test_split
 from torch.utils.data import DataLoader
 
 from lodl._threads import one_torch_thread
-from lodl.benchmarks.peers._methods import METHODS
-from lodl.benchmarks.peers._run import Trial, _run_one
-from lodl.benchmarks.peers._tasks import TASKS
 from lodl.domains import Domain, Instances, ModelShape, ShortestPath, Splits
 from lodl.problems.pyepo import opt_model
+from lodl_benchmarks.peers._methods import METHODS
+from lodl_benchmarks.peers._run import Trial, _run_one
+from lodl_benchmarks.peers._tasks import TASKS
 
 N_EPOCHS = 20
 

@@ -5,7 +5,6 @@ import pytest
 
 import lodl
 from lodl import domains
-from lodl.benchmarks.runner._initialisations import initialisations
 from lodl.domains import TopK, WebAdvertising
 from lodl.evaluation import diagnose
 from lodl.training.torch import (
@@ -15,6 +14,7 @@ from lodl.training.torch import (
     train,
     validation_loss,
 )
+from lodl_benchmarks.runner._initialisations import initialisations
 
 SETTINGS = {
     TopK: TrainingSettings(learning_rate=0.1, n_steps=200),

@@ -4,9 +4,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lodl.benchmarks.paper import table2b, write_report
 from lodl.report import ChangedDecision, CoordinateCosts, FitRecord, Slice, TriedModel
 from lodl.report.parts import parse_row, write_json
+from lodl_benchmarks.paper import table2b, write_report
 
 
 def _row(domain, method, seed, test, **more):

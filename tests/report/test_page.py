@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 import pytest
 
 from lodl import report
-from lodl.benchmarks.paper import table2a, write_report
 from lodl.errors import DataError
 from lodl.report.parts import parse_row, write_json
+from lodl_benchmarks.paper import table2a, write_report
 
 VOID = {"meta", "link", "br"}
 

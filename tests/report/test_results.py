@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from lodl.benchmarks.paper._page import beside_the_paper
-from lodl.benchmarks.paper._published import TABLE1
 from lodl.report import read_rows, results_of
 from lodl.report._settings import settings_in_words, versions_of
 from lodl.report._summary import summaries_of
+from lodl_benchmarks.paper._page import beside_the_paper
+from lodl_benchmarks.paper._published import TABLE1
 
 
 @pytest.fixture

@@ -1,14 +1,14 @@
 import pytest
 
-from lodl.benchmarks.paper import table2b
-from lodl.benchmarks.paper._page import (
+from lodl.report import read_rows, results_of
+from lodl.report.parts import fidelity_section, parse_row, time_section
+from lodl_benchmarks.paper import table2b
+from lodl_benchmarks.paper._page import (
     _fidelity_section,
     _not_ablated,
     beside_the_paper,
     verdict,
 )
-from lodl.report import read_rows, results_of
-from lodl.report.parts import fidelity_section, parse_row, time_section
 
 
 @pytest.mark.parametrize(

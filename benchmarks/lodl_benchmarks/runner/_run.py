@@ -1,0 +1,301 @@
+"""Runs experiments: samples once per domain and seed, then every method, then rows."""
+
+import ctypes
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from lodl._digest import digest
+from lodl._progress import progress_bar
+from lodl._threads import one_torch_thread
+from lodl._typing import Array
+from lodl.domains import Domain, Instances
+from lodl.evaluation import decision_quality, quality_scale
+from lodl.oracle import OracleSamples
+from lodl.oracle import sample as ask
+from lodl.report import Row
+from lodl.report.parts import parse_row
+from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
+from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Task
+from lodl_benchmarks.runner._rows_file import RowsFile
+from lodl_benchmarks.runner._setup import Setup
+from lodl_benchmarks.surrogates import Surrogate
+
+_PACKAGES = ("lodl", "numpy", "scipy", "torch")  # what a result depends on
+_KNOWN_BY_SCALE = (OnePerturbed, TwoPerturbed, AllPerturbed)
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
+
+_Key: TypeAlias = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One row to be: a method on a domain drawn from a seed.
+
+    Attributes:
+        domain: The name of a setup.
+        method: The name of a method.
+        seed: Random seed for the domain, its candidates and the random predictions.
+        n_initialisations: Models trained, each from a seed of its own.
+        n_samples: Candidates per instance from which losses are learned.
+        learning_rate: The learning rate of the training.
+        sampler: Draws the candidates.
+        surrogate: The relaxation of decision-focused learning.
+    """
+
+    domain: str
+    method: str
+    seed: int
+    n_initialisations: int
+    n_samples: int
+    learning_rate: float
+    sampler: Sampler
+    surrogate: Surrogate
+
+    @property
+    def sampler_name(self) -> str:
+        """The sampler in a row: its kind and scale, or a digest where that is not all of it."""
+        name = type(self.sampler).__name__
+        if type(self.sampler) in _KNOWN_BY_SCALE and np.ndim(self.sampler.scale) == 0:
+            return f"{name}({self.sampler.scale})"
+        return f"{name}-{digest(self.sampler)[:16]}"
+
+    @property
+    def surrogate_name(self) -> str:
+        """The surrogate in a row: its settings if it prints them, else a digest."""
+        kind = type(self.surrogate)
+        if kind.__repr__ is not object.__repr__:
+            return repr(self.surrogate)
+        return f"{kind.__name__}-{digest(self.surrogate)[:16]}"
+
+
+def run(
+    experiments: Sequence[Experiment],
+    out: Path,
+    *,
+    setups: Mapping[str, Setup],
+    methods: Mapping[str, Method] = METHODS,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> list[Row]:
+    """Run the experiments that have no row yet and return the rows of all, in order.
+
+    Args:
+        experiments: What to run.
+        out: Folder of `rows.jsonl` and of the samples; what is there is not computed again. Several
+            runners may share it.
+        setups: The domains by name.
+        methods: The methods by name; add your own, such as `Learned(family)`.
+        n_jobs: Workers, as in joblib.
+        progress: Whether to show bars on a terminal.
+    """
+    file = RowsFile(out / "rows.jsonl")
+    keys = [_key_of(e, setups[e.domain], methods[e.method]) for e in experiments]
+    done = {_key(row, methods) for row in file.rows()}
+    pending = [e for e, key in zip(experiments, keys, strict=True) if key not in done]
+    for slopes in (False, True):
+        wanted = [
+            e
+            for e in pending
+            if methods[e.method].needs_samples and methods[e.method].needs_slopes == slopes
+        ]
+        for e in _most_demanding(wanted):
+            setup = setups[e.domain]
+            sample(e, setup, out, slopes=slopes, n_jobs=n_jobs, progress=progress)
+    with (
+        progress_bar(len(pending), unit="runs", description="experiments", enabled=progress) as bar,
+        warnings.catch_warnings(),
+    ):
+        # loky takes the memory of torch for a leak, and starts a fresh worker: nothing is lost.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        calls = (delayed(_run_one)(e, setups[e.domain], methods[e.method], out) for e in pending)
+        for values in workers(calls):
+            file.append(values)
+            bar.update()
+    rows = {_key(row, methods): row for row in file.rows()}
+    return [rows[key] for key in keys]
+
+
+def sample(
+    experiment: Experiment,
+    setup: Setup,
+    out: Path,
+    *,
+    slopes: bool = False,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> OracleSamples:
+    """Sample around the labels of training and validation, or take what the store has."""
+    domain = setup.build(experiment.seed)
+    part = domain.splits.train_and_validation
+    return ask(
+        domain.problem,
+        part.y,
+        context=part.context,
+        keys=range(len(part.y)),
+        sampler=experiment.sampler,
+        n_samples=experiment.n_samples,
+        seed=experiment.seed,
+        slopes=slopes,
+        n_jobs=n_jobs,
+        store=out / "samples" / _source(experiment),
+        progress=progress,
+    )
+
+
+def _source(experiment: Experiment) -> str:
+    """Return the name of an experiment's samples."""
+    return f"{experiment.domain}-{experiment.seed}-{experiment.sampler_name}"
+
+
+def loss_path(
+    out: Path, experiment: Experiment, setup: Setup, method: Method | None = None
+) -> Path:
+    """Return where a learned loss is kept: a place of its own for everything it was learned from.
+
+    The method is that of the experiment's name unless given.
+    """
+    learned_from = [
+        fingerprint(setup.build, experiment.seed),
+        repr(method or METHODS[experiment.method]),
+        versions()["lodl"],
+    ]
+    name = f"{_source(experiment)}-{experiment.n_samples}-{experiment.method}"
+    return out / "losses" / f"{name}-{digest(learned_from)[:16]}.safetensors"
+
+
+def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """Return, of the experiments that share samples, the one that needs the most."""
+    by_size = sorted(experiments, key=lambda e: e.n_samples)
+    return list({_source(e): e for e in by_size}.values())
+
+
+@one_torch_thread()
+def _run_one(experiment: Experiment, setup: Setup, method: Method, out: Path) -> dict[str, Any]:
+    """Run one experiment in a worker, on one thread, and return its row as JSON values."""
+    keep_freed_memory()
+    started = time.perf_counter()
+    domain = setup.build(experiment.seed)
+    samples = None
+    if method.needs_samples:
+        samples = sample(experiment, setup, out, slopes=method.needs_slopes, progress=False)
+    training = replace(setup.training, learning_rate=experiment.learning_rate)
+    output = method.run(
+        Task(
+            domain=domain,
+            surrogate=experiment.surrogate,
+            settings=training,
+            n_initialisations=experiment.n_initialisations,
+            samples=samples,
+            loss_path=loss_path(out, experiment, setup, method),
+        )
+    )
+    validation, test = domain.splits.validation, domain.splits.test
+    return {
+        **_identity(experiment, setup, method),
+        "validation": _normalised(domain, validation, output.y_hat_validation, experiment.seed),
+        "test": _normalised(domain, test, output.y_hat_test, experiment.seed),
+        **_facts(output, samples),
+        "seconds": time.perf_counter() - started,
+        "versions": versions(),
+    }
+
+
+def _normalised(domain: Domain, part: Instances, y_hat: Array, seed: int) -> list[float]:
+    """Return the normalised decision quality of each initialisation."""
+    scale = quality_scale(domain.problem, part.y, context=part.context, seed=seed, progress=False)
+    quality = decision_quality(domain.problem, y_hat, part.y, context=part.context, progress=False)
+    values: list[float] = scale.normalise(quality).tolist()
+    return values
+
+
+def _facts(output: MethodOutput, samples: OracleSamples | None) -> dict[str, Any]:
+    return {
+        "oracle_calls": output.oracle_calls,
+        "seconds_sampling": 0.0 if samples is None else samples.seconds,
+        "seconds_fitting": output.seconds_fitting,
+        "seconds_training": output.seconds_training,
+        "best_steps": list(output.steps),
+        "gaussian_error": output.gaussian_error,
+        "empirical_error": list(output.empirical_error),
+    }
+
+
+def _identity(experiment: Experiment, setup: Setup, method: Method) -> dict[str, Any]:
+    """Return what distinguishes an experiment from others, as JSON values."""
+    given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
+    training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
+    surrogate = experiment.surrogate_name if method.needs_surrogate else None
+    names = {"sampler": experiment.sampler_name, "surrogate": surrogate}
+    settings = {"data": fingerprint(setup.build, experiment.seed), "settings": repr(method)}
+    return {**given, **names, **settings, "training": training}
+
+
+@cache
+def fingerprint(build: Callable[[int], Domain], seed: int) -> str:
+    """Return a digest of everything in a domain: other parameters or prices make other rows."""
+    domain = build(seed)
+    splits = domain.splits
+    parts = [
+        [_on_grid(values) for values in (part.x, part.y, part.context)]
+        for part in (splits.train, splits.validation, splits.test)
+    ]
+    return digest([domain.problem, repr(domain.model), parts])[:16]
+
+
+def _on_grid(values: Any) -> Any:
+    """Return an array as whole numbers of 2^-12 of its largest entry, anything else as it is.
+
+    The last digits of generated data depend on the CPU; the digest must not, or rows that were
+    computed on another one would be computed again.
+    """
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
+        return values
+    _, exponent = np.frexp(np.abs(values).max(initial=0.0))
+    return np.rint(np.ldexp(values, 12 - exponent)).astype(np.int64)
+
+
+def _key_of(experiment: Experiment, setup: Setup, method: Method) -> _Key:
+    """Return the key that the row of an experiment will have."""
+    values = _identity(experiment, setup, method)
+    return _key(
+        parse_row({**values, "test": [0.0], "versions": versions()}), {experiment.method: method}
+    )
+
+
+def _key(row: Row, methods: Mapping[str, Method]) -> _Key:
+    """Return what names an experiment, and the version that ran it: other code, another row."""
+    method = methods.get(row.method)
+    settings = set(row.settings)
+    if method is not None and not method.needs_surrogate:
+        # Some rows name a surrogate though it has no part in them.
+        settings = {(name, value) for name, value in settings if name != "surrogate"}
+    lodl = dict(row.versions).get("lodl")
+    return row.domain, row.method, row.seed, frozenset(settings), row.data, lodl
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that a result depends on."""
+    return {name: version(name) for name in _PACKAGES}
+
+
+def keep_freed_memory() -> None:
+    """Make the C library keep freed memory for the next step of training.
+
+    It would give large arrays back to the system, and fresh pages for the activations of every step
+    take half of the time. Only glibc has this setting.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, 2**30)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
