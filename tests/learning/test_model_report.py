@@ -48,3 +48,25 @@ def test_instances_and_numbers_of_a_label_are_called_by_their_names():
     Pick.label_names = ("north", "south")
     with pytest.raises(lodl.errors.ProblemError, match="each of the 3 numbers in a label, got 2"):
         model.fit(x, y)
+
+
+def test_a_report_calls_the_solver_only_for_decisions_that_changed():
+    calls = []
+
+    class Pick(lodl.LinearProblem):
+        sense = "max"
+
+        def solve(self, y_hat, context):
+            calls.append(y_hat)
+            return (y_hat == y_hat.max()).astype(float)
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    y = np.exp(x @ rng.normal(size=(2, 3)))
+    model = lodl.DecisionFocusedRegressor(
+        Pick(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
+    ).fit(x, y)
+    calls.clear()
+    record = model.record()
+    assert record.changes
+    assert len(calls) == 2 * len(record.changes)

@@ -4,7 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lodl.report import ChangedDecision, CoordinateCosts, FitRecord, Slice, TriedModel
+from lodl.report import ChangedDecision, CoordinateCosts, FitRecord, TriedModel
 from lodl.report.parts import parse_row, write_json
 from lodl_benchmarks.paper import table2b, write_report
 
@@ -179,11 +179,6 @@ def _fit_record(**changes):
         ),
         "coordinates": CoordinateCosts(
             tuple(f"label {j}" for j in range(25)), tuple(range(25)), tuple(range(25, 0, -1))
-        ),
-        "slices": (
-            Slice(
-                3, "coordinate 0", (-1.0, 0.0, 1.0), (0.0, 0.0, 2.0), {"DecisionHinges": (1, 0, 2)}
-            ),
         ),
         "n_calls": 1000,
         "seconds": 3.2,

@@ -13,14 +13,12 @@ from lodl._fit_record import (
     ChangedDecision,
     CoordinateCosts,
     FitRecord,
-    Slice,
     TriedModel,
 )
 from lodl._typing import Array, Context, Decision
 from lodl._validation import context_of
 from lodl._version import package_version
 from lodl.errors import InvalidInputError
-from lodl.evaluation import loss_slices
 from lodl.learning._candidates import TWO_STAGE
 from lodl.learning._decision_text import in_words
 from lodl.learning._fitted import Fitted
@@ -30,7 +28,6 @@ from lodl.problems._problem import describe, projected
 from lodl.problems._regret import decide
 
 _N_CHANGES = 10  # of the best and of the worst
-_N_SLICES = 2  # instances that are cut
 _LONGEST = 80  # characters of a setting
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
@@ -84,8 +81,7 @@ class _Judged:
 def record_of(model: Fitted) -> FitRecord:
     """Return what a report shows of a fitted model.
 
-    This asks the solver again about the instances whose decisions changed most, twenty at the
-    most, and along lines through the labels of two.
+    The solver is called again for the instances whose decisions changed most, at most twenty.
     """
     held_out = _Judged.of(model)
     loss = held_out.loss
@@ -109,7 +105,6 @@ def record_of(model: Fitted) -> FitRecord:
         ),
         changes=_changes(problem, held_out, model.label_names_),
         coordinates=None if loss is None else _coordinates(loss, model.label_names_),
-        slices=() if loss is None else _slices(problem, held_out, loss, model.label_names_),
         n_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
         settings=_settings(model),
@@ -163,32 +158,6 @@ def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> Coordi
 def _coordinate_name(j: int, label_shape: tuple[int, ...]) -> str:
     place = [int(i) for i in np.unravel_index(j, label_shape)]
     return f"label {place[0] if len(place) == 1 else tuple(place)}"
-
-
-def _slices(
-    problem: Problem, held_out: _Judged, loss: LearnedLoss, label_names: Sequence[str] | None
-) -> tuple[Slice, ...]:
-    """Return slices of the instances whose decisions by 2-stage cost most."""
-    chosen = np.argsort(-held_out.regret_two_stage, kind="stable")[:_N_SLICES]
-    found = loss_slices(
-        loss,
-        problem,
-        held_out.y,
-        context=held_out.context,
-        y_hat=held_out.kept,
-        instances=chosen,
-        label_names=label_names,
-    )
-    return tuple(
-        Slice(
-            instance=held_out.names[one["instance"]],
-            direction=one["direction"],
-            offsets=tuple(one["offsets"]),
-            regret=tuple(one["regret"]),
-            loss={name: tuple(values) for name, values in one["loss"].items()},
-        )
-        for one in found["slices"]
-    )
 
 
 def _settings(model: Fitted) -> dict[str, str]:

@@ -12,7 +12,6 @@ from lodl._fit_record import (  # noqa: E402
     ChangedDecision,
     CoordinateCosts,
     FitRecord,
-    Slice,
     TriedModel,
 )
 from lodl.report._comparison import Comparison, PairedDifference  # noqa: E402
@@ -23,7 +22,7 @@ from lodl.report._mean_std import MeanStd  # noqa: E402
 from lodl.report._page import write_report  # noqa: E402
 from lodl.report._results import Result, Results, results_of  # noqa: E402
 from lodl.report._rows import Row, read_rows  # noqa: E402
-from lodl.report._slices import draw_slice  # noqa: E402
+from lodl.report._slices import Slice, draw_slice  # noqa: E402
 from lodl.report._style import method_colours, save_figure, style  # noqa: E402
 from lodl.report._table import Cell, Table  # noqa: E402
 

@@ -1,12 +1,11 @@
 """Slices: learned losses beside the true regret, along lines through labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl._fit_record import Slice
 from lodl._json_file import blaming, read_json
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
@@ -17,6 +16,25 @@ _TEXT = (
     "loss cannot follow the steps: it lies above them where they level off."
 )
 _ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, losses are cut off
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One line through the label of an instance.
+
+    Attributes:
+        instance: The instance.
+        direction: The line, in words.
+        offsets: Points on the line; 0 is the label.
+        regret: The true regret at the points.
+        loss: The learned losses at the points, by name.
+    """
+
+    instance: int | str
+    direction: str
+    offsets: tuple[float, ...]
+    regret: tuple[float, ...]
+    loss: Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
