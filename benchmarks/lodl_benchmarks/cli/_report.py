@@ -19,7 +19,7 @@ def report(
     qualities, one per model. Optional fields are seed, sampler, n_samples, learning_rate and other
     settings, validation, oracle_calls, seconds_sampling, seconds_fitting, seconds_training,
     gaussian_error, empirical_error, data and versions; in Python,
-    help(lodl_benchmarks.pages.write_report) explains them. A slices.json (what
+    help(lodl_benchmarks.paper.write_report) explains them. A slices.json (what
     lodl_benchmarks.slices.loss_slices returns) adds slices of losses. Folders of `lodl benchmark
     peers` get a page with its tables.
     """

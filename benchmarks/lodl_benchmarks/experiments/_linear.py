@@ -10,8 +10,8 @@ from joblib import Parallel, delayed
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.domains import Instances
-from lodl.report import Row
 from lodl_benchmarks.experiments._rounded import rounded, rounded_rows
+from lodl_benchmarks.pages import Row
 from lodl_benchmarks.paper import LinearFigure, LinearSettings, MethodLines
 from lodl_benchmarks.runner import METHODS, Experiment, Setup, Task, loss_path, sample
 

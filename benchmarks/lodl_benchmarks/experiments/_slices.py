@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lodl.evaluation import loss_slices
 from lodl.losses import load_loss
 from lodl_benchmarks.runner import METHODS, Experiment, Setup, loss_path
+from lodl_benchmarks.slices import loss_slices
 
 
 def slices_of_losses(
@@ -20,8 +20,7 @@ def slices_of_losses(
         setups: The domains by name.
 
     Returns:
-        What `lodl.evaluation.loss_slices` returns; None where no loss is there, as in a folder to
-        which only rows were copied.
+        What `loss_slices` returns, or None if the folder holds no loss, only rows.
     """
     first = experiments[0]
     setup = setups[first.domain]

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lodl.report import Row
+from lodl_benchmarks.pages import Row
 from lodl_benchmarks.runner import METHODS, Experiment, Setup
 
 _T = TypeVar("_T", bound=Hashable)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lodl.report import Cell, Table, method_colours
+from lodl.report import Cell, Table
+from lodl_benchmarks.pages import method_colours
 
 LODL = "ConvexDirectedQuadratic"
 """The method that stands for learned losses."""

@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lodl.report import Cell, MeanStd, Table, method_colours, style
+from lodl.report import Cell, Table, style
 from lodl.report.parts import INK, MUTED, new_figure
+from lodl_benchmarks.pages import MeanStd, mean_cell, method_colours
 
 _Numbers: TypeAlias = tuple[float, ...]
 
@@ -62,7 +63,7 @@ class LinearFigure:
             (
                 Cell(method.name, colour=colours[method.name]),
                 Cell(f"{method.n_rising} of {len(method.quality)}", method.n_rising),
-                Cell.of_mean(MeanStd.of(method.quality)),
+                mean_cell(MeanStd.of(method.quality)),
             )
             for method in self.methods
         )

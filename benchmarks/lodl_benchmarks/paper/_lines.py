@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from lodl.report import Row
+from lodl_benchmarks.pages import Row
 
 
 def with_lines(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:

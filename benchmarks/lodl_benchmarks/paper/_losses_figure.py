@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
 
-from lodl.report import method_colours, style
+from lodl.report import style
 from lodl.report.parts import INK, MUTED, new_figure
+from lodl_benchmarks.pages import method_colours
 
 _N_COLUMNS = 5
 _CONTOURS = (0.25, 0.5, 0.75, 1.0)

@@ -7,22 +7,23 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from lodl.report import Result, Results, Row, Table, read_rows, results_of
-from lodl.report.parts import (
+from lodl.report import Table
+from lodl.report.parts import Block, Section, blaming, read_json, svg_of
+from lodl_benchmarks.pages import (
     FIDELITY_TEXT,
     FIDELITY_TITLE,
-    Block,
-    Section,
-    blaming,
+    Result,
+    Results,
+    Row,
     domain_id,
     fidelity_section,
     others_section,
     quality_section,
-    read_json,
+    read_rows,
     render_page,
+    results_of,
     settings_section,
     slices_section,
-    svg_of,
     time_section,
     write_page,
 )
@@ -44,18 +45,38 @@ _VARIED = ("sampler", "n_samples")
 
 
 def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
-    """Write the page of `lodl.report.write_report`, with the paper's numbers where they belong.
+    """Write one HTML file that shows a run and needs nothing but a browser.
 
-    They stand beside rows of the paper's domains that have `sampler`, `n_samples`, `data` and the
-    version of lodl, as `lodl reproduce` writes them. Data files of tables and figures in the folder
-    are shown as well.
+    Rows of the paper's domains that have `sampler`, `n_samples`, `data` and the version of lodl, as
+    `lodl reproduce` writes them, are shown next to the paper's numbers. Data files of the paper's
+    tables and figures in the folder are shown as well.
 
     Args:
-        folder: The folder of the run.
+        folder: The folder of the run. Its `rows.jsonl` has one row per line, a JSON object with the
+            values below. A `slices.json` (what `loss_slices` returns) adds slices.
         path: The file to write, `report.html` in the folder if None.
 
+    Returns:
+        The path of the page.
+
     Raises:
-        DataError: A file cannot be used; the message names it.
+        DataError: A file cannot be used; the message names it, and the line of a row.
+
+    A row is one method on one draw of the data. `domain`, `method` and `test` are required; null
+    means absent, and names that are not in this list are ignored.
+
+    - `domain`, `method`: where decisions are taken, and what the models were trained on; texts.
+    - `test`, `validation`: normalised decision quality, lists with one number per model. Of a
+      method's settings, those with the best validation quality are compared.
+    - `seed`: the seed of the draw. Of rows with the same seed and settings, the last counts.
+    - `sampler`, `n_samples`, `n_initialisations`, `learning_rate`, `surrogate`, `settings` and
+      everything in the object `training`: settings. Rows that differ in one are kept apart.
+    - `oracle_calls`: calls of the solver.
+    - `seconds_sampling`, `seconds_fitting`, `seconds_training`: seconds of one core.
+    - `gaussian_error`: mean absolute error of the learned loss around the labels.
+    - `empirical_error`: the same error where the models predict, a list with one number per model.
+    - `data`: a digest of the data. Rows of one seed on other data are kept apart.
+    - `versions`: versions of packages, an object with names and values.
     """
     return write_page(folder, path, _page)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lodl.report import MeanStd
+from lodl_benchmarks.pages import MeanStd
 
 _Column = TypeVar("_Column", str, int)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lodl.report import Cell, MeanStd, Row, Table, method_colours
-from lodl.report.parts import PARTS, in_method_order
+from lodl.report import Cell, Table
+from lodl_benchmarks.pages import PARTS, MeanStd, Row, in_method_order, mean_cell, method_colours
 from lodl_benchmarks.paper._lines import with_lines
 from lodl_benchmarks.paper._published import (
     DOMAINS,
@@ -147,4 +147,4 @@ def _titles(columns: set[str | int]) -> dict[str | int, str]:
 
 
 def _cell(quality: MethodQuality | None) -> Cell:
-    return Cell("") if quality is None else Cell.of_mean(quality.ours, quality.paper)
+    return Cell("") if quality is None else mean_cell(quality.ours, quality.paper)

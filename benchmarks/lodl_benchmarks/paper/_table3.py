@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import stats
 
-from lodl.report import Cell, MeanStd, Row, Table, method_colours
-from lodl.report.parts import in_method_order
+from lodl.report import Cell, Table
+from lodl_benchmarks.pages import MeanStd, Row, in_method_order, mean_cell, method_colours
 from lodl_benchmarks.paper._lines import with_lines
 from lodl_benchmarks.paper._published import DOMAINS, ERROR_UNITS, TABLE3, ErrorUnit
 
@@ -154,7 +154,7 @@ class DomainErrors:
             return (*(_cell(method, column) for column in _FACTORS), _calls(method))
         bound = self.bounds[name]
         error = bound.empirical.times(_FACTORS["empirical"])
-        return Cell.of_mean(error, None), Cell(""), Cell.of_mean(bound.quality, None), _calls(bound)
+        return mean_cell(error, None), Cell(""), mean_cell(bound.quality, None), _calls(bound)
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _trend(
 def _cell(method: MethodErrors, column: str) -> Cell:
     factor = _FACTORS[column]
     paper = None if method.paper is None else method.paper[column].times(factor)
-    return Cell.of_mean(method.mean_std(column).times(factor), paper)
+    return mean_cell(method.mean_std(column).times(factor), paper)
 
 
 def _calls(errors: MethodErrors | BoundErrors) -> Cell:

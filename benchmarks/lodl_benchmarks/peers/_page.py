@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from lodl.report import Table
-from lodl.report.parts import Block, Section, read_json_rows, render, svg_of, write_page
+from lodl.report.parts import Block, Section, render, svg_of
+from lodl_benchmarks.pages import read_json_rows, write_page
 from lodl_benchmarks.peers._draw import draw_peers, drawn_tasks
 from lodl_benchmarks.peers._standings import verdict
 from lodl_benchmarks.peers._summary import scores

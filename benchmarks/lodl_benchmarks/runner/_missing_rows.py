@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from joblib import Parallel, delayed
 
 from lodl._progress import progress_bar
-from lodl.report.parts import read_json_rows
+from lodl_benchmarks.pages import read_json_rows
 from lodl_benchmarks.runner._rows_file import RowsFile
 
 RowValues: TypeAlias = Mapping[str, Any]

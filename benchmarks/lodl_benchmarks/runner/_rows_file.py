@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from lodl.errors import DataError
-from lodl.report import Row
-from lodl.report.parts import parse_row, read_json_rows
+from lodl_benchmarks.pages import Row, parse_row, read_json_rows
 
 
 class RowsFile:

@@ -22,9 +22,8 @@ from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_quality, quality_scale
 from lodl.oracle import OracleSamples
 from lodl.oracle import sample as ask
-from lodl.report import Row
-from lodl.report.parts import parse_row
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
+from lodl_benchmarks.pages import Row, parse_row
 from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Task
 from lodl_benchmarks.runner._rows_file import RowsFile
 from lodl_benchmarks.runner._setup import Setup

@@ -1,4 +1,3 @@
-from lodl.report.parts import parse_row
 from lodl_benchmarks.experiments import (
     SCALES,
     SETUPS,
@@ -6,6 +5,7 @@ from lodl_benchmarks.experiments import (
     table1_experiments,
     tuning_experiments,
 )
+from lodl_benchmarks.pages import parse_row
 
 
 def row(method, *, validation, test=(0.0,), sampler="AllPerturbed(1.0)", rate=0.1, surrogate=None):

@@ -6,9 +6,9 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from lodl._json_file import from_json
-from lodl.report import method_colours
 from lodl.report._style import inline_svg
 from lodl.report.parts import INK, MUTED, PAPER
+from lodl_benchmarks.pages import method_colours
 from lodl_benchmarks.paper import (
     CostFigure,
     LinearFigure,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lodl.report import MeanStd
+from lodl_benchmarks.pages import MeanStd
 from lodl_benchmarks.paper import draw_table3
 from lodl_benchmarks.paper._table3 import DomainErrors, MethodErrors, Trend, Trends, WithoutOne
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lodl.report import MeanStd
-from lodl.report.parts import parse_row, read_json, write_json
+from lodl.report.parts import read_json, write_json
+from lodl_benchmarks.pages import MeanStd, parse_row
 from lodl_benchmarks.paper import QualityTable, table1, table2a, table2b
 
 

@@ -6,7 +6,7 @@ import pytest
 import lodl
 from lodl.domains import TopK, WebAdvertising
 from lodl.errors import InvalidInputError, OracleError
-from lodl.evaluation import loss_slices
+from lodl_benchmarks.slices import loss_slices
 
 
 @pytest.fixture(scope="module")

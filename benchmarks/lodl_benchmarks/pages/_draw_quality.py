@@ -6,8 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lodl.report._results import REFERENCES, Result
-from lodl.report._style import MUTED, PAPER, method_colours, new_figure, shortened, style
+from lodl.report import style
+from lodl.report.parts import MUTED, PAPER, new_figure, shortened
+from lodl_benchmarks.pages._method_colours import method_colours
+from lodl_benchmarks.pages._results import REFERENCES, Result
 
 _GOLDEN = 0.6180339887498949
 _ROW_HEIGHT = 0.4  # inches

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from lodl.report._blocks import Block, Section
-from lodl.report._mean_std import MeanStd
-from lodl.report._results import Result, Results
-from lodl.report._style import method_colours
-from lodl.report._table import Cell, Table
+from lodl.report import Cell, Table
+from lodl.report.parts import Block, Section
+from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
+from lodl_benchmarks.pages._method_colours import method_colours
+from lodl_benchmarks.pages._results import Result, Results
 
 FIDELITY_TITLE = "How faithful the learned losses are"
 FIDELITY_TEXT = (
@@ -39,7 +39,7 @@ def _errors_table(title: str, results: Sequence[Result]) -> Table:
             Cell(result.method, colour=colours[result.method]),
             _cell(result.empirical_error, predictions),
             _cell(result.gaussian_error, labels),
-            Cell.of_mean(result.quality),
+            mean_cell(result.quality),
         )
         for result in results
     )
@@ -64,4 +64,4 @@ def _in_words(power: int) -> str:
 
 
 def _cell(error: MeanStd | None, power: int) -> Cell:
-    return Cell.of_mean(None if error is None else error.times(10.0**-power))
+    return mean_cell(None if error is None else error.times(10.0**-power))

@@ -1,8 +1,7 @@
 import pytest
 
 from lodl.errors import DataError
-from lodl.report import read_rows
-from lodl.report.parts import read_json_rows
+from lodl_benchmarks.pages import read_json_rows, read_rows
 
 ROW = b'{"domain": "mine", "method": "trees", "test": [0.5]}'
 

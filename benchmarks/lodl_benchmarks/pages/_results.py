@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 
-from lodl.report._mean_std import MeanStd
-from lodl.report._rows import Row, Settings
+from lodl_benchmarks.pages._mean_std import MeanStd
+from lodl_benchmarks.pages._rows import Row, Settings
 
 REFERENCES = ("Random", "Optimal")
 """Methods that are 0 and 1 by definition, up to the draw."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from lodl.report._blocks import Block, Section, svg_of
-from lodl.report._draw_quality import draw_quality
-from lodl.report._draw_time import PART_COLOURS, draw_time, in_seconds
-from lodl.report._results import Result, Results
-from lodl.report._rows import PARTS, Row, Settings
-from lodl.report._settings import settings_in_words, versions_of
-from lodl.report._style import method_colours
-from lodl.report._table import Cell, Table
+from lodl.report import Cell, Table
+from lodl.report.parts import Block, Section, svg_of
+from lodl_benchmarks.pages._draw_quality import draw_quality
+from lodl_benchmarks.pages._draw_time import PART_COLOURS, draw_time, in_seconds
+from lodl_benchmarks.pages._mean_std import mean_cell
+from lodl_benchmarks.pages._method_colours import method_colours
+from lodl_benchmarks.pages._results import Result, Results
+from lodl_benchmarks.pages._rows import PARTS, Row, Settings
+from lodl_benchmarks.pages._settings import settings_in_words, versions_of
 
 
 def quality_section(results: Results) -> Section:
@@ -49,8 +50,8 @@ def _quality_table(caption: str, results: Sequence[Result]) -> Table:
     rows = tuple(
         (
             Cell(result.method, colour=colours[result.method]),
-            Cell.of_mean(result.quality),
-            *([Cell.of_mean(result.published)] if is_published else []),
+            mean_cell(result.quality),
+            *([mean_cell(result.published)] if is_published else []),
             Cell.of_number(min(result.runs)),
             Cell.of_number(len(result.runs), "{:,}"),
         )
@@ -89,7 +90,7 @@ def _others_table(title: str, domain: str, results: Sequence[Result]) -> Table:
         (
             Cell(result.method, colour=colours[result.method]),
             Cell(result.setting),
-            Cell.of_mean(result.quality),
+            mean_cell(result.quality),
             Cell.of_number(len(result.runs), "{:,}"),
         )
         for result in members

@@ -1,35 +1,30 @@
-"""A run in a few sentences."""
+"""The summary of a run: a few sentences for each domain."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from lodl.report._draw_time import in_seconds
-from lodl.report._results import REFERENCES, Result, Results
+from markupsafe import Markup
+
+from lodl.report.parts import Section
+from lodl_benchmarks.pages._draw_time import in_seconds
+from lodl_benchmarks.pages._results import REFERENCES, Result, Results
 
 _UNTRAINED = (*REFERENCES, "Constant")
 _BASELINE = "2-stage"
 _IN_WORDS = {_BASELINE: f"squared error ({_BASELINE})", "DFL": "a handcrafted surrogate (DFL)"}
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What came out in one domain.
-
-    Attributes:
-        title: The title of the domain.
-        sentences: The summary, in reading order.
-    """
-
-    title: str
-    sentences: tuple[str, ...]
-
-
-def summaries_of(results: Results) -> list[Summary]:
+def summary_section(results: Results) -> Section:
     """Return, for each domain, what was best, what it gained over squared error, and its cost."""
-    return [
-        Summary(results.title_of(domain), tuple(_sentences(compared)))
+    paragraphs = [
+        Markup("<strong>{}.</strong> {}").format(results.title_of(domain), summary_of(compared))
         for domain, compared in results.compared.items()
     ]
+    return Section("summary", "Summary", Markup("</p>\n<p>").join(paragraphs))
+
+
+def summary_of(results: Sequence[Result]) -> str:
+    """Return what came out in one domain. Numbers and their spread stay on one line."""
+    return " ".join(_sentences(results)).replace(" ± ", "\u00a0±\u00a0")
 
 
 def _sentences(results: Sequence[Result]) -> list[str]:

@@ -3,8 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodl.errors import DataError
-from lodl.report import Row, read_rows
-from lodl.report.parts import parse_row
+from lodl_benchmarks.pages import Row, parse_row, read_rows
 
 
 def test_three_names_are_enough_for_a_row(write_rows):

@@ -6,9 +6,19 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl._json_file import blaming, read_json
-from lodl.report._blocks import Block, Section, svg_of
-from lodl.report._style import INK, MUTED, method_colours, new_figure, shortened, style
+from lodl.report import style
+from lodl.report.parts import (
+    INK,
+    MUTED,
+    Block,
+    Section,
+    blaming,
+    new_figure,
+    read_json,
+    shortened,
+    svg_of,
+)
+from lodl_benchmarks.pages._method_colours import method_colours
 
 _TEXT = (
     "True regret and learned loss as the prediction moves away from the label (dashed line) in one "
@@ -39,7 +49,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Slices:
-    """The contents of `slices.json`: what `lodl.evaluation.loss_slices` returns."""
+    """The contents of `slices.json`: what `lodl_benchmarks.slices.loss_slices` returns."""
 
     slices: tuple[Slice, ...]
     title: str = ""

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from lodl.report._results import Result
-from lodl.report._rows import PARTS
-from lodl.report._style import INK, new_figure, shortened, style
+from lodl.report import style
+from lodl.report.parts import INK, new_figure, shortened
+from lodl_benchmarks.pages._results import Result
+from lodl_benchmarks.pages._rows import PARTS
 
 PART_COLOURS = dict(zip(PARTS, ("#3d7fb8", "#e3a857", "#98a2ad"), strict=True))
 """One colour for each part."""

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 
-from lodl.report._rows import Row, Settings
+from lodl_benchmarks.pages._rows import Row, Settings
 
 _NAMES = {"n_samples": "samples", "n_initialisations": "initialisations", "n_steps": "steps"}
 _WRAPPED = re.compile(r"\w+\(\w+=(\w+\([^()]*\))\)")  # Learned(family=Quadratic(rank=4))

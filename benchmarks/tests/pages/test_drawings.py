@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from lodl.report import (
+from lodl_benchmarks.pages import (
     MeanStd,
     Slice,
     draw_quality,

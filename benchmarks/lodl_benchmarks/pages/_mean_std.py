@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl.report import Cell
+
 
 @dataclass(frozen=True)
 class MeanStd:
@@ -28,3 +30,13 @@ class MeanStd:
     def is_apart_from(self, other: "MeanStd") -> bool:
         """Return whether the two intervals mean ± std, rounded as printed, do not meet."""
         return abs(self.mean - other.mean) > self.std + other.std + 0.01
+
+
+def mean_cell(ours: MeanStd | None, published: MeanStd | None = None) -> Cell:
+    """Return our number, a published one in brackets, and a star if they are apart."""
+    if ours is None:
+        return Cell("")
+    if published is None:
+        return Cell(str(ours), ours.mean)
+    star = " *" if ours.is_apart_from(published) else ""
+    return Cell(f"{ours} ({published}){star}", ours.mean)

@@ -1,7 +1,6 @@
 import pytest
 
-from lodl.report import read_rows, results_of
-from lodl.report.parts import fidelity_section, parse_row, time_section
+from lodl_benchmarks.pages import fidelity_section, parse_row, read_rows, results_of, time_section
 from lodl_benchmarks.paper import table2b
 from lodl_benchmarks.paper._page import (
     _fidelity_section,

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from lodl.report import read_rows, results_of
-from lodl.report._settings import settings_in_words, versions_of
-from lodl.report._summary import summaries_of
+from lodl_benchmarks.pages import read_rows, results_of
+from lodl_benchmarks.pages._settings import settings_in_words, versions_of
+from lodl_benchmarks.pages._summary import summary_of
 from lodl_benchmarks.paper._page import beside_the_paper
 from lodl_benchmarks.paper._published import TABLE1
 
@@ -24,8 +24,8 @@ def summary(results):
     """Returns the sentences about the one domain of rows."""
 
     def of(*rows):
-        (found,) = summaries_of(results(*rows))
-        return " ".join(found.sentences)
+        (compared,) = results(*rows).compared.values()
+        return summary_of(compared).replace("\u00a0", " ")
 
     return of
 
