@@ -1,4 +1,4 @@
-"""`lodl domains`: the ready problems, and what asking each of them costs."""
+"""`lodl domains`: the problems with data, and how long a solver call takes."""
 
 import inspect
 import time
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lodl.domains import Domain
 
 _N_CALLS = 100
-_SECONDS = 0.2  # that a batch may take before a larger one is tried
+_SECONDS = 0.2  # a batch that takes longer is not followed by a larger one
 
 
 def domains(
@@ -26,7 +26,7 @@ def domains(
     from rich.console import Console
     from rich.table import Table
 
-    from lodl.domains import DOMAINS
+    from lodl_benchmarks.domains import DOMAINS
 
     console = Console(highlight=False)
     if name is not None:
@@ -43,7 +43,7 @@ def domains(
     console.print(
         "Columns: training, validation and test instances; the shape of a label; the CPU time of "
         f"a solver call, just measured in batches of up to {_N_CALLS}.\n`lodl domains {key}` "
-        f'describes one of them; in Python, `lodl.domains.load("{key}")` loads it.'
+        f'describes one of them; in Python, `lodl_benchmarks.domains.DOMAINS["{key}"]()` makes it.'
     )
 
 

@@ -6,18 +6,20 @@ from functools import partial
 
 from lodl.domains import (
     Domain,
-    assignment,
-    dispatch,
-    energy_scheduling,
     item_knapsack,
     knapsack,
     linear_model,
     newsvendor,
     portfolio,
     shortest_path,
+    web_advertising,
+)
+from lodl_benchmarks.domains import (
+    assignment,
+    dispatch,
+    energy_scheduling,
     travelling_salesman,
     unit_commitment,
-    web_advertising,
 )
 
 

@@ -6,17 +6,14 @@ from functools import partial
 
 from lodl.domains import (
     Domain,
-    assignment,
-    dispatch,
     knapsack,
     linear_model,
     newsvendor,
     portfolio,
-    sector_portfolio,
     shortest_path,
-    travelling_salesman,
     web_advertising,
 )
+from lodl_benchmarks.domains import assignment, dispatch, sector_portfolio, travelling_salesman
 from lodl_benchmarks.peers._treatment import Treatment
 
 N_TEST = 1000

@@ -1,6 +1,6 @@
 import re
 
-from lodl import domains
+from lodl_benchmarks import domains
 
 
 def test_every_domain_is_listed_with_its_sizes_and_the_cost_of_a_call(run_lodl, monkeypatch):

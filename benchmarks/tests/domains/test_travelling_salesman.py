@@ -3,9 +3,9 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from lodl.domains import TravellingSalesman, travelling_salesman
-from lodl.domains._travelling_salesman._lazy_constraints import best_tour
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains import TravellingSalesman, travelling_salesman
+from lodl_benchmarks.domains._travelling_salesman._lazy_constraints import best_tour
 
 
 def tours_of(n_nodes):

@@ -9,8 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from lodl.domains import read_click_matrices
 from lodl.errors import DataError
+from lodl_benchmarks.domains import read_click_matrices
 
 PROTOCOLS = pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from lodl._typing import Array, InstanceContext
 from lodl._validation import check_count, check_labels
-from lodl.domains._travelling_salesman._dynamic_program import best_tours
-from lodl.domains._travelling_salesman._lazy_constraints import best_tour
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
+from lodl_benchmarks.domains._travelling_salesman._dynamic_program import best_tours
+from lodl_benchmarks.domains._travelling_salesman._lazy_constraints import best_tour
 
 _MOST_NODES_AT_ONCE = 14  # time and memory of the dynamic program more than double with each
 

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from lodl.domains._portfolio._prices import Prices
+from lodl.domains import Prices
 from lodl.errors import DataError
 
 _COLUMNS = ("Date", "Symbol", "Close")

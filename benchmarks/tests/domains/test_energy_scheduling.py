@@ -3,8 +3,8 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from lodl.domains import EnergyScheduling, energy_scheduling
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains import EnergyScheduling, energy_scheduling
 
 THREE_JOBS = EnergyScheduling((2, 3, 1), (1.0, 2.0, 3.0))
 

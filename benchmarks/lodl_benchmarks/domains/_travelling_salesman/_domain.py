@@ -4,10 +4,10 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from lodl._validation import check_count
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
+from lodl.domains import Domain, Instances, ModelShape
+from lodl.domains._instances import Sizes, check_sizes, split_in_order
 from lodl.domains._polynomial import check_noise, legacy_rng
-from lodl.domains._travelling_salesman._problem import TravellingSalesman
+from lodl_benchmarks.domains._travelling_salesman._problem import TravellingSalesman
 
 
 def travelling_salesman(

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from lodl._typing import Array, InstanceContext
 from lodl._validation import check_count, check_labels
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order, streams
-from lodl.domains._power_days import power_days
+from lodl.domains import Domain, Instances, ModelShape
+from lodl.domains._instances import Sizes, check_sizes, split_in_order, streams
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
+from lodl_benchmarks.domains._power_days import power_days
 
 _MAX_JOBS = 12
 _BLOCK_SIZE = 2**18  # numbers in the table of least costs: 2 MB

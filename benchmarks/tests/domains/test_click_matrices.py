@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from lodl.domains import ClickMatrices, read_click_matrices, web_advertising
+from lodl.domains import web_advertising
 from lodl.errors import DataError
+from lodl_benchmarks.domains import ClickMatrices, read_click_matrices
 
 
 @pytest.fixture
@@ -83,3 +84,22 @@ def test_a_damaged_header_is_refused(tmp_path, matrices):
     path.write_bytes(path.read_bytes().replace(b"}", b" ", 1))
     with pytest.raises(DataError, match=r"damaged\.npy must be an \.npy file"):
         read_click_matrices(path)
+
+
+def test_features_do_not_look_at_test_labels():
+    matrices = np.random.default_rng(0).uniform(0, 0.2, size=(30, 20, 40))
+    before = web_advertising(source=ClickMatrices(matrices), sizes=(10, 10, 10)).splits
+    order = {tuple(y.ravel()) for y in before.test.y}
+    changed = matrices.copy()
+    for matrix, old in zip(changed, matrices, strict=True):
+        if any(set(y) <= set(old.ravel()) for y in order):
+            matrix /= 2
+    after = web_advertising(source=ClickMatrices(changed), sizes=(10, 10, 10)).splits
+    np.testing.assert_array_equal(after.test.y, before.test.y / 2)
+    np.testing.assert_array_equal(after.train.x, before.train.x)
+    np.testing.assert_array_equal(after.validation.x, before.validation.x)
+
+
+def test_a_user_who_never_clicks_has_finite_features():
+    splits = web_advertising(source=ClickMatrices(np.zeros((9, 5, 10))), sizes=(3, 3, 3)).splits
+    assert np.isfinite(splits.train.x).all()

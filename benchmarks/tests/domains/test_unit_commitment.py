@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lodl.domains import UnitCommitment, unit_commitment
 from lodl.errors import InvalidInputError
 from lodl.problems.highs import LinearProgram, RecourseProgram
+from lodl_benchmarks.domains import UnitCommitment, unit_commitment
 
 SMALL = UnitCommitment(
     least=(0.8, 0.3), most=(1.6, 0.9), cost=(15.0, 40.0), fixed=(8.0, 3.0), start=(30.0, 12.0),

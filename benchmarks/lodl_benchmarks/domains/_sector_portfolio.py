@@ -6,8 +6,8 @@ import numpy as np
 
 from lodl._typing import Array, InstanceContext
 from lodl._validation import check_count, check_labels
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
+from lodl.domains import Domain, Instances, ModelShape
+from lodl.domains._instances import Sizes, check_sizes, split_in_order
 from lodl.domains._polynomial import legacy_rng
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem

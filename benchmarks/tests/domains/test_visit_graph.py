@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from lodl.domains import Crop, VisitGraph, msweb_graph, web_advertising
+from lodl.domains import Crop, web_advertising
 from lodl.errors import DataError, InvalidInputError
+from lodl_benchmarks.domains import VisitGraph, msweb_graph
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl._validation import check_count
-from lodl.domains._web_advertising._array_archive import UNREADABLE, open_npz
 from lodl.domains._web_advertising._click_rates import MAX_RATE, ClickRates, Crop
 from lodl.errors import DataError
+from lodl_benchmarks.domains._array_archive import UNREADABLE, open_npz
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ from scipy.optimize import linprog
 
 from lodl._typing import Array, Decision, InstanceContext
 from lodl._validation import check_labels
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
-from lodl.domains._power_days import power_days
+from lodl.domains import Domain, Instances, ModelShape
+from lodl.domains._instances import Sizes, check_sizes, split_in_order
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import Problem
+from lodl_benchmarks.domains._power_days import power_days
 
 _MEAN_LOAD = 3.0
 

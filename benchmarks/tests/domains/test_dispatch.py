@@ -2,8 +2,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from lodl.domains import Dispatch, dispatch
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains import Dispatch, dispatch
 
 
 def by_cvxpy(problem, y_hat):

@@ -7,9 +7,9 @@ from scipy.optimize import LinearConstraint, linear_sum_assignment
 
 from lodl._typing import Array, InstanceContext
 from lodl._validation import check_count, check_labels
+from lodl.domains import Domain, Instances, ModelShape
 from lodl.domains._binary_program import cheapest
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
+from lodl.domains._instances import Sizes, check_sizes, split_in_order
 from lodl.domains._polynomial import legacy_rng, polynomial_labels
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lodl.domains import SectorPortfolio, sector_portfolio
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains import SectorPortfolio, sector_portfolio
 
 SECTORS = (0, 1, 2, 0, 1, 2, 0, 0)
 

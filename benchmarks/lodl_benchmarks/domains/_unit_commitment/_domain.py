@@ -1,9 +1,9 @@
 """The domain: days with forecasts, and the demand that plants must meet."""
 
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
-from lodl.domains._power_days import power_days
-from lodl.domains._unit_commitment._problem import UnitCommitment
+from lodl.domains import Domain, Instances, ModelShape
+from lodl.domains._instances import Sizes, check_sizes, split_in_order
+from lodl_benchmarks.domains._power_days import power_days
+from lodl_benchmarks.domains._unit_commitment._problem import UnitCommitment
 
 _MEAN_LOAD = 3.0
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodl.domains import msweb_graph, read_click_matrices
 from lodl.errors import DataError
+from lodl_benchmarks.domains import msweb_graph, read_click_matrices
 
 READERS = {
     "matrices": (read_click_matrices, {"rates": np.full((2, 3, 4), 0.1)}),

@@ -8,9 +8,9 @@ import numpy as np
 
 from lodl._typing import Array, Decision, InstanceContext
 from lodl._validation import check_count, check_labels
-from lodl.domains._unit_commitment._schedule import cheapest_schedules
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
+from lodl_benchmarks.domains._unit_commitment._schedule import cheapest_schedules
 
 _BLOCK = 128  # predictions at once: their tables stay in the cache
 

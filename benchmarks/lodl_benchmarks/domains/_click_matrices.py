@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.domains._web_advertising._array_archive import UNREADABLE, open_npz
-from lodl.domains._web_advertising._array_pickle import load_arrays
 from lodl.domains._web_advertising._click_rates import ClickRates, Crop
 from lodl.errors import DataError
+from lodl_benchmarks.domains._array_archive import UNREADABLE, open_npz
+from lodl_benchmarks.domains._array_pickle import load_arrays
 
 
 @dataclass(frozen=True, eq=False)

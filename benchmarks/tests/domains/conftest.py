@@ -7,7 +7,7 @@ import pytest
 @pytest.fixture
 def data_file():
     """Finds a real data file by name; a test that asks for one is skipped where it is absent."""
-    beside = Path(__file__).parents[2].parent / "shared" / "data"
+    beside = Path(__file__).parents[3].parent / "shared" / "data"
     folder = Path(os.environ.get("LODL_DATA", beside))
 
     def find(name):

@@ -3,8 +3,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from lodl.domains import Assignment, assignment
 from lodl.errors import InvalidInputError, ProblemError
+from lodl_benchmarks.domains import Assignment, assignment
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 3), (4, 4), (2, 5)])
