@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lodl_benchmarks.rounds import TASKS, run
-from lodl_benchmarks.rounds._run import Trial
 from lodl_benchmarks.rounds._tables import all_calls
+from lodl_benchmarks.runner import Trial
 
 SEED = 1
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,24 +9,12 @@ from typing import Any
 import numpy as np
 
 from lodl import DecisionFocusedRegressor
-from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
 from lodl_benchmarks.learner._models import MODELS
 from lodl_benchmarks.learner._tasks import TASKS, Task
-from lodl_benchmarks.runner import RowValues, complete_rows, fingerprint, versions
-
-_NAMES = ("task", "model", "seed", "data")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One row to be: a model on a task with the data of a seed."""
-
-    task: str
-    model: str
-    seed: int
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
 
 
 def plan(tasks: Sequence[str], models: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
@@ -56,25 +43,18 @@ def run(
     """
     given = options or {}
     computations = [
-        (_identity(t, tasks[t.task], given), partial(_run_one, t, tasks[t.task], given))
+        Computation(_identity(t, tasks[t.task], given), partial(_measure, t, tasks[t.task], given))
         for t in trials
     ]
-    return complete_rows(
-        out / "rows.jsonl", computations, key=_key, description="learner", progress=progress
-    )
+    return complete_rows(computations, out, description="learner", progress=progress)
 
 
-def _run_one(trial: Trial, task: Task, options: Mapping[str, Any]) -> RowValues:
-    return _identity(trial, task, options) | _measure(trial, task, options)
-
-
-@one_torch_thread()
-def _measure(trial: Trial, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
+def _measure(trial: Trial, task: Task, options: Mapping[str, Any]) -> RowValues:
     """Fit the learner once; 2-stage is the baseline that it trained and judged on the way."""
     domain = task.build(trial.seed)
     data, test = domain.splits.train_and_validation, domain.splits.test
     model = DecisionFocusedRegressor(
-        domain.problem, MODELS[trial.model](data), shuffle=task.shuffle, **options
+        domain.problem, MODELS[trial.method](data), shuffle=task.shuffle, **options
     )
     started, cpu = time.perf_counter(), time.process_time()
     model.fit(data.x, data.y, context=data.context)
@@ -97,7 +77,6 @@ def _measure(trial: Trial, task: Task, options: Mapping[str, Any]) -> dict[str, 
         "chosen": model.chosen_,
         "n_train": len(data.y),
         "n_test": len(test.y),
-        "versions": versions(),
     }
 
 
@@ -113,12 +92,8 @@ def _identity(trial: Trial, task: Task, options: Mapping[str, Any]) -> dict[str,
     """Return what distinguishes a row from others, as JSON values."""
     return {
         "task": trial.task,
-        "model": trial.model,
+        "model": trial.method,
         "seed": trial.seed,
         "data": fingerprint(task.build, trial.seed),
         "options": {name: repr(value) for name, value in options.items()},
     }
-
-
-def _key(row: RowValues) -> tuple[object, ...]:
-    return *(row[name] for name in _NAMES), *sorted(row["options"].items())

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from lodl._digest import digest
-from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.domains import shortest_path
 from lodl.learning import DecisionFocusedRegressor
@@ -20,24 +19,9 @@ from lodl_benchmarks.peers._methods import METHODS, Method, Ours
 from lodl_benchmarks.peers._network import Architecture
 from lodl_benchmarks.peers._tasks import TASKS, Task
 from lodl_benchmarks.peers._treatment import Data
-from lodl_benchmarks.runner import (
-    RowValues,
-    complete_rows,
-    fingerprint,
-    keep_freed_memory,
-    versions,
-)
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
 
 N_BLOCKS = 50  # means of so many blocks of test instances are kept: enough for paired intervals
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One row to be: a method on a task with the data of a seed."""
-
-    task: str
-    method: str
-    seed: int
 
 
 def plan(tasks: Sequence[str], methods: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
@@ -71,26 +55,17 @@ def run(
         progress: Whether to show a bar on a terminal.
     """
     computations = [
-        (
+        Computation(
             _identity(t, tasks[t.task], methods[t.method]),
-            partial(_run_one, t, tasks[t.task], methods[t.method]),
+            partial(measure, t, tasks[t.task], methods[t.method]),
         )
         for t in trials
     ]
-    return complete_rows(
-        out / "rows.jsonl",
-        computations,
-        key=_key,
-        description="peers",
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    return complete_rows(computations, out, description="peers", n_jobs=n_jobs, progress=progress)
 
 
-@one_torch_thread()
-def _run_one(trial: Trial, task: Task, method: Method) -> dict[str, Any]:
-    """Run one trial in a worker, on one thread, and return its row as JSON values."""
-    keep_freed_memory()
+def measure(trial: Trial, task: Task, method: Method) -> RowValues:
+    """Run one trial and return what came out of it."""
     domain = task.build(trial.seed)
     problem, ledger = counted(domain.problem)
     given, test = domain.splits.train_and_validation, domain.splits.test
@@ -107,7 +82,6 @@ def _run_one(trial: Trial, task: Task, method: Method) -> dict[str, Any]:
         judge = Evaluator.of(problem, test)
         regret = judge.regret(outcome.y_hat, np.arange(len(test.y)))
     return {
-        **_identity(trial, task, method),
         "test": float(regret.mean() / judge.scale),
         "test_blocks": _blocks(regret / judge.scale),
         "oracle_calls": ledger.calls["training"],
@@ -115,7 +89,6 @@ def _run_one(trial: Trial, task: Task, method: Method) -> dict[str, Any]:
         "cpu_seconds": seconds,
         "cpu_seconds_solving": ledger.seconds["training"] + ledger.seconds["looks"],
         **outcome.details,
-        "versions": versions(),
     }
 
 
@@ -155,9 +128,3 @@ def learner_digest() -> str:
     model = DecisionFocusedRegressor(domain.problem).fit(part.x, part.y)
     tried = [(row.name, row.round) for row in model.history_]
     return digest([tried, model.n_oracle_calls_, np.round(model.predict(part.x), 2)])[:16]
-
-
-def _key(row: RowValues) -> tuple[object, ...]:
-    """Return what names a row."""
-    names = ("task", "method", "seed", "data", "settings")
-    return *(row[name] for name in names), tuple(row["hidden"])

@@ -2,38 +2,19 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_loss, normalised_decision_quality, regret
 from lodl_benchmarks.rounds._loop import N_INITIALISATIONS
 from lodl_benchmarks.rounds._methods import METHODS, Method, Run
 from lodl_benchmarks.rounds._tasks import TASKS, Task
-from lodl_benchmarks.runner import (
-    RowValues,
-    complete_rows,
-    fingerprint,
-    keep_freed_memory,
-    versions,
-)
-
-_Key: TypeAlias = tuple[object, ...]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One row to be: a method on a task with the data of a seed."""
-
-    task: str
-    method: str
-    seed: int
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
 
 
 def plan(tasks: Sequence[str], n_seeds: int) -> list[Trial]:
@@ -66,47 +47,36 @@ def run(
         progress: Whether to show bars on a terminal.
     """
     computations = [
-        (
+        Computation(
             _identity(t, tasks[t.task], methods[t.method]),
-            partial(_run_one, t, tasks[t.task], methods[t.method], out),
+            partial(_measure, t, tasks[t.task], methods[t.method], out),
         )
         for t in trials
     ]
-    return complete_rows(
-        out / "rows.jsonl",
-        computations,
-        key=_key,
-        description="rounds",
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    return complete_rows(computations, out, description="rounds", n_jobs=n_jobs, progress=progress)
 
 
-@one_torch_thread()
-def _run_one(trial: Trial, task: Task, method: Method, out: Path) -> dict[str, Any]:
-    """Run one trial in a worker, on one thread, and return its row as JSON values."""
-    keep_freed_memory()
+def _measure(trial: Trial, task: Task, method: Method, out: Path) -> RowValues:
+    """Run one trial and return what came out of it."""
     started = time.perf_counter()
     domain = task.build(trial.seed)
     answers = out / "answers" / f"{trial.task}-{trial.seed}"
     outcome = method.run(Run(task, domain, trial.seed, answers))
     splits, y_hat = domain.splits, outcome.y_hat
     return {
-        **_identity(trial, task, method),
         "measure": task.measure,
-        "validation": [_measured(task, domain, splits.validation, y_hat.validation)],
-        "test": [_measured(task, domain, splits.test, y_hat.test)],
+        "validation": [_score(task, domain, splits.validation, y_hat.validation)],
+        "test": [_score(task, domain, splits.test, y_hat.test)],
         "oracle_calls": outcome.oracle_calls,
         "validation_looks": outcome.n_looks,
         "seconds_sampling": outcome.seconds_asking,
         "seconds_training": outcome.seconds_training,
         "seconds": time.perf_counter() - started,
         **outcome.details,
-        "versions": versions(),
     }
 
 
-def _measured(task: Task, domain: Domain, part: Instances, y_hat: Array) -> float:
+def _score(task: Task, domain: Domain, part: Instances, y_hat: Array) -> float:
     problem, context = domain.problem, part.context
     if task.measure == "normalised quality":
         return normalised_decision_quality(problem, y_hat, part.y, context=context, progress=False)
@@ -126,10 +96,3 @@ def _identity(trial: Trial, task: Task, method: Method) -> dict[str, Any]:
         "training": task.settings(),
         "n_initialisations": N_INITIALISATIONS,
     }
-
-
-def _key(row: RowValues) -> _Key:
-    """Return what names a row, and the version that made it: other code, another row."""
-    training = tuple(sorted((name, str(value)) for name, value in row["training"].items()))
-    names = ("domain", "method", "seed", "data", "settings", "n_initialisations")
-    return *(row[name] for name in names), training, row.get("versions", versions())["lodl"]

@@ -1,22 +1,23 @@
-"""Runs methods on domains and keeps a row for each."""
+"""Runs methods on tasks and keeps a row for each."""
 
-from lodl_benchmarks.runner._initialisations import initialisations
-from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Task
-from lodl_benchmarks.runner._missing_rows import RowValues, complete_rows
-from lodl_benchmarks.runner._rows_file import RowsFile
-from lodl_benchmarks.runner._run import (
-    Experiment,
-    fingerprint,
+from lodl_benchmarks.runner._complete_rows import (
+    Computation,
+    RowValues,
+    Trial,
+    complete_rows,
     keep_freed_memory,
-    loss_path,
-    run,
-    sample,
     versions,
 )
+from lodl_benchmarks.runner._experiment import Experiment, loss_path, run, sample
+from lodl_benchmarks.runner._fingerprint import fingerprint
+from lodl_benchmarks.runner._initialisations import initialisations
+from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Task
+from lodl_benchmarks.runner._rows_file import RowsFile
 from lodl_benchmarks.runner._setup import Setup
 
 __all__ = [
     "METHODS",
+    "Computation",
     "Experiment",
     "Learned",
     "Method",
@@ -24,6 +25,7 @@ __all__ = [
     "RowsFile",
     "Setup",
     "Task",
+    "Trial",
     "complete_rows",
     "fingerprint",
     "initialisations",

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lodl.errors import DataError
-from lodl_benchmarks.pages import Row, parse_row, read_json_rows
-
 
 class RowsFile:
     """Rows in a JSON-lines file, appended one by one, each on disk before the next.
@@ -25,20 +22,6 @@ class RowsFile:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.touch()
-
-    def rows(self) -> list[Row]:
-        """Return all rows in the order they were written.
-
-        Raises:
-            DataError: A row cannot be read; the message names its line.
-        """
-        rows = []
-        for number, values in read_json_rows(self.path):
-            try:
-                rows.append(parse_row(values))
-            except ValueError as error:
-                raise DataError(f"{self.path}, line {number}: {error}") from error
-        return rows
 
     def append(self, values: Mapping[str, Any]) -> None:
         """Write one row, given as JSON values, to the disk."""

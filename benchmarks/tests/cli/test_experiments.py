@@ -9,7 +9,7 @@ import pytest
 from lodl.domains import linear_model, web_advertising
 from lodl_benchmarks.cli import _reproduce
 from lodl_benchmarks.experiments import SCALES, SETUPS, TABLE3_SCALES, RunSize
-from lodl_benchmarks.runner import RowsFile
+from lodl_benchmarks.pages import parse_row, read_json_rows
 
 
 @pytest.fixture
@@ -35,6 +35,11 @@ def command(tmp_path, monkeypatch, run_lodl, quick_methods):
     return run
 
 
+def rows_of(path):
+    """Return the rows of a file, each of them."""
+    return [parse_row(values) for _, values in read_json_rows(path)]
+
+
 def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(command, tmp_path):
     code, said = command("reproduce", "table1", "--domain", "linear")
     assert code == 0
@@ -44,10 +49,10 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert "| 2-stage |" in table
     assert "Sampling is timed by the clock, fitting and training by the processor." in table
     assert not list(out.glob("*.draft"))
-    rows = RowsFile(out / "rows.jsonl").rows()
+    rows = rows_of(out / "rows.jsonl")
     assert len(rows) == 13
     command("reproduce", "table1", "--domain", "linear")
-    assert RowsFile(out / "rows.jsonl").rows() == rows
+    assert rows_of(out / "rows.jsonl") == rows
 
 
 def test_table_1_keeps_the_slices_of_losses_that_are_gone(command, tmp_path):
@@ -66,7 +71,7 @@ def test_more_seeds_add_to_the_rows_of_fewer(command, tmp_path):
     command("reproduce", "table1", "--domain", "linear")
     code, _ = command("reproduce", "table1", "--domain", "linear", "--seeds", "2")
     assert code == 0
-    rows = RowsFile(tmp_path / "runs" / "rows.jsonl").rows()
+    rows = rows_of(tmp_path / "runs" / "rows.jsonl")
     assert [row.seed for row in rows] == [0] * 13 + [1] * 13
 
 
@@ -79,7 +84,7 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
         assert code == 0
         assert f"runs/{name}.md" in said
         assert "| ConvexDirectedQuadratic |" in (out / f"{name}.md").read_text()
-        counts.append(len(RowsFile(out / "rows.jsonl").rows()))
+        counts.append(len(rows_of(out / "rows.jsonl")))
     # 4 losses, 3 samplers; 50 samples besides 60, 2 decision families with 20, 50 and 60; no more
     assert counts == [12, 22, 22]
     assert {path.name for path in (out / "samples").iterdir()} == {
@@ -124,7 +129,7 @@ def test_settings_are_chosen_and_the_tried_ones_recorded(command, tmp_path):
     code, said = command("reproduce", "settings", "--domain", "linear", "--n-samples", "60")
     assert code == 0
     assert '"learning_rates"' in said
-    rows = RowsFile(tmp_path / "runs" / "settings" / "rows.jsonl").rows()
+    rows = rows_of(tmp_path / "runs" / "settings" / "rows.jsonl")
     assert {float(row.setting("learning_rate")) for row in rows} == set(
         SETUPS["linear"].learning_rates
     )

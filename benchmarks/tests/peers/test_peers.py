@@ -14,7 +14,6 @@ from lodl_benchmarks.peers import (
     METHODS,
     SCALES,
     TASKS,
-    Trial,
     draw_peers,
     plan,
     run,
@@ -30,6 +29,7 @@ from lodl_benchmarks.peers._standings import standings, verdict
 from lodl_benchmarks.peers._summary import Difference, ranks, scores
 from lodl_benchmarks.peers._tasks import LINEAR
 from lodl_benchmarks.peers._treatment import Treatment, folds_of
+from lodl_benchmarks.runner import Trial
 from lodl_benchmarks.surrogates import SPOPlus
 
 N, N_STEPS = 30, 6

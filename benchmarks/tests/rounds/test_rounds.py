@@ -9,7 +9,7 @@ from lodl.learning import DecisionFocusedRegressor
 from lodl.training.torch import TrainingSettings
 from lodl_benchmarks.rounds import METHODS, TASKS, Run, plan, run, tables
 from lodl_benchmarks.rounds._loop import Predictions, average
-from lodl_benchmarks.rounds._run import Trial
+from lodl_benchmarks.runner import Trial
 
 BRIEF = TrainingSettings(n_steps=20, batch_size=8)
 SMALL = {

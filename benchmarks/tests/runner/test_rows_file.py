@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from lodl_benchmarks.pages import read_json_rows
 from lodl_benchmarks.runner import RowsFile
 
 ROWS = [{"domain": "mine", "method": name, "test": [0.5, 0.25]} for name in ("2-stage", "DFL")]
@@ -25,7 +26,7 @@ def file(tmp_path):
 
 
 def methods(file):
-    return [row.method for row in file.rows()]
+    return [row["method"] for _, row in read_json_rows(file.path)]
 
 
 def test_rows_come_back_in_order(file):
@@ -62,4 +63,5 @@ def test_runners_that_write_at_once_and_one_that_was_killed_lose_no_row(file):
     assert [runner.wait() for runner in runners] == [0, 0]
     assert [json.loads(line) for line in file.path.read_text().splitlines()][:2] == ROWS
     for name in "ab":
-        assert [row.test for row in file.rows() if row.method == name] == [(i,) for i in range(40)]
+        tests = [row["test"] for _, row in read_json_rows(file.path) if row["method"] == name]
+        assert tests == [[i] for i in range(40)]

@@ -59,14 +59,14 @@ def test_rows_that_are_there_are_not_computed_again(tmp_path):
     first = run_small([experiment("2-stage")], tmp_path)
     both = run_small([experiment("Constant"), experiment("2-stage")], tmp_path)
     assert both[1] == first[0]
-    assert len(RowsFile(tmp_path / "rows.jsonl").rows()) == 2
+    assert len(raw(tmp_path)) == 2
 
 
 def test_another_domain_of_the_same_name_makes_another_row(tmp_path):
     larger = replace(SMALL, build=partial(linear_model, sizes=(6, 4, 8), n_items=9))
     run_small([experiment("Constant")], tmp_path)
     run([experiment("Constant")], tmp_path, setups={"small": larger}, progress=False)
-    assert len(RowsFile(tmp_path / "rows.jsonl").rows()) == 2
+    assert len(raw(tmp_path)) == 2
 
 
 def test_the_last_digits_of_the_data_which_depend_on_the_cpu_make_no_other_row(tmp_path):
@@ -82,9 +82,11 @@ def test_the_last_digits_of_the_data_which_depend_on_the_cpu_make_no_other_row(t
 
 def test_a_row_of_another_version_is_computed_again(tmp_path, monkeypatch):
     run_small([experiment("Constant")], tmp_path)
-    monkeypatch.setattr("lodl_benchmarks.runner._run.version", lambda name: f"{name} of tomorrow")
+    monkeypatch.setattr(
+        "lodl_benchmarks.runner._complete_rows.version", lambda name: f"{name} of tomorrow"
+    )
     run_small([experiment("Constant")], tmp_path)
-    assert len(RowsFile(tmp_path / "rows.jsonl").rows()) == 2
+    assert len(raw(tmp_path)) == 2
 
 
 def test_surrogate_calls_are_counted_by_the_batches(tmp_path):
@@ -133,7 +135,7 @@ def test_other_settings_make_another_row(tmp_path):
     run_small([experiment("Optimal")], tmp_path)
     run_small([experiment("Optimal", seed=1)], tmp_path)
     run_small([experiment("Optimal", n_samples=70)], tmp_path)
-    assert len(RowsFile(tmp_path / "rows.jsonl").rows()) == 3
+    assert len(raw(tmp_path)) == 3
 
 
 def test_two_workers_give_the_rows_of_one(tmp_path):

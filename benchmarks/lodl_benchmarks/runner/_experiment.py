@@ -1,22 +1,15 @@
-"""Runs experiments: samples once per domain and seed, then every method, then rows."""
+"""Experiments of the paper: samples once per domain and seed, then every method."""
 
-import ctypes
-import sys
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cache
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from lodl._digest import digest
-from lodl._progress import progress_bar
-from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_quality, quality_scale
@@ -24,16 +17,19 @@ from lodl.oracle import OracleSamples
 from lodl.oracle import sample as ask
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 from lodl_benchmarks.pages import Row, parse_row
+from lodl_benchmarks.runner._complete_rows import (
+    Computation,
+    RowValues,
+    complete_rows,
+    missing_rows,
+    versions,
+)
+from lodl_benchmarks.runner._fingerprint import fingerprint
 from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Task
-from lodl_benchmarks.runner._rows_file import RowsFile
 from lodl_benchmarks.runner._setup import Setup
 from lodl_benchmarks.surrogates import Surrogate
 
-_PACKAGES = ("lodl", "numpy", "scipy", "torch")  # what a result depends on
 _KNOWN_BY_SCALE = (OnePerturbed, TwoPerturbed, AllPerturbed)
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
-
-_Key: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -97,10 +93,14 @@ def run(
         n_jobs: Workers, as in joblib.
         progress: Whether to show bars on a terminal.
     """
-    file = RowsFile(out / "rows.jsonl")
-    keys = [_key_of(e, setups[e.domain], methods[e.method]) for e in experiments]
-    done = {_key(row, methods) for row in file.rows()}
-    pending = [e for e, key in zip(experiments, keys, strict=True) if key not in done]
+    computations = [
+        Computation(
+            _identity(e, setups[e.domain], methods[e.method]),
+            partial(_measure, e, setups[e.domain], methods[e.method], out),
+        )
+        for e in experiments
+    ]
+    pending = [experiments[i] for i in missing_rows(computations, out)]
     for slopes in (False, True):
         wanted = [
             e
@@ -108,21 +108,11 @@ def run(
             if methods[e.method].needs_samples and methods[e.method].needs_slopes == slopes
         ]
         for e in _most_demanding(wanted):
-            setup = setups[e.domain]
-            sample(e, setup, out, slopes=slopes, n_jobs=n_jobs, progress=progress)
-    with (
-        progress_bar(len(pending), unit="runs", description="experiments", enabled=progress) as bar,
-        warnings.catch_warnings(),
-    ):
-        # loky takes the memory of torch for a leak, and starts a fresh worker: nothing is lost.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        calls = (delayed(_run_one)(e, setups[e.domain], methods[e.method], out) for e in pending)
-        for values in workers(calls):
-            file.append(values)
-            bar.update()
-    rows = {_key(row, methods): row for row in file.rows()}
-    return [rows[key] for key in keys]
+            sample(e, setups[e.domain], out, slopes=slopes, n_jobs=n_jobs, progress=progress)
+    rows = complete_rows(
+        computations, out, description="experiments", n_jobs=n_jobs, progress=progress
+    )
+    return [parse_row(values) for values in rows]
 
 
 def sample(
@@ -179,10 +169,8 @@ def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
     return list({_source(e): e for e in by_size}.values())
 
 
-@one_torch_thread()
-def _run_one(experiment: Experiment, setup: Setup, method: Method, out: Path) -> dict[str, Any]:
-    """Run one experiment in a worker, on one thread, and return its row as JSON values."""
-    keep_freed_memory()
+def _measure(experiment: Experiment, setup: Setup, method: Method, out: Path) -> RowValues:
+    """Run one experiment and return what came out of it."""
     started = time.perf_counter()
     domain = setup.build(experiment.seed)
     samples = None
@@ -201,12 +189,10 @@ def _run_one(experiment: Experiment, setup: Setup, method: Method, out: Path) ->
     )
     validation, test = domain.splits.validation, domain.splits.test
     return {
-        **_identity(experiment, setup, method),
         "validation": _normalised(domain, validation, output.y_hat_validation, experiment.seed),
         "test": _normalised(domain, test, output.y_hat_test, experiment.seed),
         **_facts(output, samples),
         "seconds": time.perf_counter() - started,
-        "versions": versions(),
     }
 
 
@@ -233,68 +219,10 @@ def _facts(output: MethodOutput, samples: OracleSamples | None) -> dict[str, Any
 def _identity(experiment: Experiment, setup: Setup, method: Method) -> dict[str, Any]:
     """Return what distinguishes an experiment from others, as JSON values."""
     given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
-    training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
-    surrogate = experiment.surrogate_name if method.needs_surrogate else None
-    names = {"sampler": experiment.sampler_name, "surrogate": surrogate}
+    names = {"sampler": experiment.sampler_name, "surrogate": experiment.surrogate_name}
     settings = {"data": fingerprint(setup.build, experiment.seed), "settings": repr(method)}
-    return {**given, **names, **settings, "training": training}
-
-
-@cache
-def fingerprint(build: Callable[[int], Domain], seed: int) -> str:
-    """Return a digest of everything in a domain: other parameters or prices make other rows."""
-    domain = build(seed)
-    splits = domain.splits
-    parts = [
-        [_on_grid(values) for values in (part.x, part.y, part.context)]
-        for part in (splits.train, splits.validation, splits.test)
-    ]
-    return digest([domain.problem, repr(domain.model), parts])[:16]
-
-
-def _on_grid(values: Any) -> Any:
-    """Return an array as whole numbers of 2^-12 of its largest entry, anything else as it is.
-
-    The last digits of generated data depend on the CPU; the digest must not, or rows that were
-    computed on another one would be computed again.
-    """
-    if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
-        return values
-    _, exponent = np.frexp(np.abs(values).max(initial=0.0))
-    return np.rint(np.ldexp(values, 12 - exponent)).astype(np.int64)
-
-
-def _key_of(experiment: Experiment, setup: Setup, method: Method) -> _Key:
-    """Return the key that the row of an experiment will have."""
-    values = _identity(experiment, setup, method)
-    return _key(
-        parse_row({**values, "test": [0.0], "versions": versions()}), {experiment.method: method}
-    )
-
-
-def _key(row: Row, methods: Mapping[str, Method]) -> _Key:
-    """Return what names an experiment, and the version that ran it: other code, another row."""
-    method = methods.get(row.method)
-    settings = set(row.settings)
-    if method is not None and not method.needs_surrogate:
-        # Some rows name a surrogate though it has no part in them.
-        settings = {(name, value) for name, value in settings if name != "surrogate"}
-    lodl = dict(row.versions).get("lodl")
-    return row.domain, row.method, row.seed, frozenset(settings), row.data, lodl
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that a result depends on."""
-    return {name: version(name) for name in _PACKAGES}
-
-
-def keep_freed_memory() -> None:
-    """Make the C library keep freed memory for the next step of training.
-
-    It would give large arrays back to the system, and fresh pages for the activations of every step
-    take half of the time. Only glibc has this setting.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, 2**30)
-        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
+    identity = {**given, **names, **settings, "training": training}
+    if not method.needs_surrogate:
+        del identity["surrogate"]
+    return identity
