@@ -97,22 +97,22 @@ class _Found:
     def __init__(self, out: Path) -> None:
         self._rows = [values for _, values in read_json_rows(RowsFile(out / "rows.jsonl").path)]
         self._by_names: dict[tuple[str, ...], dict[str, RowValues]] = {}
+        self._versions = versions()
 
     def __contains__(self, one: Computation) -> bool:
-        return _key(one.identity, tuple(one.identity)) in self._table(tuple(one.identity))
+        return self._key(one.identity, tuple(one.identity)) in self._table(tuple(one.identity))
 
     def __getitem__(self, one: Computation) -> RowValues:
-        return self._table(tuple(one.identity))[_key(one.identity, tuple(one.identity))]
+        return self._table(tuple(one.identity))[self._key(one.identity, tuple(one.identity))]
 
     def _table(self, names: tuple[str, ...]) -> dict[str, RowValues]:
         if names not in self._by_names:
-            self._by_names[names] = {_key(row, names): row for row in self._rows}
+            self._by_names[names] = {self._key(row, names): row for row in self._rows}
         return self._by_names[names]
 
-
-def _key(values: RowValues, names: Sequence[str]) -> str:
-    lodl = values.get("versions", versions()).get("lodl")
-    return json.dumps([lodl, *(values.get(name) for name in names)], sort_keys=True)
+    def _key(self, values: RowValues, names: tuple[str, ...]) -> str:
+        lodl = values.get("versions", self._versions).get("lodl")
+        return json.dumps([lodl, *(values.get(name) for name in names)], sort_keys=True)
 
 
 @one_torch_thread()

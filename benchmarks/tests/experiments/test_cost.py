@@ -34,5 +34,7 @@ def test_a_domain_is_measured_and_comes_back_from_its_file(tmp_path):
 def test_other_versions_are_other_settings(monkeypatch):
     before = cost_settings((60, 3), 1)
     assert before == cost_settings((60, 3), 1)
-    monkeypatch.setattr("lodl_benchmarks.runner._run.version", lambda name: f"{name} of tomorrow")
+    monkeypatch.setattr(
+        "lodl_benchmarks.runner._complete_rows.version", lambda name: f"{name} of tomorrow"
+    )
     assert before != cost_settings((60, 3), 1)
