@@ -17,8 +17,8 @@ docs: $(READY)  ## the site, docs/_build/html/index.html; its examples run while
 	$(BIN)/sphinx-build -q -W --keep-going -j 2 docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
-check: test  ## all of it: the tests, and the package as it would be published
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(VENV)/wheel .
+check: test  ## all of it: the tests, and both packages as they would be published
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(VENV)/wheel . ./benchmarks
 
 lint: $(READY)
 	$(BIN)/ruff format --check --quiet .
@@ -32,11 +32,11 @@ bench: $(READY)  ## every speed claim, as ratios in one run
 mutants: $(READY)  ## faults put into the code that chooses and reports: do the tests find them?
 	$(BIN)/python tests/mutants.py
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("lodl needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
-	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all]' --group dev --group docs
+	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all]' --editable ./benchmarks --group dev --group docs
 	touch $@
 
 clean:

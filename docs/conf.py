@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent / "src")]
-os.environ["PYTHONPATH"] = str(HERE.parent / "src")  # examples run in worker processes
+SOURCES = [str(HERE.parent / "src"), str(HERE.parent / "benchmarks")]
+sys.path[:0] = [str(HERE / "_extensions"), *SOURCES]
+os.environ["PYTHONPATH"] = os.pathsep.join(SOURCES)  # examples run in worker processes
 
 from lodl._version import package_version  # noqa: E402
 

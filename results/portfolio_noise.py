@@ -11,11 +11,12 @@ import numpy as np
 import torch
 
 from lodl._typing import Array
-from lodl.benchmarks.experiments import SETUPS
-from lodl.benchmarks.runner import METHODS, Task, keep_freed_memory
-from lodl.domains import Domain, Prices, portfolio, read_prices, synthetic_prices
+from lodl.domains import Domain, Prices, portfolio, synthetic_prices
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
 from lodl.oracle import sample
+from lodl_benchmarks.domains import read_prices
+from lodl_benchmarks.experiments import SETUPS
+from lodl_benchmarks.runner import METHODS, Task, keep_freed_memory
 
 SEED, N_INITIALISATIONS, N_SAMPLES = 1000, 3, 1000  # no table shows this seed
 N_DAYS = (200, 800)

@@ -16,8 +16,6 @@ import torch
 
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.benchmarks.experiments import SETUPS, setups_with_prices
-from lodl.benchmarks.runner import initialisations
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
 from lodl.fitting import fit
@@ -31,6 +29,8 @@ from lodl.training.torch import (
     train,
     validation_loss,
 )
+from lodl_benchmarks.experiments import SETUPS, setups_with_prices
+from lodl_benchmarks.runner import initialisations
 
 SEEDS, N_INITIALISATIONS, N_SAMPLES = (1001, 1002), 2, 20
 LEARNING_RATES = (0.01, 0.001)

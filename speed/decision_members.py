@@ -23,13 +23,13 @@ import sys
 from dataclasses import dataclass
 
 from decision_summaries import train, unseen_regret
-from lodl.benchmarks.rounds import TASKS
 from lodl.domains import Domain
 from lodl.fitting import fit
 from lodl.losses import DecisionHinges, DecisionRanking, Family, squared_error_loss
 from lodl.losses._dual import largest, log_sum_exp, softmax
 from lodl.losses._family import Parameters, Tensor
 from lodl.oracle import sample
+from lodl_benchmarks.rounds import TASKS
 from min_weight import Data, tasks
 
 SEEDS = (1001, 1002)

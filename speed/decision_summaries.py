@@ -18,12 +18,12 @@ import sys
 
 import numpy as np
 
-from lodl.benchmarks.learner import TASKS
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
 from lodl.learning import learn_in_rounds
 from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss, squared_error_loss
 from lodl.training.linear import LinearLearner, LinearPredictor
+from lodl_benchmarks.learner import TASKS
 
 SEEDS = (1001, 1002)
 FAMILIES = (DecisionHinges(), DecisionRanking())

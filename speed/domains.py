@@ -18,6 +18,7 @@ from lodl._typing import Array, InstanceContext
 from lodl._validation import context_of
 from lodl.domains import Domain
 from lodl.problems import Problem
+from lodl_benchmarks import domains as more
 
 N_RUNS = 7
 BATCH = 500
@@ -37,16 +38,16 @@ DOMAINS = {
     "knapsack, 100 items, HiGHS": partial(domains.knapsack, n_items=100),
     "knapsack, item by item": domains.item_knapsack,
     "newsvendor, 20 products": domains.newsvendor,
-    "assignment, 8 x 8": domains.assignment,
-    "assignment within hours": partial(domains.assignment, hours_share=0.7),
-    "portfolio within sectors": domains.sector_portfolio,
-    "salesman, 10 nodes": domains.travelling_salesman,
-    "salesman, 12 nodes": partial(domains.travelling_salesman, n_nodes=12),
-    "salesman, 14 nodes": partial(domains.travelling_salesman, n_nodes=14),
-    "salesman, 20 nodes": partial(domains.travelling_salesman, n_nodes=20),
-    "energy scheduling, 5 jobs": domains.energy_scheduling,
-    "dispatch, 24 hours": domains.dispatch,
-    "unit commitment, 4 plants": domains.unit_commitment,
+    "assignment, 8 x 8": more.assignment,
+    "assignment within hours": partial(more.assignment, hours_share=0.7),
+    "portfolio within sectors": more.sector_portfolio,
+    "salesman, 10 nodes": more.travelling_salesman,
+    "salesman, 12 nodes": partial(more.travelling_salesman, n_nodes=12),
+    "salesman, 14 nodes": partial(more.travelling_salesman, n_nodes=14),
+    "salesman, 20 nodes": partial(more.travelling_salesman, n_nodes=20),
+    "energy scheduling, 5 jobs": more.energy_scheduling,
+    "dispatch, 24 hours": more.dispatch,
+    "unit commitment, 4 plants": more.unit_commitment,
 }
 
 

@@ -22,15 +22,15 @@ import numpy as np
 import torch
 
 from lodl._typing import Array
-from lodl.benchmarks.experiments import SETUPS
-from lodl.benchmarks.rounds import TASKS, Task
-from lodl.benchmarks.rounds._loop import Loop
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
 from lodl.fitting import fit
 from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMSE, Family
 from lodl.oracle import OracleSamples, sample
 from lodl.training.torch import LearnedLossModule, SquaredError
+from lodl_benchmarks.experiments import SETUPS
+from lodl_benchmarks.rounds import TASKS, Task
+from lodl_benchmarks.rounds._loop import Loop
 
 DOMAINS = ("path", "knapsack", "newsvendor", "linear", "web", "portfolio")
 SEEDS = (1001, 1002)

@@ -20,8 +20,6 @@ import torch
 
 from lodl._rank_correlation import rank_correlation
 from lodl._threads import one_blas_thread
-from lodl.benchmarks.experiments import SETUPS
-from lodl.benchmarks.runner import Setup, initialisations
 from lodl.domains import shortest_path
 from lodl.evaluation import decision_loss, regret
 from lodl.fitting import fit
@@ -45,6 +43,8 @@ from lodl.training.torch import (
     train,
     validation_loss,
 )
+from lodl_benchmarks.experiments import SETUPS
+from lodl_benchmarks.runner import Setup, initialisations
 
 FAMILIES = (WeightedMSE, DirectedWeightedMSE, Quadratic, ConvexDirectedQuadratic)
 TRAINED = (DirectedWeightedMSE, ConvexDirectedQuadratic)

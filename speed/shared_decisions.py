@@ -16,13 +16,13 @@ import numpy as np
 from lodl import AllPerturbed, DecisionHinges, DecisionRanking
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.benchmarks.learner import TASKS
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
 from lodl.fitting import fit, fit_shared
 from lodl.losses import LearnedLoss, squared_error_loss
 from lodl.oracle import sample
 from lodl.training.linear import LinearLearner
+from lodl_benchmarks.learner import TASKS
 
 SEEDS = (1001, 1002)
 NAMES = ("path", "small-path", "large-path", "knapsack", "assignment", "salesman", "energy")

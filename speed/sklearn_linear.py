@@ -23,10 +23,10 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from lodl import DecisionFocusedRegressor
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.benchmarks.learner import TASKS
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
 from lodl.training._linear_form import LinearForm
+from lodl_benchmarks.learner import TASKS
 
 SEEDS = (1001, 1002, 1003)
 NAMES = ("small-path", "path", "knapsack", "item-knapsack", "newsvendor", "assignment", "energy")

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from lodl.benchmarks.surrogates import (
+from lodl.domains import Portfolio
+from lodl_benchmarks.surrogates import (
     MultilinearRelaxation,
     QuadraticProgram,
     SoftTopK,
     Surrogate,
     SurrogateLoss,
 )
-from lodl.domains import Portfolio
 
 N_PASSES = 5
 N_RUNS, N_STEPS = 100, 500

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from lodl.benchmarks.rounds import TASKS, run
-from lodl.benchmarks.rounds._run import Trial
-from lodl.benchmarks.rounds._tables import all_calls
+from lodl_benchmarks.rounds import TASKS, run
+from lodl_benchmarks.rounds._tables import all_calls
+from lodl_benchmarks.runner import Trial
 
 SEED = 1
 

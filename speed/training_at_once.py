@@ -5,7 +5,6 @@ import time
 import numpy as np
 import torch
 
-from lodl.benchmarks.runner import initialisations
 from lodl.domains import Domain, linear_model, web_advertising
 from lodl.training.torch import (
     SquaredError,
@@ -13,6 +12,7 @@ from lodl.training.torch import (
     train,
     validation_loss,
 )
+from lodl_benchmarks.runner import initialisations
 
 N_MODELS = 10
 

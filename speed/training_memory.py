@@ -5,7 +5,6 @@ import time
 import numpy as np
 import torch
 
-from lodl.benchmarks.runner import initialisations, keep_freed_memory
 from lodl.domains import portfolio
 from lodl.training.torch import (
     SquaredError,
@@ -13,6 +12,7 @@ from lodl.training.torch import (
     train,
     validation_loss,
 )
+from lodl_benchmarks.runner import initialisations, keep_freed_memory
 
 N_MODELS, N_STEPS = 10, 40
 

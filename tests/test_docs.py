@@ -16,7 +16,11 @@ from lodl.losses import squared_error_loss
 
 ROOT = Path(__file__).parents[1]
 TO_UPDATE = "Run `python results/readme.py --write` to update the numbers of README.md."
-DOCUMENTS = sorted(ROOT.glob("*.md")) + sorted((ROOT / "results").rglob("*.md"))
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "benchmarks" / "README.md",
+    *sorted((ROOT / "results").rglob("*.md")),
+]
 
 
 README = (ROOT / "README.md").read_text()

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 import lodl
 from docstrings import marked_up
 
-NOT_SHOWN = ("lodl.cli", "lodl.benchmarks")
+NOT_SHOWN = ("lodl.cli",)
 
 
 def public_modules() -> list[str]:

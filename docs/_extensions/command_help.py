@@ -9,14 +9,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from lodl.cli._added import AddedCommand
+from lodl.cli._app import app
+
 
 class CommandHelp(SphinxDirective):
     """Write a section for each command of `lodl`."""
 
     def run(self) -> list[nodes.Node]:
         """Return the sections."""
-        from lodl.cli._app import app
-
         return list(self._sections(typer.main.get_command(app), "lodl", None))
 
     def _sections(
@@ -31,6 +32,8 @@ class CommandHelp(SphinxDirective):
         self.state.document.note_explicit_target(section)
         yield section
         for sub in getattr(command, "commands", {}).values():
+            if isinstance(sub, AddedCommand):
+                sub = sub.load()
             yield from self._sections(sub, sub.name or "", context)
 
 

@@ -5,16 +5,17 @@ Energy scheduling: when squared error is already enough
 A machine has five jobs to run while power is cheap. Prices explode when there is little wind and a
 high load. A linear model cannot follow that: at the peaks it is off by a large factor. But it ranks
 the half hours almost correctly, and the ranking is all the solver needs. So there is little to
-gain, and the learner says so.
+gain, and the learner says so. Problem and data come with the benchmarks (`pip install ./benchmarks`
+in a clone).
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import lodl
-from lodl.domains import energy_scheduling
 from lodl.evaluation import decision_loss, regret
 from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl_benchmarks.domains import energy_scheduling
 
 domain = energy_scheduling(sizes=(80, 1, 200), noise=0.1)
 problem, train, test = domain.problem, domain.splits.train, domain.splits.test

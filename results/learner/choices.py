@@ -14,15 +14,15 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from lodl.learning._gain import standard_error
 
 from lodl import DecisionFocusedRegressor
-from lodl.benchmarks.peers import TASKS, plan, run
-from lodl.benchmarks.peers._tasks import LINEAR
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
 from lodl.learning import _regressor
-from lodl.learning._gain import standard_error
 from lodl.learning._search import Search, Tried
+from lodl_benchmarks.peers import TASKS, plan, run
+from lodl_benchmarks.peers._tasks import LINEAR
 
 SEEDS = range(1001, 1003)
 FOUND: list[Tried] = []

@@ -16,9 +16,10 @@ import numpy as np
 from lodl import DecisionFocusedRegressor
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.domains import Domain, assignment, knapsack, shortest_path
+from lodl.domains import Domain, knapsack, shortest_path
 from lodl.evaluation import decision_loss, regret
 from lodl.learning._search import Search
+from lodl_benchmarks.domains import assignment
 
 SEEDS = range(3001, 3021)
 DOMAINS = {"path": shortest_path, "knapsack": knapsack, "assignment": assignment}

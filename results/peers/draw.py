@@ -10,11 +10,12 @@ missing.
 import sys
 from pathlib import Path
 
-from lodl.benchmarks.peers import draw_peers, tables
-from lodl.benchmarks.peers._standings import verdict
-from lodl.benchmarks.peers._summary import scores
 from lodl.report import save_figure
-from lodl.report.parts import read_json_rows, write_text
+from lodl.report.parts import write_text
+from lodl_benchmarks.pages import read_json_rows
+from lodl_benchmarks.peers import draw_peers, tables
+from lodl_benchmarks.peers._standings import verdict
+from lodl_benchmarks.peers._summary import scores
 
 HERE = Path(__file__).parent
 

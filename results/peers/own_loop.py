@@ -17,11 +17,12 @@ from sklearn.model_selection import train_test_split
 from torch.utils.data import DataLoader
 
 from lodl._threads import one_torch_thread
-from lodl.benchmarks.peers._methods import METHODS
-from lodl.benchmarks.peers._run import Trial, _run_one
-from lodl.benchmarks.peers._tasks import TASKS
 from lodl.domains import Domain, Instances, ModelShape, ShortestPath, Splits
 from lodl.problems.pyepo import opt_model
+from lodl_benchmarks.peers._methods import METHODS
+from lodl_benchmarks.peers._run import measure
+from lodl_benchmarks.peers._tasks import TASKS
+from lodl_benchmarks.runner import Trial
 
 N_EPOCHS = 20
 
@@ -82,7 +83,7 @@ def our_loop(name: str) -> float:
     )
     domain = Domain(ShortestPath((5, 5)), splits, ModelShape(5, 40, (), "identity"))
     task = replace(TASKS["path-1000-4"], build=lambda _: domain)
-    return 100 * _run_one(Trial("tutorial", name, 1), task, METHODS[name])["test"]
+    return 100 * measure(Trial("tutorial", name, 1), task, METHODS[name])["test"]
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import tempfile
 import numpy as np
 
 from lodl import DecisionFocusedRegressor
-from lodl.benchmarks.peers import TASKS
 from lodl.training.linear import LinearLearner
+from lodl_benchmarks.peers import TASKS
 
 RATES = np.geomspace(0.003, 0.03, 10)
 

@@ -12,10 +12,10 @@ however trained and on however many instances, has less on average over the nois
 import numpy as np
 
 from lodl._typing import Array
-from lodl.benchmarks.rounds import TASKS
 from lodl.domains import shortest_path
 from lodl.domains._polynomial import legacy_rng, polynomial_labels
 from lodl.evaluation import decision_loss, regret
+from lodl_benchmarks.rounds import TASKS
 
 SEEDS = (1, 2, 3)
 PATHS = {

@@ -83,25 +83,6 @@ class CoordinateCosts(_Shown):
 
 
 @dataclass(frozen=True)
-class Slice(_Shown):
-    """One line through the label of an instance.
-
-    Attributes:
-        instance: The instance.
-        direction: The line, in words.
-        offsets: Points on the line; 0 is the label.
-        regret: The true regret at the points.
-        loss: The learned losses at the points, by name.
-    """
-
-    instance: int | str
-    direction: str
-    offsets: tuple[float, ...]
-    regret: tuple[float, ...]
-    loss: Mapping[str, tuple[float, ...]]
-
-
-@dataclass(frozen=True)
 class FitRecord(_Shown):
     """One `fit` of `lodl.DecisionFocusedRegressor`.
 
@@ -121,7 +102,6 @@ class FitRecord(_Shown):
         history: Every model that was tried.
         changes: The instances that gained most and those that lost most.
         coordinates: What errors cost; None where the kept model is 2-stage.
-        slices: The loss of the kept model beside the true regret, along lines through labels.
         n_calls: Oracle calls.
         seconds: Time that `fit` took.
         settings: The settings of the learner, as texts.
@@ -143,7 +123,6 @@ class FitRecord(_Shown):
     history: tuple[TriedModel, ...]
     changes: tuple[ChangedDecision, ...]
     coordinates: CoordinateCosts | None
-    slices: tuple[Slice, ...]
     n_calls: int
     seconds: float
     settings: Mapping[str, str]

@@ -2,18 +2,7 @@ import sys
 
 import pytest
 
-from lodl.benchmarks.runner import METHODS
 from lodl.cli import main
-
-
-@pytest.fixture
-def quick_methods():
-    """Leave out the methods that take long."""
-    methods = dict(METHODS)
-    del METHODS["NN"], METHODS["DirectedQuadratic"]
-    yield
-    METHODS.clear()
-    METHODS.update(methods)  # in their order
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The generators of PyEPO, entry by entry."""
 
-from itertools import combinations
-from math import ceil, dist, sqrt
+from math import ceil, sqrt
 
 import numpy as np
 import pytest
@@ -67,34 +66,6 @@ def test_items_have_values_of_their_own_features(degree, noise):
 
 
 @SETTINGS
-def test_pairs_have_costs_of_the_formula(degree, noise):
-    domain = domains.assignment(7, sizes=SIZES, n_workers=2, n_tasks=3, degree=degree, noise=noise)
-    x, y = by_formula(np.random.RandomState(7), 7, 6, degree, noise)
-    np.testing.assert_array_equal(instances(domain, "x"), x)
-    np.testing.assert_allclose(instances(domain, "y"), y.reshape(7, 2, 3), rtol=1e-12)
-
-
-@SETTINGS
-@pytest.mark.parametrize("n_nodes", [4, 5])
-def test_edges_have_the_published_costs(degree, noise, n_nodes):
-    domain = domains.travelling_salesman(
-        7, sizes=SIZES, n_nodes=n_nodes, degree=degree, noise=noise
-    )
-    rng, edges = np.random.RandomState(7), list(combinations(range(n_nodes), 2))
-    nodes = [*rng.uniform(-2, 2, (n_nodes // 2, 2)), *rng.normal(size=((n_nodes + 1) // 2, 2))]
-    chosen = rng.binomial(1, 0.5, (len(edges), 5))
-    slopes = rng.uniform(-2, 2, (len(edges), 5))
-    x = rng.normal(size=(7, 5))
-    e = rng.uniform(1 - noise, 1 + noise, (7, len(edges)))
-    np.testing.assert_array_equal(instances(domain, "x"), x)
-    for i in range(7):
-        for j, (a, b) in enumerate(edges):
-            index = sum(x[i, k] * slopes[j, k] for k in range(5) if chosen[j, k]) / sqrt(5)
-            cost = (index + 3) ** degree / 3 ** (degree - 1) * e[i, j] + dist(nodes[a], nodes[b])
-            assert instances(domain, "y")[i, j] == pytest.approx(cost, abs=6e-5)
-
-
-@SETTINGS
 def test_demands_and_prices_are_those_of_the_formula(degree, noise):
     domain = domains.newsvendor(7, sizes=SIZES, n_products=6, degree=degree, noise=noise)
     rng, problem = np.random.RandomState(7), domain.problem
@@ -120,10 +91,6 @@ def test_the_data_is_that_of_pyepo(degree, noise):
     np.testing.assert_array_equal(domain.problem.weights, weights)
     np.testing.assert_array_equal(instances(domain, "x"), x)
     np.testing.assert_array_equal(instances(domain, "y"), y)
-    domain = domains.travelling_salesman(7, sizes=SIZES, degree=degree, noise=noise)
-    x, y = data.tsp.genData(7, 5, 10, degree, noise, seed=7)
-    np.testing.assert_array_equal(instances(domain, "x"), x)
-    np.testing.assert_array_equal(instances(domain, "y").astype(np.float32), y)
 
 
 @pytest.mark.parametrize(

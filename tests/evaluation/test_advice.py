@@ -5,12 +5,12 @@ import pytest
 
 import lodl
 from lodl import domains
-from lodl.benchmarks.runner._initialisations import initialisations
 from lodl.domains import TopK, WebAdvertising
 from lodl.evaluation import diagnose
 from lodl.training.torch import (
     LearnedLossModule,
     TrainingSettings,
+    mlp,
     predict,
     train,
     validation_loss,
@@ -36,6 +36,18 @@ def labels_of(domain):
     return np.concatenate([domain.splits.train.y, domain.splits.validation.y])
 
 
+def model_of(domain):
+    """Returns the model of the paper, which predicts item by item."""
+    shape, part = domain.model, domain.splits.train
+    return mlp(
+        shape.n_features,
+        part.y.shape[1:],
+        hidden=shape.hidden,
+        output=shape.output,
+        n_items=part.x.shape[1],
+    )
+
+
 def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
     """Learns a loss, trains the domain's model on it, and looks where that model predicts."""
     y, splits = labels_of(domain), domain.splits
@@ -53,7 +65,7 @@ def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
         LearnedLossModule(loss.subset(part), reduction="none") for part in parts
     )
     trained = train(
-        initialisations(domain, 1),
+        [model_of(domain)],
         splits.train.x,
         criterion=criterion,
         x_validation=splits.validation.x,

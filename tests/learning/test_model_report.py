@@ -148,3 +148,25 @@ def test_a_solver_that_is_not_exact_is_named_everywhere(tmp_path):
     for text in (model.summary().replace("\n", " "), str(model.gain_), page):
         assert "The solver is not exact: " in text
         assert "--4" not in text
+
+
+def test_a_report_calls_the_solver_only_for_decisions_that_changed():
+    calls = []
+
+    class Pick(lodl.LinearProblem):
+        sense = "max"
+
+        def solve(self, y_hat, context):
+            calls.append(y_hat)
+            return (y_hat == y_hat.max()).astype(float)
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    y = np.exp(x @ rng.normal(size=(2, 3)))
+    model = lodl.DecisionFocusedRegressor(
+        Pick(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
+    ).fit(x, y)
+    calls.clear()
+    record = model.record()
+    assert record.changes
+    assert len(calls) == 2 * len(record.changes)

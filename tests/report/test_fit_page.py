@@ -56,7 +56,7 @@ def test_texts_of_a_user_are_escaped(fit_record):
 
 
 def test_page_of_a_kept_2_stage_shows_no_learned_loss(fit_record):
-    page = fit_page(fit_record(chosen="2-stage", coordinates=None, loss_kept=(), slices=()))
+    page = fit_page(fit_record(chosen="2-stage", coordinates=None, loss_kept=()))
     assert "Which errors matter" not in page
     assert "Does the loss tell the truth?" not in page
     assert page.count(">kept</td>") == 1

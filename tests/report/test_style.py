@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from lodl.report import method_colours, save_figure, style
+from lodl.report import save_figure, style
 from lodl.report._style import inline_svg, new_figure
 
 
@@ -59,12 +59,6 @@ def test_a_figure_on_the_page_takes_the_colours_and_font_of_the_page():
     assert "font-family" not in svg
     fixed = {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}\b", svg)}
     assert fixed == {"#1f77b4"}  # matplotlib's first: the curve has no colour of its own
-
-
-def test_a_method_has_the_same_colour_whatever_stands_beside_it():
-    assert method_colours(["NN", "mine"])["NN"] == method_colours(["2-stage", "NN"])["NN"]
-    ours = method_colours(["DFL", "NN", "Quadratic", "ConvexDirectedQuadratic", "mine", "yours"])
-    assert len(set(ours.values())) == 6
 
 
 def test_the_style_leaves_no_trace():

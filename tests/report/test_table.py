@@ -1,4 +1,4 @@
-from lodl.report import Cell, MeanStd, Table
+from lodl.report import Cell, Table
 
 TABLE = Table(
     "What <it> shows",
@@ -25,11 +25,3 @@ def test_a_table_without_titles_is_a_list_of_settings():
     html = Table("Settings", (), ((Cell("seed"), Cell("3")),)).html()
     assert '<table class="settings">' in html
     assert "<thead>" not in html
-
-
-def test_a_published_number_stands_in_brackets_with_a_star_where_it_differs():
-    ours = MeanStd(0.5, 0.1)
-    assert Cell.of_mean(ours) == Cell("0.50 ± 0.10", 0.5)
-    assert Cell.of_mean(ours, MeanStd(0.6, 0.1)).text == "0.50 ± 0.10 (0.60 ± 0.10)"
-    assert Cell.of_mean(ours, MeanStd(0.9, 0.1)).text == "0.50 ± 0.10 (0.90 ± 0.10) *"
-    assert Cell.of_mean(None) == Cell("")

@@ -67,11 +67,14 @@ def _with_options(message: str) -> str:
     """Return the message with the command's parameters as they are typed: `n_jobs` as --n-jobs."""
     from typer.main import get_command
 
+    from lodl.cli._added import AddedCommand
     from lodl.cli._app import app
 
     command: Any = get_command(app)
     for word in sys.argv[1:]:
         command = getattr(command, "commands", {}).get(word, command)
+        if isinstance(command, AddedCommand):
+            command = command.load()
     typed = {
         one.name: one.opts[0] if one.opts[0].startswith("--") else one.name.upper()
         for one in command.params

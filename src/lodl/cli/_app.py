@@ -6,19 +6,18 @@ from typing import Annotated
 import typer
 
 from lodl._version import package_version
-from lodl.cli._benchmark import benchmark
+from lodl.cli._added import Commands
 from lodl.cli._compare import compare
 from lodl.cli._decide import decide
 from lodl.cli._demo import demo
-from lodl.cli._domains import domains
 from lodl.cli._fit import fit
 from lodl.cli._learn import learn
 from lodl.cli._modules import load_problem
 from lodl.cli._options import PROBLEM
-from lodl.cli._reproduce import reproduce
 from lodl.cli._tables import CONTEXTS, TABLE, read_context, read_labels
 
 app = typer.Typer(
+    cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -29,32 +28,6 @@ app.command()(fit)
 app.command()(decide)
 app.command()(learn)
 app.command()(compare)
-app.command()(domains)
-
-
-@app.command()
-def report(
-    folder: Annotated[Path, typer.Argument(help="Folder with the rows.jsonl of an experiment.")],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write. Default: report.html in the folder.")
-    ] = None,
-) -> None:
-    """Write an HTML page with the results of experiments.
-
-    It is one file that needs nothing but a browser. You can show results of your own: rows.jsonl
-    has one JSON object per line, with at least "domain", "method" and "test", a list of decision
-    qualities, one per model. Optional fields are seed, sampler, n_samples, learning_rate and other
-    settings, validation, oracle_calls, seconds_sampling, seconds_fitting, seconds_training,
-    gaussian_error, empirical_error, data and versions; in Python, help(lodl.report.write_report)
-    explains them. A slices.json (what lodl.evaluation.loss_slices returns) adds slices of losses. A
-    folder of `lodl benchmark peers` has a page of its own.
-    """
-    if (folder / "peers.md").is_file():
-        from lodl.benchmarks.peers import write_report  # torch and PyEPO: only where needed
-    else:
-        from lodl.benchmarks.paper import write_report  # matplotlib: only where needed
-
-    typer.echo(f"Report: {write_report(folder, out)}")
 
 
 @app.command()
@@ -79,10 +52,6 @@ def store(
     from lodl.oracle import open_store
 
     typer.echo(f"{place}\n{open_store(place).progress}")
-
-
-app.add_typer(reproduce, name="reproduce")
-app.add_typer(benchmark, name="benchmark")
 
 
 def _show_version(is_asked: bool) -> None:

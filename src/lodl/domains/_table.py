@@ -1,21 +1,15 @@
-"""The one table of domains, by name."""
+"""The table of domains."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from lodl.domains._assignment import assignment
-from lodl.domains._dispatch import dispatch
 from lodl.domains._domain import Domain
-from lodl.domains._energy_scheduling import energy_scheduling
 from lodl.domains._knapsack import item_knapsack, knapsack
 from lodl.domains._linear_model import linear_model
 from lodl.domains._newsvendor import newsvendor
 from lodl.domains._portfolio import portfolio
-from lodl.domains._sector_portfolio import sector_portfolio
 from lodl.domains._shortest_path import shortest_path
-from lodl.domains._travelling_salesman import travelling_salesman
-from lodl.domains._unit_commitment import unit_commitment
 from lodl.domains._web_advertising import web_advertising
 from lodl.errors import InvalidInputError
 
@@ -29,18 +23,11 @@ DOMAINS: Mapping[str, Callable[..., Domain]] = MappingProxyType(
             shortest_path,
             knapsack,
             item_knapsack,
-            travelling_salesman,
-            assignment,
-            sector_portfolio,
-            energy_scheduling,
             newsvendor,
-            dispatch,
-            unit_commitment,
         )
     }
 )
-"""Every domain, by the name of its function: the paper's three, those of a linear objective, and
-those of a predicted right-hand side with recourse."""
+"""All domains by the names of their functions, the paper's three first."""
 
 
 def load(name: str, **settings: Any) -> Domain:

@@ -10,7 +10,6 @@ from lodl.evaluation._quality import (
     quality_scale,
 )
 from lodl.evaluation._region import Region
-from lodl.evaluation._slices import loss_slices
 
 __all__ = [
     "Diagnosis",
@@ -22,7 +21,6 @@ __all__ = [
     "decision_loss",
     "decision_quality",
     "diagnose",
-    "loss_slices",
     "normalised_decision_quality",
     "quality_scale",
     "random_predictions",

@@ -11,13 +11,11 @@ from lodl._fit_record import (
     ChangedDecision,
     CoordinateCosts,
     FitRecord,
-    Slice,
     TriedModel,
 )
 from lodl._typing import Array
 from lodl._version import package_version
-from lodl.errors import InvalidInputError, OracleError
-from lodl.evaluation import loss_slices
+from lodl.errors import InvalidInputError
 from lodl.learning._candidates import TWO_STAGE
 from lodl.learning._decision_text import in_words
 from lodl.learning._fitted import Fitted
@@ -28,7 +26,6 @@ from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
 
 _N_CHANGES = 10  # of the best and of the worst
-_N_SLICES = 2  # instances that are cut
 _LONGEST = 80  # characters of a setting
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
@@ -36,13 +33,12 @@ _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 def record_of(model: Fitted) -> FitRecord:
     """Return what a report shows of a fitted model.
 
-    This calls the solver for the instances whose decisions changed most, twenty at the most, and
-    along lines through the labels of two.
+    The solver is called again for the instances whose decisions changed most, at most twenty.
     """
     held_out, problem = model.held_out_, model.problem
     if held_out.y is None or held_out.y_hat is None or held_out.y_hat_two_stage is None:
         raise InvalidInputError("A model that was loaded keeps no held-out predictions.")
-    names, skips = model.label_names_, model.on_failure == "skip"
+    names = model.label_names_
     is_learned = not model.chosen_.startswith(TWO_STAGE)
     loss = model.loss_.subset(held_out.index) if is_learned else None
     y_hats = np.stack([held_out.y_hat_two_stage, held_out.y_hat], axis=1)
@@ -65,7 +61,6 @@ def record_of(model: Fitted) -> FitRecord:
         ),
         changes=_changes(model.oracle, held_out, y_hats, names),
         coordinates=None if loss is None else _coordinates(loss, names),
-        slices=() if loss is None else _slices(model.oracle, held_out, loss, names, skips=skips),
         n_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
         settings=_settings(model),
@@ -129,42 +124,6 @@ def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> Coordi
 def _coordinate_name(j: int, label_shape: tuple[int, ...]) -> str:
     place = [int(i) for i in np.unravel_index(j, label_shape)]
     return f"label {place[0] if len(place) == 1 else tuple(place)}"
-
-
-def _slices(
-    oracle: Oracle,
-    held_out: HeldOut,
-    loss: LearnedLoss,
-    label_names: Sequence[str] | None,
-    *,
-    skips: bool,
-) -> tuple[Slice, ...]:
-    """Return slices of the instances whose decisions by 2-stage cost most."""
-    cost = np.where(held_out.failed_two_stage, 0.0, held_out.two_stage)
-    try:
-        found = loss_slices(
-            loss,
-            oracle,
-            loss.y,
-            context=held_out.context,
-            y_hat=held_out.y_hat,
-            instances=np.argsort(-cost, kind="stable")[:_N_SLICES],
-            label_names=label_names,
-        )
-    except OracleError:
-        if skips:
-            return ()
-        raise
-    return tuple(
-        Slice(
-            instance=held_out.names[one["instance"]],
-            direction=one["direction"],
-            offsets=tuple(one["offsets"]),
-            regret=tuple(one["regret"]),
-            loss={name: tuple(values) for name, values in one["loss"].items()},
-        )
-        for one in found["slices"]
-    )
 
 
 def _settings(model: Fitted) -> dict[str, str]:

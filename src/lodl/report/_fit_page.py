@@ -23,7 +23,6 @@ from lodl.report._draw_fit import (
     draw_history,
 )
 from lodl.report._page import Headline, render
-from lodl.report._slices import section_of_slices
 from lodl.report._style import new_figure, style
 from lodl.report._table import Cell, Table
 
@@ -64,7 +63,6 @@ def fit_page(fit: FitRecord) -> str:
         _candidates_section(fit),
         _coordinates_section(fit),
         _fidelity_section(fit),
-        section_of_slices(fit.slices, unit=fit.unit) if fit.slices else None,
         _settings_section(fit),
     ]
     return render(

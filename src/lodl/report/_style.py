@@ -1,12 +1,13 @@
 """How our figures look, and how they are written.
 
-Figures are drawn in four neutral colours, `INK`, `MUTED`, `LINE` and `PAPER`, and one fixed colour
-per method. On the page the neutral ones become the page's own, so that a figure follows its theme.
+Figures are drawn in four neutral colours, `INK`, `MUTED`, `LINE` and `PAPER`, beside colours that
+mean something. On the page the neutral ones become the page's own, so that a figure follows its
+theme.
 """
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -33,25 +34,6 @@ _PAGE_COLOURS = {
     LINE: "var(--line)",
     PAPER: "var(--paper)",
 }
-
-# After Okabe and Ito, which colour-blind readers can tell apart. Two families of one kind share a
-# hue, the directed one darker; vermilion, the most salient, is ours; baselines are grey.
-_METHOD_COLOURS: Mapping[str, str] = {
-    "Random": "#a3a9b0",
-    "Optimal": "#a3a9b0",
-    "Constant": "#a3a9b0",
-    "2-stage": "#7b828a",
-    "DFL": "#c99700",
-    "NN": "#cc79a7",
-    "WeightedMSE": "#56b4e9",
-    "DirectedWeightedMSE": "#0f7ac0",
-    "Quadratic": "#5cc39a",
-    "DirectedQuadratic": "#009e73",
-    "ConvexDirectedQuadratic": "#d55e00",
-    "DecisionHinges": "#8d6cc7",
-    "DecisionRanking": "#5b3fa0",
-}
-_OTHER_COLOURS = ("#a8763e", "#4f9d9d", "#b3588a", "#7f9a2c", "#5f79c9")
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -102,20 +84,6 @@ def style() -> Iterator[None]:
 def new_figure(width: float = 5.0, height: float = 3.2) -> Figure:
     """Return an empty figure of a size in inches; it belongs to no window and leaves no state."""
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def method_colours(methods: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each method, a fixed one for those that are well known."""
-    names = list(dict.fromkeys(methods))
-    others = [name for name in names if name not in _METHOD_COLOURS]
-    spare = {name: _OTHER_COLOURS[i % len(_OTHER_COLOURS)] for i, name in enumerate(others)}
-    return {name: _METHOD_COLOURS.get(name) or spare[name] for name in names}
-
-
-def in_method_order(methods: Iterable[str]) -> list[str]:
-    """Return well-known methods in their usual order, then the others as they come."""
-    places = {name: place for place, name in enumerate(_METHOD_COLOURS)}
-    return sorted(dict.fromkeys(methods), key=lambda name: places.get(name, len(places)))
 
 
 def shortened(name: str, longest: int = 32) -> str:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from html import escape
 
-from lodl.report._mean_std import MeanStd
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -24,16 +22,6 @@ class Cell:
     def of_number(cls, value: float | None, text: str = "{:z.2f}") -> "Cell":
         """Return the cell of a number, empty where there is none."""
         return cls("") if value is None else cls(text.format(value), value)
-
-    @classmethod
-    def of_mean(cls, ours: MeanStd | None, published: MeanStd | None = None) -> "Cell":
-        """Return our number, a published one in brackets, and a star where they are apart."""
-        if ours is None:
-            return cls("")
-        if published is None:
-            return cls(str(ours), ours.mean)
-        star = " *" if ours.is_apart_from(published) else ""
-        return cls(f"{ours} ({published}){star}", ours.mean)
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,8 @@ def portfolio(
     shape (n, 50, 50).
 
     By default prices are simulated (`synthetic_prices`): one market, ten sectors, a daily
-    volatility of 0.02, and next to nothing that can be predicted. Real prices come from any CSV
-    file with the columns Date, Symbol and Close: `prices=read_prices(path)`. A file of today's
-    index members has survivorship bias: firms that failed are not in it.
+    volatility of 0.02, and next to nothing that can be predicted. Pass real ones as `prices`. Those
+    of today's index members have survivorship bias: firms that failed are not among them.
 
     Model. One network for all stocks, from 28 features to a return: two layers with 500 ReLU units
     between them, and tanh at the end.

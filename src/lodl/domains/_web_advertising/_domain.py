@@ -34,8 +34,7 @@ def web_advertising(
     and there are 80 training, 20 validation and 500 test instances.
 
     By default the matrices are generated to match the statistics of the data behind the paper
-    (`GeneratedClickRates`). `source=msweb_graph(path)` takes a real graph of website visits,
-    `source=read_click_matrices(path)` the original data, for those who own it.
+    (`GeneratedClickRates`). Pass other data as a `source`, a `ClickRates`.
 
     Model. One network for all websites, from the 10 features of a website to its 10 click rates:
     two layers with 500 ReLU units between them, and a ReLU at the end. With a large step the last

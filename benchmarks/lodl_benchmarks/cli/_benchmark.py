@@ -1,0 +1,131 @@
+"""`lodl benchmark`: how well methods decide, and for how many solver calls."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lodl.cli._markdown import print_markdown
+from lodl.cli._options import Jobs, named
+
+if TYPE_CHECKING:
+    from lodl.report import Table
+
+benchmark = typer.Typer(
+    help="Compare methods on further tasks.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@benchmark.callback()
+def benchmarks() -> None:
+    """Compare methods on further tasks."""
+
+
+@benchmark.command()
+def rounds(
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tasks",
+            help="path, large-path, knapsack, plain-knapsack, web or newsvendor; repeat it for "
+            "several. Default: all.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
+    out: Annotated[
+        Path, typer.Option(help="Folder of rows, answers and tables; a run resumes there.")
+    ] = Path("runs/rounds"),
+    n_jobs: Jobs = -1,
+) -> None:
+    """Decision families with and without rounds, SPO+ and squared error."""
+    from lodl_benchmarks import rounds as room  # torch: only where needed
+
+    chosen = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
+    rows = room.run(room.plan(chosen, seeds), out, n_jobs=n_jobs)
+    _show(room.tables(rows), out, "rounds.md")
+
+
+@benchmark.command()
+def learner(
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--tasks", help="Name of a task; repeat it for several. Default: all."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--models",
+            help="linear, mlp, xgboost, lightgbm, catboost or forest; repeat it for several. "
+            "Default: linear.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first data seed.")] = 1,
+    out: Annotated[
+        Path, typer.Option(help="Folder of rows and tables; a run resumes there.")
+    ] = Path("runs/learner"),
+) -> None:
+    """The learner with its defaults against squared error, on every domain."""
+    from lodl_benchmarks import learner as room  # torch: only where needed
+
+    tasks = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
+    models = model or ["linear"]
+    for name in models:
+        named("models", name, room.MODELS)
+    data_seeds = range(first_seed, first_seed + seeds)
+    rows = room.run(room.plan(tasks, models, data_seeds), out)
+    _show(room.tables(rows), out, "learner.md")
+
+
+def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
+    """Print tables, and write them to a file beside their rows."""
+    from lodl.report.parts import write_text
+
+    text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in tables)
+    path = write_text(out / name, f"{text}\n")
+    print_markdown(text)
+    typer.echo(f"Rows: {out / 'rows.jsonl'}, tables: {path}")
+
+
+@benchmark.command()
+def peers(
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--tasks", help="Task; repeat it for several. Default: those of the scale."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--methods", help="Method; repeat it for several. Default: those of the scale."
+        ),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="quick (ten minutes) or full (resumable).")] = "quick",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Number of data seeds. Default: those of the scale.")
+    ] = None,
+    first_seed: Annotated[
+        int | None, typer.Option(min=0, help="The first data seed. Default: those of the scale.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder of rows, tables, picture and page; a run resumes there.")
+    ] = Path("runs/peers"),
+    n_jobs: Jobs = -1,
+) -> None:
+    """The learner against PyEPO's methods and squared error."""
+    from lodl.report import save_figure
+    from lodl_benchmarks import peers as room  # torch and PyEPO: only where needed
+
+    chosen = named("scale", scale, room.SCALES)
+    names = [name for name in task or chosen.tasks if named("tasks", name, room.TASKS)]
+    methods = [name for name in method or chosen.methods if named("methods", name, room.METHODS)]
+    first = chosen.seeds.start if first_seed is None else first_seed
+    trials = room.plan(names, methods, range(first, first + (seeds or len(chosen.seeds))))
+    tasks = {name: room.TASKS[name].averaging(chosen.n_initialisations) for name in names}
+    rows = room.run(trials, out, tasks=tasks, n_jobs=n_jobs)
+    _show(room.tables(rows), out, "peers.md")
+    if room.drawn_tasks(rows):
+        svg, png = save_figure(room.draw_peers(rows), out / "peers")
+        typer.echo(f"Picture: {svg} and {png}, page: {room.write_report(out)}")
+    else:
+        typer.echo("No picture: it compares methods with 2-stage, so add `--methods 2-stage`.")

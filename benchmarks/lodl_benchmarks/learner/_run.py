@@ -1,0 +1,99 @@
+"""Runs the learner on the tasks, and keeps a row for each."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lodl import DecisionFocusedRegressor
+from lodl._typing import Array
+from lodl.domains import Domain
+from lodl.evaluation import constant_predictions, decision_loss, regret
+from lodl_benchmarks.learner._models import MODELS
+from lodl_benchmarks.learner._tasks import TASKS, Task
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
+
+
+def plan(tasks: Sequence[str], models: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
+    """Return all trials, those of the first model and the first seed first."""
+    return [Trial(task, model, seed) for model in models for seed in seeds for task in tasks]
+
+
+def run(
+    trials: Sequence[Trial],
+    out: Path,
+    *,
+    tasks: Mapping[str, Task] = TASKS,
+    options: Mapping[str, Any] | None = None,
+    progress: bool = True,
+) -> list[RowValues]:
+    """Run what has no row yet and return the rows of all, in order, as JSON values.
+
+    Trials run one after another in this process: the learner itself is what is timed.
+
+    Args:
+        trials: What to run.
+        out: Folder of `rows.jsonl`; what is there is not computed again.
+        tasks: The tasks by name.
+        options: Arguments of the learner; None are its defaults, which the tables show.
+        progress: Whether to show a bar on a terminal.
+    """
+    given = options or {}
+    computations = [
+        Computation(_identity(t, tasks[t.task], given), partial(_measure, t, tasks[t.task], given))
+        for t in trials
+    ]
+    return complete_rows(computations, out, description="learner", progress=progress)
+
+
+def _measure(trial: Trial, task: Task, options: Mapping[str, Any]) -> RowValues:
+    """Fit the learner once; 2-stage is the baseline that it trained and judged on the way."""
+    domain = task.build(trial.seed)
+    data, test = domain.splits.train_and_validation, domain.splits.test
+    model = DecisionFocusedRegressor(
+        domain.problem, MODELS[trial.method](data), shuffle=task.shuffle, **options
+    )
+    started, cpu = time.perf_counter(), time.process_time()
+    model.fit(data.x, data.y, context=data.context)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    ours = _relative_regret(domain, model.predict(test.x))
+    two_stage = _relative_regret(domain, model.two_stage_.predict(test.x))
+    constant = _relative_regret(domain, constant_predictions(data.y, len(test.y)))
+    difference = ours - two_stage
+    return {
+        "two_stage": float(two_stage.mean()),
+        "learner": float(ours.mean()),
+        "constant": float(constant.mean()),
+        "difference": float(difference.mean()),
+        "standard_error": float(difference.std(ddof=1) / np.sqrt(len(difference))),
+        "held_out_two_stage": model.gain_.two_stage,
+        "held_out_learner": model.gain_.chosen,
+        "oracle_calls": model.n_oracle_calls_,
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "chosen": model.chosen_,
+        "n_train": len(data.y),
+        "n_test": len(test.y),
+    }
+
+
+def _relative_regret(domain: Domain, y_hat: Array) -> Array:
+    """Return the regret of each test instance, over the mean objective of the best decisions."""
+    test = domain.splits.test
+    how: dict[str, Any] = {"context": test.context, "progress": False}
+    best = np.abs(decision_loss(domain.problem, test.y, test.y, **how).mean())
+    return np.asarray(regret(domain.problem, y_hat, test.y, **how) / best)
+
+
+def _identity(trial: Trial, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what distinguishes a row from others, as JSON values."""
+    return {
+        "task": trial.task,
+        "model": trial.method,
+        "seed": trial.seed,
+        "data": fingerprint(task.build, trial.seed),
+        "options": {name: repr(value) for name, value in options.items()},
+    }

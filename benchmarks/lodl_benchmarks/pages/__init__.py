@@ -1,0 +1,52 @@
+"""Pages of runs: rows in, results, tables, figures and sections out."""
+
+from lodl_benchmarks.pages._draw_quality import draw_quality
+from lodl_benchmarks.pages._draw_time import draw_time
+from lodl_benchmarks.pages._fidelity_section import (
+    FIDELITY_TEXT,
+    FIDELITY_TITLE,
+    fidelity_section,
+)
+from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
+from lodl_benchmarks.pages._method_colours import in_method_order, method_colours
+from lodl_benchmarks.pages._page import render_page, write_page
+from lodl_benchmarks.pages._result_sections import (
+    domain_id,
+    others_section,
+    quality_section,
+    settings_section,
+    time_section,
+)
+from lodl_benchmarks.pages._results import Result, Results, results_of
+from lodl_benchmarks.pages._rows import PARTS, Row, parse_row, read_json_rows, read_rows
+from lodl_benchmarks.pages._slices import Slice, draw_slice, slices_section
+
+__all__ = [
+    "FIDELITY_TEXT",
+    "FIDELITY_TITLE",
+    "PARTS",
+    "MeanStd",
+    "Result",
+    "Results",
+    "Row",
+    "Slice",
+    "domain_id",
+    "draw_quality",
+    "draw_slice",
+    "draw_time",
+    "fidelity_section",
+    "in_method_order",
+    "mean_cell",
+    "method_colours",
+    "others_section",
+    "parse_row",
+    "quality_section",
+    "read_json_rows",
+    "read_rows",
+    "render_page",
+    "results_of",
+    "settings_section",
+    "slices_section",
+    "time_section",
+    "write_page",
+]

@@ -1,0 +1,118 @@
+"""Slices: learned losses beside the true regret, along lines through labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from lodl.report import style
+from lodl.report.parts import (
+    INK,
+    MUTED,
+    Block,
+    Section,
+    blaming,
+    new_figure,
+    read_json,
+    shortened,
+    svg_of,
+)
+from lodl_benchmarks.pages._method_colours import method_colours
+
+_TEXT = (
+    "True regret and learned loss as the prediction moves away from the label (dashed line) in one "
+    "direction. True regret moves in steps, because the decision changes all at once. A convex "
+    "loss cannot follow the steps: it lies above them where they level off."
+)
+_ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, losses are cut off
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One line through the label of an instance.
+
+    Attributes:
+        instance: The instance.
+        direction: The line, in words.
+        offsets: Points on the line; 0 is the label.
+        regret: The true regret at the points.
+        loss: The learned losses at the points, by name.
+    """
+
+    instance: int | str
+    direction: str
+    offsets: tuple[float, ...]
+    regret: tuple[float, ...]
+    loss: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The contents of `slices.json`: what `lodl_benchmarks.slices.loss_slices` returns."""
+
+    slices: tuple[Slice, ...]
+    title: str = ""
+
+
+def slices_section(folder: Path) -> Section | None:
+    """Return slices of learned losses beside the true regret, from `slices.json`."""
+    path = folder / "slices.json"
+    found = read_json(path, Slices)
+    if found is None:
+        return None
+    with blaming(path):
+        return section_of_slices(found.slices, found.title)
+
+
+def section_of_slices(slices: Sequence[Slice], title: str = "", unit: str = "") -> Section:
+    """Return the section that shows slices."""
+    names = dict.fromkeys(name for one in slices for name in one.loss)
+    svgs = tuple(
+        svg_of(
+            draw_slice(one, unit),
+            f"slice-{i}",
+            label=f"True regret and {', '.join(one.loss)} of {_name(one)}, {one.direction}",
+        )
+        for i, one in enumerate(slices)
+    )
+    return Section(
+        name="slices",
+        title="What the losses look like",
+        text=_TEXT,
+        blocks=(
+            Block(
+                title,
+                svgs,
+                key=(("true regret", "currentColor"), *method_colours(names).items()),
+            ),
+        ),
+    )
+
+
+@style()
+def draw_slice(one: Slice, unit: str = "") -> Figure:
+    """Draw the true regret and every learned loss along one line."""
+    figure = new_figure(3.5, 2.5)
+    axes = figure.subplots()
+    axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
+    axes.step(one.offsets, one.regret, where="mid", color=INK, linewidth=2.6)
+    for name, colour in method_colours(one.loss).items():
+        axes.plot(one.offsets, one.loss[name], color=colour, linewidth=1.6)
+    highest = max(one.regret)
+    if highest > 0:
+        axes.set_ylim(-0.04 * _ROOM * highest, _ROOM * highest)
+    axes.set_ylabel(f"regret, {unit}" if unit else "regret")
+    axes.set_title(shortened(_name(one)), fontsize=10)
+    axes.set_xlabel(shortened(_along(one.direction), 40))
+    return figure
+
+
+def _name(one: Slice) -> str:
+    return one.instance if isinstance(one.instance, str) else f"instance {one.instance}"
+
+
+def _along(direction: str) -> str:
+    if direction.startswith("towards"):
+        return f"{direction} (at 1)"
+    return f"error in {direction}"

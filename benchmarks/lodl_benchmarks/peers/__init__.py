@@ -1,0 +1,24 @@
+"""Our learner beside 2-stage and PyEPO's methods: one solver, one loop, one treatment, one bill."""
+
+from lodl_benchmarks.peers._draw import draw_peers, drawn_tasks
+from lodl_benchmarks.peers._methods import METHODS, Method
+from lodl_benchmarks.peers._page import write_report
+from lodl_benchmarks.peers._run import plan, run
+from lodl_benchmarks.peers._scales import SCALES, Scale
+from lodl_benchmarks.peers._tables import tables
+from lodl_benchmarks.peers._tasks import TASKS, Task
+
+__all__ = [
+    "METHODS",
+    "SCALES",
+    "TASKS",
+    "Method",
+    "Scale",
+    "Task",
+    "draw_peers",
+    "drawn_tasks",
+    "plan",
+    "run",
+    "tables",
+    "write_report",
+]

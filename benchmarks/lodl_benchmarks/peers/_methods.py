@@ -1,0 +1,218 @@
+"""The methods: all in the same loop with the same treatment, and our learner with its defaults."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lodl._typing import Array
+from lodl.fitting import fit
+from lodl.learning import DecisionFocusedRegressor, HistoryRow
+from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE, Family
+from lodl.oracle import sample
+from lodl.problems import LinearProblem
+from lodl.samplers import AllPerturbed
+from lodl.training.torch import LearnedLossModule
+from lodl_benchmarks.peers._pyepo import Known, PyEPOLoss
+from lodl_benchmarks.peers._treatment import Chosen, Criteria, Data, Treatment, treat
+
+OURS = "lodl"
+TWO_STAGE = "2-stage"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A model and what is worth keeping about how it came about.
+
+    Attributes:
+        y_hat: Predictions for given features, which were not seen before.
+        details: What was chosen and what one model costs, in JSON values.
+    """
+
+    y_hat: Array
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Method(ABC):
+    """A way to train a model for decisions."""
+
+    needs_linear = False
+
+    @abstractmethod
+    def run(self, data: Data, treatment: Treatment, x_test: Array) -> Outcome:
+        """Train on the data and predict for other features."""
+
+
+@dataclass(frozen=True)
+class Treated(Method):
+    """A loss in the common loop, with the common treatment."""
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """Values of the main parameter to choose from; a single None where there is none."""
+        return (None,)
+
+    @abstractmethod
+    def criteria(self, data: Data) -> Criteria:
+        """Return what makes the loss of one model."""
+
+    def run(self, data: Data, treatment: Treatment, x_test: Array) -> Outcome:
+        chosen: Chosen = treat(treatment, data, self.criteria(data), self.parameters)
+        y_hat = chosen.networks.predict_all(x_test).mean(axis=0)
+        details = {
+            **asdict(chosen.choice),
+            "n_steps": chosen.n_steps,
+            "held_out": chosen.held_out / data.evaluator.scale,
+            "calls_of_one": chosen.calls_of_one,
+        }
+        return Outcome(y_hat, details)
+
+
+@dataclass(frozen=True)
+class TwoStage(Treated):
+    """Squared error."""
+
+    def criteria(self, data: Data) -> Criteria:
+        labels = torch.as_tensor(data.y)
+
+        def squared_error(y_hat: Tensor, rows: Tensor, _models: Sequence[int]) -> Tensor:
+            return (y_hat - labels[rows]).square().flatten(2).mean(dim=2)
+
+        return lambda _members: squared_error
+
+
+@dataclass(frozen=True)
+class OfPyEPO(Treated):
+    """One of PyEPO's methods, the solver in the loop.
+
+    Attributes:
+        loss: The method.
+        values: Values of its main parameter.
+    """
+
+    loss: PyEPOLoss
+    values: tuple[Any, ...] = (None,)
+    needs_linear = True
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        return self.values
+
+    def criteria(self, data: Data) -> Criteria:
+        problem, y = data.evaluator.problem, data.y
+        assert isinstance(problem, LinearProblem)
+        unit = float((y - y.mean(axis=0)).std())
+        known = Known.of(y, np.asarray(problem.solve_many(y, None)), unit)
+        return self.loss.build(problem, known, y.shape[1:], unit)
+
+
+@dataclass(frozen=True)
+class AtLabels(Treated):
+    """A family of the paper, learned from candidates around the labels.
+
+    Attributes:
+        family: The family.
+        n_samples: Candidates per instance.
+    """
+
+    family: Family
+    n_samples: int
+
+    def criteria(self, data: Data) -> Criteria:
+        part = data.evaluator.part
+        samples = sample(
+            data.evaluator.problem,
+            part.y,
+            context=part.context,
+            sampler=AllPerturbed(),
+            n_samples=self.n_samples,
+            seed=data.seed,
+            progress=False,
+        )
+        loss = fit(samples, self.family, holdout=0.0, progress=False)
+        module = LearnedLossModule(loss, reduction="none", dtype=torch.float64)
+
+        def learned(y_hat: Tensor, rows: Tensor, _models: Sequence[int]) -> Tensor:
+            losses: Tensor = module(y_hat.flatten(0, 1), rows.flatten())
+            return losses.reshape(rows.shape)
+
+        return lambda _members: learned
+
+
+@dataclass(frozen=True)
+class Ours(Method):
+    """`DecisionFocusedRegressor` with its defaults: folds, choice and refit are its own."""
+
+    def run(self, data: Data, treatment: Treatment, x_test: Array) -> Outcome:
+        architecture, part = data.architecture, data.evaluator.part
+        module = architecture.module() if architecture.hidden else None
+        model = DecisionFocusedRegressor(data.evaluator.problem, module, random_state=data.seed)
+        model.fit(data.x, data.y, context=part.context)
+        n = len(data.y)
+        data.ledger.move(n, "looks", "test")  # the harness asked for the optimum, not the learner
+        data.ledger.move(n_looks(model.history_, n), "training", "looks")
+        details = {
+            "chosen": model.chosen_,
+            "held_out": model.gain_.chosen / data.evaluator.scale,
+            "history": [
+                [row.name, row.round, round(row.regret / data.evaluator.scale, 5), row.n_calls]
+                for row in model.history_
+            ],
+        }
+        return Outcome(model.predict(x_test), details)
+
+
+def n_looks(history: Sequence[HistoryRow], n_instances: int) -> int:
+    """Return the calls of our learner that choose among models and teach none.
+
+    In a round several candidates are asked about at each held-out prediction, and their answers
+    are learned from. Models that are only compared are asked about at the prediction alone.
+    """
+    calls = np.diff([row.n_calls for row in history])
+    return int(calls[calls <= n_instances].sum())
+
+
+_RATIO = (("solve_ratio", 0.05),)
+_THREE = (("n_samples", 3),)  # perturbations of a prediction
+_RATIOS = (0.05, 0.5)  # how often the pool is refreshed
+_SIGMAS = (0.5, 3.0)  # in deviations of the labels; PyEPO's default is 1 in their own unit
+
+
+def _pool(name: str, given: Any) -> OfPyEPO:
+    return OfPyEPO(PyEPOLoss(name, "solve_ratio", given, has_pool=True), _RATIOS)
+
+
+METHODS: Mapping[str, Method] = {
+    TWO_STAGE: TwoStage(),
+    "SPO+": OfPyEPO(PyEPOLoss("SPOPlus", given="all")),
+    "PFYL": OfPyEPO(PyEPOLoss("PFY", "sigma", fixed=(("n_samples", 1),), is_seeded=True), _SIGMAS),
+    "lsLTR": OfPyEPO(
+        PyEPOLoss("lsLTR", "temperature", "costs", fixed=_RATIO, has_pool=True), (0.1, 0.5)
+    ),
+    "NCE": _pool("NCE", "decisions"),
+    OURS: Ours(),
+    "CMAP": _pool("CMAP", "decisions"),
+    "ptLTR": _pool("ptLTR", "costs"),
+    "prLTR": _pool("prLTR", "costs"),
+    "DPO": OfPyEPO(
+        PyEPOLoss("DPO", "sigma", layer="squared", fixed=_THREE, is_seeded=True), _SIGMAS
+    ),
+    "I-MLE": OfPyEPO(PyEPOLoss("IMLE", "sigma", layer="absolute", fixed=_THREE), _SIGMAS),
+    "AI-MLE": OfPyEPO(
+        PyEPOLoss("AIMLE", "sigma", layer="absolute", fixed=_THREE, is_adaptive=True), _SIGMAS
+    ),
+    "DBB": OfPyEPO(PyEPOLoss("DBB", "lambd", layer="objective"), (3.0, 20.0)),
+    "NID": OfPyEPO(PyEPOLoss("NID", layer="objective")),
+    "PG": OfPyEPO(PyEPOLoss("PG", "sigma", "costs"), (0.1, 1.0)),
+    "RFYL": OfPyEPO(PyEPOLoss("RFY", "lambd", fixed=(("max_iter", 20),)), (0.3, 1.0)),
+    "RFWO": OfPyEPO(
+        PyEPOLoss("RFWO", "lambd", layer="squared", fixed=(("max_iter", 20),)), (0.3, 1.0)
+    ),
+    "DirectedWeightedMSE": AtLabels(DirectedWeightedMSE(), 100),
+    "ConvexDirectedQuadratic": AtLabels(ConvexDirectedQuadratic(), 300),
+}
+"""The methods by name, the most important first."""

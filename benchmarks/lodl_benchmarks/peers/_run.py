@@ -1,0 +1,130 @@
+"""Runs the methods on the tasks, and keeps a row for each."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lodl._digest import digest
+from lodl._typing import Array
+from lodl.domains import shortest_path
+from lodl.learning import DecisionFocusedRegressor
+from lodl_benchmarks.peers._counted import counted
+from lodl_benchmarks.peers._evaluator import Evaluator
+from lodl_benchmarks.peers._methods import METHODS, Method, Ours
+from lodl_benchmarks.peers._network import Architecture
+from lodl_benchmarks.peers._tasks import TASKS, Task
+from lodl_benchmarks.peers._treatment import Data
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
+
+N_BLOCKS = 50  # means of so many blocks of test instances are kept: enough for paired intervals
+
+
+def plan(tasks: Sequence[str], methods: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
+    """Return what there is to run, seed by seed: methods that need linearity where it is given."""
+    return [
+        Trial(task, method, seed)
+        for seed in seeds
+        for task in tasks
+        for method in methods
+        if TASKS[task].is_linear or not METHODS[method].needs_linear
+    ]
+
+
+def run(
+    trials: Sequence[Trial],
+    out: Path,
+    *,
+    tasks: Mapping[str, Task] = TASKS,
+    methods: Mapping[str, Method] = METHODS,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> list[RowValues]:
+    """Run what has no row yet and return the rows of all, in order, as JSON values.
+
+    Args:
+        trials: What to run.
+        out: Folder of `rows.jsonl`; what is there is not computed again.
+        tasks: The tasks by name.
+        methods: The methods by name.
+        n_jobs: Workers, as in joblib.
+        progress: Whether to show a bar on a terminal.
+    """
+    computations = [
+        Computation(
+            _identity(t, tasks[t.task], methods[t.method]),
+            partial(measure, t, tasks[t.task], methods[t.method]),
+        )
+        for t in trials
+    ]
+    return complete_rows(computations, out, description="peers", n_jobs=n_jobs, progress=progress)
+
+
+def measure(trial: Trial, task: Task, method: Method) -> RowValues:
+    """Run one trial and return what came out of it."""
+    domain = task.build(trial.seed)
+    problem, ledger = counted(domain.problem)
+    given, test = domain.splits.train_and_validation, domain.splits.test
+    mean, deviation = given.x.mean(axis=0), given.x.std(axis=0)
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    with ledger.purpose("looks"):
+        evaluator = Evaluator.of(problem, given)
+    architecture = Architecture.of(given.x, given.y, task.hidden)
+    data = Data((given.x - mean) / deviation, given.y, architecture, evaluator, ledger, trial.seed)
+    started = time.process_time()
+    outcome = method.run(data, task.treatment, (test.x - mean) / deviation)
+    seconds = time.process_time() - started
+    with ledger.purpose("test"):
+        judge = Evaluator.of(problem, test)
+        regret = judge.regret(outcome.y_hat, np.arange(len(test.y)))
+    return {
+        "test": float(regret.mean() / judge.scale),
+        "test_blocks": _blocks(regret / judge.scale),
+        "oracle_calls": ledger.calls["training"],
+        "looks": ledger.calls["looks"],
+        "cpu_seconds": seconds,
+        "cpu_seconds_solving": ledger.seconds["training"] + ledger.seconds["looks"],
+        **outcome.details,
+    }
+
+
+def _blocks(values: Array) -> list[float]:
+    """Return means of blocks of instances, to five digits."""
+    blocks = np.array_split(values, min(N_BLOCKS, len(values)))
+    return [float(f"{block.mean():.5g}") for block in blocks]
+
+
+def _identity(trial: Trial, task: Task, method: Method) -> dict[str, Any]:
+    """Return what distinguishes a row from others, as JSON values."""
+    is_ours = isinstance(method, Ours)
+    return {
+        "task": trial.task,
+        "method": trial.method,
+        "seed": trial.seed,
+        "data": _data_of(task, trial.seed),
+        "settings": learner_digest() if is_ours else f"{method!r} {asdict(task.treatment)}",
+        "hidden": list(task.hidden),
+    }
+
+
+@cache
+def _data_of(task: Task, seed: int) -> str:
+    return fingerprint(task.build, seed)
+
+
+@cache
+def learner_digest() -> str:
+    """Return a digest of what our learner does by default, from what it does on a small task.
+
+    Other defaults try other losses, ask another number of questions, or predict something else, so
+    rows that were computed with them are computed again.
+    """
+    domain = shortest_path(0, sizes=(16, 4, 1), grid=(3, 3))
+    part = domain.splits.train_and_validation
+    model = DecisionFocusedRegressor(domain.problem).fit(part.x, part.y)
+    tried = [(row.name, row.round) for row in model.history_]
+    return digest([tried, model.n_oracle_calls_, np.round(model.predict(part.x), 2)])[:16]

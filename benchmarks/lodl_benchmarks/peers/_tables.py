@@ -1,0 +1,213 @@
+"""Tables of the rows: what was to be shown, ranks, and each task by itself."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lodl.report import Cell, Table
+from lodl_benchmarks.peers._methods import METHODS, OURS, TWO_STAGE
+from lodl_benchmarks.peers._standings import REFERENCE, standings
+from lodl_benchmarks.peers._summary import Difference, Score, ranks, scores
+from lodl_benchmarks.peers._tasks import LINEAR, OTHERS, TASKS
+
+_Found = Mapping[str, Mapping[str, Score]]
+
+
+def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return the tables of rows of any tasks, methods and seeds."""
+    return [*summary_tables(rows), *task_tables(rows)]
+
+
+def summary_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return the tables of all tasks together, those that have a line."""
+    found = scores(rows)
+    shown = [_quality(found), _calls(found), _gains(found), _ranks(found)]
+    return [table for table in shown if table.rows]
+
+
+def task_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return a table of each task."""
+    found = scores(rows)
+    return [_task(name, found[name]) for name in TASKS if name in found]
+
+
+def _quality(found: _Found) -> Table:
+    """Return whether our learner is as good as the best other one, and never worse than 2-stage."""
+    lines = tuple(
+        (
+            Cell(TASKS[one.task].title),
+            _percent(one.ours.regret),
+            Cell(f"{one.best.method} {100 * one.best.regret:.2f}", 100 * one.best.regret),
+            _pair(one.ours.less(one.best)),
+            _yes(one.is_best),
+            _percent(one.two_stage.regret),
+            _pair(one.ours.less(one.two_stage)),
+            _yes(one.is_no_worse_than_two_stage),
+            Cell.of_number(len(one.ours.blocks), "{:.0f}"),
+        )
+        for one in standings(found)
+    )
+    columns = (
+        "task",
+        OURS,
+        "best other",
+        f"{OURS} less best",
+        "within one error",
+        TWO_STAGE,
+        f"{OURS} less {TWO_STAGE}",
+        "not worse",
+        "seeds",
+    )
+    return Table("Our learner beside the best of all others, test regret in %", columns, lines)
+
+
+def _calls(found: _Found) -> Table:
+    """Return what SPO+'s regret costs in oracle calls."""
+    lines = tuple(
+        (
+            Cell(TASKS[one.task].title),
+            _percent(one.reference.regret),
+            _percent(one.ours.regret),
+            _yes(one.reaches_reference),
+            _count(one.reference.calls),
+            _count(one.ours.calls),
+            Cell.of_number(one.ratio, "{:.1f}"),
+            _count(one.reference.looks),
+            _count(one.ours.looks),
+            _count(one.reference.calls_of_one),
+        )
+        for one in standings(found)
+        if one.reference is not None
+    )
+    columns = (
+        "task",
+        REFERENCE,
+        OURS,
+        "reached within one error",
+        f"calls of {REFERENCE}",
+        f"calls of {OURS}",
+        "ratio",
+        f"looks of {REFERENCE}",
+        f"looks of {OURS}",
+        f"calls of one {REFERENCE} model, all chosen",
+    )
+    return Table(f"Oracle calls to reach the regret of {REFERENCE}", columns, lines)
+
+
+def _gains(found: _Found) -> Table:
+    """Return the gain over 2-stage on the paper's domains and on right-hand sides."""
+    lines = []
+    for name in OTHERS:
+        of_task = found.get(name, {})
+        if OURS not in of_task or TWO_STAGE not in of_task:
+            continue
+        gain = of_task[TWO_STAGE].less(of_task[OURS])
+        two_stage = of_task[TWO_STAGE].on(of_task[OURS].blocks).regret
+        lines.append(
+            (
+                Cell(TASKS[name].title),
+                _percent(two_stage),
+                _percent(of_task[OURS].regret),
+                _pair(gain),
+                Cell(f"{100 * gain.half_width:.2f}"),
+                Cell.of_number(100 * gain.mean / two_stage, "{:.0f} %"),
+                _count(of_task[OURS].calls),
+                Cell.of_number(gain.n_seeds, "{:.0f}"),
+            )
+        )
+    columns = (
+        "task",
+        TWO_STAGE,
+        OURS,
+        "gain",
+        "95 % interval, plus or minus",
+        "share of the regret",
+        "calls",
+        "seeds",
+    )
+    return Table(
+        "The paper's domains, and predicted right-hand sides, test regret in %",
+        columns,
+        tuple(lines),
+    )
+
+
+def _ranks(found: _Found) -> Table:
+    linear = {name: of_task for name, of_task in found.items() if name in LINEAR}
+    n_seeds = {
+        name: len(of_task.get(OURS, max(of_task.values(), key=lambda one: len(one.blocks))).blocks)
+        for name, of_task in linear.items()
+    }
+    common = [
+        method
+        for method in METHODS
+        if linear
+        and all(
+            method in linear[name] and len(linear[name][method].blocks) >= n_seeds[name]
+            for name in linear
+        )
+    ]
+    places = ranks(linear, common)
+    lines = [
+        (
+            Cell(method),
+            Cell.of_number(float(place.mean()), "{:.2f}"),
+            Cell.of_number(int((place == 1).sum()), "{:d}"),
+            Cell.of_number(int(place.max()), "{:d}"),
+        )
+        for method, place in sorted(places.items(), key=lambda item: item[1].mean())
+    ]
+    caption = f"Ranks over {len(linear)} linear tasks, methods that all of them have on all seeds"
+    return Table(caption, ("method", "mean rank", "tasks where best", "worst rank"), tuple(lines))
+
+
+def _task(name: str, of_task: Mapping[str, Score]) -> Table:
+    baseline = of_task.get(TWO_STAGE)
+    ordered = sorted(of_task.values(), key=lambda score: _beside(score, baseline))
+    lines = tuple(
+        (
+            Cell(score.method),
+            _percent(score.regret),
+            Cell("") if baseline in (None, score) else _pair(score.less(baseline)),
+            Cell.of_number(len(score.blocks), "{:d}"),
+            _count(score.calls),
+            _count(score.looks),
+            _count(score.calls_of_one),
+            Cell.of_number(score.seconds_solving, "{:.1f}"),
+            Cell.of_number(score.seconds, "{:.1f}"),
+        )
+        for score in ordered
+    )
+    columns = (
+        "method",
+        "test regret, %",
+        f"less {TWO_STAGE}",
+        "seeds",
+        "oracle calls",
+        "looks",
+        "calls of one model",
+        "CPU s solving",
+        "CPU s",
+    )
+    return Table(TASKS[name].title, columns, lines)
+
+
+def _beside(score: Score, baseline: Score | None) -> float:
+    """Return the regret, less that of 2-stage on the same seeds where it is known."""
+    return score.regret if baseline is None else score.less(baseline).mean
+
+
+def _yes(holds: bool) -> Cell:
+    return Cell("yes" if holds else "no")
+
+
+def _count(calls: float | None) -> Cell:
+    return Cell.of_number(calls, "{:,.0f}")
+
+
+def _percent(value: float) -> Cell:
+    return Cell(f"{100 * value:.2f}", 100 * value)
+
+
+def _pair(difference: Difference) -> Cell:
+    mean, error = 100 * difference.mean, 100 * difference.error
+    return Cell(f"{mean:+.2f} ± {error:.2f}", mean)

@@ -1,0 +1,173 @@
+"""The same treatment for every method: folds choose, all data is used, models are averaged.
+
+Linear models begin at random or at the least-squares solution, whichever has the better held-out
+decisions: our learner begins there too, it takes no oracle call, and with it every method can fall
+back on 2-stage. From a random state early stopping regularises, which is often better for 2-stage.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl_benchmarks.peers._counted import Ledger
+from lodl_benchmarks.peers._evaluator import Evaluator, Index
+from lodl_benchmarks.peers._loop import Choice, Criterion, Member, Settings, Start, train
+from lodl_benchmarks.peers._network import Architecture, Networks
+
+Criteria = Callable[[Sequence[Member]], Criterion]
+"""Makes the loss of several models, each with its own value of the method's main parameter."""
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What is done with every method.
+
+    Attributes:
+        n_folds: Parts of the data, each held out once to choose learning rate, the method's main
+            parameter and the number of steps.
+        n_initialisations: Models, whose predictions are averaged.
+        learning_rates: Learning rates of Adam to choose from.
+        starts: Where linear models begin, to choose from; networks begin at random.
+        settings: How long each model is trained.
+    """
+
+    n_folds: int = 3
+    n_initialisations: int = 3
+    learning_rates: tuple[float, ...] = (0.01, 0.05)
+    starts: tuple[Start, ...] = ("random", "least squares")
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What a method is given: no test instances.
+
+    Attributes:
+        x: Standardised features.
+        y: Labels.
+        architecture: The model to train.
+        evaluator: Scores held-out decisions.
+        ledger: Counts the solver's calls.
+        seed: Random seed of folds, batches and perturbations.
+    """
+
+    x: Array
+    y: Array
+    architecture: Architecture
+    evaluator: Evaluator
+    ledger: Ledger
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The models that a treatment ends with.
+
+    Attributes:
+        networks: Trained on all instances.
+        choice: What was chosen.
+        n_steps: How long they were trained.
+        held_out: Mean regret of held-out decisions.
+        calls_of_one: Oracle calls to train one of them, everything chosen.
+    """
+
+    networks: Networks
+    choice: Choice
+    n_steps: int
+    held_out: float
+    calls_of_one: float
+
+
+def treat(
+    treatment: Treatment, data: Data, criteria: Criteria, parameters: Sequence[Any]
+) -> Chosen:
+    """Choose by cross-validation, then train on everything."""
+    starts = ("random",) if data.architecture.hidden else treatment.starts
+    choices = [Choice(*one) for one in product(treatment.learning_rates, starts, parameters)]
+    best, held_out, n_steps = _cross_validate(treatment, data, criteria, choices)
+    before = data.ledger.calls["training"]
+    everything, nobody = np.arange(len(data.y)), np.empty(0, dtype=np.intp)
+    members = _members(treatment, data, choices[best], [(everything, nobody)])
+    settings = replace(treatment.settings, n_steps=n_steps, look_every=max(n_steps, 1))
+    networks, _ = _train(treatment, data, criteria, members, settings)
+    calls = data.ledger.calls["training"] - before
+    return Chosen(networks, choices[best], n_steps, held_out, calls / treatment.n_initialisations)
+
+
+def folds_of(n: int, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
+    """Return the instances to train on and those held out, for each fold."""
+    order = np.random.default_rng(seed).permutation(n)
+    parts = [np.sort(part) for part in np.array_split(order, n_folds)]
+    return [(np.setdiff1d(np.arange(n), part), part) for part in parts]
+
+
+def _cross_validate(
+    treatment: Treatment, data: Data, criteria: Criteria, choices: Sequence[Choice]
+) -> tuple[int, float, int]:
+    """Return the choice with the best held-out decisions, their regret, and its mean steps."""
+    folds = folds_of(len(data.y), treatment.n_folds, data.seed)
+    members = [one for choice in choices for one in _members(treatment, data, choice, folds)]
+    networks, steps = _train(treatment, data, criteria, members, treatment.settings)
+    shape = (len(choices), len(folds), treatment.n_initialisations)
+    y_hat = networks.predict_all(data.x)
+    y_hat = y_hat.reshape(*shape, *y_hat.shape[1:]).mean(axis=2)
+    regret = [
+        np.concatenate([_look(data, y_hat[c, f, part], part) for f, (_, part) in enumerate(folds)])
+        for c in range(len(choices))
+    ]
+    means = [float(one.mean()) for one in regret]
+    best = int(np.argmin(means))
+    return best, means[best], round(float(np.reshape(steps, shape)[best].mean()))
+
+
+def _members(
+    treatment: Treatment,
+    data: Data,
+    choice: Choice,
+    folds: Sequence[tuple[Index, Index]],
+) -> list[Member]:
+    """Return all initial states of all folds, with the same batches for every method."""
+    return [
+        Member(rows, held_out, choice, seed=(data.seed * 100 + f) * 100 + i)
+        for f, (rows, held_out) in enumerate(folds)
+        for i in range(treatment.n_initialisations)
+    ]
+
+
+def _train(
+    treatment: Treatment,
+    data: Data,
+    criteria: Criteria,
+    members: Sequence[Member],
+    settings: Settings,
+) -> tuple[Networks, list[int]]:
+    labels = [data.y[member.train] for member in members]
+    networks = Networks(
+        data.architecture,
+        [i % treatment.n_initialisations for i in range(len(members))],
+        np.stack([y.mean(axis=0) for y in labels]),
+        np.array([(y - y.mean(axis=0)).std() for y in labels]),
+    )
+    for m, member in enumerate(members):
+        if member.choice.start == "least squares":
+            networks.start_at_least_squares(m, data.x[member.train], labels[m])
+    steps = train(
+        networks,
+        data.x,
+        members,
+        criteria(members),
+        settings=settings,
+        look=partial(_look, data),
+    )
+    return networks, steps
+
+
+def _look(data: Data, y_hat: Array, rows: Index) -> Array:
+    """Return the regrets of held-out predictions; the calls are booked apart."""
+    with data.ledger.purpose("looks"):
+        return data.evaluator.regret(y_hat, rows)

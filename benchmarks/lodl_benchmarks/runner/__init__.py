@@ -1,0 +1,37 @@
+"""Runs methods on tasks and keeps a row for each."""
+
+from lodl_benchmarks.runner._complete_rows import (
+    Computation,
+    RowValues,
+    Trial,
+    complete_rows,
+    keep_freed_memory,
+    versions,
+)
+from lodl_benchmarks.runner._experiment import Experiment, loss_path, run, sample
+from lodl_benchmarks.runner._fingerprint import fingerprint
+from lodl_benchmarks.runner._initialisations import initialisations
+from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Task
+from lodl_benchmarks.runner._rows_file import RowsFile
+from lodl_benchmarks.runner._setup import Setup
+
+__all__ = [
+    "METHODS",
+    "Computation",
+    "Experiment",
+    "Learned",
+    "Method",
+    "RowValues",
+    "RowsFile",
+    "Setup",
+    "Task",
+    "Trial",
+    "complete_rows",
+    "fingerprint",
+    "initialisations",
+    "keep_freed_memory",
+    "loss_path",
+    "run",
+    "sample",
+    "versions",
+]

@@ -1,0 +1,139 @@
+"""The runner of all benchmarks: it computes the rows that a folder lacks, in several processes."""
+
+import ctypes
+import json
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from joblib import Parallel, delayed
+
+from lodl._progress import progress_bar
+from lodl._threads import one_torch_thread
+from lodl_benchmarks.pages import read_json_rows
+from lodl_benchmarks.runner._rows_file import RowsFile
+
+_PACKAGES = ("lodl", "numpy", "scipy", "torch")  # results depend on their versions
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
+
+RowValues: TypeAlias = Mapping[str, Any]
+"""A row as JSON values."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A method on a task, with the data of a seed."""
+
+    task: str
+    method: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Computation:
+    """A row to compute.
+
+    Attributes:
+        identity: The values that distinguish the row from others.
+        measure: Computes the other values.
+    """
+
+    identity: RowValues
+    measure: Callable[[], RowValues]
+
+
+def complete_rows(
+    computations: Sequence[Computation],
+    out: Path,
+    *,
+    description: str,
+    n_jobs: int | None = 1,
+    progress: bool = True,
+) -> list[RowValues]:
+    """Compute the rows that are missing and return the rows of all computations, in order.
+
+    Args:
+        computations: The rows to compute or to find.
+        out: Folder of `rows.jsonl`. Each row is on disk before the next one is awaited, and several
+            runners may share the folder.
+        description: The name of the progress bar.
+        n_jobs: Workers, as in joblib.
+        progress: Whether to show a bar on a terminal.
+    """
+    pending = [computations[i] for i in missing_rows(computations, out)]
+    file = RowsFile(out / "rows.jsonl")
+    with (
+        progress_bar(len(pending), unit="runs", description=description, enabled=progress) as bar,
+        warnings.catch_warnings(),
+    ):
+        # loky takes the memory of torch for a leak and starts a fresh worker: nothing is lost.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        for values in workers(delayed(_compute)(one) for one in pending):
+            file.append(values)
+            bar.update()
+    found = _Found(out)
+    return [found[one] for one in computations]
+
+
+def missing_rows(computations: Sequence[Computation], out: Path) -> list[int]:
+    """Return the positions of the computations whose rows are not in the folder."""
+    found = _Found(out)
+    return [i for i, one in enumerate(computations) if one not in found]
+
+
+class _Found:
+    """The rows of a folder, by computation.
+
+    A row belongs to a computation if it has all values of its identity. Further values do not
+    count, except the version of lodl: other code makes another row. Of several rows, the last one
+    counts.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._rows = [values for _, values in read_json_rows(RowsFile(out / "rows.jsonl").path)]
+        self._by_names: dict[tuple[str, ...], dict[str, RowValues]] = {}
+        self._versions = versions()
+
+    def __contains__(self, one: Computation) -> bool:
+        return self._key(one.identity, tuple(one.identity)) in self._table(tuple(one.identity))
+
+    def __getitem__(self, one: Computation) -> RowValues:
+        return self._table(tuple(one.identity))[self._key(one.identity, tuple(one.identity))]
+
+    def _table(self, names: tuple[str, ...]) -> dict[str, RowValues]:
+        if names not in self._by_names:
+            self._by_names[names] = {self._key(row, names): row for row in self._rows}
+        return self._by_names[names]
+
+    def _key(self, values: RowValues, names: tuple[str, ...]) -> str:
+        lodl = values.get("versions", self._versions).get("lodl")
+        return json.dumps([lodl, *(values.get(name) for name in names)], sort_keys=True)
+
+
+@one_torch_thread()
+def _compute(computation: Computation) -> RowValues:
+    """Compute a row in a worker, on one thread."""
+    keep_freed_memory()
+    return {**computation.identity, **computation.measure(), "versions": versions()}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that a result depends on."""
+    return {name: version(name) for name in _PACKAGES}
+
+
+def keep_freed_memory() -> None:
+    """Make the C library keep freed memory for the next step of training.
+
+    It would return large arrays to the system, and fresh pages for the activations of every step
+    take half of the time. Only glibc has this setting.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, 2**30)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)

@@ -1,0 +1,299 @@
+"""Methods: ways to arrive at predictions."""
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from lodl._typing import Array
+from lodl.domains import Domain, Instances
+from lodl.errors import InvalidInputError
+from lodl.evaluation import constant_predictions, random_predictions, regret
+from lodl.fitting import fit
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DecisionHinges,
+    DecisionRanking,
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    Family,
+    LearnedLoss,
+    NeuralLoss,
+    Quadratic,
+    WeightedMSE,
+    load_loss,
+)
+from lodl.oracle import OracleSamples
+from lodl.training.torch import (
+    Criterion,
+    LearnedLossModule,
+    SquaredError,
+    Trained,
+    TrainingSettings,
+    predict,
+    train,
+    validation_loss,
+)
+from lodl_benchmarks.runner._initialisations import initialisations
+from lodl_benchmarks.surrogates import Surrogate, SurrogateLoss
+
+_RANDOM_SEED = 1_000_000  # far from the seeds of domains, which define the zero point
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is given: a domain, how to train, and oracle samples if it needs them.
+
+    The samples are of the training instances followed by the validation instances. A loss learned
+    from them is kept at `loss_path`, so that another learning rate or a resumed run need not fit it
+    again.
+    """
+
+    domain: Domain
+    surrogate: Surrogate
+    settings: TrainingSettings
+    n_initialisations: int
+    samples: OracleSamples | None
+    loss_path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class MethodOutput:
+    """Predictions of every initialisation, and what they cost.
+
+    Attributes:
+        y_hat_validation: Predictions of shape (initialisations, n, *label_shape).
+        y_hat_test: Likewise.
+        oracle_calls: Calls of the solver, or of the surrogate.
+        seconds_fitting: Processor time to fit losses, whatever else the machine does.
+        seconds_training: Processor time to train the models.
+        steps: The step of each initialisation's best state.
+        gaussian_error: Mean absolute error of the learned loss on held-out samples around labels.
+        empirical_error: Its error at the predictions of each model that was trained on it.
+    """
+
+    y_hat_validation: Array
+    y_hat_test: Array
+    oracle_calls: int = 0
+    seconds_fitting: float = 0.0
+    seconds_training: float = 0.0
+    steps: tuple[int, ...] = ()
+    gaussian_error: float | None = None
+    empirical_error: tuple[float, ...] = ()
+
+
+class Method(ABC):
+    """A way to arrive at predictions."""
+
+    needs_samples: bool = False
+    needs_surrogate: bool = False
+
+    @property
+    def needs_slopes(self) -> bool:
+        """Whether the samples must have slopes, as for losses that are made of decisions."""
+        return False
+
+    @abstractmethod
+    def run(self, task: Task) -> MethodOutput:
+        """Return predictions for the validation and the test instances."""
+
+
+@dataclass(frozen=True)
+class Random(Method):
+    """Predictions uniform on [0, 1]; other draws than those that define the zero point."""
+
+    def run(self, task: Task) -> MethodOutput:
+        splits, n = task.domain.splits, task.n_initialisations
+        return MethodOutput(
+            random_predictions((n, *splits.validation.y.shape), seed=_RANDOM_SEED),
+            random_predictions((n, *splits.test.y.shape), seed=_RANDOM_SEED + 1),
+        )
+
+
+@dataclass(frozen=True)
+class Optimal(Method):
+    """The labels themselves."""
+
+    def run(self, task: Task) -> MethodOutput:
+        splits = task.domain.splits
+        return MethodOutput(splits.validation.y[np.newaxis], splits.test.y[np.newaxis])
+
+
+@dataclass(frozen=True)
+class Constant(Method):
+    """The mean training label, whatever the features."""
+
+    def run(self, task: Task) -> MethodOutput:
+        splits = task.domain.splits
+        return MethodOutput(
+            constant_predictions(splits.train.y, len(splits.validation.y))[np.newaxis],
+            constant_predictions(splits.train.y, len(splits.test.y))[np.newaxis],
+        )
+
+
+@dataclass(frozen=True)
+class TwoStage(Method):
+    """Models trained on mean squared error."""
+
+    def run(self, task: Task) -> MethodOutput:
+        splits = task.domain.splits
+        trained = _train(task, SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        return _output(task, trained)
+
+
+@dataclass(frozen=True)
+class DecisionFocused(Method):
+    """Models trained through the domain's handcrafted surrogate, plus squared error."""
+
+    needs_surrogate = True
+
+    def run(self, task: Task) -> MethodOutput:
+        splits = task.domain.splits
+        if task.surrogate.sense != task.domain.problem.sense:
+            raise InvalidInputError(
+                f'The surrogate has sense "{task.surrogate.sense}", the problem '
+                f'"{task.domain.problem.sense}": they must agree.'
+            )
+        trained = _train(
+            task,
+            _through_surrogate(task.surrogate, splits.train),
+            _through_surrogate(task.surrogate, splits.validation),
+        )
+        batch_size = min(task.settings.batch_size or len(splits.train.y), len(splits.train.y))
+        oracle_calls = 0
+        for step in trained.last_steps.tolist():
+            n_looks = math.ceil(step / task.settings.validate_every) + 1
+            oracle_calls += step * batch_size + n_looks * len(splits.validation.y)
+        return _output(task, trained, oracle_calls=oracle_calls)
+
+
+@dataclass(frozen=True)
+class Learned(Method):
+    """Models trained on losses of a family, learned from oracle samples."""
+
+    family: Family
+    needs_samples = True
+
+    @property
+    def needs_slopes(self) -> bool:
+        return self.family.uses_slopes
+
+    def run(self, task: Task) -> MethodOutput:
+        if task.samples is None:
+            raise TypeError("A learned loss needs oracle samples.")
+        loss = self._learn(task.samples, task.loss_path)
+        n_train = len(task.domain.splits.train.y)
+        trained = _train(
+            task,
+            LearnedLossModule(loss.subset(np.arange(n_train)), reduction="none"),
+            LearnedLossModule(loss.subset(np.arange(n_train, loss.n_instances)), reduction="none"),
+        )
+        output = _output(
+            task,
+            trained,
+            oracle_calls=task.samples.n_calls,
+            seconds_fitting=loss.provenance["seconds_fitting"],
+        )
+        at_labels = None  # a loss made of decisions has no held-out error: it is not fitted
+        if not self.needs_slopes:
+            at_labels = float(np.nanmean(loss.errors.mae_held_out))
+        return replace(
+            output,
+            gaussian_error=at_labels,
+            empirical_error=_errors_at_predictions(loss, task.domain, trained.models),
+        )
+
+    def _learn(self, samples: OracleSamples, path: Path) -> LearnedLoss:
+        if not path.exists():
+            started = time.process_time()
+            loss = fit(samples, self.family, n_jobs=1, progress=False)
+            seconds = time.process_time() - started
+            path.parent.mkdir(parents=True, exist_ok=True)
+            loss = replace(loss, provenance={**loss.provenance, "seconds_fitting": seconds})
+            loss.save(path)
+        return load_loss(path, y=samples.y)
+
+
+# The paper's families are as published: plain least-squares fits (`ridge` of 0) with the authors'
+# floor of the weights. Our own have their defaults.
+METHODS: Mapping[str, Method] = {
+    "Random": Random(),
+    "Optimal": Optimal(),
+    "Constant": Constant(),
+    "2-stage": TwoStage(),
+    "DFL": DecisionFocused(),
+    "NN": Learned(NeuralLoss()),
+    "WeightedMSE": Learned(WeightedMSE(min_weight=1e-3, ridge=0.0)),
+    "DirectedWeightedMSE": Learned(DirectedWeightedMSE(min_weight=1e-3, ridge=0.0)),
+    "Quadratic": Learned(Quadratic(min_weight=1e-3, ridge=0.0)),
+    "DirectedQuadratic": Learned(DirectedQuadratic(min_weight=1e-3)),
+    "ConvexDirectedQuadratic": Learned(ConvexDirectedQuadratic()),
+    "DecisionHinges": Learned(DecisionHinges()),
+    "DecisionRanking": Learned(DecisionRanking()),
+}
+
+
+def _train(task: Task, criterion: Criterion, validation: Criterion) -> Trained:
+    """Train the domain's model from every initialisation, stopping on the validation loss."""
+    splits = task.domain.splits
+    started = time.process_time()
+    trained = train(
+        initialisations(task.domain, task.n_initialisations),
+        splits.train.x,
+        criterion=criterion,
+        x_validation=splits.validation.x,
+        score=validation_loss(validation, len(splits.validation.y)),
+        settings=task.settings,
+        progress=False,
+    )
+    return replace(trained, seconds=time.process_time() - started)
+
+
+def _output(
+    task: Task, trained: Trained, *, oracle_calls: int = 0, seconds_fitting: float = 0.0
+) -> MethodOutput:
+    splits = task.domain.splits
+    return MethodOutput(
+        predict(trained.models, splits.validation.x),
+        predict(trained.models, splits.test.x),
+        oracle_calls=oracle_calls,
+        seconds_fitting=seconds_fitting,
+        seconds_training=trained.seconds,
+        steps=tuple(trained.best_steps.tolist()),
+    )
+
+
+def _errors_at_predictions(
+    loss: LearnedLoss, domain: Domain, models: Sequence[nn.Module]
+) -> tuple[float, ...]:
+    """Return how far the loss is from the regret at each model's own predictions, on average."""
+    part = domain.splits.train_and_validation
+    y_hats = predict(models, part.x)
+    learned = np.stack([loss.value(y_hat) for y_hat in y_hats])
+    true = regret(domain.problem, y_hats, part.y, context=part.context, progress=False)
+    return tuple(np.abs(learned - true).mean(axis=1).tolist())
+
+
+def _through_surrogate(surrogate: Surrogate, part: Instances) -> Criterion:
+    decision_loss = SurrogateLoss(surrogate)
+    y = torch.as_tensor(part.y, dtype=torch.get_default_dtype())
+    try:
+        context = None if part.context is None else torch.as_tensor(part.context, dtype=y.dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"Decision-focused learning needs an array of numbers as the context ({error})."
+        ) from error
+
+    def criterion(y_hat: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        losses: torch.Tensor = decision_loss(
+            y_hat, y[index], None if context is None else context[index]
+        )
+        return losses
+
+    return criterion

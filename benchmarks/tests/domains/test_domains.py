@@ -1,0 +1,92 @@
+"""Every further domain, as `tests/domains/test_domains.py` checks those of the library."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+from lodl._validation import context_of
+from lodl.domains import DOMAINS as OF_LODL
+from lodl.problems._regret import decision_losses
+from lodl.testing import check_problem
+from lodl_benchmarks import domains
+
+DOMAINS = [make for name, make in domains.DOMAINS.items() if name not in OF_LODL]
+EVERY = pytest.mark.parametrize("make", DOMAINS, ids=lambda make: make.__name__)
+SMALL = (8, 6, 10)
+
+
+def parts(domain):
+    return [domain.splits.train, domain.splits.validation, domain.splits.test]
+
+
+@EVERY
+def test_a_model_applied_to_the_last_axis_fills_the_label(make):
+    domain = make(sizes=SMALL)
+    x, y, model = domain.splits.train.x, domain.splits.train.y, domain.model
+    assert x.shape[-1] == model.n_features
+    assert x.size // model.n_features * model.n_outputs == y.size
+
+
+@EVERY
+def test_a_domain_is_set_by_its_seed(make):
+    for one, same, other in zip(
+        *(parts(make(seed, sizes=SMALL)) for seed in (3, 3, 4)), strict=True
+    ):
+        for field in dataclasses.fields(one):
+            value, again = getattr(one, field.name), getattr(same, field.name)
+            np.testing.assert_array_equal(value, again)
+        assert not np.array_equal(one.x, other.x)
+
+
+@EVERY
+def test_no_instance_is_in_two_splits(make):
+    rows = [row.tobytes() for part in parts(make(sizes=(40, 30, 50))) for row in part.x]
+    assert len(set(rows)) == len(rows)
+
+
+@EVERY
+def test_the_problem_keeps_its_contract_on_the_data(make):
+    domain = make(sizes=SMALL)
+    check_problem(domain.problem, domain.splits.train.y, context=domain.splits.train.context)
+
+
+@EVERY
+def test_knowing_the_label_beats_knowing_nothing(make):
+    domain = make(sizes=SMALL)
+    test, rng = domain.splits.test, np.random.default_rng(0)
+    best, random = (
+        np.mean(
+            [
+                decision_losses(domain.problem, y_hat[None], y, context_of(test.context, number))
+                for number, (y_hat, y) in enumerate(zip(y_hats, test.y, strict=True))
+            ]
+        )
+        for y_hats in (test.y, rng.random(test.y.shape))
+    )
+    assert best < random
+
+
+@pytest.mark.parametrize("make", [make for make in DOMAINS if make is not domains.dispatch])
+def test_the_slope_is_the_derivative_of_the_objective_by_the_label(make):
+    domain = make(sizes=SMALL)
+    problem, train = domain.problem, domain.splits.train
+    y, context = train.y[1], context_of(train.context, 1)
+    z = problem.solve(train.y[0], context)
+    slope, step = problem.slope(z, y, context), 1e-4
+    for at in np.random.default_rng(0).choice(y.size, 10):
+        change = step * (np.arange(y.size) == at).reshape(y.shape)
+        up, down = (problem.objective(z, y + sign * change, context) for sign in (1, -1))
+        assert (up - down) / (2 * step) == pytest.approx(slope.ravel()[at], abs=1e-8)
+
+
+def test_the_table_has_every_domain():
+    made = [getattr(domains, name) for name in domains.__all__]
+    made = [make for make in made if inspect.isfunction(make) and "sizes" in vars_of(make)]
+    assert set(made) == set(DOMAINS)
+    assert all(name == make.__name__ for name, make in domains.DOMAINS.items())
+
+
+def vars_of(make):
+    return inspect.signature(make).parameters

@@ -1,8 +1,0 @@
-"""What `DecisionFocusedRegressor` gains over 2-stage, with its defaults, on every domain."""
-
-from lodl.benchmarks.learner._models import MODELS
-from lodl.benchmarks.learner._run import Trial, plan, run
-from lodl.benchmarks.learner._tables import tables
-from lodl.benchmarks.learner._tasks import TASKS, Task
-
-__all__ = ["MODELS", "TASKS", "Task", "Trial", "plan", "run", "tables"]

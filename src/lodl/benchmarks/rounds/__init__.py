@@ -1,8 +1,0 @@
-"""How well models decide for how many oracle calls: decision families, rounds, SPO+, 2-stage."""
-
-from lodl.benchmarks.rounds._methods import METHODS, Method, Outcome, Run
-from lodl.benchmarks.rounds._run import plan, run
-from lodl.benchmarks.rounds._tables import tables
-from lodl.benchmarks.rounds._tasks import TASKS, Task
-
-__all__ = ["METHODS", "TASKS", "Method", "Outcome", "Run", "Task", "plan", "run", "tables"]
