@@ -87,11 +87,12 @@ def loss_slices(
         steps = (check_predictions(predictions, labels) - labels)[index]
         offsets = np.linspace(-_PREDICTION_SPAN, _PREDICTION_SPAN, n_points)
         lines.append(_Lines(["towards the prediction"] * len(index), offsets, steps))
+    slices = _cut(lines, losses, probe)
     return {
         "kind": "slices",
         "title": "True regret and learned loss through the label",
-        "oracle_calls": len(index) * (2 * labels[0].size + len(lines) * n_points + 2),
-        "slices": _cut(lines, losses, probe),
+        "oracle_calls": probe.oracle.n_calls,
+        "slices": slices,
     }
 
 
