@@ -110,3 +110,11 @@ def test_the_page_on_files_states_the_version_of_loss_files_that_is_written(tmp_
 def test_links_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text()):
         assert "://" in target or (document.parent / target).exists(), target
+
+
+def test_the_tests_that_a_page_names_exist():
+    text = "\n".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
+    named = set(re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text))
+    assert len(named) > 50
+    for file, test in sorted(named):
+        assert f"def {test}(" in (ROOT / file).read_text() or not test, f"{file}::{test}"
