@@ -255,7 +255,7 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
         loss = LearnedLoss(family, *_split_arrays(arrays), provenance)
         if y is not None:
             loss.check_labels(y)
-    except InvalidInputError as error:
+    except (LookupError, ValueError) as error:  # arrays without rows, or without an axis
         raise unusable(path, str(error)) from error
     return loss
 

@@ -93,6 +93,8 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
         raise LossFileError(
             f"{path} is a folder, not a loss file. A store of samples? `lodl.oracle.open_samples`."
         )
+    if path.exists() and not path.is_file():  # to open a pipe would wait for ever
+        raise unusable(path, "it is not a regular file")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
