@@ -121,3 +121,19 @@ def test_a_problem_of_functions_is_known_by_what_is_bound_to_them():
     assert parameters(2)["unit"] == "'EUR'"
     assert parameters(2)["sense"] == "'min'"
     assert parameters(2) != parameters(3)
+
+
+def test_secrets_are_left_out():
+    class Licensed(lodl.Problem):
+        sense = "min"
+
+        def __init__(self, capacity, licence_key):
+            self.capacity, self.licence_key = capacity, licence_key
+
+        def solve(self, y_hat, context):
+            return 0
+
+        def objective(self, z, y, context):
+            return 0.0
+
+    assert problem_parameters(Licensed(2, "abc-123")) == {"class": "Licensed", "capacity": "2"}

@@ -1,6 +1,7 @@
 """The class and constructor parameters of a problem, as texts that can be stored and compared."""
 
 import inspect
+import re
 from dataclasses import fields, is_dataclass
 from functools import partial
 from numbers import Number
@@ -14,6 +15,7 @@ from lodl.errors import InvalidInputError
 from lodl.problems._function_problem import FunctionWithContext
 from lodl.problems._problem import Problem
 
+_SECRET = re.compile(r"key|token|secret|passw|licen|credential", re.IGNORECASE)
 _MAX_LENGTH = 80  # characters of a text; a longer one becomes a digest
 
 
@@ -24,7 +26,8 @@ def problem_parameters(problem: Problem) -> dict[str, str]:
     that name with a leading underscore. Only plain values are included: numbers, strings, None,
     lists and tuples of these, arrays, and the arguments bound by `functools.partial`. Functions
     and other objects, dataclass fields with `compare=False`, and attributes that are not
-    arguments, such as counters and caches, are left out. Equal problems give equal texts in every
+    arguments, such as counters and caches, are left out, and so are arguments whose name suggests
+    a secret, such as a licence key: the texts are stored. Equal problems give equal texts in every
     process.
 
     Returns:
@@ -52,7 +55,7 @@ def _argument_names(problem: Any) -> list[str]:
             names.update(arguments)
     if is_dataclass(problem):
         names -= {field.name for field in fields(problem) if not field.compare}
-    return sorted(names)
+    return sorted(name for name in names if not _SECRET.search(name))
 
 
 _MISSING = object()
