@@ -24,8 +24,7 @@ from lodl_benchmarks.runner._complete_rows import (
     missing_rows,
     versions,
 )
-from lodl_benchmarks.runner._fingerprint import fingerprint
-from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Task
+from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Run
 from lodl_benchmarks.runner._setup import Setup
 from lodl_benchmarks.surrogates import Surrogate
 
@@ -155,7 +154,7 @@ def loss_path(
     The method is that of the experiment's name unless given.
     """
     learned_from = [
-        fingerprint(setup.build, experiment.seed),
+        setup.data(experiment.seed),
         repr(method or METHODS[experiment.method]),
         versions()["lodl"],
     ]
@@ -178,7 +177,7 @@ def _measure(experiment: Experiment, setup: Setup, method: Method, out: Path) ->
         samples = sample(experiment, setup, out, slopes=method.needs_slopes, progress=False)
     training = replace(setup.training, learning_rate=experiment.learning_rate)
     output = method.run(
-        Task(
+        Run(
             domain=domain,
             surrogate=experiment.surrogate,
             settings=training,
@@ -220,7 +219,7 @@ def _identity(experiment: Experiment, setup: Setup, method: Method) -> dict[str,
     """Return what distinguishes an experiment from others, as JSON values."""
     given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
     names = {"sampler": experiment.sampler_name, "surrogate": experiment.surrogate_name}
-    settings = {"data": fingerprint(setup.build, experiment.seed), "settings": repr(method)}
+    settings = {"data": setup.data(experiment.seed), "settings": repr(method)}
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
     identity = {**given, **names, **settings, "training": training}
     if not method.needs_surrogate:
