@@ -48,7 +48,7 @@ _RANDOM_SEED = 1_000_000  # far from the seeds of domains, which define the zero
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a method is given: a domain, how to train, and oracle samples if it needs them.
+    """Inputs of a method: a domain, how to train, and oracle samples if the method needs them.
 
     The samples are of the training instances followed by the validation instances. A loss learned
     from them is kept at `loss_path`, so that another learning rate or a resumed run need not fit it
@@ -68,8 +68,9 @@ class MethodOutput:
     """Predictions of every initialisation, and what they cost.
 
     Attributes:
-        y_hat_validation: Predictions of shape (initialisations, n, *label_shape).
-        y_hat_test: Likewise.
+        y_hat_validation: Predictions for the validation instances, shape (initialisations, n,
+            *label_shape).
+        y_hat_test: Predictions for the test instances, of the same shape.
         oracle_calls: Calls of the solver, or of the surrogate.
         seconds_fitting: Processor time to fit losses, whatever else the machine does.
         seconds_training: Processor time to train the models.

@@ -10,7 +10,7 @@ from lodl_benchmarks.surrogates import Surrogate
 
 @dataclass(frozen=True, eq=False)
 class Setup(Task):
-    """What experiments need to know about a domain besides its data.
+    """A domain of the paper, with the settings that experiments use and tune.
 
     Attributes:
         sampler: Draws the candidates from which losses are learned.
