@@ -16,7 +16,7 @@ from lodl.evaluation import constant_predictions, decision_quality, quality_scal
 from lodl.oracle import sample
 from lodl_benchmarks.domains import read_prices
 from lodl_benchmarks.experiments import SETUPS
-from lodl_benchmarks.runner import METHODS, Task, keep_freed_memory
+from lodl_benchmarks.runner import METHODS, Run, keep_freed_memory
 
 SEED, N_INITIALISATIONS, N_SAMPLES = 1000, 3, 1000  # no table shows this seed
 N_DAYS = (200, 800)
@@ -47,7 +47,7 @@ def predictions_by_method(domain: Domain) -> dict[str, Array]:
         return {
             name: METHODS[name]
             .run(
-                Task(
+                Run(
                     domain=domain,
                     surrogate=setup.surrogate,
                     settings=setup.training,

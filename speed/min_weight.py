@@ -29,7 +29,7 @@ from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMSE, Fa
 from lodl.oracle import OracleSamples, sample
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.experiments import SETUPS
-from lodl_benchmarks.rounds import TASKS, Task
+from lodl_benchmarks.rounds import TASKS, RoundsTask
 from lodl_benchmarks.rounds._loop import Loop
 
 DOMAINS = ("path", "knapsack", "newsvendor", "linear", "web", "portfolio")
@@ -41,12 +41,12 @@ LEARNING_RATES = {"web": 3e-4, "portfolio": 1e-3, "linear": 0.1}
 FAR = 10  # deviations of the labels
 
 
-def tasks() -> Iterator[tuple[str, Task]]:
+def tasks() -> Iterator[tuple[str, RoundsTask]]:
     for name in sys.argv[1:] or DOMAINS:
         task = TASKS.get(name)
         if task is None:
             setup = SETUPS[name]
-            task = Task(
+            task = RoundsTask(
                 setup.title,
                 setup.build,
                 training=setup.training,
@@ -63,7 +63,7 @@ def tasks() -> Iterator[tuple[str, Task]]:
 class Data:
     """One data set of a task, with the oracle's answers."""
 
-    def __init__(self, task: Task, seed: int) -> None:
+    def __init__(self, task: RoundsTask, seed: int) -> None:
         self.task, self.domain = task, task.build(seed)
         self._samples: dict[int, OracleSamples] = {}
 

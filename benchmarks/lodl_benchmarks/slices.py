@@ -57,12 +57,12 @@ def loss_slices(
 
     Args:
         loss: A learned loss, or several for the same instances, by name.
-        problem: The problem whose solver is asked: for each instance, twice per coordinate of the
-            label, and once for each point of its slices.
+        problem: Its solver is called twice per coordinate of the label and once per point of a
+            slice, for each instance.
         y: The labels that the losses were learned for.
         context: One entry per instance, or None.
         y_hat: Predictions for all instances, shape (n, *label_shape), or None.
-        instances: The instances to cut; None takes the three with the largest mean regret of
+        instances: The instances to cut. Defaults to the three with the largest mean regret of
             their samples.
         label_names: Names of the numbers in a label, to call the coordinates by; None counts them.
         n_points: Number of points on a slice: odd, so that the label is one of them.

@@ -234,7 +234,7 @@ def every(
     out: Out = OUT,
     n_jobs: Jobs = -1,
 ) -> None:
-    """Every table and figure, one after the other; what is there already is not run again."""
+    """Every table and figure, one after the other. Rows that the folder holds are not run again."""
     options = {"scale": scale, "prices": prices, "seeds": seeds, "out": out, "n_jobs": n_jobs}
     for command in IN_ORDER:
         taken = signature(command).parameters.keys() & options.keys()
@@ -256,7 +256,7 @@ def write_slices(out: Path, plan: Sequence["Experiment"], setups: Mapping[str, "
 
 
 def _chosen_setups(domains: list[str] | None, prices: Path | None) -> Mapping[str, "Setup"]:
-    """Return the setups of the chosen domains, of all if none is chosen."""
+    """Return the setups of the given domains. Defaults to all."""
     from lodl_benchmarks import experiments  # torch: only where needed
 
     if prices is None and _OF_FILE in (domains or ()):
@@ -266,7 +266,7 @@ def _chosen_setups(domains: list[str] | None, prices: Path | None) -> Mapping[st
 
 
 def _size(scale: str, seeds: int | None, scales: Mapping[str, "RunSize"]) -> "RunSize":
-    """Return how much to run: a scale by name, with as many seeds as asked for."""
+    """Return the scale of a name, with another number of seeds if one is given."""
     size = named("scale", scale, scales)
     return size if seeds is None else replace(size, n_seeds=seeds)
 

@@ -31,8 +31,8 @@ from lodl_benchmarks.paper import (
 from lodl_benchmarks.runner import (
     METHODS,
     Method,
+    Run,
     Setup,
-    Task,
     initialisations,
     keep_freed_memory,
     versions,
@@ -99,8 +99,8 @@ def _measure_domain(
     with tempfile.TemporaryDirectory() as folder:
         loss_path = Path(folder) / "loss.safetensors"
         replace(loss, provenance={**loss.provenance, "seconds_fitting": 0.0}).save(loss_path)
-        task = Task(domain, setup.surrogate, training, 1, samples, loss_path)
-        seconds = {name: _training_seconds(METHODS[name], task) for name in TRAINED}
+        run = Run(domain, setup.surrogate, training, 1, samples, loss_path)
+        seconds = {name: _training_seconds(METHODS[name], run) for name in TRAINED}
     return Measured(tuple(preparation), seconds, _measure_passes(domain, setup, loss, n_samples))
 
 
@@ -123,9 +123,9 @@ def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> Oracl
     )
 
 
-def _training_seconds(method: Method, task: Task) -> float:
-    method.run(replace(task, settings=replace(task.settings, n_steps=1)))  # torch warms up
-    return method.run(task).seconds_training
+def _training_seconds(method: Method, run: Run) -> float:
+    method.run(replace(run, settings=replace(run.settings, n_steps=1)))  # torch warms up
+    return method.run(run).seconds_training
 
 
 def _measure_passes(domain: Domain, setup: Setup, loss: LearnedLoss, n_samples: int) -> UnitCosts:

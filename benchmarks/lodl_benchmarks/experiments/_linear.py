@@ -13,7 +13,7 @@ from lodl.domains import Instances
 from lodl_benchmarks.experiments._rounded import rounded, rounded_rows
 from lodl_benchmarks.pages import Row
 from lodl_benchmarks.paper import LinearFigure, LinearSettings, MethodLines
-from lodl_benchmarks.runner import METHODS, Experiment, Setup, Task, loss_path, sample
+from lodl_benchmarks.runner import METHODS, Experiment, Run, Setup, loss_path, sample
 
 
 def linear_settings(
@@ -91,7 +91,7 @@ def _predict(experiment: Experiment, setup: Setup, out: Path, items: Instances) 
     method, domain = METHODS[experiment.method], setup.build(experiment.seed)
     samples = sample(experiment, setup, out, progress=False) if method.needs_samples else None
     output = method.run(
-        Task(
+        Run(
             domain=replace(domain, splits=replace(domain.splits, test=items)),
             surrogate=experiment.surrogate,
             settings=replace(setup.training, learning_rate=experiment.learning_rate),

@@ -3,6 +3,6 @@
 from lodl_benchmarks.learner._models import MODELS
 from lodl_benchmarks.learner._run import plan, run
 from lodl_benchmarks.learner._tables import tables
-from lodl_benchmarks.learner._tasks import TASKS, Task
+from lodl_benchmarks.learner._tasks import TASKS, LearnerTask
 
-__all__ = ["MODELS", "TASKS", "Task", "plan", "run", "tables"]
+__all__ = ["MODELS", "TASKS", "LearnerTask", "plan", "run", "tables"]

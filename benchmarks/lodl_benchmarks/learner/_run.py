@@ -13,8 +13,8 @@ from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
 from lodl_benchmarks.learner._models import MODELS
-from lodl_benchmarks.learner._tasks import TASKS, Task
-from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
+from lodl_benchmarks.learner._tasks import TASKS, LearnerTask
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows
 
 
 def plan(tasks: Sequence[str], models: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
@@ -26,7 +26,7 @@ def run(
     trials: Sequence[Trial],
     out: Path,
     *,
-    tasks: Mapping[str, Task] = TASKS,
+    tasks: Mapping[str, LearnerTask] = TASKS,
     options: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> list[RowValues]:
@@ -49,7 +49,7 @@ def run(
     return complete_rows(computations, out, description="learner", progress=progress)
 
 
-def _measure(trial: Trial, task: Task, options: Mapping[str, Any]) -> RowValues:
+def _measure(trial: Trial, task: LearnerTask, options: Mapping[str, Any]) -> RowValues:
     """Fit the learner once; 2-stage is the baseline that it trained and judged on the way."""
     domain = task.build(trial.seed)
     data, test = domain.splits.train_and_validation, domain.splits.test
@@ -88,12 +88,12 @@ def _relative_regret(domain: Domain, y_hat: Array) -> Array:
     return np.asarray(regret(domain.problem, y_hat, test.y, **how) / best)
 
 
-def _identity(trial: Trial, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
+def _identity(trial: Trial, task: LearnerTask, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what distinguishes a row from others, as JSON values."""
     return {
         "task": trial.task,
         "model": trial.method,
         "seed": trial.seed,
-        "data": fingerprint(task.build, trial.seed),
+        "data": task.data(trial.seed),
         "options": {name: repr(value) for name, value in options.items()},
     }

@@ -6,7 +6,7 @@ import numpy as np
 
 from lodl.report import Cell, Table
 from lodl_benchmarks.learner._models import MODELS
-from lodl_benchmarks.learner._tasks import TASKS, Task
+from lodl_benchmarks.learner._tasks import TASKS, LearnerTask
 from lodl_benchmarks.runner import RowValues
 
 _COLUMNS = (
@@ -24,7 +24,7 @@ _COLUMNS = (
 )
 
 
-def tables(rows: Sequence[RowValues], tasks: Mapping[str, Task] = TASKS) -> list[Table]:
+def tables(rows: Sequence[RowValues], tasks: Mapping[str, LearnerTask] = TASKS) -> list[Table]:
     """Return how often the learner is better or worse, a table per model, and what was chosen."""
     shown = [
         (model, [row for row in rows if row["model"] == model])
@@ -38,7 +38,9 @@ def tables(rows: Sequence[RowValues], tasks: Mapping[str, Task] = TASKS) -> list
     ]
 
 
-def _counts(shown: Sequence[tuple[str, Sequence[RowValues]]], tasks: Mapping[str, Task]) -> Table:
+def _counts(
+    shown: Sequence[tuple[str, Sequence[RowValues]]], tasks: Mapping[str, LearnerTask]
+) -> Table:
     lines = []
     for model, rows in shown:
         verdicts = [_verdict(group) for _, group in _by_task(rows, tasks)]
@@ -48,12 +50,12 @@ def _counts(shown: Sequence[tuple[str, Sequence[RowValues]]], tasks: Mapping[str
     return Table("Tasks on which the learner decides better than 2-stage", columns, tuple(lines))
 
 
-def _table(model: str, rows: Sequence[RowValues], tasks: Mapping[str, Task]) -> Table:
+def _table(model: str, rows: Sequence[RowValues], tasks: Mapping[str, LearnerTask]) -> Table:
     lines = tuple(_line(tasks[name], group) for name, group in _by_task(rows, tasks))
     return Table(f"Model: {model}. Test regret relative to the optimum", _COLUMNS, lines)
 
 
-def _line(task: Task, rows: Sequence[RowValues]) -> tuple[Cell, ...]:
+def _line(task: LearnerTask, rows: Sequence[RowValues]) -> tuple[Cell, ...]:
     difference, error = _difference(rows)
     return (
         Cell(task.title),
@@ -71,7 +73,7 @@ def _line(task: Task, rows: Sequence[RowValues]) -> tuple[Cell, ...]:
     )
 
 
-def _choices(rows: Sequence[RowValues], tasks: Mapping[str, Task]) -> Table:
+def _choices(rows: Sequence[RowValues], tasks: Mapping[str, LearnerTask]) -> Table:
     lines = tuple(
         (
             Cell(tasks[row["task"]].title),
@@ -85,7 +87,7 @@ def _choices(rows: Sequence[RowValues], tasks: Mapping[str, Task]) -> Table:
 
 
 def _by_task(
-    rows: Sequence[RowValues], tasks: Mapping[str, Task]
+    rows: Sequence[RowValues], tasks: Mapping[str, LearnerTask]
 ) -> list[tuple[str, list[RowValues]]]:
     groups = [(name, [row for row in rows if row["task"] == name]) for name in tasks]
     return [(name, group) for name, group in groups if group]

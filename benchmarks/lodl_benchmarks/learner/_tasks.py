@@ -1,11 +1,9 @@
 """The tasks: every domain, with about 300 instances to learn from."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from lodl.domains import (
-    Domain,
     item_knapsack,
     knapsack,
     linear_model,
@@ -21,46 +19,45 @@ from lodl_benchmarks.domains import (
     travelling_salesman,
     unit_commitment,
 )
+from lodl_benchmarks.runner import Task
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LearnerTask(Task):
     """A domain, and what a user would tell the learner about it.
 
     Attributes:
-        title: What is decided.
-        build: Makes the domain of a data seed.
         shuffle: Whether held-out instances are drawn at random; False for days in order.
     """
 
-    title: str
-    build: Callable[[int], Domain]
     shuffle: bool = True
 
 
 _path = partial(shortest_path, degree=6)
 
-TASKS: dict[str, Task] = {
-    "linear": Task("Linear Model, n = 400", linear_model),
-    "web": Task("Web Advertising, n = 100", web_advertising),
-    "portfolio": Task(
+TASKS: dict[str, LearnerTask] = {
+    "linear": LearnerTask("Linear Model, n = 400", linear_model),
+    "web": LearnerTask("Web Advertising, n = 100", web_advertising),
+    "portfolio": LearnerTask(
         "Portfolio, n = 300", partial(portfolio, sizes=(200, 100, 400)), shuffle=False
     ),
-    "path": Task("5 x 5 path, n = 300", partial(_path, sizes=(240, 60, 1000))),
-    "small-path": Task("5 x 5 path, n = 100", partial(_path, sizes=(80, 20, 1000))),
-    "large-path": Task(
+    "path": LearnerTask("5 x 5 path, n = 300", partial(_path, sizes=(240, 60, 1000))),
+    "small-path": LearnerTask("5 x 5 path, n = 100", partial(_path, sizes=(80, 20, 1000))),
+    "large-path": LearnerTask(
         "12 x 12 path, n = 300", partial(_path, sizes=(240, 60, 1000), grid=(12, 12), noise=0.3)
     ),
-    "knapsack": Task("knapsack, n = 300", partial(knapsack, sizes=(240, 60, 1000))),
-    "item-knapsack": Task(
+    "knapsack": LearnerTask("knapsack, n = 300", partial(knapsack, sizes=(240, 60, 1000))),
+    "item-knapsack": LearnerTask(
         "knapsack by item, n = 300", partial(item_knapsack, sizes=(200, 100, 1000))
     ),
-    "newsvendor": Task("newsvendor, n = 300", partial(newsvendor, sizes=(240, 60, 1000))),
-    "assignment": Task("assignment, n = 300", partial(assignment, sizes=(240, 60, 1000))),
-    "energy": Task("energy scheduling, n = 300", partial(energy_scheduling, sizes=(200, 100, 400))),
-    "dispatch": Task("dispatch, n = 160", partial(dispatch, sizes=(120, 40, 200))),
-    "commitment": Task("unit commitment, n = 300", unit_commitment),
-    "salesman": Task(
+    "newsvendor": LearnerTask("newsvendor, n = 300", partial(newsvendor, sizes=(240, 60, 1000))),
+    "assignment": LearnerTask("assignment, n = 300", partial(assignment, sizes=(240, 60, 1000))),
+    "energy": LearnerTask(
+        "energy scheduling, n = 300", partial(energy_scheduling, sizes=(200, 100, 400))
+    ),
+    "dispatch": LearnerTask("dispatch, n = 160", partial(dispatch, sizes=(120, 40, 200))),
+    "commitment": LearnerTask("unit commitment, n = 300", unit_commitment),
+    "salesman": LearnerTask(
         "travelling salesman, n = 300", partial(travelling_salesman, sizes=(240, 60, 300))
     ),
 }

@@ -6,15 +6,15 @@ from lodl_benchmarks.peers._page import write_report
 from lodl_benchmarks.peers._run import plan, run
 from lodl_benchmarks.peers._scales import SCALES, Scale
 from lodl_benchmarks.peers._tables import tables
-from lodl_benchmarks.peers._tasks import TASKS, Task
+from lodl_benchmarks.peers._tasks import TASKS, PeersTask
 
 __all__ = [
     "METHODS",
     "SCALES",
     "TASKS",
     "Method",
+    "PeersTask",
     "Scale",
-    "Task",
     "draw_peers",
     "drawn_tasks",
     "plan",

@@ -17,9 +17,9 @@ from lodl_benchmarks.peers._counted import counted
 from lodl_benchmarks.peers._evaluator import Evaluator
 from lodl_benchmarks.peers._methods import METHODS, Method, Ours
 from lodl_benchmarks.peers._network import Architecture
-from lodl_benchmarks.peers._tasks import TASKS, Task
+from lodl_benchmarks.peers._tasks import TASKS, PeersTask
 from lodl_benchmarks.peers._treatment import Data
-from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows
 
 N_BLOCKS = 50  # means of so many blocks of test instances are kept: enough for paired intervals
 
@@ -39,7 +39,7 @@ def run(
     trials: Sequence[Trial],
     out: Path,
     *,
-    tasks: Mapping[str, Task] = TASKS,
+    tasks: Mapping[str, PeersTask] = TASKS,
     methods: Mapping[str, Method] = METHODS,
     n_jobs: int | None = None,
     progress: bool = True,
@@ -64,7 +64,7 @@ def run(
     return complete_rows(computations, out, description="peers", n_jobs=n_jobs, progress=progress)
 
 
-def measure(trial: Trial, task: Task, method: Method) -> RowValues:
+def measure(trial: Trial, task: PeersTask, method: Method) -> RowValues:
     """Run one trial and return what came out of it."""
     domain = task.build(trial.seed)
     problem, ledger = counted(domain.problem)
@@ -98,22 +98,17 @@ def _blocks(values: Array) -> list[float]:
     return [float(f"{block.mean():.5g}") for block in blocks]
 
 
-def _identity(trial: Trial, task: Task, method: Method) -> dict[str, Any]:
+def _identity(trial: Trial, task: PeersTask, method: Method) -> dict[str, Any]:
     """Return what distinguishes a row from others, as JSON values."""
     is_ours = isinstance(method, Ours)
     return {
         "task": trial.task,
         "method": trial.method,
         "seed": trial.seed,
-        "data": _data_of(task, trial.seed),
+        "data": task.data(trial.seed),
         "settings": learner_digest() if is_ours else f"{method!r} {asdict(task.treatment)}",
         "hidden": list(task.hidden),
     }
-
-
-@cache
-def _data_of(task: Task, seed: int) -> str:
-    return fingerprint(task.build, seed)
 
 
 @cache

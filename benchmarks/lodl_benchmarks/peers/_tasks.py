@@ -1,11 +1,10 @@
 """The tasks: PyEPO's and others with a linear objective, and some that only our learner enters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from lodl.domains import (
-    Domain,
     knapsack,
     linear_model,
     newsvendor,
@@ -15,31 +14,27 @@ from lodl.domains import (
 )
 from lodl_benchmarks.domains import assignment, dispatch, sector_portfolio, travelling_salesman
 from lodl_benchmarks.peers._treatment import Treatment
+from lodl_benchmarks.runner import Task
 
 N_TEST = 1000
 _HIDDEN = (32,)
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class PeersTask(Task):
     """A domain, and the model that is trained for it.
 
     Attributes:
-        title: What is decided.
-        build: Makes the domain of a data seed; its training and validation instances are the data
-            that every method is given.
         hidden: Widths of the model's hidden layers; none is a linear model.
         is_linear: Whether the objective is linear in the label, as PyEPO's methods require.
         treatment: Learning rates, folds and steps, the same for all methods.
     """
 
-    title: str
-    build: Callable[[int], Domain]
     hidden: tuple[int, ...] = ()
     is_linear: bool = True
     treatment: Treatment = field(default_factory=Treatment)
 
-    def averaging(self, n_initialisations: int) -> "Task":
+    def averaging(self, n_initialisations: int) -> "PeersTask":
         """Return the same task, where so many models are averaged."""
         return replace(self, treatment=replace(self.treatment, n_initialisations=n_initialisations))
 
@@ -50,24 +45,24 @@ def _sizes(n: int) -> tuple[int, int, int]:
 
 def _path(
     n: int, degree: int, noise: float, *, grid: int = 5, hidden: tuple[int, ...] = ()
-) -> Task:
-    return Task(
+) -> PeersTask:
+    return PeersTask(
         f"path {grid}x{grid}, {_model(hidden)}n = {n:,}, degree {degree}, noise {noise:g}",
         partial(shortest_path, sizes=_sizes(n), grid=(grid, grid), degree=degree, noise=noise),
         hidden,
     )
 
 
-def _knapsack(n: int, n_items: int, *, hidden: tuple[int, ...] = ()) -> Task:
-    return Task(
+def _knapsack(n: int, n_items: int, *, hidden: tuple[int, ...] = ()) -> PeersTask:
+    return PeersTask(
         f"knapsack of {n_items}, {_model(hidden)}n = {n}",
         partial(knapsack, sizes=_sizes(n), n_items=n_items),
         hidden,
     )
 
 
-def _assignment(*, hidden: tuple[int, ...] = ()) -> Task:
-    return Task(
+def _assignment(*, hidden: tuple[int, ...] = ()) -> PeersTask:
+    return PeersTask(
         f"assignment 8x8, {_model(hidden)}n = 300", partial(assignment, sizes=_sizes(300)), hidden
     )
 
@@ -76,7 +71,7 @@ def _model(hidden: tuple[int, ...]) -> str:
     return "network, " if hidden else ""
 
 
-LINEAR: Mapping[str, Task] = {
+LINEAR: Mapping[str, PeersTask] = {
     "path-100-1": _path(100, 1, 0.5),
     "path-100-4": _path(100, 4, 0.5),
     "path-100-6": _path(100, 6, 0.5),
@@ -89,41 +84,41 @@ LINEAR: Mapping[str, Task] = {
     "knapsack-16": _knapsack(500, 16),
     "knapsack-32": _knapsack(200, 32),
     "assignment": _assignment(),
-    "salesman": Task(
+    "salesman": PeersTask(
         "travelling salesman, 10 nodes, n = 100", partial(travelling_salesman, sizes=_sizes(100))
     ),
-    "sectors": Task(
+    "sectors": PeersTask(
         "portfolio within sectors, n = 200", partial(sector_portfolio, sizes=_sizes(200))
     ),
 }
 """The tasks that our learner is judged on: linear models for linear objectives."""
 
-NETWORKS: Mapping[str, Task] = {
+NETWORKS: Mapping[str, PeersTask] = {
     "path-network": _path(1000, 4, 0.5, hidden=_HIDDEN),
     "knapsack-network": _knapsack(500, 16, hidden=_HIDDEN),
     "assignment-network": _assignment(hidden=_HIDDEN),
 }
 """Three of them with a small network."""
 
-OTHERS: Mapping[str, Task] = {
-    "linear-model": Task("Linear Model, n = 200", partial(linear_model, sizes=(160, 40, 400))),
-    "web": Task(
+OTHERS: Mapping[str, PeersTask] = {
+    "linear-model": PeersTask("Linear Model, n = 200", partial(linear_model, sizes=(160, 40, 400))),
+    "web": PeersTask(
         "Web Advertising, n = 100",
         partial(web_advertising, sizes=(80, 20, 500)),
         hidden=(64,),
         is_linear=False,
     ),
-    "portfolio": Task(
+    "portfolio": PeersTask(
         "portfolio with a risk term, n = 200",
         partial(portfolio, sizes=(160, 40, 400)),
         is_linear=False,
     ),
-    "newsvendor": Task(
+    "newsvendor": PeersTask(
         "newsvendor with recourse, n = 300",
         partial(newsvendor, sizes=_sizes(300)),
         is_linear=False,
     ),
-    "dispatch": Task(
+    "dispatch": PeersTask(
         "dispatch, n = 100",
         partial(dispatch, sizes=(80, 20, 200)),
         is_linear=False,
@@ -131,5 +126,5 @@ OTHERS: Mapping[str, Task] = {
 }
 """The paper's three domains, and two where what is predicted stands on the right-hand side."""
 
-TASKS: dict[str, Task] = {**LINEAR, **NETWORKS, **OTHERS}
+TASKS: dict[str, PeersTask] = {**LINEAR, **NETWORKS, **OTHERS}
 """All tasks by name."""

@@ -3,6 +3,6 @@
 from lodl_benchmarks.rounds._methods import METHODS, Method, Outcome, Run
 from lodl_benchmarks.rounds._run import plan, run
 from lodl_benchmarks.rounds._tables import tables
-from lodl_benchmarks.rounds._tasks import TASKS, Task
+from lodl_benchmarks.rounds._tasks import TASKS, RoundsTask
 
-__all__ = ["METHODS", "TASKS", "Method", "Outcome", "Run", "Task", "plan", "run", "tables"]
+__all__ = ["METHODS", "TASKS", "Method", "Outcome", "RoundsTask", "Run", "plan", "run", "tables"]

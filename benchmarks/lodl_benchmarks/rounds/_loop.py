@@ -11,7 +11,7 @@ from torch import nn
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.training.torch import Criterion, predict, train, validation_loss
-from lodl_benchmarks.rounds._tasks import Task
+from lodl_benchmarks.rounds._tasks import RoundsTask
 from lodl_benchmarks.runner import initialisations
 
 N_INITIALISATIONS = 3  # whose predictions are averaged
@@ -54,7 +54,7 @@ class Loop:
         last_steps: The step at which each of the last models stopped.
     """
 
-    def __init__(self, task: Task, domain: Domain) -> None:
+    def __init__(self, task: RoundsTask, domain: Domain) -> None:
         self.task = task
         self.domain = domain
         self.seconds = 0.0

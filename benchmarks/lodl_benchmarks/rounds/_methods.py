@@ -24,7 +24,7 @@ from lodl.oracle import OracleSamples, sample
 from lodl.problems import LinearProblem
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.rounds._loop import Loop, Predictions, average
-from lodl_benchmarks.rounds._tasks import Task
+from lodl_benchmarks.rounds._tasks import RoundsTask
 from lodl_benchmarks.surrogates import SPOPlus
 
 _N_PER_ROUND = 4
@@ -42,7 +42,7 @@ class Run:
         answers: Folder that keeps the oracle's answers; the methods of a task and seed share it.
     """
 
-    task: Task
+    task: RoundsTask
     domain: Domain
     seed: int
     answers: Path

@@ -13,8 +13,8 @@ from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_loss, normalised_decision_quality, regret
 from lodl_benchmarks.rounds._loop import N_INITIALISATIONS
 from lodl_benchmarks.rounds._methods import METHODS, Method, Run
-from lodl_benchmarks.rounds._tasks import TASKS, Task
-from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, fingerprint
+from lodl_benchmarks.rounds._tasks import TASKS, RoundsTask
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows
 
 
 def plan(tasks: Sequence[str], n_seeds: int) -> list[Trial]:
@@ -31,7 +31,7 @@ def run(
     trials: Sequence[Trial],
     out: Path,
     *,
-    tasks: Mapping[str, Task] = TASKS,
+    tasks: Mapping[str, RoundsTask] = TASKS,
     methods: Mapping[str, Method] = METHODS,
     n_jobs: int | None = None,
     progress: bool = True,
@@ -56,7 +56,7 @@ def run(
     return complete_rows(computations, out, description="rounds", n_jobs=n_jobs, progress=progress)
 
 
-def _measure(trial: Trial, task: Task, method: Method, out: Path) -> RowValues:
+def _measure(trial: Trial, task: RoundsTask, method: Method, out: Path) -> RowValues:
     """Run one trial and return what came out of it."""
     started = time.perf_counter()
     domain = task.build(trial.seed)
@@ -76,7 +76,7 @@ def _measure(trial: Trial, task: Task, method: Method, out: Path) -> RowValues:
     }
 
 
-def _score(task: Task, domain: Domain, part: Instances, y_hat: Array) -> float:
+def _score(task: RoundsTask, domain: Domain, part: Instances, y_hat: Array) -> float:
     problem, context = domain.problem, part.context
     if task.measure == "normalised quality":
         return normalised_decision_quality(problem, y_hat, part.y, context=context, progress=False)
@@ -85,13 +85,13 @@ def _score(task: Task, domain: Domain, part: Instances, y_hat: Array) -> float:
     return float(regrets.sum() / np.abs(best).sum())
 
 
-def _identity(trial: Trial, task: Task, method: Method) -> dict[str, Any]:
+def _identity(trial: Trial, task: RoundsTask, method: Method) -> dict[str, Any]:
     """Return what distinguishes a row from others, as JSON values."""
     return {
         "domain": trial.task,
         "method": trial.method,
         "seed": trial.seed,
-        "data": fingerprint(task.build, trial.seed),
+        "data": task.data(trial.seed),
         "settings": repr(method),
         "training": task.settings(),
         "n_initialisations": N_INITIALISATIONS,

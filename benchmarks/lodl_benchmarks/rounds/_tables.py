@@ -6,13 +6,13 @@ import numpy as np
 
 from lodl.report import Cell, Table
 from lodl_benchmarks.rounds._methods import METHODS
-from lodl_benchmarks.rounds._tasks import TASKS, Task
+from lodl_benchmarks.rounds._tasks import TASKS, RoundsTask
 from lodl_benchmarks.runner import RowValues
 
 _BASELINE = "2-stage"
 
 
-def tables(rows: Sequence[RowValues], tasks: Mapping[str, Task] = TASKS) -> list[Table]:
+def tables(rows: Sequence[RowValues], tasks: Mapping[str, RoundsTask] = TASKS) -> list[Table]:
     """Return the goals, then a table per task, of rows of any number of seeds."""
     found = {name: [row for row in rows if row["domain"] == name] for name in tasks}
     shown = {name: group for name, group in found.items() if group}
@@ -22,7 +22,7 @@ def tables(rows: Sequence[RowValues], tasks: Mapping[str, Task] = TASKS) -> list
     ]
 
 
-def _goals(rows: Mapping[str, Sequence[RowValues]], tasks: Mapping[str, Task]) -> Table:
+def _goals(rows: Mapping[str, Sequence[RowValues]], tasks: Mapping[str, RoundsTask]) -> Table:
     lines = []
     for name, group in rows.items():
         task = tasks[name]
@@ -49,7 +49,7 @@ def _goals(rows: Mapping[str, Sequence[RowValues]], tasks: Mapping[str, Task]) -
     return Table("What was to be reached, and what is", columns, tuple(lines))
 
 
-def _table(task: Task, rows: Sequence[RowValues]) -> Table:
+def _table(task: RoundsTask, rows: Sequence[RowValues]) -> Table:
     baseline = _by_seed(rows, _BASELINE)
     lines = tuple(
         _line(name, group, baseline) for name in METHODS if (group := _by_seed(rows, name))

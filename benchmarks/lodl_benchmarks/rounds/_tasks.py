@@ -1,14 +1,14 @@
 """The tasks: what is predicted and decided, how models are trained, and what must be reached."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from lodl.domains import Domain, knapsack, newsvendor, shortest_path
+from lodl.domains import knapsack, newsvendor, shortest_path
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.training.torch import TrainingSettings
 from lodl_benchmarks.experiments import SETUPS
+from lodl_benchmarks.runner import Task
 
 Measure: TypeAlias = Literal["relative regret", "normalised quality"]
 
@@ -26,12 +26,10 @@ _REGRET_ONLY = ("ConvexDirectedQuadratic, 50", "ConvexDirectedQuadratic, 1000")
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class RoundsTask(Task):
     """A domain, and how its models are trained and judged.
 
     Attributes:
-        title: What is decided.
-        build: Makes the domain of a data seed.
         training: How models are trained, whatever the method; its learning rate is not used.
         learning_rates: Learning rates, of which each training takes the one with the best score on
             the validation instances.
@@ -47,8 +45,6 @@ class Task:
         judged: The method that must reach the goal.
     """
 
-    title: str
-    build: Callable[[int], Domain]
     training: TrainingSettings = _LINEAR
     learning_rates: tuple[float, ...] = (0.03, 0.1)
     is_scaled: bool = True
@@ -80,15 +76,15 @@ class Task:
 
 _path = partial(shortest_path, degree=6, noise=0.3)
 
-TASKS: dict[str, Task] = {
-    "path": Task(
+TASKS: dict[str, RoundsTask] = {
+    "path": RoundsTask(
         "5 x 5 path, D = 40, 256 + 64 instances",
         partial(_path, sizes=(256, 64, 1000)),
         n_rounds=2,
         goal=0.056,
         max_calls=10_000,
     ),
-    "large-path": Task(
+    "large-path": RoundsTask(
         "12 x 12 path, D = 264, 240 + 60 instances",
         partial(_path, sizes=(240, 60, 1000), grid=(12, 12)),
         n_samples=9,  # few at labels and many rounds: better on validation data of other seeds
@@ -98,13 +94,13 @@ TASKS: dict[str, Task] = {
         methods=(*_EVERYWHERE, _AVERAGED, "SPO+", _LEARNER),
         judged=_AVERAGED,  # better on other data seeds, which no table shows
     ),
-    "knapsack": Task(
+    "knapsack": RoundsTask(
         "knapsack of 16 items, PyEPO's generator, 240 + 60 instances",
         partial(knapsack, sizes=(240, 60, 1000)),
         goal=0.050,
         max_calls=12_000,
     ),
-    "plain-knapsack": Task(
+    "plain-knapsack": RoundsTask(
         "knapsack of 16 items in one dimension, 240 + 60 instances",
         # The data behind the goal are not known. These have the degree and noise of the paths, and
         # the capacity, of 20, 22.5, 25 and 30, whose least-squares model comes closest to the
@@ -115,7 +111,7 @@ TASKS: dict[str, Task] = {
         goal=0.050,
         max_calls=12_000,
     ),
-    "web": Task(
+    "web": RoundsTask(
         "Web Advertising, 80 + 20 instances",
         SETUPS["web"].build,
         training=SETUPS["web"].training,
@@ -127,7 +123,7 @@ TASKS: dict[str, Task] = {
         max_calls=10_000,
         methods=_EVERYWHERE,
     ),
-    "newsvendor": Task(
+    "newsvendor": RoundsTask(
         "newsvendor with recourse, 20 products, 240 + 60 instances",
         partial(newsvendor, sizes=(240, 60, 1000)),
         methods=(*_EVERYWHERE, *_REGRET_ONLY, _LEARNER),

@@ -9,11 +9,11 @@ from lodl_benchmarks.runner._complete_rows import (
     versions,
 )
 from lodl_benchmarks.runner._experiment import Experiment, loss_path, run, sample
-from lodl_benchmarks.runner._fingerprint import fingerprint
 from lodl_benchmarks.runner._initialisations import initialisations
-from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Task
+from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Run
 from lodl_benchmarks.runner._rows_file import RowsFile
 from lodl_benchmarks.runner._setup import Setup
+from lodl_benchmarks.runner._task import Task
 
 __all__ = [
     "METHODS",
@@ -23,11 +23,11 @@ __all__ = [
     "Method",
     "RowValues",
     "RowsFile",
+    "Run",
     "Setup",
     "Task",
     "Trial",
     "complete_rows",
-    "fingerprint",
     "initialisations",
     "keep_freed_memory",
     "loss_path",

@@ -24,8 +24,7 @@ from lodl_benchmarks.runner._complete_rows import (
     missing_rows,
     versions,
 )
-from lodl_benchmarks.runner._fingerprint import fingerprint
-from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Task
+from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Run
 from lodl_benchmarks.runner._setup import Setup
 from lodl_benchmarks.surrogates import Surrogate
 
@@ -40,7 +39,7 @@ class Experiment:
         domain: The name of a setup.
         method: The name of a method.
         seed: Random seed for the domain, its candidates and the random predictions.
-        n_initialisations: Models trained, each from a seed of its own.
+        n_initialisations: Models trained, each from another seed.
         n_samples: Candidates per instance from which losses are learned.
         learning_rate: The learning rate of the training.
         sampler: Draws the candidates.
@@ -86,8 +85,8 @@ def run(
 
     Args:
         experiments: What to run.
-        out: Folder of `rows.jsonl` and of the samples; what is there is not computed again. Several
-            runners may share it.
+        out: Folder of `rows.jsonl` and of the samples. Rows that it holds are not computed again.
+            Several runners may share it.
         setups: The domains by name.
         methods: The methods by name; add your own, such as `Learned(family)`.
         n_jobs: Workers, as in joblib.
@@ -150,12 +149,16 @@ def _source(experiment: Experiment) -> str:
 def loss_path(
     out: Path, experiment: Experiment, setup: Setup, method: Method | None = None
 ) -> Path:
-    """Return where a learned loss is kept: a place of its own for everything it was learned from.
+    """Return the path of a learned loss, which names everything it was learned from.
 
-    The method is that of the experiment's name unless given.
+    Args:
+        out: Folder of the run.
+        experiment: What the loss is learned for.
+        setup: Its domain.
+        method: Defaults to the method of the experiment's name.
     """
     learned_from = [
-        fingerprint(setup.build, experiment.seed),
+        setup.data(experiment.seed),
         recorded_settings(method or METHODS[experiment.method]),
         versions()["lodl"],
     ]
@@ -164,7 +167,7 @@ def loss_path(
 
 
 def _most_demanding(experiments: Sequence[Experiment]) -> list[Experiment]:
-    """Return, of the experiments that share samples, the one that needs the most."""
+    """Return the experiment with the most samples from each group that shares samples."""
     by_size = sorted(experiments, key=lambda e: e.n_samples)
     return list({_source(e): e for e in by_size}.values())
 
@@ -178,7 +181,7 @@ def _measure(experiment: Experiment, setup: Setup, method: Method, out: Path) ->
         samples = sample(experiment, setup, out, slopes=method.needs_slopes, progress=False)
     training = replace(setup.training, learning_rate=experiment.learning_rate)
     output = method.run(
-        Task(
+        Run(
             domain=domain,
             surrogate=experiment.surrogate,
             settings=training,
@@ -220,10 +223,7 @@ def _identity(experiment: Experiment, setup: Setup, method: Method) -> dict[str,
     """Return what distinguishes an experiment from others, as JSON values."""
     given = {field.name: getattr(experiment, field.name) for field in fields(experiment)}
     names = {"sampler": experiment.sampler_name, "surrogate": experiment.surrogate_name}
-    settings = {
-        "data": fingerprint(setup.build, experiment.seed),
-        "settings": recorded_settings(method),
-    }
+    settings = {"data": setup.data(experiment.seed), "settings": recorded_settings(method)}
     training = asdict(setup.training) | {"learning_rate": experiment.learning_rate}
     identity = {**given, **names, **settings, "training": training}
     if not method.needs_surrogate:

@@ -47,8 +47,8 @@ _RANDOM_SEED = 1_000_000  # far from the seeds of domains, which define the zero
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """What a method is given: a domain, how to train, and oracle samples if it needs them.
+class Run:
+    """Inputs of a method: a domain, how to train, and oracle samples if the method needs them.
 
     The samples are of the training instances followed by the validation instances. A loss learned
     from them is kept at `loss_path`, so that another learning rate or a resumed run need not fit it
@@ -68,8 +68,9 @@ class MethodOutput:
     """Predictions of every initialisation, and what they cost.
 
     Attributes:
-        y_hat_validation: Predictions of shape (initialisations, n, *label_shape).
-        y_hat_test: Likewise.
+        y_hat_validation: Predictions for the validation instances, shape (initialisations, n,
+            *label_shape).
+        y_hat_test: Predictions for the test instances, of the same shape.
         oracle_calls: Calls of the solver, or of the surrogate.
         seconds_fitting: Processor time to fit losses, whatever else the machine does.
         seconds_training: Processor time to train the models.
@@ -100,7 +101,7 @@ class Method(ABC):
         return False
 
     @abstractmethod
-    def run(self, task: Task) -> MethodOutput:
+    def run(self, run: Run) -> MethodOutput:
         """Return predictions for the validation and the test instances."""
 
 
@@ -108,8 +109,8 @@ class Method(ABC):
 class Random(Method):
     """Predictions uniform on [0, 1]; other draws than those that define the zero point."""
 
-    def run(self, task: Task) -> MethodOutput:
-        splits, n = task.domain.splits, task.n_initialisations
+    def run(self, run: Run) -> MethodOutput:
+        splits, n = run.domain.splits, run.n_initialisations
         return MethodOutput(
             random_predictions((n, *splits.validation.y.shape), seed=_RANDOM_SEED),
             random_predictions((n, *splits.test.y.shape), seed=_RANDOM_SEED + 1),
@@ -120,8 +121,8 @@ class Random(Method):
 class Optimal(Method):
     """The labels themselves."""
 
-    def run(self, task: Task) -> MethodOutput:
-        splits = task.domain.splits
+    def run(self, run: Run) -> MethodOutput:
+        splits = run.domain.splits
         return MethodOutput(splits.validation.y[np.newaxis], splits.test.y[np.newaxis])
 
 
@@ -129,8 +130,8 @@ class Optimal(Method):
 class Constant(Method):
     """The mean training label, whatever the features."""
 
-    def run(self, task: Task) -> MethodOutput:
-        splits = task.domain.splits
+    def run(self, run: Run) -> MethodOutput:
+        splits = run.domain.splits
         return MethodOutput(
             constant_predictions(splits.train.y, len(splits.validation.y))[np.newaxis],
             constant_predictions(splits.train.y, len(splits.test.y))[np.newaxis],
@@ -141,10 +142,10 @@ class Constant(Method):
 class TwoStage(Method):
     """Models trained on mean squared error."""
 
-    def run(self, task: Task) -> MethodOutput:
-        splits = task.domain.splits
-        trained = _train(task, SquaredError(splits.train.y), SquaredError(splits.validation.y))
-        return _output(task, trained)
+    def run(self, run: Run) -> MethodOutput:
+        splits = run.domain.splits
+        trained = _train(run, SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        return _output(run, trained)
 
 
 @dataclass(frozen=True)
@@ -153,24 +154,24 @@ class DecisionFocused(Method):
 
     needs_surrogate = True
 
-    def run(self, task: Task) -> MethodOutput:
-        splits = task.domain.splits
-        if task.surrogate.sense != task.domain.problem.sense:
+    def run(self, run: Run) -> MethodOutput:
+        splits = run.domain.splits
+        if run.surrogate.sense != run.domain.problem.sense:
             raise InvalidInputError(
-                f'The surrogate has sense "{task.surrogate.sense}", the problem '
-                f'"{task.domain.problem.sense}": they must agree.'
+                f'The surrogate has sense "{run.surrogate.sense}", the problem '
+                f'"{run.domain.problem.sense}": they must agree.'
             )
         trained = _train(
-            task,
-            _through_surrogate(task.surrogate, splits.train),
-            _through_surrogate(task.surrogate, splits.validation),
+            run,
+            _through_surrogate(run.surrogate, splits.train),
+            _through_surrogate(run.surrogate, splits.validation),
         )
-        batch_size = min(task.settings.batch_size or len(splits.train.y), len(splits.train.y))
+        batch_size = min(run.settings.batch_size or len(splits.train.y), len(splits.train.y))
         oracle_calls = 0
         for step in trained.last_steps.tolist():
-            n_looks = math.ceil(step / task.settings.validate_every) + 1
+            n_looks = math.ceil(step / run.settings.validate_every) + 1
             oracle_calls += step * batch_size + n_looks * len(splits.validation.y)
-        return _output(task, trained, oracle_calls=oracle_calls)
+        return _output(run, trained, oracle_calls=oracle_calls)
 
 
 @dataclass(frozen=True)
@@ -184,20 +185,20 @@ class Learned(Method):
     def needs_slopes(self) -> bool:
         return self.family.uses_slopes
 
-    def run(self, task: Task) -> MethodOutput:
-        if task.samples is None:
+    def run(self, run: Run) -> MethodOutput:
+        if run.samples is None:
             raise TypeError("A learned loss needs oracle samples.")
-        loss = self._learn(task.samples, task.loss_path)
-        n_train = len(task.domain.splits.train.y)
+        loss = self._learn(run.samples, run.loss_path)
+        n_train = len(run.domain.splits.train.y)
         trained = _train(
-            task,
+            run,
             LearnedLossModule(loss.subset(np.arange(n_train)), reduction="none"),
             LearnedLossModule(loss.subset(np.arange(n_train, loss.n_instances)), reduction="none"),
         )
         output = _output(
-            task,
+            run,
             trained,
-            oracle_calls=task.samples.n_calls,
+            oracle_calls=run.samples.n_calls,
             seconds_fitting=loss.provenance["seconds_fitting"],
         )
         at_labels = None  # a loss made of decisions has no held-out error: it is not fitted
@@ -206,7 +207,7 @@ class Learned(Method):
         return replace(
             output,
             gaussian_error=at_labels,
-            empirical_error=_errors_at_predictions(loss, task.domain, trained.models),
+            empirical_error=_errors_at_predictions(loss, run.domain, trained.models),
         )
 
     def _learn(self, samples: OracleSamples, path: Path) -> LearnedLoss:
@@ -239,26 +240,26 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def _train(task: Task, criterion: Criterion, validation: Criterion) -> Trained:
+def _train(run: Run, criterion: Criterion, validation: Criterion) -> Trained:
     """Train the domain's model from every initialisation, stopping on the validation loss."""
-    splits = task.domain.splits
+    splits = run.domain.splits
     started = time.process_time()
     trained = train(
-        initialisations(task.domain, task.n_initialisations),
+        initialisations(run.domain, run.n_initialisations),
         splits.train.x,
         criterion=criterion,
         x_validation=splits.validation.x,
         score=validation_loss(validation, len(splits.validation.y)),
-        settings=task.settings,
+        settings=run.settings,
         progress=False,
     )
     return replace(trained, seconds=time.process_time() - started)
 
 
 def _output(
-    task: Task, trained: Trained, *, oracle_calls: int = 0, seconds_fitting: float = 0.0
+    run: Run, trained: Trained, *, oracle_calls: int = 0, seconds_fitting: float = 0.0
 ) -> MethodOutput:
-    splits = task.domain.splits
+    splits = run.domain.splits
     return MethodOutput(
         predict(trained.models, splits.validation.x),
         predict(trained.models, splits.test.x),

@@ -1,21 +1,18 @@
-"""A domain as experiments use it."""
+"""The paper's domains as experiments use them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from lodl.domains import Domain
 from lodl.samplers import Sampler
 from lodl.training.torch import TrainingSettings
+from lodl_benchmarks.runner._task import Task
 from lodl_benchmarks.surrogates import Surrogate
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
-    """What experiments need to know about a domain besides its data.
+class Setup(Task):
+    """A domain of the paper, with the settings that experiments use and tune.
 
     Attributes:
-        title: The title of the domain.
-        build: Makes the domain of a seed.
         sampler: Draws the candidates from which losses are learned.
         samplers: The samplers that tuning tries.
         surrogate: The handcrafted relaxation of decision-focused learning.
@@ -24,8 +21,6 @@ class Setup:
         learning_rates: The learning rates that tuning tries for every method.
     """
 
-    title: str
-    build: Callable[[int], Domain]
     sampler: Sampler
     samplers: tuple[Sampler, ...]
     surrogate: Surrogate

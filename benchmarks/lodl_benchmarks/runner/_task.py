@@ -1,6 +1,7 @@
-"""Digests of the data of a task, by which a row knows what it was computed on."""
+"""Tasks: what every benchmark runs on, and digests of their data."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,9 +11,25 @@ from lodl._digest import digest
 from lodl.domains import Domain
 
 
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A domain with a title. Each benchmark extends it by its settings.
+
+    Attributes:
+        title: What is decided.
+        build: Makes the domain of a data seed.
+    """
+
+    title: str
+    build: Callable[[int], Domain]
+
+    def data(self, seed: int) -> str:
+        """Return a digest of the domain of a seed: other parameters or data make other rows."""
+        return _digest(self.build, seed)
+
+
 @cache
-def fingerprint(build: Callable[[int], Domain], seed: int) -> str:
-    """Return a digest of everything in a domain: other parameters or prices make other rows."""
+def _digest(build: Callable[[int], Domain], seed: int) -> str:
     domain = build(seed)
     splits = domain.splits
     parts = [
