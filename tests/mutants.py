@@ -7,8 +7,7 @@ are drawn, with a fixed seed, because all of them take hours.
 Results are kept in `.mutants.jsonl`, so an interrupted run resumes. A survivor runs again when the
 tests of its module have changed. Delete the file after changes to the rest of the package.
 
-mutmut mutates functions only, not the constants at the top of a module, and forks processes that
-have threads; Cosmic Ray changes files in place, one at a time. Hence this script.
+mutmut mutates functions only, not the constants at the top of a module. Hence this script.
 """
 
 import argparse
@@ -36,8 +35,9 @@ SEED = 0
 TESTS = {  # the tests of each module, the fastest first
     "fitting/_fit_shared.py": ["fitting/test_fit_shared_units.py", "fitting/test_fit_shared.py"],
     "learning/_folds.py": ["learning/test_cross_fit.py", "learning/test_data.py"],
-    "learning/_gain.py": ["learning/test_gain.py", "learning/test_summary.py"],
-    "learning/_search.py": ["learning/test_summary.py", "learning/test_regressor.py"],
+    "_gain.py": ["test_gain.py", "learning/test_summary.py"],
+    "learning/_held_out.py": ["learning/test_search.py", "learning/test_model_report.py"],
+    "learning/_search.py": ["learning/test_search.py", "learning/test_regressor.py"],
     "problems/_regret.py": [
         "problems/test_problem.py",
         "problems/test_regret.py",

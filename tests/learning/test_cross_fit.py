@@ -105,8 +105,8 @@ def test_the_mean_label_of_an_instance_is_that_of_the_others():
 
 
 def test_folds_say_what_judges():
-    assert str(folds_of(9, 2)) == "9 instances, 2 folds"
-    assert str(folds_of(9, 1 / 3)) == "3 instances, held out once"
+    assert folds_of(9, 2).in_words(9) == "9 instances, 2 folds"
+    assert folds_of(9, 1 / 3).in_words(3) == "3 instances, held out once"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
@@ -285,6 +284,8 @@ def _check_true_label_is_best(case: _Case) -> Iterator[str]:
 
 
 def _check_can_travel(case: _Case) -> Iterator[str]:
+    import cloudpickle  # slow to import
+
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(case.problem))
     except Exception as error:  # noqa: BLE001 - a user's attributes may raise anything

@@ -199,12 +199,12 @@ class Oracle:
     ) -> Array:
         """Return DL(y_hat, y), shape (n,) or (..., n); see `lodl.evaluation.decision_loss`."""
         loss, shape = self._losses(y_hat, y, context, with_labels=False)
-        return loss[:, 1:].T.reshape(shape)
+        return np.ascontiguousarray(loss[:, 1:].T).reshape(shape)
 
     def regret(self, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None) -> Array:
         """Return DL(y_hat, y) - DL(y, y), shape (n,) or (..., n); see `lodl.evaluation.regret`."""
         loss, shape = self._losses(y_hat, y, context, with_labels=True)
-        regret = regret_of(loss[:, 1:], loss[:, :1]).T
+        regret = np.ascontiguousarray(regret_of(loss[:, 1:], loss[:, :1]).T)
         regret = regret_of(regret.ravel(), 0.0).reshape(shape)
         known = regret[np.isfinite(regret)]
         n_negative = int(np.sum(known < -SLIGHT * np.abs(known).mean())) if known.size else 0
