@@ -178,7 +178,7 @@ def test_too_many_failures_are_an_error(flaky, y, tmp_path):
     oracle, _ = flaky
     kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "store"}
     for _ in range(2):  # the second time from the store alone
-        with pytest.raises(OracleError, match=r"of 2000 samples failed.*max_failure_rate=0.02"):
+        with pytest.raises(OracleError, match=r"\d+ of \d+ samples failed.*max_failure_rate=0\.02"):
             sample(oracle, y, on_failure="skip", max_failure_rate=0.02, **kwargs)
     samples = sample(oracle, y, on_failure="skip", max_failure_rate=0.1, **kwargs)
     assert samples.n_failures > 0.02 * N * K
@@ -193,7 +193,7 @@ def test_an_oracle_that_always_fails_is_given_up_long_before_the_end(loop, y, ca
             return y_hat
 
     oracle = Down(calls_file)
-    with pytest.raises(OracleError, match=r"samples failed so far.*OSError: no licence"):
+    with pytest.raises(OracleError, match=r"labels failed .* samples failed.*OSError: no licence"):
         sample(oracle, y, sampler=AllPerturbed(), n_samples=1000, on_failure="skip")
     assert oracle.n_calls() < N * 1000 / 2
 
