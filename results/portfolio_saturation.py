@@ -90,9 +90,7 @@ def main() -> None:
             problem, test = domain.problem, domain.splits.test
             scale = quality_scale(problem, test.y, context=test.context, seed=seed)
             for name, rate, y_hat in predictions(domain):
-                quality = decision_quality(
-                    problem, y_hat, test.y, context=test.context, progress=False
-                )
+                quality = decision_quality(problem, y_hat, test.y, context=test.context)
                 share = float((np.abs(y_hat) > 0.99).mean())
                 row = (share, float(scale.normalise(quality).mean()))
                 found.setdefault((name, rate), []).append(row)

@@ -64,8 +64,7 @@ def measure(domain: Domain, family: Family, seed: int) -> list[float]:
         context=part.context,
         family=family,
         validation=np.arange(n_train, len(part.y)),
-        seed=seed,
-        progress=False,
+        random_state=seed,
     )
     at_labels = rounds.rounds[0]
     found = at_labels.loss.summary()

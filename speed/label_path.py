@@ -24,7 +24,7 @@ import numpy as np
 
 import lodl
 from lodl._typing import Array
-from lodl.oracle import sample
+from lodl.oracle import Oracle, sample
 from lodl.problems import VectorisedProblem
 
 PACKAGE = str(Path(lodl.__file__).parent)
@@ -81,7 +81,7 @@ def is_ours(frame: FrameType) -> bool:
 
 def learn(store: Path | None) -> None:
     y = np.random.default_rng(0).random((1, 5))
-    lodl.learn_loss(Pick(), y, n_samples=100, store=store, progress=False)
+    lodl.learn_loss(Oracle(Pick(), store=store, progress=False), y, n_samples=100)
 
 
 def main() -> None:

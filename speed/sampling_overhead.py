@@ -22,7 +22,7 @@ import numpy as np
 
 import lodl
 from lodl.domains import TopK, WebAdvertising
-from lodl.oracle import sample
+from lodl.oracle import Oracle, sample
 from lodl.problems import VectorisedProblem
 
 ROUNDS = 3
@@ -118,7 +118,7 @@ def print_small() -> None:
     y = np.random.default_rng(0).normal(size=(10, 5))
     problem = lodl.problem(best, value, sense="max")
     start = process_time()
-    lodl.learn_loss(problem, y, n_samples=50, n_jobs=1)
+    lodl.learn_loss(Oracle(problem, n_jobs=1), y, n_samples=50)
     first = process_time() - start
     print(f"first learn_loss, 10 instances x 50 samples: {first:.2f} s (target 0.3)")
 

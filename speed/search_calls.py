@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges
 from lodl.domains import Knapsack, knapsack
+from lodl.oracle import Oracle
 
 CALLS = [0]
 
@@ -44,7 +45,7 @@ def main() -> None:
     def search(alphas: list[float], **options: object) -> int:
         CALLS[0] = 0
         with tempfile.TemporaryDirectory() as store:
-            model = DecisionFocusedRegressor(problem, Ridge(), store=store, **options)
+            model = DecisionFocusedRegressor(Oracle(problem, store=store), Ridge(), **options)
             grid = {"estimator__alpha": alphas}
             scorer = lodl.sklearn.regret_scorer()
             GridSearchCV(model, grid, scoring=scorer, cv=3, refit=False).fit(x, y)

@@ -36,8 +36,8 @@ FAMILIES = {
 
 def relative_regret(domain: Domain, y_hat: Array) -> float:
     y = domain.splits.test.y
-    best = np.abs(decision_loss(domain.problem, y, y, progress=False).mean())
-    return float(regret(domain.problem, y_hat, y, progress=False).mean() / best)
+    best = np.abs(decision_loss(domain.problem, y, y).mean())
+    return float(regret(domain.problem, y_hat, y).mean() / best)
 
 
 def regrets(name: str, seed: int) -> list[float]:

@@ -38,7 +38,7 @@ from lodl.testing import check_problem
 y = np.random.default_rng(0).random((4, 3))
 pick = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
 check_problem(pick, y)
-loss = lodl.learn_loss(pick, y, n_samples=60, store="answers")
+loss = lodl.learn_loss(lodl.Oracle(pick, store="answers"), y, n_samples=60)
 loss.save("loss.safetensors")
 assert (lodl.load_loss("loss.safetensors").value(y) == 0).all()
 assert normalised_decision_quality(pick, y, y) == 1

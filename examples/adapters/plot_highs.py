@@ -48,7 +48,7 @@ print(model.summary())
 # loss lost less of that week's margin than squared error did.
 
 squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
-before = regret(problem, squared_error, y[test], progress=False)
+before = regret(problem, squared_error, y[test])
 after = model.regret(x[test], y[test])
 print(f"margin lost per week: {before.mean():.2f} -> {after.mean():.2f}")
 

@@ -38,7 +38,7 @@ print(model.summary())
 # value.
 
 squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
-before = regret(problem, squared_error, y[test], progress=False)
+before = regret(problem, squared_error, y[test])
 after = model.regret(x[test], y[test])
 print(f"value lost per instance: {before.mean():.2f} -> {after.mean():.2f}")
 

@@ -59,7 +59,7 @@ print(model.summary())
 # costs 2 to 5, so predictions that are right on average are too low.
 
 squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
-before = regret(problem, squared_error, y[test], progress=False).mean()
+before = regret(problem, squared_error, y[test]).mean()
 after = model.regret(x[test], y[test]).mean()
 figure, axes = plt.subplots(figsize=(4.5, 4.5))
 axes.axline((0, 0), slope=1, color="grey", linewidth=1)

@@ -42,7 +42,7 @@ class Judge:
     def __init__(self, domain: Domain, found: Sequence[Tried]) -> None:
         given, test = domain.splits.train_and_validation, domain.splits.test
         self.problem, self.given, self.test = domain.problem, given, test
-        best = decision_loss(domain.problem, test.y, test.y, progress=False)
+        best = decision_loss(domain.problem, test.y, test.y)
         self.scale = float(np.abs(best.mean()))
         self.names = [one.name for one in found]
         self.held_out = np.array([one.y_hat for one in found])
@@ -55,11 +55,11 @@ class Judge:
 
     def on_held_out(self, members: Sequence[int]) -> np.ndarray:
         y_hat = self.held_out[list(members)].mean(axis=0)
-        return regret(self.problem, y_hat, self.given.y, progress=False)
+        return regret(self.problem, y_hat, self.given.y)
 
     def on_new(self, members: Sequence[int]) -> float:
         y_hat = self.new[list(members)].mean(axis=0)
-        return float(regret(self.problem, y_hat, self.test.y, progress=False).mean() / self.scale)
+        return float(regret(self.problem, y_hat, self.test.y).mean() / self.scale)
 
 
 def everything(judge: Judge) -> list[int]:

@@ -26,8 +26,8 @@ DOMAINS = {"path": shortest_path, "knapsack": knapsack, "assignment": assignment
 
 
 def relative(domain: Domain, y_hat: Array, y: Array) -> float:
-    best = np.abs(decision_loss(domain.problem, y, y, progress=False)).mean()
-    return float(regret(domain.problem, y_hat, y, progress=False).mean() / best)
+    best = np.abs(decision_loss(domain.problem, y, y)).mean()
+    return float(regret(domain.problem, y_hat, y).mean() / best)
 
 
 def regrets(name: str, seed: int) -> list[float]:

@@ -12,6 +12,7 @@ import tempfile
 import numpy as np
 
 from lodl import DecisionFocusedRegressor
+from lodl.oracle import Oracle
 from lodl.training.linear import LinearLearner
 from lodl_benchmarks.peers import TASKS
 
@@ -26,7 +27,7 @@ def main(task: str = "path-100-6") -> None:
     with tempfile.TemporaryDirectory() as store:
         for rate in RATES:
             learner = LinearLearner(learning_rate=float(rate))
-            model = DecisionFocusedRegressor(domain.problem, learner, store=store)
+            model = DecisionFocusedRegressor(Oracle(domain.problem, store=store), learner)
             model.fit(part.x, part.y, context=part.context)
             calls.append(model.n_oracle_calls_)
             print(f"rate {rate:.4f}: {calls[-1]:,} calls", flush=True)

@@ -58,8 +58,8 @@ def floor(name: str, seed: int) -> str:
     domain = TASKS[name].build(seed)
     problem, y = domain.problem, domain.splits.test.y
     y_mean = (expected_costs if name in PATHS else expected_values)(name, seed)
-    best = np.abs(decision_loss(problem, y, y, progress=False)).mean()
-    lost = regret(problem, y_mean, y, progress=False) / best
+    best = np.abs(decision_loss(problem, y, y)).mean()
+    lost = regret(problem, y_mean, y) / best
     return f"{lost.mean():.4f} ± {lost.std() / np.sqrt(len(lost)):.4f}"
 
 

@@ -1,9 +1,9 @@
 """Learn, from your own solver, a loss that knows what prediction errors cost.
 
-`DecisionFocusedRegressor` leads from data to decisions, `learn_loss` from a solver to a loss; the
-steps are the sub-packages `problems`, `samplers`, `oracle`, `losses`, `fitting`, `training` and
-`evaluation`. `testing` checks parts of your own. All of them are available after `import lodl` and
-are loaded when used.
+`DecisionFocusedRegressor` leads from data to decisions, `learn_loss` from a solver to a loss, and
+`Oracle` determines how the solver is called. The steps are the sub-packages `problems`, `samplers`,
+`oracle`, `losses`, `fitting`, `training` and `evaluation`; `testing` checks custom parts. All of
+them are available after `import lodl` and are loaded when used.
 """
 
 import importlib
@@ -22,6 +22,7 @@ from lodl.losses import (
     WeightedMSE,
     load_loss,
 )
+from lodl.oracle import Oracle
 from lodl.problems import LinearProblem, Problem, problem
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
@@ -38,6 +39,7 @@ __all__ = [
     "LinearProblem",
     "NeuralLoss",
     "OnePerturbed",
+    "Oracle",
     "Problem",
     "Quadratic",
     "TwoPerturbed",
@@ -49,7 +51,6 @@ __all__ = [
 ]
 
 _SUB_PACKAGES = (
-    "benchmarks",
     "domains",
     "errors",
     "evaluation",

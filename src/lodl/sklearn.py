@@ -86,9 +86,7 @@ class RegretScorer(Routed):
         labels = labels_of(in_columns(Y, names, "Y", FIT))
         check_same_rows(X=X, Y=Y, context=context)
         y_hat = np.reshape(estimator.predict(X), labels.shape)
-        found = regret(
-            problem, y_hat, labels, context=check_context(context, len(labels)), progress=False
-        )
+        found = regret(problem, y_hat, labels, context=check_context(context, len(labels)))
         return -float(found.mean())
 
     def __repr__(self) -> str:

@@ -81,7 +81,7 @@ def test_it_writes_the_loss_that_python_would_learn(folder, learn, problem):
         family=lodl.DirectedWeightedMSE(),
         sampler=lodl.AllPerturbed(0.5),
         n_samples=50,
-        seed=3,
+        random_state=3,
     )
     loss = lodl.load_loss(folder / "loss.safetensors", y=y)
     assert np.array_equal(loss.value(y + 0.1), expected.value(y + 0.1))

@@ -58,7 +58,6 @@ def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
         family=family,
         sampler=perturbed(scale),
         n_samples=500,
-        progress=False,
     )
     parts = np.split(np.arange(len(y)), [len(splits.train.y)])
     criterion, validation = (
@@ -108,7 +107,6 @@ def test_too_few_samples_are_found_out_in_the_linear_model(linear):
             family=lodl.ConvexDirectedQuadratic(),
             sampler=lodl.AllPerturbed(1.0),
             n_samples=n_samples,
-            progress=False,
         )
         return diagnose(loss, linear.problem, y, y_hat)
 
@@ -149,7 +147,6 @@ def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
             family=lodl.WeightedMSE(),
             sampler=lodl.AllPerturbed(scale),
             n_samples=200,
-            progress=False,
         )
 
     found = diagnose(learn(0.3), domain.problem, y, y_hat, context=context)

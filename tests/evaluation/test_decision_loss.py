@@ -10,6 +10,7 @@ from lodl.evaluation import (
     random_predictions,
     regret,
 )
+from lodl.oracle import Oracle
 
 CHEAPEST = lodl.problem(np.argmin, lambda z, y: y.flat[z], sense="min")
 DEAREST = lodl.problem(np.argmax, lambda z, y: y.flat[z], sense="max")
@@ -56,8 +57,8 @@ def test_each_instance_gets_its_own_context():
 
 def test_two_workers_give_the_same_bits_as_one(y):
     y_hat = random_predictions(y.shape)
-    one = decision_loss(CHEAPEST, y_hat, y, n_jobs=1)
-    assert np.array_equal(one, decision_loss(CHEAPEST, y_hat, y, n_jobs=2))
+    one = decision_loss(Oracle(CHEAPEST, n_jobs=1), y_hat, y)
+    assert np.array_equal(one, decision_loss(Oracle(CHEAPEST, n_jobs=2), y_hat, y))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_an_error_of_the_solver_names_the_instance(y, n_jobs):
     problem = failing_at_third_instance(lambda: 1 / 0)
     message = "failed at instance 2, the prediction: ZeroDivisionError: division by zero"
     with pytest.raises(OracleError, match=message) as caught:
-        decision_loss(problem, y, y, context=range(30), n_jobs=n_jobs)
+        decision_loss(Oracle(problem, n_jobs=n_jobs), y, y, context=range(30))
     assert caught.value.__cause__ is not None
 
 

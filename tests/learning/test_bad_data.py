@@ -169,7 +169,7 @@ def test_arguments_of_the_wrong_kind_are_refused_before_any_solver_call(argument
         lambda y: calls.append(0) or int(y.argmax()), lambda z, y: y[z], sense="max"
     )
     model = quick(**arguments)
-    model.problem = problem
+    model.oracle = problem
     with pytest.raises(InvalidInputError, match=message):
         model.fit(X, Y)
     assert not calls

@@ -52,7 +52,7 @@ def quick(problem, **arguments):
 
 
 def test_a_regressor_is_fitted_with_a_time_limit():
-    limited, free = (quick(cheapest(), timeout=limit).fit(X, Y) for limit in (30.0, None))
+    limited, free = (quick(Oracle(cheapest(), timeout=limit)).fit(X, Y) for limit in (30.0, None))
     np.testing.assert_array_equal(limited.predict(X), free.predict(X))
 
 
@@ -64,15 +64,16 @@ def test_rounds_are_learned_with_a_time_limit():
         return model, model.predict(X)
 
     rounds = learn_in_rounds(
-        cheapest(), Y, train, family=DecisionHinges(), n_samples=2, n_rounds=1, timeout=30.0
+        Oracle(cheapest(), timeout=30.0), Y, train, family=DecisionHinges(), n_samples=2, n_rounds=1
     )
     assert len(rounds.rounds) == 2
 
 
 def test_a_loss_is_learned_with_a_time_limit_from_a_store_that_knows_the_labels(tmp_path):
-    asked = {"family": DecisionHinges(), "store": tmp_path / "answers"}
-    learn_loss(cheapest(), Y, n_samples=1, **asked)
-    loss = learn_loss(cheapest(), Y, n_samples=3, timeout=30.0, **asked)
+    store, family = tmp_path / "answers", DecisionHinges()
+    learn_loss(Oracle(cheapest(), store=store), Y, n_samples=1, family=family)
+    limited = Oracle(cheapest(), store=store, timeout=30.0)
+    loss = learn_loss(limited, Y, n_samples=3, family=family)
     again = learn_loss(cheapest(), Y, n_samples=3, family=DecisionHinges())
     np.testing.assert_array_equal(loss.value(Y + 1), again.value(Y + 1))
 
@@ -106,12 +107,12 @@ def make_solvers():
 SOLVERS = make_solvers()
 
 ENTRY_POINTS = {
-    "learn_loss": lambda problem, **options: learn_loss(problem, Y, n_samples=2, **options),
-    "fit": lambda problem, **options: quick(problem, **options).fit(X, Y),
-    "rounds": lambda problem, **options: learn_in_rounds(problem, Y, None, **options),
-    "regret": lambda problem, **options: Oracle(problem, **options).regret(Y + 1, Y),
-    "decide": lambda problem, **options: Oracle(problem, **options).decide(Y),
-    "is_affine": lambda problem, **options: Oracle(problem, **options).is_affine(Y),
+    "learn_loss": lambda oracle: learn_loss(oracle, Y, n_samples=2),
+    "fit": lambda oracle: quick(oracle).fit(X, Y),
+    "rounds": lambda oracle: learn_in_rounds(oracle, Y, None),
+    "regret": lambda oracle: oracle.regret(Y + 1, Y),
+    "decide": lambda oracle: oracle.decide(Y),
+    "is_affine": lambda oracle: oracle.is_affine(Y),
 }
 
 
@@ -122,7 +123,7 @@ ENTRY_POINTS = {
 )
 def test_whatever_a_solver_raises_is_an_error_that_names_the_instance(entry, solve, name, n_jobs):
     with pytest.raises(OracleError, match=rf"instance \d+, the \w+( itself)?: {name}"):
-        ENTRY_POINTS[entry](cheapest(solve=SOLVERS[solve]), n_jobs=n_jobs)
+        ENTRY_POINTS[entry](Oracle(cheapest(solve=SOLVERS[solve]), n_jobs=n_jobs))
 
 
 @pytest.mark.parametrize("solve", ["exits", "interrupts"])
@@ -145,7 +146,7 @@ def test_a_call_that_hangs_costs_about_its_time_limit(entry, solve, monkeypatch)
     monkeypatch.setattr(_run, "_SLACK", 0.2)
     began = time.monotonic()
     with pytest.raises(OracleError, match=r"longer than 0\.2 seconds"):
-        ENTRY_POINTS[entry](cheapest(solve=SOLVERS[solve]), timeout=0.2)
+        ENTRY_POINTS[entry](Oracle(cheapest(solve=SOLVERS[solve]), timeout=0.2))
     assert time.monotonic() - began < 50  # it was over 60
 
 
@@ -170,11 +171,12 @@ def test_every_call_is_counted(tmp_path):
     x, y = X, LENGTHS
     for _ in range(2):  # the second fit finds its answers in the store
         CountedPath.n_made = 0
-        model = quick(problem, store=tmp_path / "answers").fit(x, y)
+        oracle = Oracle(problem, store=tmp_path / "answers")
+        model = quick(oracle).fit(x, y)
         assert model.n_oracle_calls_ == CountedPath.n_made
-        n_before = model.oracle.n_calls
-        model.regret(x + 1, y), model.decide(x), model.oracle.check(y)
-        assert CountedPath.n_made - model.n_oracle_calls_ == model.oracle.n_calls - n_before > 60
+        n_before = oracle.n_calls
+        model.regret(x + 1, y), model.decide(x), oracle.check(y)
+        assert CountedPath.n_made - model.n_oracle_calls_ == oracle.n_calls - n_before > 60
     assert model.n_oracle_calls_ < 50  # a few of the stored answers are computed again
 
 
@@ -197,7 +199,7 @@ def test_a_relative_store_stays_where_it_was_named(tmp_path, monkeypatch):
         os.chdir(tmp_path / "elsewhere")
         return np.eye(len(y_hat))[y_hat.argmin()]
 
-    quick(cheapest(solve=solve), store="answers").fit(X, Y)
+    quick(Oracle(cheapest(solve=solve), store="answers")).fit(X, Y)
     assert (tmp_path / "answers").exists()
     assert not (tmp_path / "elsewhere" / "answers").exists()
 
@@ -330,14 +332,14 @@ def now_and_then(share):
 def test_a_label_that_fails_among_the_first_ends_no_fit_that_skips(row):
     oracle = Oracle(cheapest(solve=failing(at_label(row))), on_failure="skip")
     assert oracle.is_affine(Y)  # so that decisions are shared all the same
-    quick(oracle.problem, on_failure="skip").fit(X, Y)
+    quick(oracle).fit(X, Y)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_fit_that_skips_survives_five_per_cent_of_failing_calls(seed):
     x, y = data(60, seed=seed)
     problem = cheapest(solve=failing(now_and_then(0.05)))
-    model = quick(problem, on_failure="skip").fit(x, y)
+    model = quick(Oracle(problem, on_failure="skip")).fit(x, y)
     assert np.isfinite(model.gain_.chosen)
 
 
@@ -350,13 +352,13 @@ def test_labels_and_samples_that_fail_are_counted_apart():
 def test_the_share_of_calls_that_may_fail_is_the_users():
     problem = cheapest(solve=failing(now_and_then(0.3)))
     with pytest.raises(OracleError, match=r"max_failure_rate=0.1"):
-        quick(problem, on_failure="skip").fit(X, Y)
-    quick(problem, on_failure="skip", max_failure_rate=0.6).fit(X, Y)
+        quick(Oracle(problem, on_failure="skip")).fit(X, Y)
+    quick(Oracle(problem, on_failure="skip", max_failure_rate=0.6)).fit(X, Y)
 
 
 def test_a_model_that_skips_decides_reports_and_scores_around_failing_calls(tmp_path):
     problem = cheapest(solve=failing(now_and_then(0.1)))
-    model = quick(problem, on_failure="skip", max_failure_rate=0.5).fit(X, Y)
+    model = quick(Oracle(problem, on_failure="skip", max_failure_rate=0.5)).fit(X, Y)
     x, y = data(80, seed=1)
     decisions = model.decide(x)
     failed = np.array([z is None for z in decisions])

@@ -70,9 +70,7 @@ def forge(folder, **changes):
 # Loading ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["store", "n_jobs", "timeout", "verbose", "problem", "estimator", "families", "_record"]
-)
+@pytest.mark.parametrize("name", ["oracle", "verbose", "estimator", "families", "_record", "_used"])
 def test_a_parameter_that_acts_outside_the_model_is_not_restored(folder, name):
     forge(folder, parameters={**content_of(folder)["parameters"], name: "/somewhere/else"})
     assert getattr(lodl.load_model(folder, PICK), name) != "/somewhere/else"

@@ -11,7 +11,7 @@ import numpy as np
 SCRIPT = """
 import os, signal, sys
 import numpy as np
-from lodl import DecisionFocusedRegressor, DecisionHinges, LinearProblem
+from lodl import DecisionFocusedRegressor, DecisionHinges, LinearProblem, Oracle
 from lodl.training.linear import LinearLearner
 
 folder, kill_at = sys.argv[1], int(sys.argv[2])
@@ -32,12 +32,11 @@ rng = np.random.default_rng(0)
 x = rng.normal(size=(20, 3))
 y = (x @ rng.normal(size=(3, 4))) ** 3 + rng.normal(size=(20, 4))
 model = DecisionFocusedRegressor(
-    Best(),
+    Oracle(Best(), store=f"{folder}/answers"),
     LinearLearner(n_steps=20),
     families=(DecisionHinges(),),
     n_samples=6,
     n_rounds=4,
-    store=f"{folder}/answers",
 )
 model.fit(x, y)
 np.savez(f"{folder}/model.npz", y_hat=model.predict(x), chosen=model.chosen_)

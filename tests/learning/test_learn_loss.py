@@ -9,7 +9,7 @@ import lodl
 from lodl.errors import InvalidInputError, OracleError
 from lodl.fitting import fit
 from lodl.losses import FitStatus
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 
 Y = np.random.default_rng(0).random((5, 4))
 
@@ -33,9 +33,9 @@ class CountingPick(lodl.Problem):
 
 def test_it_is_sampling_followed_by_fitting():
     problem = CountingPick()
-    arguments = {"sampler": lodl.TwoPerturbed(0.5), "n_samples": 120, "seed": 4}
+    arguments = {"sampler": lodl.TwoPerturbed(0.5), "n_samples": 120, "random_state": 4}
     loss = lodl.learn_loss(problem, Y, family=lodl.WeightedMSE(), **arguments)
-    by_steps = fit(sample(problem, Y, **arguments), lodl.WeightedMSE())
+    by_steps = fit(Oracle(problem).sample(Y, **arguments), lodl.WeightedMSE())
     assert np.array_equal(loss.phi["w"], by_steps.phi["w"])
     assert loss.provenance["seed"] == 4
     assert loss.provenance["n_samples"] == 120
@@ -137,13 +137,17 @@ def test_failed_samples_are_accepted_up_to_the_given_rate(tmp_path):
                 raise RuntimeError("no optimum")
             return super().solve(y_hat, context)
 
-    arguments = {"sampler": lodl.AllPerturbed(2.0), "n_samples": 200, "on_failure": "skip"}
+    arguments = {"sampler": lodl.AllPerturbed(2.0), "n_samples": 200}
     with pytest.raises(OracleError, match=r"max_failure_rate=0\.1"):
-        lodl.learn_loss(FailingByHalf(), Y, **arguments)
+        lodl.learn_loss(Oracle(FailingByHalf(), on_failure="skip"), Y, **arguments)
     store = tmp_path / "samples"
-    loss = lodl.learn_loss(FailingByHalf(), Y, **arguments, max_failure_rate=0.9, store=store)
+    loss = lodl.learn_loss(
+        Oracle(FailingByHalf(), store=store, on_failure="skip", max_failure_rate=0.9),
+        Y,
+        **arguments,
+    )
     assert (loss.value(Y) == 0).all()
-    assert store.is_dir()
+    assert store.exists()
 
 
 def test_a_family_that_cannot_be_fitted_is_an_error_before_any_oracle_call():
@@ -167,7 +171,7 @@ def test_an_instance_whose_label_fails_gets_a_stand_in():
 
     y = np.random.default_rng(0).random((20, 4))
     context = np.arange(20) == 3
-    loss = lodl.learn_loss(Fails(), y, context=context, n_samples=40, on_failure="skip")
+    loss = lodl.learn_loss(Oracle(Fails(), on_failure="skip"), y, context=context, n_samples=40)
     assert loss.errors.status[3] == FitStatus.NO_SAMPLES
     assert (loss.gradient(y + 1.0)[3] > 0).all()
 
@@ -206,7 +210,7 @@ def test_a_solver_that_crashes_or_hangs_is_named_while_no_family_is_chosen(
             act()
 
     with pytest.raises(OracleError, match=f"instance 0, the label itself: the call {message}"):
-        lodl.learn_loss(Faulty(), Y[:1], n_samples=1, timeout=0.3)
+        lodl.learn_loss(Oracle(Faulty(), timeout=0.3), Y[:1], n_samples=1)
 
 
 def test_instances_share_their_decisions_if_told_so():

@@ -77,7 +77,7 @@ class Shop(lodl.LinearProblem):
 def test_a_plain_class_with_other_parameters_is_taken_with_a_warning_that_names_them(
     tmp_path, caplog
 ):
-    model = quick(Ridge()).set_params(problem=Shop(2)).fit(X, Y)
+    model = quick(Ridge()).set_params(oracle=Shop(2)).fit(X, Y)
     folder = model.save(tmp_path / "model")
     lodl.load_model(folder, Shop(2))
     lodl.load_model(folder, Shop(2.0, prices=[1, 2]))

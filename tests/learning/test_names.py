@@ -149,7 +149,7 @@ def test_label_columns_follow_the_names_of_the_problem(frame):
     assert model.label_names_ == tuple(LABELS)
     np.testing.assert_array_equal(model.predict(X), quick(Named()).fit(X, Y).predict(X))
     np.testing.assert_array_equal(regret(Named(), Y[::-1], turned), regret(Named(), Y[::-1], Y))
-    loss = lodl.learn_loss(Named(), turned, n_samples=2, progress=False)
+    loss = lodl.learn_loss(Named(), turned, n_samples=2)
     np.testing.assert_array_equal(loss.y, Y)
     others = frame(Y, columns=["a", "b", "c", "d"])
     told = r"must have the columns in `problem.label_names`: missing are 'north', .* known are 'a'"
@@ -181,7 +181,7 @@ def test_predictions_are_measured_against_the_labels_of_their_names(measure):
 
 def test_normalised_quality_takes_predictions_by_name():
     y = pd.DataFrame(Y, columns=LABELS)
-    shares = {"y_random": RNG.permutation(Y)[np.newaxis], "progress": False}
+    shares = {"y_random": RNG.permutation(Y)[np.newaxis]}
     expected = normalised_decision_quality(PICK, Y, Y, **shares)
     assert normalised_decision_quality(PICK, y[LABELS[::-1]], y, **shares) == expected == 1.0
 
@@ -279,7 +279,7 @@ def test_a_context_frame_is_taken_everywhere(context):
     )
     assert check_problem(PICK_OPEN, Y, context=context).n_instances == 3
     assert is_affine(PICK_OPEN, Y, context=context)
-    options = {"n_samples": 2, "progress": False}
+    options = {"n_samples": 2}
     assert sample(PICK_OPEN, Y, context=context, sampler=NOISE, **options).n_calls == 3 * N
     rounds = learn_in_rounds(PICK_OPEN, Y, train_nothing, context=context, n_rounds=0, **options)
     loss = lodl.learn_loss(PICK_OPEN, Y, context=context, **options)

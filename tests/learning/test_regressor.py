@@ -27,6 +27,7 @@ from lodl.learning._defaults import Situation
 from lodl.learning._search import Search
 from lodl.losses._short_name import short_name
 from lodl.losses._squared_error_loss import is_squared_error
+from lodl.oracle import Oracle
 from lodl.training.linear import LinearLearner
 from lodl.training.torch import TorchLearner, TrainingSettings
 
@@ -98,10 +99,10 @@ def test_the_same_seed_gives_the_same_model(model):
 
 def test_regret_score_and_decisions_are_those_of_the_predictions(model):
     y_hat = model.predict(TEST.x)
-    expected = regret(DOMAIN.problem, y_hat, TEST.y, progress=False)
+    expected = regret(DOMAIN.problem, y_hat, TEST.y)
     np.testing.assert_array_equal(model.regret(TEST.x, TEST.y), expected)
     constant = np.broadcast_to(DATA.y.mean(axis=0), TEST.y.shape)
-    worst = regret(DOMAIN.problem, constant, TEST.y, progress=False)
+    worst = regret(DOMAIN.problem, constant, TEST.y)
     assert model.score(TEST.x, TEST.y) == pytest.approx(1 - expected.mean() / worst.mean())
     for z, one in zip(model.decide(TEST.x[:5]), y_hat, strict=False):
         np.testing.assert_array_equal(z, DOMAIN.problem.solve(one, None))
@@ -124,10 +125,12 @@ def test_cross_validation_asks_no_more_than_a_single_split():
 
 
 def test_a_second_fit_with_another_estimator_needs_about_half_the_calls(tmp_path):
-    arguments = {"store": tmp_path / "answers"}
-    first = DecisionFocusedRegressor(DOMAIN.problem, **arguments).fit(DATA.x, DATA.y)
-    second = DecisionFocusedRegressor(DOMAIN.problem, Ridge(), **arguments).fit(DATA.x, DATA.y)
-    again = DecisionFocusedRegressor(DOMAIN.problem, **arguments).fit(DATA.x, DATA.y)
+    first, second, again = (
+        DecisionFocusedRegressor(Oracle(DOMAIN.problem, store=tmp_path / "answers"), estimator)
+        for estimator in (None, Ridge(), None)
+    )
+    for model in (first, second, again):
+        model.fit(DATA.x, DATA.y)
     assert second.n_oracle_calls_ < 0.55 * first.n_oracle_calls_
     assert again.n_oracle_calls_ <= 40  # they verify the store
     np.testing.assert_array_equal(again.predict(TEST.x), first.predict(TEST.x))
@@ -265,7 +268,7 @@ def test_models_of_all_folds_are_averaged_and_linear_ones_are_one():
 
 def test_two_stage_is_kept_to_compare_with(model):
     y_hat = model.two_stage_.predict(TEST.x)
-    before = regret(DOMAIN.problem, y_hat, TEST.y, progress=False).mean()
+    before = regret(DOMAIN.problem, y_hat, TEST.y).mean()
     assert model.regret(TEST.x, TEST.y).mean() < before
 
 
@@ -321,7 +324,7 @@ class BrokenPath(ShortestPath):
 
 def test_calls_that_fail_are_left_out_if_told_so():
     problem = BrokenPath(DOMAIN.problem.grid)
-    model = regressor(problem, Ridge(), on_failure="skip").fit(DATA.x, DATA.y)
+    model = regressor(Oracle(problem, on_failure="skip"), Ridge()).fit(DATA.x, DATA.y)
     assert np.isfinite(model.gain_.difference)
     with pytest.raises(OracleError, match="instance"):
         regressor(problem, Ridge()).fit(DATA.x, DATA.y)
@@ -429,9 +432,10 @@ def test_where_all_decisions_are_known_they_judge_as_the_solver_does():
 
 
 def test_a_second_estimator_asks_about_two_models_if_known_decisions_judge(tmp_path):
-    options = {"families": FAMILIES, "judge": "pool", "n_rounds": 0, "store": tmp_path / "store"}
+    options = {"families": FAMILIES, "judge": "pool", "n_rounds": 0}
+    oracle = Oracle(DOMAIN.problem, store=tmp_path / "store")
     first, second = (
-        DecisionFocusedRegressor(DOMAIN.problem, Ridge(alpha), **options).fit(DATA.x, DATA.y)
+        DecisionFocusedRegressor(oracle, Ridge(alpha), **options).fit(DATA.x, DATA.y)
         for alpha in (1.0, 10.0)
     )
     assert first.n_oracle_calls_ == 13 * len(DATA.y) + 3
@@ -477,7 +481,7 @@ def test_the_gain_is_by_the_solver_whoever_judged(n_rounds):
     model = DecisionFocusedRegressor(
         Greedy(1), families=FAMILIES, judge="pool", n_rounds=n_rounds
     ).fit(x, y)
-    truth = regret(Greedy(1), model.held_out_.y_hat, model.held_out_.y, progress=False)
+    truth = regret(Greedy(1), model.held_out_.y_hat, model.held_out_.y)
     assert model.gain_.difference >= 0
     assert model.gain_.chosen == pytest.approx(truth.mean())
 

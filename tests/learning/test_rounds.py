@@ -10,6 +10,7 @@ from lodl.domains import ShortestPath, newsvendor, shortest_path
 from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import regret
 from lodl.learning import Round, Rounds, learn_in_rounds
+from lodl.oracle import Oracle
 from lodl.samplers import AtPredictions
 
 DOMAIN = shortest_path(1, sizes=(40, 10, 200), degree=6, noise=0.3)
@@ -29,7 +30,7 @@ def train(loss):
 
 
 def learn(**arguments):
-    defaults = {"validation": VALIDATION, "n_samples": 5, "n_rounds": 2, "progress": False}
+    defaults = {"validation": VALIDATION, "n_samples": 5, "n_rounds": 2}
     return learn_in_rounds(DOMAIN.problem, PART.y, train, **(defaults | arguments))
 
 
@@ -42,7 +43,7 @@ def test_the_calls_of_every_round_are_counted():
 def test_the_regret_of_a_round_is_that_of_its_model():
     rounds = learn(n_rounds=1)
     for one in rounds.rounds:
-        expected = regret(DOMAIN.problem, one.y_hat, PART.y, progress=False)
+        expected = regret(DOMAIN.problem, one.y_hat, PART.y)
         np.testing.assert_allclose(one.regret, expected, atol=1e-12)
 
 
@@ -72,9 +73,7 @@ def test_rounds_end_when_validation_decisions_get_no_better():
         model = next(models)
         return model, X @ model * (PART.y if model is weights[0] else 1)
 
-    rounds = learn_in_rounds(
-        DOMAIN.problem, PART.y, scripted, n_samples=2, n_rounds=9, progress=False
-    )
+    rounds = learn_in_rounds(DOMAIN.problem, PART.y, scripted, n_samples=2, n_rounds=9)
     assert len(rounds.rounds) < 10
 
 
@@ -88,7 +87,7 @@ def test_a_budget_of_calls_is_kept():
 def test_labels_are_solved_once_for_all_rounds():
     problem = CountedPath(DOMAIN.problem.grid)
     CountedPath.n_calls = 0
-    rounds = learn_in_rounds(problem, PART.y, train, n_samples=5, n_rounds=2, progress=False)
+    rounds = learn_in_rounds(problem, PART.y, train, n_samples=5, n_rounds=2)
     assert CountedPath.n_calls <= rounds.samples.n_calls + 8 * len(rounds.rounds)
 
 
@@ -109,10 +108,11 @@ class CountedPath(ShortestPath):
 
 def test_a_second_run_on_the_same_store_asks_hardly_anything(tmp_path):
     problem = CountedPath(DOMAIN.problem.grid)
-    arguments = {"n_samples": 5, "n_rounds": 2, "progress": False, "store": tmp_path / "store"}
-    first = learn_in_rounds(problem, PART.y, train, **arguments)
+    arguments = {"n_samples": 5, "n_rounds": 2}
+    oracles = [Oracle(problem, store=tmp_path / "store") for _ in range(2)]
+    first = learn_in_rounds(oracles[0], PART.y, train, **arguments)
     CountedPath.n_calls = 0
-    again = learn_in_rounds(problem, PART.y, train, **arguments)
+    again = learn_in_rounds(oracles[1], PART.y, train, **arguments)
     assert CountedPath.n_calls <= 8 * len(first.rounds) + 32  # a few answers verify the store
     np.testing.assert_array_equal(again.best.y_hat, first.best.y_hat)
 
@@ -142,7 +142,7 @@ def test_a_trainer_that_returns_predictions_only_is_told_so():
     with pytest.raises(
         InvalidInputError, match="`train` must return the model and its predictions"
     ):
-        learn_in_rounds(DOMAIN.problem, PART.y, lambda loss: PART.y, n_samples=2, progress=False)
+        learn_in_rounds(DOMAIN.problem, PART.y, lambda loss: PART.y, n_samples=2)
 
 
 def test_the_first_two_candidates_are_the_prediction_and_the_point_beyond_it():
@@ -213,21 +213,18 @@ def test_a_round_without_any_validation_answer_is_an_error_that_says_so():
 
     with pytest.raises(OracleError, match=r"failed at the model's predictions .* \(10 of them\)"):
         learn_in_rounds(
-            Fails(),
+            Oracle(Fails(), on_failure="skip", max_failure_rate=1.0, progress=False),
             PART.y,
             lambda loss: (None, np.full(loss.y.shape, 7.0)),
             validation=VALIDATION,
             n_samples=5,
-            on_failure="skip",
-            max_failure_rate=1.0,
-            progress=False,
         )
 
 
 KILLED = """
 import os, signal, sys
 import numpy as np
-from lodl import LinearProblem
+from lodl import LinearProblem, Oracle
 from lodl.learning import Round, Rounds, learn_in_rounds
 
 folder, kill_at = sys.argv[1], int(sys.argv[2])
@@ -252,7 +249,9 @@ def train(loss):
     return None, y_hat
 
 
-rounds = learn_in_rounds(Best(), y, train, n_samples=6, n_rounds=3, store=f"{folder}/answers")
+rounds = learn_in_rounds(
+    Oracle(Best(), store=f"{folder}/answers"), y, train, n_samples=6, n_rounds=3
+)
 np.save(f"{folder}/y_hat.npy", rounds.rounds[-1].y_hat)
 """
 

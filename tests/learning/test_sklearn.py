@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges
 from lodl.errors import InvalidInputError
+from lodl.oracle import Oracle
 from lodl.problems import VectorisedProblem
 from lodl.sklearn import regret_scorer
 
@@ -79,9 +80,11 @@ def routing():
 
 
 def test_a_clone_shares_the_problem_and_copies_the_estimator():
-    model = quick(estimator=Ridge(2.0), store="answers").set_fit_request(groups=False)
+    model = quick(Oracle(PickOpen(), store="answers"), estimator=Ridge(2.0)).set_fit_request(
+        groups=False
+    )
     copy = clone(model)
-    assert copy.problem is model.problem
+    assert copy.oracle is model.oracle
     assert copy.estimator is not model.estimator
     assert copy.get_metadata_routing().fit.requests["groups"] is False
     copy.set_params(estimator__alpha=3.0, n_samples=4)
@@ -117,7 +120,7 @@ def test_folds_are_scored_by_regret():
 def test_any_regressor_is_scored_by_the_regret_of_its_decisions():
     scorer = regret_scorer(PickOpen())
     model = Ridge().fit(X, Y)
-    expected = lodl.evaluation.regret(PickOpen(), model.predict(X), Y, progress=False)
+    expected = lodl.evaluation.regret(PickOpen(), model.predict(X), Y)
     assert scorer(model, X, Y) == -expected.mean()
     assert scorer(make_pipeline(StandardScaler(), Ridge()).fit(X, Y), X, Y) <= 0
     with pytest.raises(InvalidInputError, match="Ridge has no problem of its own"):
@@ -126,7 +129,7 @@ def test_any_regressor_is_scored_by_the_regret_of_its_decisions():
 
 def test_a_search_over_several_settings_shares_its_answers(tmp_path):
     shared, alone = PickOpen(), PickOpen()
-    model = quick(shared, n_samples=20, store=tmp_path / "answers")
+    model = quick(Oracle(shared, store=tmp_path / "answers"), n_samples=20)
     grid = {"estimator__alpha": [0.1, 1.0, 1e6]}
     search = GridSearchCV(model, grid, cv=2, scoring=regret_scorer()).fit(X, Y)
     assert search.best_params_["estimator__alpha"] < 1e6

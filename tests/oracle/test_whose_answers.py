@@ -9,7 +9,7 @@ import pytest
 
 import lodl
 from lodl.errors import StoreError
-from lodl.oracle import open_samples, sample
+from lodl.oracle import Oracle, open_samples, sample
 from lodl.oracle._verify import N_VERIFIED, N_VERIFIED_IF_CHEAP
 from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed
@@ -61,7 +61,7 @@ def test_a_problem_with_other_parameters_is_refused_even_if_its_answers_are_the_
         with pytest.raises(StoreError, match=f"holds answers of another problem: {match}"):
             run(**ARGUMENTS) if run.func is sample else run(Y[:6], **ARGUMENTS)
     with pytest.raises(StoreError, match=match):
-        lodl.learn_loss(other, Y[:6], n_samples=8, store=store)
+        lodl.learn_loss(Oracle(other, store=store), Y[:6], n_samples=8)
 
 
 def test_an_equal_problem_finds_its_answers(store):

@@ -6,6 +6,7 @@ import pytest
 import lodl.problems
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.evaluation import regret
+from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.testing import check_problem
 
@@ -349,4 +350,4 @@ def test_a_problem_that_cannot_travel_is_told_how_it_could():
     with pytest.raises(ProblemError, match=r"def __setstate__\(self, arguments\)"):
         check_problem(Locked(), np.eye(3))
     with pytest.raises(OracleError, match=r"def __setstate__\(self, arguments\)"):
-        regret(Locked(), np.eye(3), np.eye(3), n_jobs=2)
+        regret(Oracle(Locked(), n_jobs=2), np.eye(3), np.eye(3))

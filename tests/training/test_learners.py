@@ -298,9 +298,7 @@ def test_models_that_are_particular_about_their_targets_are_trained(estimator, o
     x, y = line(60)
     y = np.exp(0.5 * y)  # positive, and shifted far enough not to be
     if over is None:
-        loss = lodl.learn_loss(
-            lodl.domains.TopK(1), y, family=lodl.DecisionHinges(), n_samples=10, progress=False
-        )
+        loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=lodl.DecisionHinges(), n_samples=10)
     else:
         loss = directed(y, over, 0.1)
     learner = learner_for(estimator)

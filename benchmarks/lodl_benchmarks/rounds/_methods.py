@@ -20,7 +20,7 @@ from lodl.losses import (
     Family,
     LearnedLoss,
 )
-from lodl.oracle import OracleSamples, sample
+from lodl.oracle import Oracle, OracleSamples, sample
 from lodl.problems import LinearProblem
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.rounds._loop import Loop, Predictions, average
@@ -154,7 +154,7 @@ class InRounds(Method):
             return y_hat, np.concatenate([y_hat.train, y_hat.validation])
 
         rounds = learn_in_rounds(
-            run.domain.problem,
+            Oracle(run.domain.problem, store=run.answers, progress=False),
             part.y,
             train,
             context=part.context,
@@ -164,9 +164,7 @@ class InRounds(Method):
             n_per_round=_N_PER_ROUND,
             n_rounds=run.task.n_rounds,
             validation=np.arange(n_train, n),
-            seed=run.seed,
-            store=run.answers,
-            progress=False,
+            random_state=run.seed,
         )
         return Outcome(
             self._kept(rounds),
@@ -194,7 +192,7 @@ class InRounds(Method):
         for family in self.families:
             samples = _ask(run, family, run.task.n_samples)
             y_hat = _train(loop, fit(samples, family, progress=False)).validation
-            found = regret(run.domain.problem, y_hat, part.y, context=part.context, progress=False)
+            found = regret(run.domain.problem, y_hat, part.y, context=part.context)
             scores.append(float(found.mean()))
         return self.families[int(np.argmin(scores))], len(self.families) * len(part.y)
 

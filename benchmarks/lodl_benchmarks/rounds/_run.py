@@ -79,9 +79,9 @@ def _measure(trial: Trial, task: RoundsTask, method: Method, out: Path) -> RowVa
 def _score(task: RoundsTask, domain: Domain, part: Instances, y_hat: Array) -> float:
     problem, context = domain.problem, part.context
     if task.measure == "normalised quality":
-        return normalised_decision_quality(problem, y_hat, part.y, context=context, progress=False)
-    regrets = regret(problem, y_hat, part.y, context=context, progress=False)
-    best = decision_loss(problem, part.y, part.y, context=context, progress=False)
+        return normalised_decision_quality(problem, y_hat, part.y, context=context)
+    regrets = regret(problem, y_hat, part.y, context=context)
+    best = decision_loss(problem, part.y, part.y, context=context)
     return float(regrets.sum() / np.abs(best).sum())
 
 

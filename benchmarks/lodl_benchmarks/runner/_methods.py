@@ -277,7 +277,7 @@ def _errors_at_predictions(
     part = domain.splits.train_and_validation
     y_hats = predict(models, part.x)
     learned = np.stack([loss.value(y_hat) for y_hat in y_hats])
-    true = regret(domain.problem, y_hats, part.y, context=part.context, progress=False)
+    true = regret(domain.problem, y_hats, part.y, context=part.context)
     return tuple(np.abs(learned - true).mean(axis=1).tolist())
 
 

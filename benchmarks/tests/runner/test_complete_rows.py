@@ -1,6 +1,5 @@
 import json
 import os
-from functools import partial
 
 import pytest
 
@@ -52,13 +51,12 @@ def test_of_several_rows_of_a_computation_the_last_one_counts(tmp_path):
     assert complete(tmp_path, [computation([], task="a")])[0]["value"] == 7
 
 
-def process_id(_):
-    return {"process": os.getpid()}
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_computations_run_in_as_many_processes_as_wanted(tmp_path, n_jobs):
-    computations = [Computation({"seed": i}, partial(process_id, i)) for i in range(4)]
+    def process_id():  # local, so that workers get it by value
+        return {"process": os.getpid()}
+
+    computations = [Computation({"seed": i}, process_id) for i in range(4)]
     rows = complete(tmp_path, computations, n_jobs=n_jobs)
     assert ({row["process"] for row in rows} == {os.getpid()}) == (n_jobs == 1)
 

@@ -31,9 +31,7 @@ def parts(sense):
 def test_it_is_at_least_the_regret_and_zero_at_the_label(sense):
     domain, train, criterion, y_hat = parts(sense)
     losses = criterion(y_hat, torch.arange(6)).detach().numpy()
-    found = regret(
-        domain.problem, y_hat.detach().numpy(), train.y, context=train.context, progress=False
-    )
+    found = regret(domain.problem, y_hat.detach().numpy(), train.y, context=train.context)
     assert (losses >= found - 1e-5).all()
     assert losses.max() > 0
     at_labels = criterion(torch.tensor(train.y)[None], torch.arange(6))

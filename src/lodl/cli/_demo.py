@@ -13,6 +13,7 @@ from lodl._validation import require
 from lodl.cli._options import Jobs
 from lodl.learning import DecisionFocusedRegressor
 from lodl.losses import DecisionHinges, DecisionRanking, Family
+from lodl.oracle import Oracle
 
 if TYPE_CHECKING:
     from lodl.domains import Domain, Instances
@@ -52,12 +53,10 @@ def demo(
         domain = task.domain()
         data = domain.splits.train_and_validation
         model = DecisionFocusedRegressor(
-            domain.problem,
+            Oracle(domain.problem, store=out / f"{name}-answers", n_jobs=n_jobs),
             task.estimator(),
             families=task.families,
             n_rounds=task.n_rounds,
-            n_jobs=n_jobs,
-            store=out / f"{name}-answers",
             verbose=True,
         ).fit(data.x, data.y, context=data.context)
         typer.echo(f"{model.summary()}\n\n{_on_new(model, domain.splits.test)}")
@@ -71,9 +70,7 @@ def _on_new(model: DecisionFocusedRegressor, test: "Instances") -> str:
     from lodl.evaluation import regret
 
     y_hats = np.stack([model.two_stage_.predict(test.x), model.predict(test.x)])
-    before, after = regret(
-        model.problem, y_hats, test.y, context=test.context, progress=False
-    ).mean(axis=1)
+    before, after = regret(model.problem, y_hats, test.y, context=test.context).mean(axis=1)
     unit = f" {model.problem.unit}" if model.problem.unit else ""
     return f"Regret on {len(test.y)} new instances: {before:.4g} -> {after:.4g}{unit}."
 

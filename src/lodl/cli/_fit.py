@@ -21,6 +21,7 @@ from lodl.cli._tables import (
 )
 from lodl.errors import InvalidInputError
 from lodl.learning import DecisionFocusedRegressor
+from lodl.oracle import Oracle
 
 
 def fit(
@@ -108,7 +109,14 @@ def fit(
     logging.basicConfig(format="%(message)s")  # on standard error
     logging.getLogger("lodl").setLevel(logging.INFO)
     fitted = DecisionFocusedRegressor(
-        decides,
+        Oracle(
+            decides,
+            store=store,
+            n_jobs=n_jobs,
+            timeout=timeout,
+            on_failure=named("on_failure", on_failure, ON_FAILURE),
+            max_failure_rate=max_failure_rate,
+        ),
         estimator_named(model, x.shape, np.shape(y)[1:] or (1,), seed),
         n_samples=n_samples,
         n_rounds=n_rounds,
@@ -116,11 +124,6 @@ def fit(
         shuffle=shuffle,
         max_calls=max_calls,
         max_seconds=max_seconds,
-        n_jobs=n_jobs,
-        store=store,
-        timeout=timeout,
-        on_failure=named("on_failure", on_failure, ON_FAILURE),
-        max_failure_rate=max_failure_rate,
         random_state=seed,
         verbose=True,
     ).fit(

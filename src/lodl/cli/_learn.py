@@ -22,6 +22,7 @@ from lodl.losses import (
     Quadratic,
     WeightedMSE,
 )
+from lodl.oracle import Oracle
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 
 _FAMILIES: Mapping[str, Callable[[], Family]] = {
@@ -86,19 +87,21 @@ def learn(
     """Learn a loss for your problem and write it to a file."""
     _check_out(out)
     loss = learn_loss(
-        load_problem(problem),
+        Oracle(
+            load_problem(problem),
+            store=store,
+            n_jobs=n_jobs,
+            timeout=timeout,
+            on_failure=named("on_failure", on_failure, ON_FAILURE),
+            max_failure_rate=max_failure_rate,
+        ),
         read_labels(labels),
         context=None if context is None else read_context(context),
         keys=None if keys is None else read_column(keys, "keys"),
         family=None if family is None else named("family", family, _FAMILIES)(),
         sampler=named("sampler", sampler, _SAMPLERS)(scale=_parse_scale(scale)),
         n_samples=n_samples,
-        seed=seed,
-        n_jobs=n_jobs,
-        store=store,
-        timeout=timeout,
-        on_failure=named("on_failure", on_failure, ON_FAILURE),
-        max_failure_rate=max_failure_rate,
+        random_state=seed,
     )
     loss.save(out)
     typer.echo(str(loss.summary()))

@@ -15,8 +15,6 @@ def decision_loss(
     y: npt.ArrayLike,
     *,
     context: Context = None,
-    n_jobs: int | None = None,
-    progress: bool = True,
 ) -> Array:
     """Return the decision loss DL(y_hat, y): the decision's objective under the true label.
 
@@ -29,8 +27,6 @@ def decision_loss(
             (models, n, *label_shape), are kept in the result.
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
-        n_jobs: Number of workers, as in joblib.
-        progress: Whether to show a bar on a terminal.
 
     Returns:
         Decision losses, shape (n,) or (..., n); lower is better.
@@ -45,7 +41,7 @@ def decision_loss(
         >>> lodl.evaluation.decision_loss(lodl.domains.TopK(1), y_hat, y)  # a gain of 1, as a loss
         array([-1.])
     """
-    return _oracle(problem, n_jobs, progress).decision_loss(y_hat, y, context=context)
+    return Oracle.of(problem).decision_loss(y_hat, y, context=context)
 
 
 def decision_quality(
@@ -54,8 +50,6 @@ def decision_quality(
     y: npt.ArrayLike,
     *,
     context: Context = None,
-    n_jobs: int | None = None,
-    progress: bool = True,
 ) -> Array:
     """Return the negative of `decision_loss`: higher is better, whatever the sense.
 
@@ -64,7 +58,7 @@ def decision_quality(
         >>> lodl.evaluation.decision_quality(lodl.domains.TopK(1), y_hat, y)
         array([1.])
     """
-    return -decision_loss(problem, y_hat, y, context=context, n_jobs=n_jobs, progress=progress)
+    return -decision_loss(problem, y_hat, y, context=context)
 
 
 def regret(
@@ -73,8 +67,6 @@ def regret(
     y: npt.ArrayLike,
     *,
     context: Context = None,
-    n_jobs: int | None = None,
-    progress: bool = True,
 ) -> Array:
     """Return the regret DL(y_hat, y) - DL(y, y): the cost above that of the best decision.
 
@@ -89,8 +81,4 @@ def regret(
         >>> lodl.evaluation.regret(lodl.domains.TopK(1), y_hat, y)  # 1 is gained, 3 could have been
         array([2.])
     """
-    return _oracle(problem, n_jobs, progress).regret(y_hat, y, context=context)
-
-
-def _oracle(problem: Problem | Oracle, n_jobs: int | None, progress: bool) -> Oracle:
-    return Oracle.of(problem, n_jobs=n_jobs, progress=progress)
+    return Oracle.of(problem).regret(y_hat, y, context=context)

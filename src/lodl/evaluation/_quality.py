@@ -47,8 +47,6 @@ def quality_scale(
     y_random: npt.ArrayLike | None = None,
     seed: int = 0,
     n_random: int = 10,
-    n_jobs: int | None = None,
-    progress: bool = True,
 ) -> QualityScale:
     """Measure the decision quality of random predictions and of the true labels.
 
@@ -61,8 +59,6 @@ def quality_scale(
             instances: `np.random.default_rng(0).permutation(y)[np.newaxis]`.
         seed: Random seed for the random predictions.
         n_random: Number of random predictions per instance; more give a steadier zero.
-        n_jobs: Number of workers, as in joblib.
-        progress: Whether to show a bar on a terminal if this takes more than two seconds.
 
     Example:
         >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
@@ -73,7 +69,7 @@ def quality_scale(
         >>> float(scale.normalise(gained))
         1.0
     """
-    oracle = Oracle.of(problem, n_jobs=n_jobs, progress=progress)
+    oracle = Oracle.of(problem)
     y, context = check_instances(oracle.problem, y, context)
     if y_random is None:
         if np.mean((y >= 0) & (y <= 1)) < _FEW:
@@ -83,9 +79,7 @@ def quality_scale(
             )
         y_random = random_predictions((check_count("n_random", n_random), *y.shape), seed)
     both = np.concatenate([_check_random(y_random, y), y[np.newaxis]])
-    quality = decision_quality(
-        problem, both, y, context=context, n_jobs=n_jobs, progress=progress
-    ).mean(axis=1)
+    quality = decision_quality(problem, both, y, context=context).mean(axis=1)
     random, optimal = float(quality[:-1].mean()), float(quality[-1])
     if not optimal > random:
         raise InvalidInputError(
@@ -103,8 +97,6 @@ def normalised_decision_quality(
     context: Context = None,
     y_random: npt.ArrayLike | None = None,
     seed: int = 0,
-    n_jobs: int | None = None,
-    progress: bool = True,
 ) -> float:
     """Return mean decision quality, scaled so that random predictions give 0 and labels give 1.
 
@@ -120,21 +112,17 @@ def normalised_decision_quality(
         context: One entry per instance, or None.
         y_random: Predictions that score 0, see `quality_scale`.
         seed: Random seed for the random predictions.
-        n_jobs: Number of workers, as in joblib.
-        progress: Whether to show a bar on a terminal if this takes more than two seconds.
 
     Example:
         >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
         >>> lodl.evaluation.normalised_decision_quality(lodl.domains.TopK(1), y, y)
         1.0
     """
-    oracle = Oracle.of(problem, n_jobs=n_jobs, progress=progress)
+    oracle = Oracle.of(problem)
     y_hat, y, context = check_predicted(oracle.problem, y_hat, y, context)
     check_predictions(y_hat, y)  # of one model
-    scale = quality_scale(
-        problem, y, context=context, y_random=y_random, seed=seed, n_jobs=n_jobs, progress=progress
-    )
-    quality = decision_quality(problem, y_hat, y, context=context, n_jobs=n_jobs, progress=progress)
+    scale = quality_scale(problem, y, context=context, y_random=y_random, seed=seed)
+    quality = decision_quality(problem, y_hat, y, context=context)
     return float(scale.normalise(quality))
 
 

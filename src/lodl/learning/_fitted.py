@@ -16,13 +16,9 @@ from lodl.training import Predictor
 
 
 class Asker(Protocol):
-    """The parameters of solver calls; see `lodl.DecisionFocusedRegressor`."""
+    """The parameters of a plan; see `lodl.DecisionFocusedRegressor`."""
 
-    problem: Problem
     families: Sequence[Family] | None
-    n_jobs: int | None
-    timeout: float | None
-    on_failure: Literal["raise", "skip"]
     judge: Literal["solver", "pool"]
     random_state: int
     verbose: bool
@@ -31,9 +27,7 @@ class Asker(Protocol):
 class Fitted(Protocol):
     """A fitted model; see the attributes of `lodl.DecisionFocusedRegressor`."""
 
-    problem: Problem
     estimator: Any
-    on_failure: Literal["raise", "skip"]
     judge: Literal["solver", "pool"]
     chosen_: str
     kept_: float
@@ -55,7 +49,12 @@ class Fitted(Protocol):
     _record: FitRecord | None
 
     @property
-    def oracle(self) -> Oracle:
+    def problem(self) -> Problem:
+        """The problem."""
+        ...
+
+    @property
+    def _calls(self) -> Oracle:
         """The oracle that calls the solver."""
         ...
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 import numpy.typing as npt
 
@@ -18,7 +17,7 @@ from lodl.learning._enough_samples import (
 from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, Family, LearnedLoss
 from lodl.losses._family import check_can_fit
-from lodl.oracle import Oracle, Store
+from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.samplers._sampler import check_sampler
@@ -29,7 +28,7 @@ _WITH_SHARED_DECISIONS = DecisionHinges(margin=1.0, squared_error=1.0)
 
 
 def learn_loss(
-    problem: Problem | Oracle,
+    oracle: Problem | Oracle,
     y: npt.ArrayLike,
     *,
     context: Context = None,
@@ -38,14 +37,7 @@ def learn_loss(
     sampler: Sampler = _DEFAULT_SAMPLER,
     n_samples: int | None = None,
     share: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    store: str | PathLike[str] | Store | None = None,
-    timeout: float | None = None,
-    on_failure: Literal["raise", "skip"] = "raise",
-    max_failure_rate: float = 0.1,
-    progress: bool = True,
+    random_state: int = 0,
 ) -> LearnedLoss:
     """Learn a loss that reflects what prediction errors cost, by asking a solver.
 
@@ -53,12 +45,12 @@ def learn_loss(
     instance to the answers. To look at the answers, or to fit several families to them, do the two
     steps separately (slopes are for decision families):
 
-        samples = lodl.oracle.sample(problem, y, sampler=sampler, n_samples=1000, slopes=True)
+        samples = lodl.Oracle(problem).sample(y, sampler, 1000, slopes=True)
         losses = [lodl.fitting.fit(samples, family) for family in families]
 
     Args:
-        problem: The problem whose solver is called, `n_samples + 1` times per instance, or an
-            oracle, which has its own options from `n_jobs` on.
+        oracle: The problem whose solver is called, `n_samples + 1` times per instance; or a
+            `lodl.Oracle` of it, which has workers, a store, a time limit and a policy for failures.
         y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
             column for each number of a label.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
@@ -77,19 +69,7 @@ def learn_loss(
             affine in the label, and instances without a context. Linear models trained on such a
             loss usually decide better (results/shared_decisions.md). No samples are held out to
             measure it.
-        seed: Random seed.
-        n_jobs: Number of worker processes, -1 for all cores. None uses the active Dask client, or
-            this process if there is none.
-        executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
-        store: Folder or URL that keeps the answers: an interrupted call resumes where it stopped,
-            and other instances or more samples are added to it. A changed problem needs another
-            store; to notice, up to eight stored answers are computed again. The scale "auto" is
-            that of the labels the store was created with, so create it with all labels, or give a
-            scale.
-        timeout: Seconds after which a solver call is abandoned and counts as failed.
-        on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
-        max_failure_rate: With "skip", a larger share of failed samples is an error.
-        progress: Whether to show progress bars on a terminal.
+        random_state: Random seed.
 
     Example:
         >>> domain = lodl.domains.knapsack(sizes=(10, 1, 1))
@@ -97,22 +77,13 @@ def learn_loss(
         >>> loss
         LearnedLoss(DecisionHinges(...), n_instances=10, label_shape=(16,))
     """
-    oracle = Oracle.of(
-        problem,
-        n_jobs=n_jobs,
-        executor=executor,
-        store=store,
-        timeout=timeout,
-        on_failure=on_failure,
-        max_failure_rate=max_failure_rate,
-        progress=progress,
-    )
+    oracle = Oracle.of(oracle)
     instances = oracle.instances(y, context, keys)
     dim = instances.y[0].size
     check_sampler(sampler)
     if family is not None:
         check_can_fit(family, dim)
-    how: Any = {"slopes": family is None or family.uses_slopes, "random_state": seed}
+    how: Any = {"slopes": family is None or family.uses_slopes, "random_state": random_state}
     is_affine = oracle.probe(instances, sampler, **how).is_affine
     if family is None:
         hinges = _WITH_SHARED_DECISIONS if share else DecisionHinges()
@@ -124,8 +95,8 @@ def learn_loss(
         n_samples = N_SAMPLES_WITH_SLOPES if family.uses_slopes else _N_SAMPLES
     warn_of_few_samples(family, n_samples, dim)
     samples = oracle.sample(
-        instances, sampler, n_samples, slopes=family.uses_slopes, random_state=seed
+        instances, sampler, n_samples, slopes=family.uses_slopes, random_state=random_state
     )
     if share:
         return fit_shared(samples, family)
-    return fit(samples, family, n_jobs=n_jobs, progress=progress)
+    return fit(samples, family, n_jobs=oracle.n_jobs, progress=oracle.settings.progress)

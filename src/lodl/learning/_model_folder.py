@@ -36,8 +36,8 @@ TWO_STAGE = "two_stage"
 class Parameters:
     """The parameters of a regressor that its folder keeps.
 
-    These say what is fitted. Those that act on the machine (`store`, `n_jobs`, `timeout`,
-    `verbose`) are not restored, whatever a folder holds.
+    These say what is fitted. What acts on the machine (the oracle, `verbose`) is not restored,
+    whatever a folder holds.
     """
 
     n_samples: int | None
@@ -47,8 +47,6 @@ class Parameters:
     shuffle: bool
     max_calls: int | None
     max_seconds: float | None
-    on_failure: str
-    max_failure_rate: float
     judge: str
     random_state: int
 

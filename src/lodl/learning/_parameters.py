@@ -8,7 +8,7 @@ from typing import Any, Self
 from lodl.errors import InvalidInputError
 from lodl.learning._routing import Routed
 
-_SHARED = ("problem", "store")  # never copied: solver handles and open folders
+_SHARED = ("oracle",)  # never copied: it may hold solver handles, workers and a store
 
 
 class Parameters(Routed):
@@ -56,7 +56,7 @@ class Parameters(Routed):
         return self
 
     def __sklearn_clone__(self) -> Self:
-        """Return an estimator that is not fitted, with the same problem and the same store."""
+        """Return an estimator that is not fitted, with the same oracle."""
         params = self.get_params(deep=False)
         clone = type(self)(
             **{name: value if name in _SHARED else _copied(value) for name, value in params.items()}

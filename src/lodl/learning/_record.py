@@ -59,7 +59,7 @@ def record_of(model: Fitted) -> FitRecord:
             TriedModel(row.name, row.round, row.regret, row.n_calls, row.seconds)
             for row in model.history_
         ),
-        changes=_changes(model.oracle, held_out, y_hats, names),
+        changes=_changes(model._calls, held_out, y_hats, names),
         coordinates=None if loss is None else _coordinates(loss, names),
         n_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
@@ -131,7 +131,7 @@ def _settings(model: Fitted) -> dict[str, str]:
     return {
         name: "default" if value is None else _shortened(str(value))
         for name, value in settings.items()
-        if name not in ("problem", "estimator")
+        if name not in ("oracle", "estimator")
     }
 
 

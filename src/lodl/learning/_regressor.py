@@ -33,7 +33,7 @@ from lodl.learning._search import AT_LABELS, Search, Tried
 from lodl.learning._split import Validation, split
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
-from lodl.oracle import Oracle, OracleSamples, Store
+from lodl.oracle import Oracle, OracleSamples
 from lodl.problems import Problem
 from lodl.problems._problem import in_label_columns, label_names_of, projected
 from lodl.samplers import Sampler
@@ -62,7 +62,11 @@ class DecisionFocusedRegressor(Parameters):
     learn from.
 
     Args:
-        problem: The problem whose solver makes the decisions.
+        oracle: The problem whose solver makes the decisions; or a `lodl.Oracle` of it, which has
+            workers, a store, a time limit and a policy for failures. With a store, a killed `fit`
+            resumes where it stopped, and a `fit` with another estimator only calls the solver where
+            its own models predict. If failed calls are skipped, a held-out decision that fails
+            counts as the worst one of the baseline.
         estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
             module, a `lodl.training.Learner`, or None for a linear model.
         families: Losses to try; None is a selection of decision families and, if the objective is
@@ -81,13 +85,6 @@ class DecisionFocusedRegressor(Parameters):
         max_calls: Limit on solver calls, or None. Rounds are dropped first, then samples.
         max_seconds: Seconds after which no further model is tried, or None. With a limit, the
             result depends on the speed of the machine.
-        n_jobs: Number of worker processes for solver calls, as in joblib.
-        store: Folder or URL that keeps the solver's answers: a killed `fit` resumes where it
-            stopped, and a `fit` with another estimator only asks where its own models predict.
-        timeout: Seconds after which a solver call is abandoned and counts as failed.
-        on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.
-            With "skip", a held-out decision that fails counts as the worst one of the baseline.
-        max_failure_rate: With "skip", a larger share of failed calls is an error.
         judge: Who makes the held-out decisions that models are compared by. "pool" takes the
             cheapest of the decisions that instances share, which needs no solver calls; only the
             model that is kept and the baseline are judged by the solver in the end. For instances
@@ -131,11 +128,11 @@ class DecisionFocusedRegressor(Parameters):
 
     _DEFAULTS = {"fit": {"context": True, "groups": True}, "score": {"context": True}}  # noqa: RUF012
     _record: FitRecord | None
-    _oracle: Oracle | None = None
+    _used: Oracle | None = None
 
     def __init__(
         self,
-        problem: Problem,
+        oracle: Problem | Oracle,
         estimator: Any = None,
         *,
         families: Sequence[Family] | None = None,
@@ -146,16 +143,11 @@ class DecisionFocusedRegressor(Parameters):
         shuffle: bool = True,
         max_calls: int | None = None,
         max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        store: str | PathLike[str] | Store | None = None,
-        timeout: float | None = None,
-        on_failure: Literal["raise", "skip"] = "raise",
-        max_failure_rate: float = 0.1,
         judge: Literal["solver", "pool"] = "solver",
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
-        self.problem = problem
+        self.oracle = oracle
         self.estimator = estimator
         self.families = families
         self.n_samples = n_samples
@@ -165,11 +157,6 @@ class DecisionFocusedRegressor(Parameters):
         self.shuffle = shuffle
         self.max_calls = max_calls
         self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.store = store
-        self.timeout = timeout
-        self.on_failure = on_failure
-        self.max_failure_rate = max_failure_rate
         self.judge = judge
         self.random_state = random_state
         self.verbose = verbose
@@ -210,7 +197,8 @@ class DecisionFocusedRegressor(Parameters):
         deadline = started + check_seconds("max_seconds", self.max_seconds)
         if self.verbose:
             show_logs()
-        oracle = self._make_oracle()
+        oracle = self._new_oracle()
+        n_before = oracle.n_calls
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
         keeps_frames = getattr(learner, "takes_frames", False)
@@ -235,7 +223,7 @@ class DecisionFocusedRegressor(Parameters):
             learner,
             folds,
             ask,
-            lambda: oracle.n_calls,
+            lambda: oracle.n_calls - n_before,
             started,
             deadline,
             project=partial(projected, self.problem),
@@ -257,7 +245,7 @@ class DecisionFocusedRegressor(Parameters):
         self.two_stage_ = Average(baselines, data.label_shape, self._expected.features)
         self._keep_choice(chosen, folds, search.held_out(data, two_stage, chosen))
         self.gain_, self.history_ = self.held_out_.gain(self.problem.unit), search.history
-        self.n_oracle_calls_, self._oracle = oracle.n_calls, oracle
+        self.n_oracle_calls_, self._used = oracle.n_calls - n_before, oracle
         self.seconds_ = time.perf_counter() - started
         _logger.info("%s: %s", self.chosen_, self.gain_)
         return self
@@ -280,10 +268,10 @@ class DecisionFocusedRegressor(Parameters):
     ) -> list[Decision]:
         """Return the solver's decision for each instance, one solver call each.
 
-        With `on_failure="skip"`, the decision is None where the call failed.
+        If the oracle skips failed calls, the decision is None where the call failed.
         """
         contexts = self._expected.contexts(X, context)
-        return self.oracle.decide(self._predict(X), context=contexts)
+        return self._calls.decide(self._predict(X), context=contexts)
 
     def regret(
         self,
@@ -294,7 +282,7 @@ class DecisionFocusedRegressor(Parameters):
         """Return how much more each decision costs than the best one, in the objective's unit."""
         expected = self._expected
         labels, contexts = expected.labels(X, Y), expected.contexts(X, context)
-        return self.oracle.regret(self._predict(X), labels, context=contexts)
+        return self._calls.regret(self._predict(X), labels, context=contexts)
 
     def score(
         self,
@@ -310,7 +298,7 @@ class DecisionFocusedRegressor(Parameters):
         contexts = self._expected.contexts(X, context, advice=_ROUTING)  # scikit-learn calls this
         constant = np.broadcast_to(self.mean_, labels.shape)
         y_hats = np.stack([self._predict(X), constant])
-        regret = self.oracle.regret(y_hats, labels, context=contexts)
+        regret = self._calls.regret(y_hats, labels, context=contexts)
         known = np.isfinite(regret).all(axis=0)
         ours, constants = regret[:, known].mean(axis=1)
         if constants == 0:
@@ -358,22 +346,19 @@ class DecisionFocusedRegressor(Parameters):
         return write_model(self, Path(folder), overwrite=overwrite)
 
     @property
-    def oracle(self) -> Oracle:
-        """The oracle of the last `fit`, which calls the solver with these parameters."""
-        if self._oracle is None:
-            self._oracle = self._make_oracle()
-        return self._oracle
+    def problem(self) -> Problem:
+        """The problem whose solver makes the decisions."""
+        return self.oracle.problem if isinstance(self.oracle, Oracle) else self.oracle
 
-    def _make_oracle(self) -> Oracle:
-        return Oracle(
-            self.problem,
-            store=self.store,
-            n_jobs=self.n_jobs,
-            timeout=self.timeout,
-            on_failure=self.on_failure,
-            max_failure_rate=self.max_failure_rate,
-            progress=self.verbose,
-        )
+    def _new_oracle(self) -> Oracle:
+        return Oracle.of(self.oracle, progress=self.verbose)
+
+    @property
+    def _calls(self) -> Oracle:
+        """The oracle that makes the calls after `fit`: that of the last `fit`, if there was one."""
+        if self._used is None or self._used.problem is not self.problem:
+            self._used = self._new_oracle()
+        return self._used
 
     def _keep_data(self, data: Data, final: npt.NDArray[np.intp]) -> None:
         self.n_features_in_ = int(data.x.shape[-1])

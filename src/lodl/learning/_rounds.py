@@ -108,7 +108,7 @@ class Rounds:
 
 
 def learn_in_rounds(
-    problem: Problem | Oracle,
+    oracle: Problem | Oracle,
     y: npt.ArrayLike,
     train: Train,
     *,
@@ -121,8 +121,7 @@ def learn_in_rounds(
     validation: npt.ArrayLike | None = None,
     max_calls: int | None = None,
     share: bool = False,
-    seed: int = 0,
-    **options: Any,
+    random_state: int = 0,
 ) -> Rounds:
     """Learn a loss from samples around the labels, then in rounds where the model predicts.
 
@@ -137,7 +136,8 @@ def learn_in_rounds(
     `train` gives the same predictions.
 
     Args:
-        problem: The problem whose solver is called, or an oracle.
+        oracle: The problem whose solver is called; or a `lodl.Oracle` of it, which has workers, a
+            store, a time limit and a policy for failures.
         y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
             column for each number of a label.
         train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
@@ -156,9 +156,7 @@ def learn_in_rounds(
         share: Whether each instance also learns from the decisions of the others
             (`lodl.fitting.fit_shared`). Only for a decision family, an objective that is affine in
             the label, and instances without a context.
-        seed: Random seed of the candidates.
-        options: Those of the oracle of a problem: `n_jobs`, `executor`, `store`, `timeout`,
-            `on_failure`, `max_failure_rate`, `progress`; and `keys`, the names of the instances.
+        random_state: Random seed of the candidates.
 
     Returns:
         The models of all rounds: print it to see their scores and costs, and take
@@ -179,22 +177,21 @@ def learn_in_rounds(
         >>> len(rounds.rounds), rounds.best.y_hat.shape
         (2, (30, 12))
     """
-    keys = options.pop("keys", None)
-    oracle = Oracle.of(problem, **options)
-    instances = oracle.instances(y, context, keys)
+    oracle = Oracle.of(oracle)
+    instances = oracle.instances(y, context)
     labels = instances.y
     chosen = _check_validation(validation, len(labels))
     check_count("n_rounds", n_rounds, minimum=0)
     check_count("n_per_round", n_per_round)
     _check_budget(max_calls, len(labels) * (n_samples + 2))
     slopes = family is None or family.uses_slopes
-    probe = oracle.probe(instances, sampler, slopes=slopes, random_state=seed)
+    probe = oracle.probe(instances, sampler, slopes=slopes, random_state=random_state)
     family = family or (DecisionHinges() if probe.is_affine else DecisionRanking())
     if share:
         check_sharing(family, instances.context, is_affine=probe.is_affine)
     warn_of_few_samples(family, n_samples + n_rounds * n_per_round, labels[0].size)
     started = time.perf_counter()
-    how: Any = {"slopes": family.uses_slopes, "random_state": seed}
+    how: Any = {"slopes": family.uses_slopes, "random_state": random_state}
     samples = oracle.sample(instances, sampler, n_samples, **how)
     rounds: list[Round] = []
     while True:

@@ -28,6 +28,7 @@ _START = 60.0  # seconds that new workers may take to start
 _ARRIVAL = 5.0  # times as long as before that a problem may take to reach a worker
 _PATIENCE = 5.0  # seconds without a result after which to see whether there are workers
 _LOG_EVERY = 30.0  # seconds
+_BAR_DELAY = 2.0  # seconds before a bar appears: most runs have ended by then
 _FIRST_LOG = 2.0  # seconds of work after which its cost is known
 
 _logger = logging.getLogger(__name__)
@@ -147,7 +148,11 @@ class Runner:
     def finish(self) -> None:
         """Make all calls, or raise the error that ended the run."""
         bar = progress_bar(
-            self._n_calls, unit="calls", description="asking", enabled=self._settings.progress
+            self._n_calls,
+            unit="calls",
+            description="solving",
+            enabled=self._settings.progress,
+            delay=_BAR_DELAY,
         )
         try:
             with bar, ctrl_c_told_apart():

@@ -318,7 +318,7 @@ def open_store(
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
-        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, n_samples=10, store="answers")
+        >>> samples = lodl.Oracle(lodl.domains.TopK(1), store="answers").sample(y, n_samples=10)
         >>> lodl.oracle.open_store("answers").progress.n_answers
         22
     """
