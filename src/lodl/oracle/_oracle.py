@@ -25,7 +25,7 @@ from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part, pending
 from lodl.oracle._probe import N_INSTANCES, N_POINTS, Probe, ProbedInstance, far_apart, probe
 from lodl.oracle._run import OnFailure, Runner, RunSettings, Tally, Wanted, check_rate
-from lodl.oracle._store import Progress, Store, open_store
+from lodl.oracle._store import Progress, Store, check_place, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
@@ -58,7 +58,7 @@ class Oracle:
 
     Args:
         problem: The problem whose solver is called.
-        store: Folder or URL that keeps the answers, so that an interrupted run resumes where it
+        store: File that keeps the answers, so that an interrupted run resumes where it
             stopped and no call is made twice. Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
@@ -435,16 +435,15 @@ class Oracle:
             )
 
 
-def _place_of(store: object) -> str | Path | None:
+def _place_of(store: object) -> Path | None:
     """Return the place of a store, independent of later changes of the working folder."""
     if not isinstance(store, str | os.PathLike | Store | None):
-        raise InvalidInputError(f"`store` must be a folder, a URL or None, got {store!r}.")
+        raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
     if store is None:
         return None
     if isinstance(store, Store):
         return store.place
-    text = os.fspath(store)
-    return text if "://" in text else Path(text).absolute()
+    return check_place(store)
 
 
 def _check_scale(spread: Array, store: Store) -> None:
