@@ -1,7 +1,8 @@
 """The answers about some instances as arrays, one row an instance, one column a point."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,20 @@ class Run(NamedTuple):
     @property
     def checksum(self) -> int:
         """Checksum of the content."""
-        return zlib.crc32(b"".join((self.id, *self[2:])), self.start & 0xFFFFFFFF)
+        start = self.start.to_bytes(8, "little", signed=True)
+        return zlib.crc32(b"".join((self.id, start, *self[2:])))
+
+    def is_sound(self, checksum: object) -> bool:
+        """Return whether the values, read from a file, have the right types and checksum."""
+        try:
+            return self.checksum == checksum
+        except (AttributeError, TypeError):  # a value of another type
+            return False
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the answers."""
+        return sum(map(len, self[2:]))
 
     @property
     def n_answers(self) -> int:
@@ -37,6 +51,28 @@ class Run(NamedTuple):
     def n_failures(self) -> int:
         """How many of them failed."""
         return self.n_answers - self.status.count(OK)
+
+    def pieces(self, max_bytes: int, dim: int) -> "list[Run]":
+        """Return runs of fewer columns, each with the slopes it needs, of at most some bytes."""
+        n_calls = len(self.status)
+        if self.n_bytes <= max_bytes or n_calls < 2:
+            return [self]
+        decision = np.frombuffer(self.decision, "<i4")
+        gradient = np.frombuffer(self.gradient, "<f8").reshape(-1, dim)
+        pieces = []
+        for first, last in pairwise((0, n_calls // 2, n_calls)):
+            used, number = np.unique(decision[first:last], return_inverse=True)
+            number = (number - (used < 0).sum()).astype("<i4")  # -1 stays -1
+            piece = Run(
+                self.id,
+                self.start + first,
+                self.loss[8 * first : 8 * last],
+                self.status[first:last],
+                number.tobytes(),
+                gradient[used[used >= 0]].tobytes(),
+            )
+            pieces += piece.pieces(max_bytes, dim)
+        return pieces
 
 
 class AnswerTable:
@@ -61,13 +97,22 @@ class AnswerTable:
         """Derivatives of the loss by the label, shape (m, D)."""
         return np.concatenate(self._gradients) if self._gradients else np.empty((0, self._dim))
 
-    def lay(self, rows: Sequence[int], first: int, last: int, runs: Sequence[Run]) -> bool:
-        """Lay runs over columns `first` to `last` of one row each, or return False if damaged.
+    def lay(
+        self, rows: Mapping[bytes, Sequence[int]], first: int, last: int, runs: Sequence[Run]
+    ) -> bool:
+        """Lay runs over columns `first` to `last`, or return False if one of them is damaged.
 
-        The runs have the same start and the same sizes. A successful answer replaces a failed one,
-        and an answer with a slope one without.
+        The runs are of distinct ids and have the same start and sizes. A successful answer replaces
+        a failed one, and an answer with a slope replaces one without.
+
+        Args:
+            rows: The rows of each id.
+            first: The first column of the block that the runs belong to.
+            last: One after its last column.
+            runs: The answers.
         """
         start, n_calls, size = runs[0].start, len(runs[0].status), len(runs[0].gradient)
+        runs = [run for run in runs for _ in rows[run.id]]
         shape = len(runs), n_calls
         try:
             status = np.frombuffer(b"".join([run.status for run in runs]), np.uint8).reshape(shape)
@@ -90,7 +135,8 @@ class AnswerTable:
             decision = np.where(decision < 0, -1, decision + offset)
             self._gradients.append(gradient)
             self._n_gradients += len(gradient)
-        here: Any = np.asarray(rows)[:, None], np.arange(begin, begin + n)
+        numbers = [row for id_ in dict.fromkeys(run.id for run in runs) for row in rows[id_]]
+        here: Any = np.array(numbers)[:, None], np.arange(begin, begin + n)
         there = self.status[here]
         if there.any():
             before, after = _worth(there, self.decision[here]), _worth(status, decision)
@@ -116,11 +162,13 @@ def _is_sound(
     gradient: Array,
     n_slopes: int,
 ) -> bool:
-    """Return whether every success has its value, and every decision its slope."""
+    """Return whether exactly the successes have a loss, and every decision has a slope."""
+    is_ok = status == OK
     return bool(
         (status <= _LAST_STATUS).all()
-        and np.isfinite(loss[status == OK]).all()
-        and (decision < n_slopes).all()
+        and (np.isfinite(loss) == is_ok).all()
+        and (decision >= -1).all()
+        and (decision < np.where(is_ok, n_slopes, 0)).all()
         and np.isfinite(gradient).all()
     )
 

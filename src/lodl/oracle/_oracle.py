@@ -19,13 +19,14 @@ from lodl._typing import Array, Context, Decision
 from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
+from lodl.oracle._database import check_place
 from lodl.oracle._failure import OK, listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part, pending
 from lodl.oracle._probe import N_INSTANCES, N_POINTS, Probe, ProbedInstance, far_apart, probe
 from lodl.oracle._run import OnFailure, Runner, RunSettings, Tally, Wanted, check_rate
-from lodl.oracle._store import Progress, Store, check_place, open_store
+from lodl.oracle._store import Progress, Store, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem

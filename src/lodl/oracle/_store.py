@@ -1,50 +1,38 @@
 """Answers in one SQLite file, or in memory.
 
-    answers    runs of answers, by the id of their instance and sampler, with a checksum each
+    answers    runs of answers, by the id of their instance and sampler, each with a checksum
     failures   the message of the first failure of each kind and id
-    header     format, spread of the labels, identity of the problem, totals, facts
+    header     format version, spread of the labels, identity of the problem, totals, facts
 
-Answers appear in transactions, so that a kill loses only what was not yet written, and several
-processes may share a file. A run whose checksum is wrong is left out and computed again. Nothing
-in a file is code, and a file whose tables are not exactly ours is refused.
+Answers are written in transactions: a kill loses only answers that were not yet written, and
+several processes can share a file. A run whose checksum is wrong is ignored and computed again.
+Nothing in a file is code, and a file whose tables are not exactly ours is refused.
 """
 
 import json
 import logging
 import os
-import sqlite3
-import stat
-import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
 from lodl._typing import Array
-from lodl.errors import InvalidInputError, StoreError
+from lodl.errors import StoreError
 from lodl.oracle._answer_table import AnswerTable, Run
+from lodl.oracle._database import MAX_VALUE, VERSION, Database, check_place
 
-_VERSION = 3
-_TABLES = {
-    "answers": "CREATE TABLE answers (id BLOB, start INTEGER, loss BLOB, status BLOB, "
-    "decision BLOB, gradient BLOB, checksum INTEGER)",
-    "answers_by_id": "CREATE INDEX answers_by_id ON answers (id)",
-    "failures": "CREATE TABLE failures (key TEXT PRIMARY KEY, message TEXT) WITHOUT ROWID",
-    "header": "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
-}
-_MAX_BLOB = 2**26  # bytes of one value; larger ones are refused, as a file may come from elsewhere
-_MAX_BYTES = 2**24  # bytes of answers that are not yet written
-_PATIENCE = 60.0  # seconds to wait for another process that writes
-_SELDOM = 20.0  # times as long as writing takes that passes before the next time
-_WRITING = 0.005  # seconds that writing takes, until it is known
-_AT_ONCE = 5000  # ids of one query
-_MAX_FAILURES = 1000  # messages that are kept
+_MAX_RUN = MAX_VALUE // 4  # bytes of a row; runs that are longer are cut
+_MAX_UNSAVED = 2**24  # bytes of answers that are not yet written
+_SELDOM = 20.0  # seconds between two writes, in units of the time that a write takes
+_WRITING = 0.005  # seconds that the first write is assumed to take
+_AT_ONCE = 5000  # ids in one query
+_MAX_FAILURES = 1000  # messages in a store
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -90,23 +78,23 @@ class Store:
     def __init__(
         self,
         spread: Array,
-        place: Path | None = None,
-        connection: sqlite3.Connection | None = None,
+        database: Database | None = None,
+        problem: Mapping[str, Any] = _NOTHING,
     ) -> None:
-        self.spread, self.place = spread, place
+        self._database = Database(None, _header(spread, problem)) if database is None else database
+        self._problem = problem
+        self.spread, self.place = spread, self._database.path
         self.verified_with: object = None
-        self.name = "The store" if place is None else str(place)
+        self.name = self._database.name
         self.note = (
             "Nothing is kept; with `store=`, answers are kept and the next run resumes from them."
-            if place is None
-            else f"What was done is kept in {place}."
+            if self.place is None
+            else f"What was done is kept in {self.place}."
         )
-        self._connection = _in_memory() if connection is None else connection
-        self._lock = threading.RLock()
         self._unsaved: list[Run] = []
         self._n_bytes, self._seconds = 0, 0.0
         self._failures: dict[str, str] = {}
-        self._saved_at, self._writing = time.monotonic(), _WRITING
+        self._written_at, self._writing = time.monotonic(), _WRITING
         self._has_warned = False
 
     def check(self, spread: Array, problem: Mapping[str, Any]) -> None:
@@ -116,7 +104,7 @@ class Store:
                 f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
                 f"shape {spread.shape}. Choose another store."
             )
-        there, here = _named(self._get("problem", {})), _named(problem)
+        there, here = _named(self._problem), _named(problem)
         differences = [
             f"its {name} is {there[name]}, this one's is {here[name]}"
             for name in sorted(there.keys() & here.keys())
@@ -145,43 +133,50 @@ class Store:
             seconds: Time that they took.
             failures: By kind of failure and id, the message of the first such failure.
         """
-        self._unsaved += runs
-        self._n_bytes += sum(len(part) for run in runs for part in run[2:])
-        self._seconds += seconds
-        self._failures = dict(failures) | self._failures
-        is_due = time.monotonic() - self._saved_at > _SELDOM * self._writing
-        if self.place is None or is_due or self._n_bytes > _MAX_BYTES:
-            self.flush()
+        with self._database.lock:
+            for run in runs:
+                self._unsaved += run.pieces(_MAX_RUN, self.spread.size)
+                self._n_bytes += run.n_bytes
+            self._seconds += seconds
+            self._failures = dict(failures) | self._failures
+            is_due = time.monotonic() - self._written_at > _SELDOM * self._writing
+            if self.place is None or is_due or self._n_bytes > _MAX_UNSAVED:
+                self._write()
 
     def flush(self) -> None:
+        """Write all answers added so far, and close the file: it can be copied now."""
+        with self._database.lock:
+            self._write()
+            self._database.save()
+
+    def _write(self) -> None:
         """Write all answers added so far, in one transaction."""
-        if not self._unsaved and not self._seconds:
-            return
-        began, runs = time.monotonic(), self._unsaved
-        totals = {
-            "n_answers": sum(run.n_answers for run in runs),
-            "n_failures": sum(run.n_failures for run in runs),
-            "seconds": self._seconds,
-        }
-        with self._writes() as connection:
-            connection.executemany(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-                ((*run, run.checksum) for run in runs),
-            )
-            connection.executemany(
-                "UPDATE header SET value = value + ? WHERE key = ?",
-                ((amount, key) for key, amount in totals.items()),
-            )
-            n_room = (
-                _MAX_FAILURES - connection.execute("SELECT count(*) FROM failures").fetchone()[0]
-            )
-            connection.executemany(
-                "INSERT OR IGNORE INTO failures VALUES (?, ?)",
-                list(self._failures.items())[: max(n_room, 0)],
-            )
-        self._unsaved, self._n_bytes, self._seconds, self._failures = [], 0, 0.0, {}
-        self._saved_at = time.monotonic()
-        self._writing = self._saved_at - began
+        with self._database.lock:
+            if not self._unsaved and not self._seconds:
+                return
+            began, runs = time.monotonic(), self._unsaved
+            totals = {
+                "n_answers": sum(run.n_answers for run in runs),
+                "n_failures": sum(run.n_failures for run in runs),
+                "seconds": self._seconds,
+            }
+            with self._database.writing() as connection:
+                connection.executemany(
+                    "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    ((*run, run.checksum) for run in runs),
+                )
+                connection.executemany(
+                    "UPDATE header SET value = value + ? WHERE key = ?",
+                    ((amount, key) for key, amount in totals.items()),
+                )
+                ((n_there,),) = connection.execute("SELECT count(*) FROM failures").fetchall()
+                connection.executemany(
+                    "INSERT OR IGNORE INTO failures VALUES (?, ?)",
+                    list(self._failures.items())[: max(_MAX_FAILURES - n_there, 0)],
+                )
+            self._unsaved, self._n_bytes, self._seconds, self._failures = [], 0, 0.0, {}
+            self._written_at = time.monotonic()
+            self._writing = self._written_at - began
 
     def plan(self, n_pending: int) -> None:
         """Note how many calls a run is about to make."""
@@ -194,42 +189,46 @@ class Store:
 
     def recall(self, name: str) -> Any:
         """Return a fact, or None if it is not known."""
-        return self._get(f"fact {name}", None)
+        return self._get(f"fact {name}")
 
     def copy(self, other: "Store", ids: Iterable[bytes]) -> None:
         """Add the answers that another store has under some ids."""
-        before = self.n_answers
         runs = list(other._runs(list(dict.fromkeys(ids))))
-        failures = dict(other._execute("SELECT key, message FROM failures"))
+        failures = dict(other._database.read("SELECT key, message FROM failures"))
         share = sum(run.n_answers for run in runs) / max(other.n_answers, 1)
         self.add(runs, other.seconds * share, failures)
-        assert self.n_answers >= before
 
     # Reading ------------------------------------------------------------------------------------
 
     @property
     def n_answers(self) -> int:
         """Number of answers, failed calls included."""
-        return int(self._get("n_answers", 0))
+        return int(self._total("n_answers"))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no answers."""
+        self._write()
+        return not self._database.read("SELECT 1 FROM answers LIMIT 1")
 
     @property
     def seconds(self) -> float:
         """Time that the answers took, summed over workers."""
-        return float(self._get("seconds", 0.0))
+        return self._total("seconds")
 
     def failure(self, key: str) -> str | None:
         """Return the message of the first failure of a kind and id."""
-        found = self._execute("SELECT message FROM failures WHERE key = ?", key)
+        found = self._database.read("SELECT message FROM failures WHERE key = ?", key)
         return str(found[0][0]) if found else None
 
     def has(self, ids: Sequence[bytes]) -> set[bytes]:
         """Return the ids under which there are answers."""
-        self.flush()
+        self._write()
         found: set[bytes] = set()
         for start in range(0, len(ids), _AT_ONCE):
             some = ids[start : start + _AT_ONCE]
             query = f"SELECT DISTINCT id FROM answers WHERE id IN ({_marks(some)})"
-            found.update(id_ for (id_,) in self._execute(query, *some))
+            found.update(id_ for (id_,) in self._database.read(query, *some))
         return found
 
     def known(
@@ -245,14 +244,14 @@ class Store:
             rows: dict[bytes, list[int]] = {}
             for row, id_ in enumerate(ids):
                 rows.setdefault(id_, []).append(row)
-            alike: dict[tuple[int, ...], list[Run]] = {}  # by sizes, laid at once
+            seen = Counter[bytes]()
+            alike: dict[tuple[int, ...], list[Run]] = {}  # laid at once; of an id, in their order
             for run in self._runs(list(rows)):
-                alike.setdefault((run.start, *map(len, run[2:])), []).append(run)
-            for runs in alike.values():
-                at = [row for run in runs for row in rows[run.id]]
-                repeated = [run for run in runs for _ in rows[run.id]]
-                if not table.lay(at, first, first + n, repeated):
-                    self._warn(len(runs))
+                seen[run.id] += 1
+                alike.setdefault((seen[run.id], run.start, *map(len, run[2:])), []).append(run)
+            for _, runs in sorted(alike.items()):
+                if not table.lay(rows, first, first + n, runs):
+                    self._warn(sum(not table.lay(rows, first, first + n, [run]) for run in runs))
             first += n
         if slopes:
             table.require_slopes()
@@ -261,24 +260,20 @@ class Store:
     @property
     def progress(self) -> Progress:
         """How far the last run is, and what it costs."""
-        self.flush()
-        planned, failures = int(self._get("n_planned", 0)), int(self._get("n_failures", 0))
-        return Progress(self.n_answers, failures, planned, self.seconds)
+        self._write()
+        n_planned, n_failures = int(self._total("n_planned")), int(self._total("n_failures"))
+        return Progress(self.n_answers, n_failures, n_planned, self.seconds)
 
-    def _runs(self, ids: Sequence[bytes]) -> Iterable[Run]:
-        """Return the runs of some ids in the order in which they were added."""
-        self.flush()
+    def _runs(self, ids: Sequence[bytes]) -> Iterator[Run]:
+        """Yield the runs of some ids in the order in which they were added."""
+        self._write()
         for start in range(0, len(ids), _AT_ONCE):
-            some = ids[start : start + _AT_ONCE]
+            some = set(ids[start : start + _AT_ONCE])
             query = f"SELECT * FROM answers WHERE id IN ({_marks(some)}) ORDER BY rowid"
             n_damaged = 0
-            for *columns, checksum in self._execute(query, *some):
-                try:
-                    run = Run(*columns)
-                    is_sound = run.checksum == checksum
-                except TypeError:  # a value of another type
-                    is_sound = False
-                if is_sound:
+            for *columns, checksum in self._database.read(query, *some):
+                run = Run(*columns)
+                if run.is_sound(checksum) and run.id in some:
                     yield run
                 else:
                     n_damaged += 1
@@ -288,63 +283,43 @@ class Store:
         if n_damaged and not self._has_warned:
             self._has_warned = True
             _logger.warning(
-                "%d runs of answers in %s are damaged. They are left out, and computed again.",
-                n_damaged,
-                self.name,
+                "%d rows of answers in %s are damaged. They are ignored and computed again.",
+                *(n_damaged, self.name),
             )
 
-    # The file -----------------------------------------------------------------------------------
+    # The header ---------------------------------------------------------------------------------
 
-    def _execute(self, query: str, *values: Any) -> list[Any]:
-        with self._lock:
-            try:
-                return self._connection.execute(query, values).fetchall()
-            except sqlite3.Error as error:
-                raise _damaged(self.name, error) from error
-
-    @contextmanager
-    def _writes(self) -> Any:
-        """Write in one transaction."""
-        with self._lock:
-            try:
-                with self._connection:
-                    yield self._connection
-            except sqlite3.Error as error:
-                raise StoreError(
-                    f"Answers cannot be written to {self.name}: {error}. Those written before are "
-                    "kept, and the next run goes on from them."
-                ) from error
-
-    def _get(self, key: str, default: Any) -> Any:
-        found = self._execute("SELECT value FROM header WHERE key = ?", key)
+    def _get(self, key: str) -> Any:
+        """Return a value of the header, or None if it is missing or damaged."""
+        found = self._database.read("SELECT value FROM header WHERE key = ?", key)
         try:
-            return json.loads(str(found[0][0])) if found else default
-        except (ValueError, RecursionError) as error:
-            raise _damaged(self.name, error) from error
+            return json.loads(found[0][0]) if found else None
+        except (TypeError, ValueError, RecursionError):
+            return None
+
+    def _total(self, key: str) -> float:
+        """Return a number of the header, or 0 if it is missing or damaged."""
+        value = self._get(key)
+        is_number = isinstance(value, int | float) and 0 <= value < 1e300  # NaN is not
+        return float(value) if is_number else 0.0
 
     def _set(self, key: str, value: Any) -> None:
-        with self._writes() as connection:
+        with self._database.writing() as connection:
             row = (key, json.dumps(value))
             connection.execute("INSERT OR REPLACE INTO header VALUES (?, ?)", row)
-
-    def close(self) -> None:
-        """Write what is left, and close the file. The store cannot be used any more."""
-        with self._lock:
-            self.flush()
-            self._connection.close()
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the place of a file, or the content of a store in memory."""
         self.flush()
-        content = None if self.place is not None else self._connection.serialize()
+        content = self._database.content() if self.place is None else b""
         return {"spread": self.spread, "place": self.place, "content": content}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        place = state["place"]
-        connection = _in_memory() if place is None else _connect(place)
-        if place is None:
-            connection.deserialize(state["content"])
-        Store.__init__(self, state["spread"], place, connection)
+        if state["place"] is None:
+            Store.__init__(self, state["spread"])
+            self._database.restore(state["content"])
+        else:
+            Store.__init__(self, *_opened(state["place"], None))
 
 
 def open_store(
@@ -370,148 +345,48 @@ def open_store(
         >>> lodl.oracle.open_store("answers.db").progress.n_answers >= 22
         True
     """
-    path = check_place(place)
-    exists = _check_file(path)
-    if not exists and spread is None:
-        raise StoreError(f"There is no store at {path}. `lodl.oracle.sample` makes it.")
-    connection = _connect(path)
+    header = None if spread is None else _header(spread, problem)
+    return Store(*_opened(check_place(place), header))
+
+
+def _header(spread: Array, problem: Mapping[str, Any]) -> dict[str, Any]:
+    totals = {"n_answers": 0, "n_failures": 0, "seconds": 0.0}
+    return {"version": VERSION, "spread": spread.tolist(), "problem": dict(problem), **totals}
+
+
+def _opened(
+    path: Path, header: Mapping[str, Any] | None
+) -> tuple[Array, Database, Mapping[str, Any]]:
+    """Open a file, and return what its header says: the arguments of a store."""
+    database = Database(path, header)
+    texts = dict(database.read("SELECT key, value FROM header"))
     try:
-        if spread is not None:
-            _create(connection, spread, problem)
-        return Store(_check_header(connection, path), path, connection)
-    except sqlite3.Error as error:
-        connection.close()
-        raise _damaged(str(path), error) from error
-    except BaseException:
-        connection.close()
-        raise
-
-
-def check_place(place: str | os.PathLike[str]) -> Path:
-    """Return the place of a store, independent of later changes of the working folder."""
-    text = os.fspath(place)
-    if not text.strip() or "\0" in text:
-        raise InvalidInputError(f"`store` must be the name of a file, got {place!r}.")
-    if "://" in text:
-        raise InvalidInputError(f"`store` must be a file of this machine, got {place!r}.")
-    return Path(text).absolute()
-
-
-def _check_file(path: Path) -> bool:
-    """Return whether there is a file; raise if it cannot be a store."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"No store can be made at {path}: {error}.") from error
-        return False
-    except OSError as error:
-        raise StoreError(f"No store can be opened at {path}: {error}.") from error
-    if stat.S_ISDIR(mode):
-        what = "a folder"
-        if (path / "lodl.json").exists() or (path / "zarr.json").exists():
-            what = "a store of an older version of lodl"
-        if (path / "model.json").exists():
-            what = "a saved model, which `lodl.load_model` reads"
-        raise StoreError(f"{path} is {what}. A store is a single file: choose another place.")
-    if not stat.S_ISREG(mode):
-        raise StoreError(f"{path} is no regular file. Choose another place for the store.")
-    return path.stat().st_size > 0
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open a file, with a write-ahead log if its file system has one, or only for reading."""
-    try:
-        try:
-            connection = _configured(sqlite3.connect(path, _PATIENCE, check_same_thread=False))
-            connection.execute("PRAGMA journal_mode = wal").fetchall()
-        except sqlite3.OperationalError:
-            if not path.exists() or os.access(path.parent, os.W_OK):
-                raise
-            uri = f"file:{quote(str(path))}?mode=ro&immutable=1"  # a medium that is read-only
-            connection = _configured(
-                sqlite3.connect(uri, _PATIENCE, check_same_thread=False, uri=True)
-            )
-        connection.execute("PRAGMA synchronous = normal").fetchall()
-    except sqlite3.Error as error:
-        raise _damaged(str(path), error) from error
-    return connection
-
-
-def _in_memory() -> sqlite3.Connection:
-    connection = _configured(sqlite3.connect(":memory:", check_same_thread=False))
-    _create(connection, np.zeros(0), _NOTHING)
-    return connection
-
-
-def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_BLOB)
-    connection.execute("PRAGMA trusted_schema = off")
-    connection.execute("PRAGMA cell_size_check = on")
-    return connection
-
-
-def _create(connection: sqlite3.Connection, spread: Array, problem: Mapping[str, Any]) -> None:
-    """Create the tables of an empty file. Of two processes that do, the first one wins."""
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        return
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            return
-        for sql in _TABLES.values():
-            connection.execute(sql)
-        header = {
-            "version": _VERSION,
-            "spread": spread.tolist(),
-            "n_answers": 0,
-            "n_failures": 0,
-            "seconds": 0.0,
-            "problem": dict(problem),
-        }
-        rows = ((key, json.dumps(value)) for key, value in header.items())
-        connection.executemany("INSERT INTO header VALUES (?, ?)", rows)
-
-
-def _check_header(connection: sqlite3.Connection, path: Path) -> Array:
-    """Return the spread of a store's labels; raise if a file is no store of ours."""
-    tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL"))
-    if tables != _TABLES:
-        raise StoreError(f"{path} is a database, but no store of answers. Choose another place.")
-    header = dict(connection.execute("SELECT key, value FROM header"))
-    try:
-        version = json.loads(header["version"])
-        spread = np.array(json.loads(header["spread"]), dtype=np.float64)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"The header of {path} is damaged: {error}. Remove the store.") from error
-    if version != _VERSION:
+        version, problem = json.loads(texts["version"]), json.loads(texts["problem"])
+        spread = np.array(json.loads(texts["spread"]), dtype=np.float64)
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise _damaged_header(path, f"{type(error).__name__}: {error}") from error
+    if version != VERSION:
         raise StoreError(
-            f"{path} is of format version {version}, this version of lodl reads {_VERSION}. "
-            "Choose another place and sample again."
+            f"{path} has format version {version}, this version of lodl reads {VERSION}. Choose "
+            "another name and sample again."
         )
     if not (spread.size and np.isfinite(spread).all() and (spread > 0).all()):
-        raise StoreError(f"The header of {path} is damaged: its spread is no spread of labels.")
-    return spread
+        raise _damaged_header(path, "the spread of its labels must be above 0")
+    if not isinstance(problem, dict) or not isinstance(problem.get("parameters", {}), dict):
+        raise _damaged_header(path, "its problem must have parameters by name")
+    return spread, database, problem
 
 
-def _named(problem: Any) -> dict[str, str]:
-    """Return what distinguishes a problem, each by the name that a message gives it."""
-    if not isinstance(problem, Mapping):
-        return {}
+def _damaged_header(path: Path, reason: str) -> StoreError:
+    return StoreError(f"The header of {path} is damaged: {reason}. Remove it and sample again.")
+
+
+def _named(problem: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values that distinguish a problem, by the names that messages give them."""
     given = {"name": problem.get("name"), "version": problem.get("problem_version")}
     texts = {name: repr(text) for name, text in given.items() if text is not None}
-    parameters = problem.get("parameters", {})
-    known = parameters if isinstance(parameters, Mapping) else {}
-    return {**texts, **{str(name): str(text) for name, text in known.items()}}
+    return {**texts, **{name: str(text) for name, text in problem.get("parameters", {}).items()}}
 
 
-def _damaged(name: str, error: BaseException) -> StoreError:
-    return StoreError(
-        f"{name} cannot be read: {error}. If it is damaged, remove it, and sample again."
-    )
-
-
-def _marks(values: Sequence[object]) -> str:
+def _marks(values: Collection[object]) -> str:
     return ",".join("?" * len(values))

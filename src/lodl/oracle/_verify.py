@@ -42,7 +42,7 @@ def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
         StoreError: They come out different.
     """
     store, problem = samples.store, samples.problem
-    if store.n_answers == 0:
+    if store.is_empty:
         store.verified_with = problem
     samples = replace(samples, has_slopes=False)
     calls = [] if store.verified_with is problem else _stored(samples)
