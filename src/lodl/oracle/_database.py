@@ -37,6 +37,7 @@ _SCHEMA = [
     ),
     ("table", "header", "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"),
 ]
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged name
 _READ_SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY name, type, sql"
 
 
@@ -68,7 +69,7 @@ class Database:
             self._check_schema(header)
         except BaseException as error:
             self.disconnect()
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, _FAULTS):
                 raise self._unreadable(error) from error
             raise
         _databases.add(self)
@@ -78,7 +79,7 @@ class Database:
         with self.lock:
             try:
                 return self._connected().execute(query, values).fetchall()
-            except sqlite3.Error as error:
+            except _FAULTS as error:
                 raise self._unreadable(error) from error
 
     @contextmanager
@@ -127,15 +128,18 @@ class Database:
         return self._connection
 
     def _open(self, mode: str) -> None:
-        self._connect(mode)
         try:
+            self._connect(mode)
+            self._connected().execute("PRAGMA synchronous = normal")
             self._read_schema()
         except sqlite3.OperationalError as error:
             if self.path is None or _code(error) == sqlite3.SQLITE_BUSY:
                 raise
-            if _is_read_only(self.path):
+            if self.path.exists() and not os.access(self.path.parent, os.W_OK):
+                if _has_log(self.path):
+                    raise
                 self._connect("ro&immutable=1")
-            else:  # the file system may lack what a log needs; without it this succeeds
+            else:
                 self._switch_to_rollback_journal()
 
     def _connect(self, mode: str) -> None:
@@ -153,7 +157,6 @@ class Database:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         connection.execute("PRAGMA trusted_schema = off")
         connection.execute("PRAGMA cell_size_check = on")
-        connection.execute("PRAGMA synchronous = normal")
 
     def _read_schema(self) -> list[tuple[Any, ...]]:
         return self._connected().execute(_READ_SCHEMA).fetchall()
@@ -194,13 +197,14 @@ class Database:
                 self._switch_to_rollback_journal()
 
     def _switch_to_rollback_journal(self) -> None:
-        connection = self._connected()
-        connection.execute("PRAGMA locking_mode = exclusive")  # a log then needs no shared memory
-        connection.execute("PRAGMA journal_mode = delete").fetchall()
-        connection.execute("PRAGMA locking_mode = normal")
+        """Do without a log, which needs memory that processes share and some file systems lack."""
+        self._connect("rw")
+        self._connected().execute("PRAGMA locking_mode = exclusive")  # needs no such memory
+        self._connected().execute("PRAGMA journal_mode = delete").fetchall()
+        self._connect("rw")
         self._read_schema()
 
-    def _unreadable(self, error: sqlite3.Error) -> StoreError:
+    def _unreadable(self, error: Exception) -> StoreError:
         code = _code(error)
         if code == sqlite3.SQLITE_BUSY:
             return StoreError(
@@ -254,15 +258,14 @@ def _make_folder(path: Path) -> None:
         raise StoreError(f"No store can be made at {path}: {error}.") from error
 
 
-def _is_read_only(path: Path) -> bool:
-    """Return whether a file, complete without a log, is in a folder that cannot be written to."""
+def _has_log(path: Path) -> bool:
+    """Return whether some answers are in the write-ahead log next to a file."""
     log = path.with_name(f"{path.name}-wal")
-    has_log = log.exists() and log.stat().st_size > 0
-    return path.exists() and not has_log and not os.access(path.parent, os.W_OK)
+    return log.exists() and log.stat().st_size > 0
 
 
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _code(error: Exception) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 # A connection must not cross a fork: both processes would believe to hold the other's locks.
