@@ -57,7 +57,7 @@ def demo(
             families=task.families,
             n_rounds=task.n_rounds,
             n_jobs=n_jobs,
-            store=out / f"{name}-answers",
+            store=out / f"{name}-answers.db",
             verbose=True,
         ).fit(data.x, data.y, context=data.context)
         typer.echo(f"{model.summary()}\n\n{_on_new(model, domain.splits.test)}")

@@ -81,7 +81,7 @@ def learn_loss(
         n_jobs: Number of worker processes, -1 for all cores. None uses the active Dask client, or
             this process if there is none.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
-        store: Folder or URL that keeps the answers: an interrupted call resumes where it stopped,
+        store: File that keeps the answers: an interrupted call resumes where it stopped,
             and other instances or more samples are added to it. A changed problem needs another
             store; to notice, up to eight stored answers are computed again. The scale "auto" is
             that of the labels the store was created with, so create it with all labels, or give a

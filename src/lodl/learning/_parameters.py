@@ -8,7 +8,7 @@ from typing import Any, Self
 from lodl.errors import InvalidInputError
 from lodl.learning._routing import Routed
 
-_SHARED = ("problem", "store")  # never copied: solver handles and open folders
+_SHARED = ("problem", "store")  # never copied: solver handles and open files
 
 
 class Parameters(Routed):

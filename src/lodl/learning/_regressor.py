@@ -82,7 +82,7 @@ class DecisionFocusedRegressor(Parameters):
         max_seconds: Seconds after which no further model is tried, or None. With a limit, the
             result depends on the speed of the machine.
         n_jobs: Number of worker processes for solver calls, as in joblib.
-        store: Folder or URL that keeps the solver's answers: a killed `fit` resumes where it
+        store: File that keeps the solver's answers: a killed `fit` resumes where it
             stopped, and a `fit` with another estimator only asks where its own models predict.
         timeout: Seconds after which a solver call is abandoned and counts as failed.
         on_failure: "raise" stops at the first solver call that fails, "skip" leaves out the sample.

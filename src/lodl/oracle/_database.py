@@ -246,8 +246,9 @@ def _is_file(path: Path) -> bool:
         if (path / "model.json").exists():
             what = "a saved model, which `lodl.load_model` reads"
         raise StoreError(f"{path} is {what}. A store is a file: choose another name.")
-    if not stat.S_ISREG(status.st_mode):
-        raise StoreError(f"{path} is not a regular file. Choose another name for the store.")
+    for one in (path, *(path.with_name(f"{path.name}-{end}") for end in ("wal", "shm", "journal"))):
+        if one.exists() and not one.is_file():  # SQLite would wait for a pipe without end
+            raise StoreError(f"{one} is not a regular file. Choose another name for the store.")
     return status.st_size > 0
 
 
