@@ -25,7 +25,7 @@ def sample(folder: str) -> None:
     from lodl.samplers import AllPerturbed
 
     y = np.random.default_rng(0).normal(size=(N, DIM))
-    ask(TopK(), y, sampler=AllPerturbed(), n_samples=K, n_jobs=2, store=f"{folder}/store")
+    ask(TopK(), y, sampler=AllPerturbed(), n_samples=K, n_jobs=2, store=f"{folder}/store.db")
 
 
 def memory(process: psutil.Process) -> int:
@@ -52,7 +52,7 @@ def main() -> None:
     calls = N * K
     print(f"{calls:,} calls in {seconds:.1f} s ({seconds / calls * 2e6:.2f} us of a worker each)\n")
     print(f"peak memory  {peak / 1e6:8.0f} MB   (target < 1,500 MB)")
-    print(f"store        {size / 1e6:8.1f} MB   (target < 200 MB), {len(files)} files")
+    print(f"store        {size / 1e6:8.1f} MB   (target < 200 MB)")
     print(f"             {size / calls:8.2f} bytes a sample")
 
 

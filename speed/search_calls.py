@@ -44,8 +44,9 @@ def main() -> None:
 
     def search(alphas: list[float], **options: object) -> int:
         CALLS[0] = 0
-        with tempfile.TemporaryDirectory() as store:
-            model = DecisionFocusedRegressor(Oracle(problem, store=store), Ridge(), **options)
+        with tempfile.TemporaryDirectory() as folder:
+            oracle = Oracle(problem, store=f"{folder}/answers.db")
+            model = DecisionFocusedRegressor(oracle, Ridge(), **options)
             grid = {"estimator__alpha": alphas}
             scorer = lodl.sklearn.regret_scorer()
             GridSearchCV(model, grid, scoring=scorer, cv=3, refit=False).fit(x, y)

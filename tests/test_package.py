@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 import lodl
 
 FRAMEWORKS = ["torch", "sklearn", "xgboost", "lightgbm", "cvxpy", "matplotlib", "pandas"]
-SLOW = ["joblib", "loky", "tqdm", "fsspec", "threadpoolctl", "cloudpickle", "importlib.metadata"]
+SLOW = ["joblib", "loky", "tqdm", "threadpoolctl", "cloudpickle", "importlib.metadata"]
 EXTRAS = ["daqp", "distributed", "dask", "typer", "rich"]
 
 WITHOUT_EXTRAS = """

@@ -1,33 +1,27 @@
 """Stores that somebody has forged, and places that are no stores."""
 
-import io
-import json
 import os
 import signal
+import sqlite3
 import tracemalloc
-import zipfile
 
 import numpy as np
 import pytest
 
 import lodl
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle import _shard, open_samples, open_store, sample
+from lodl.oracle import _database, open_samples, open_store, sample
+from lodl.oracle._answer_table import Run
 from lodl.samplers import AllPerturbed
 
 ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 4}
+FIELDS = Run._fields
 
 
 @pytest.fixture
 def store(loop, y, tmp_path):
-    sample(loop(), y, store=tmp_path / "store", **ARGUMENTS)
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def shard(store):
-    (path,) = store.glob("answers-*.npz")
-    return path
+    sample(loop(), y, store=tmp_path / "store.db", **ARGUMENTS)
+    return tmp_path / "store.db"
 
 
 @pytest.fixture(autouse=True)
@@ -42,124 +36,233 @@ def _never_hang():
     signal.signal(signal.SIGALRM, before)
 
 
-def forge(path, name, content):
-    """Replace a member of an archive; checksums are made anew."""
-    with zipfile.ZipFile(path) as archive:
-        members = {one: archive.read(one) for one in archive.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for one, before in members.items():
-            archive.writestr(one, content if one == name else before)
+def edit(store, *queries):
+    connection = sqlite3.connect(store)
+    with connection:
+        for query, *values in queries:
+            connection.execute(query, values)
+    connection.close()
 
 
-def array_bytes(array):
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
+def forge(store, change, *, has_checksum=True):
+    """Change the answers about one instance's samples; checksums are made anew."""
+    connection = sqlite3.connect(store)
+    number, *values = connection.execute(
+        "SELECT rowid, id, start, loss, status, decision, gradient FROM answers "
+        "WHERE length(loss) > 8 ORDER BY rowid LIMIT 1"
+    ).fetchone()
+    run = dict(zip(FIELDS, values, strict=True)) | change
+    new = [(name, run[name]) for name in FIELDS]
+    if has_checksum:
+        new.append(("checksum", Run(**run).checksum))
+    with connection:
+        for name, value in new:
+            query = f"UPDATE answers SET {name} = ? WHERE rowid = ?"
+            connection.execute(query, (value, number))
+    connection.close()
 
 
 # Answers ---------------------------------------------------------------------------------------
 
 
-def test_a_small_file_of_many_zeros_is_left_out_and_not_unpacked(store, shard, caplog, monkeypatch):
-    monkeypatch.setattr(_shard, "_MAX_SIZE", _shard._MAX_SIZE // 2**4)  # quick to pack
-    forge(shard, "loss.npy", array_bytes(np.zeros(_shard._MAX_SIZE // 8)))
-    assert shard.stat().st_size < 2**16
-    tracemalloc.start()
-    n_answers = open_store(store).progress.n_answers
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert n_answers == 0
-    assert peak < 2**23
-    assert "unpacked" in caplog.text
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": b"\x63" * 4},
+        {"status": b"\x00" * 4},
+        {"status": b"\x01" * 3},
+        {"status": b""},
+        {"loss": b""},
+        {"loss": b"\x00" * 31},
+        {"loss": np.array([1, 2, np.nan, 3.0]).tobytes()},
+        {"decision": np.full(4, -2, "<i4").tobytes()},
+        {"decision": np.full(4, 7, "<i4").tobytes()},
+        {"decision": np.zeros(4, "<i4").tobytes(), "gradient": np.full(5, np.inf).tobytes()},
+        {"gradient": np.zeros(7).tobytes()},
+        {"gradient": b"\x00"},
+        {"start": -1},
+        {"start": -(2**63)},
+        {"start": 2**63 - 1},
+    ],
+    ids=str,
+)
+def test_forged_answers_with_a_right_checksum_are_left_out(store, loop, y, caplog, change):
+    expected = [one.regret.tobytes() for one in open_samples(store, loop(), y, **ARGUMENTS)]
+    forge(store, change)
+    with pytest.raises(StoreError, match=r"lacks \d+ of 30 answers"):
+        open_samples(store, loop(), y, **ARGUMENTS)
+    assert open_store(store).progress.n_answers == 30
+    caplog.clear()
+    samples = sample(loop(), y, store=store, **ARGUMENTS)
+    assert [one.regret.tobytes() for one in samples] == expected
+    assert caplog.text.count("are damaged. They are ignored") == (change.get("start") != 2**63 - 1)
 
 
 @pytest.mark.parametrize(
-    ("member", "content"),
-    [
-        ("note.npy", b'{"seconds": "long", "failures": {}}'),
-        ("note.npy", b'{"seconds": -1.0, "failures": {}}'),
-        ("note.npy", b'{"seconds": NaN, "failures": {}}'),
-        ("note.npy", b'{"seconds": 1.0, "failures": []}'),
-        ("note.npy", b'{"seconds": 1.0, "failures": {"died": 1}}'),
-        ("note.npy", b"[" * 100_000),
-        ("status.npy", np.full(30, 99, "u1")),
-        ("decision.npy", np.full(30, -2, "i4")),
-        ("gradient.npy", np.zeros((0, 2, 2))),
-    ],
-    ids=lambda value: value[:40] if isinstance(value, bytes) else str(np.shape(value)),
+    "change",
+    [{name: value} for name in FIELDS[1:] for value in (None, "text", 1.5, b"other")],
+    ids=str,
 )
-def test_forged_answers_are_left_out(store, shard, loop, y, caplog, member, content):
-    if isinstance(content, bytes):
-        content = np.frombuffer(content, np.uint8)
-    forge(shard, member, array_bytes(content))
-    assert open_store(store).progress.n_answers == 0
-    assert "is damaged" in caplog.text
+def test_values_of_another_type_are_left_out(store, loop, y, caplog, change):
+    forge(store, change, has_checksum=False)
+    caplog.clear()
     sample(loop(), y, store=store, **ARGUMENTS)
+    assert caplog.text.count("are damaged. They are ignored") == 1
 
 
-def test_slopes_of_another_number_of_coordinates_are_left_out(loop, y, tmp_path, caplog):
-    wide = tmp_path / "wide"
+def test_slopes_of_another_number_of_coordinates_are_left_out(loop, y, store, tmp_path, caplog):
+    wide = tmp_path / "wide.db"
     sample(loop(), np.c_[y, y], store=wide, slopes=True, **ARGUMENTS)
-    sample(loop(), y, store=tmp_path / "store", **ARGUMENTS)
-    (shard,) = wide.glob("answers-*.npz")
-    (tmp_path / "store" / shard.name).write_bytes(shard.read_bytes())
-    samples = sample(loop(), y, store=tmp_path / "store", slopes=True, **ARGUMENTS)
+    connection = sqlite3.connect(wide)
+    rows = connection.execute("SELECT loss, status, decision, gradient FROM answers").fetchall()
+    connection.close()
+    longest = max(rows, key=lambda row: len(row[0]))
+    forge(store, dict(zip(FIELDS[2:], longest, strict=True)) | {"gradient": longest[3][:-8]})
+    samples = sample(loop(), y, store=store, slopes=True, **ARGUMENTS)
     assert samples[0].slope.shape[1] == 5
-    assert "is damaged" in caplog.text
+    assert "are damaged" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["answers-1.npz", "plan.json"])
-def test_a_pipe_among_the_files_is_left_out(store, loop, y, name):
-    (store / name).unlink(missing_ok=True)
-    os.mkfifo(store / name)
-    assert open_store(store).progress.n_answers == 30
-    open_samples(store, loop(), y, **ARGUMENTS)
+def test_a_huge_value_is_refused_and_not_read(store, loop, y, monkeypatch):
+    edit(store, ("UPDATE answers SET gradient = zeroblob(?)", 2**23))
+    monkeypatch.setattr(_database, "MAX_VALUE", 2**22)
+    tracemalloc.start()
+    with pytest.raises(StoreError, match=r"cannot be read: string or blob too big"):
+        open_samples(store, loop(), y, **ARGUMENTS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22
 
 
 # Header ----------------------------------------------------------------------------------------
 
 
-def test_a_pipe_instead_of_the_header_is_an_error(store, loop, y):
-    (store / "lodl.json").unlink()
-    os.mkfifo(store / "lodl.json")
-    with pytest.raises(StoreError, match=r"lodl.json in .* cannot be read: .*not a regular file"):
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("spread", "[1.0, 1.0, 0.0, 1.0, 1.0]"),
+        ("spread", "[1.0, 1.0, -1.0, 1.0, 1.0]"),
+        ("spread", "[1.0, 1.0, NaN, 1.0, 1.0]"),
+        ("spread", "[1.0, 1.0, Infinity, 1.0, 1.0]"),
+        ("spread", f"[1{400 * '0'}]"),
+        ("spread", "[[1.0], 2.0]"),
+        ("spread", "{}"),
+        ("spread", "[]"),
+        ("spread", '"wide"'),
+        ("spread", "null"),
+        ("spread", "[" * 100_000),
+        ("spread", ""),
+        ("spread", None),
+        ("spread", b"\xff\xfe"),
+        ("version", "[" * 100_000),
+        ("version", b"\xff\xfe\xfd"),
+        ("problem", '{"parameters": ["class"]}'),
+        ("problem", "[]"),
+        ("problem", "7"),
+        ("problem", "[" * 100_000),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_a_forged_header_is_an_error(store, loop, y, key, text):
+    edit(store, ("UPDATE header SET value = ? WHERE key = ?", text, key))
+    with pytest.raises(StoreError, match=r"header of .* is damaged: .* Remove it and sample again"):
+        sample(loop(), y, store=store, **ARGUMENTS)
+
+
+def test_forged_parameters_are_those_of_another_problem(store, loop, y):
+    text = '{"parameters": {"class": {"name": "Loop"}}}'
+    edit(store, ("UPDATE header SET value = ? WHERE key = 'problem'", text))
+    with pytest.raises(StoreError, match=r"another problem: its class is \{'name': 'Loop'\}"):
         sample(loop(), y, store=store, **ARGUMENTS)
 
 
 @pytest.mark.parametrize(
-    "change",
+    "text",
+    ["[" * 100_000, "1e999", '"many"', "[]", "-3", "NaN", "", None, b"\xff", "9" * 400, "true"],
+    ids=lambda value: repr(value)[:20],
+)
+def test_forged_totals_and_facts_count_as_none(store, loop, y, text):
+    edit(
+        store,
+        ("INSERT OR REPLACE INTO header VALUES ('n_planned', ?)", text),
+        ("UPDATE header SET value = ? WHERE key IN ('n_answers', 'n_failures', 'seconds')", text),
+        ("INSERT INTO header VALUES ('fact x', ?)", text),
+    )
+    opened = open_store(store)
+    opened.recall("x")
+    assert "missing" not in str(opened.progress).replace(
+        "nothing that was asked for is missing", ""
+    )
+    samples = open_samples(store, loop(), y, **ARGUMENTS)
+    assert samples.seconds >= 0
+    sample(loop(), y + 1, store=store, **ARGUMENTS)
+    assert open_store(store).progress.n_answers >= 0
+
+
+def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store, loop, y):
+    class Other(loop):
+        def objective(self, z, y, context):
+            return 7 + 3 * super().objective(z, y, context)
+
+    edit(store, ("UPDATE header SET value = 0",))
+    edit(store, ("UPDATE header SET value = 3 WHERE key = 'version'",))
+    spread = str([1.0] * 5)
+    edit(store, ("UPDATE header SET value = ? WHERE key = 'spread'", spread))
+    edit(store, ("UPDATE header SET value = '{}' WHERE key = 'problem'",))
+    with pytest.raises(StoreError, match="answers of another problem"):
+        sample(Other(), y, store=store, **ARGUMENTS)
+
+
+# Schema ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "queries",
     [
-        {"spread": [1.0, 1.0, 0.0, 1.0, 1.0]},
-        {"spread": [1.0, 1.0, -1.0, 1.0, 1.0]},
-        {"spread": [1.0, 1.0, float("nan"), 1.0, 1.0]},
-        {"spread": [1.0, 1.0, float("inf"), 1.0, 1.0]},
-        {"spread": [[1.0], 2.0]},
-        {"spread": {}},
-        {"spread": "wide"},
-        {"spread": None},
-        {"parameters": ["class"]},
-        {"parameters": {"class": {"name": "Loop"}}},
+        ["CREATE TABLE more (x)"],
+        ["CREATE VIEW more AS SELECT 1"],
+        ["CREATE TRIGGER answers AFTER INSERT ON answers BEGIN DELETE FROM answers; END"],
+        ["CREATE INDEX more ON answers (start)"],
+        ["CREATE UNIQUE INDEX more ON answers (start, id)"],
+        ["DROP TABLE failures"],
+        ["DROP INDEX answers_by_id"],
+        ["ALTER TABLE answers ADD COLUMN more"],
+        ["DROP TABLE header", "CREATE VIEW header AS SELECT 'version' AS key, 3 AS value"],
+        ["DROP TABLE header", "CREATE TABLE header (key, value DEFAULT (randomblob(9)))"],
     ],
     ids=str,
 )
-def test_a_forged_header_is_an_error(store, loop, y, change):
-    header = json.loads((store / "lodl.json").read_text())
-    (store / "lodl.json").write_text(json.dumps(header | change))
-    with pytest.raises(StoreError, match=r"lodl.json in .* is damaged: .* Remove the store"):
+def test_a_file_whose_tables_are_not_ours_is_refused_and_not_changed(store, loop, y, queries):
+    edit(store, *((query,) for query in queries))
+    before = store.read_bytes()
+    with pytest.raises(StoreError, match=r"is a database, but not a store of answers. Choose ano"):
+        sample(loop(), y, store=store, **ARGUMENTS)
+    assert store.read_bytes() == before
+
+
+def test_a_trigger_hidden_behind_the_name_of_a_table_is_refused(store, loop, y):
+    """A schema may hold several entries of one name."""
+    trigger = "CREATE TRIGGER answers AFTER INSERT ON answers BEGIN DELETE FROM answers; END"
+    entry = "INSERT INTO sqlite_master VALUES ('trigger', 'answers', 'answers', 0, ?)"
+    edit(store, ("PRAGMA writable_schema = on",), (entry, trigger))
+    with pytest.raises(StoreError, match=r"not a store of answers|malformed"):
         sample(loop(), y, store=store, **ARGUMENTS)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "7", '"text"', '{"format": []}', "\xff"])
-def test_a_header_that_is_no_header_is_an_error(store, loop, y, text):
-    (store / "lodl.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(StoreError, match=r"lodl.json in .* is damaged"):
-        sample(loop(), y, store=store, **ARGUMENTS)
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"n_answers": 1e999}', '{"n_answers": "many"}'])
-def test_a_forged_plan_counts_as_none(store, text):
-    (store / "plan.json").write_text(text)
-    assert open_store(store).progress.n_missing == 0
+def test_the_database_of_another_program_is_refused_and_not_changed(loop, y, tmp_path):
+    edit(tmp_path / "photos.db", ("CREATE TABLE photos (name)",))
+    before = (tmp_path / "photos.db").read_bytes()
+    for run in (
+        lambda: sample(loop(), y, store=tmp_path / "photos.db", **ARGUMENTS),
+        lambda: open_store(tmp_path / "photos.db"),
+    ):
+        with pytest.raises(
+            StoreError, match=r"not a store of answers. Choose another file"
+        ) as told:
+            run()
+        assert "emove it" not in str(told.value)
+    assert (tmp_path / "photos.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["photos.db"]
 
 
 # Places ----------------------------------------------------------------------------------------
@@ -168,7 +271,7 @@ def test_a_forged_plan_counts_as_none(store, text):
 def test_an_empty_name_is_refused_and_nothing_is_written(loop, y, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for run in (lambda: sample(loop(), y, store="", **ARGUMENTS), lambda: open_store("")):
-        with pytest.raises(InvalidInputError, match="`store` must be a folder or a URL, got ''"):
+        with pytest.raises(InvalidInputError, match="`store` must be the name of a file, got ''"):
             run()
     assert not list(tmp_path.iterdir())
 
@@ -176,30 +279,64 @@ def test_an_empty_name_is_refused_and_nothing_is_written(loop, y, tmp_path, monk
 @pytest.mark.parametrize(
     ("place", "match"),
     [
-        ("gopher://answers", "`store` must be a folder or a URL of a known kind, got 'gopher://"),
-        ("n" * 300, "cannot be read: .*File name too long"),
-        ("null\0byte", "`store` must be a folder or a URL.*embedded null byte"),
+        ("s3://bucket/answers", "`store` must be a file, got 's3://bucket/answers'. Copy a store"),
+        ("n" * 300, "cannot be opened: File name too long"),
+        ("n" * 255, "cannot be read: unable to open database file"),
+        ("null\0byte", "`store` must be the name of a file, got 'null"),
+        ("file/below", "No store can be made at .*: .*(exists|Not a directory)"),
     ],
-    ids=["scheme", "long", "null"],
+    ids=["scheme", "long", "long for a log", "null", "file"],
 )
 def test_a_place_that_cannot_be_is_a_clear_error(loop, y, tmp_path, monkeypatch, place, match):
     monkeypatch.chdir(tmp_path)
-    for run in (lambda: sample(loop(), y, store=place, **ARGUMENTS), lambda: open_store(place)):
-        with pytest.raises((InvalidInputError, StoreError), match=match):
-            run()
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises((InvalidInputError, StoreError), match=match):
+        sample(loop(), y, store=place, **ARGUMENTS)
+    with pytest.raises((InvalidInputError, StoreError), match=f"{match}|There is no store at"):
+        open_store(place)
 
 
-def test_nobody_is_told_to_remove_a_folder_of_other_files(tmp_path):
-    (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(StoreError, match=r"not a store. Choose another folder") as told:
+@pytest.mark.parametrize("place", [3, b"bytes", None])
+def test_a_place_of_another_type_is_refused(place):
+    with pytest.raises(InvalidInputError, match="`store` must be the name of a file, got"):
+        open_store(place)
+
+
+def test_nobody_is_told_to_remove_other_files(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious, and longer than the header of a database" * 9)
+    for place, what in [("thesis.txt", "not a store of answers"), (".", "is a folder. A store is")]:
+        with pytest.raises(StoreError, match=rf"{what}.*(C|c)hoose another") as told:
+            open_store(tmp_path / place)
+        assert "emove it" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("model.json", r"is a saved model, which `lodl.load_model` reads"),
+        ("lodl.json", r"is a store of an older version of lodl, whose answers this version cannot"),
+        ("zarr.json", r"is a store of an older version of lodl, whose answers this version cannot"),
+    ],
+)
+def test_models_and_older_stores_are_told_from_stores(loop, y, tmp_path, name, match):
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(StoreError, match=f"{match}.*choose another name"):
         open_store(tmp_path)
-    assert "Remove" not in str(told.value)
+    with pytest.raises(StoreError, match=f"{match}.*choose another name"):
+        sample(loop(), y, store=tmp_path, **ARGUMENTS)
 
 
-def test_a_model_is_told_from_a_store(tmp_path):
-    (tmp_path / "model.json").write_text("{}")
-    with pytest.raises(StoreError, match=r"is a saved model, not a store. .*`lodl.load_model`"):
-        open_store(tmp_path)
+def test_a_pipe_is_no_store(loop, y, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match=r"pipe is not a regular file. Choose another name"):
+        sample(loop(), y, store=tmp_path / "pipe", **ARGUMENTS)
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_a_pipe_next_to_a_store_is_an_error(store, loop, y, suffix):
+    os.mkfifo(f"{store}{suffix}")
+    with pytest.raises(StoreError, match=rf"store.db{suffix} is not a regular file"):
+        sample(loop(), y, store=store, **ARGUMENTS)
 
 
 # The scale of the labels -----------------------------------------------------------------------

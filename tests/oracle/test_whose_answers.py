@@ -1,7 +1,7 @@
 """Whose answers a store holds: parameters are compared, and a few answers are computed again."""
 
-import json
 import logging
+import sqlite3
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,7 @@ Y = np.random.default_rng(3).normal(size=(200, 5))
 
 @pytest.fixture
 def store(tmp_path):
-    return tmp_path / "store"
+    return tmp_path / "store.db"
 
 
 class Capped(Problem):
@@ -83,11 +83,12 @@ def _revenue(z, y, price):
     return price * float(y[z])
 
 
-def test_a_store_of_an_older_version_without_parameters_is_verified_by_its_answers(store):
+def test_a_store_without_parameters_is_verified_by_its_answers(store):
     sample(Capped(), Y[:6], store=store, **ARGUMENTS)
-    header = json.loads((store / "lodl.json").read_text())
-    del header["parameters"]
-    (store / "lodl.json").write_text(json.dumps(header))
+    connection = sqlite3.connect(store)
+    with connection:
+        connection.execute("UPDATE header SET value = '{}' WHERE key = 'problem'")
+    connection.close()
     sample(Capped(90.0), Y[:6], store=store, **ARGUMENTS)
     with pytest.raises(StoreError, match="4 of 4 stored answers come out different"):
         sample(Capped(-1.0), Y[:6], store=store, **ARGUMENTS)

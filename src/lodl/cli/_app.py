@@ -46,7 +46,7 @@ def check(
 
 @app.command()
 def store(
-    place: Annotated[str, typer.Argument(help="Folder or URL of a store of solver answers.")],
+    place: Annotated[str, typer.Argument(help="File that keeps solver answers.")],
 ) -> None:
     """Show what a store of solver answers holds, and what is missing."""
     from lodl.oracle import open_store

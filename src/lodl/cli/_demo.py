@@ -53,7 +53,7 @@ def demo(
         domain = task.domain()
         data = domain.splits.train_and_validation
         model = DecisionFocusedRegressor(
-            Oracle(domain.problem, store=out / f"{name}-answers", n_jobs=n_jobs),
+            Oracle(domain.problem, store=out / f"{name}-answers.db", n_jobs=n_jobs),
             task.estimator(),
             families=task.families,
             n_rounds=task.n_rounds,

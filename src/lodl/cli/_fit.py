@@ -81,7 +81,7 @@ def fit(
     ] = True,
     store: Annotated[
         str | None,
-        typer.Option(help="Folder that keeps the solver's answers, to resume or reuse them."),
+        typer.Option(help="File that keeps the solver's answers, to resume or reuse them."),
     ] = None,
     n_jobs: Jobs = -1,
     timeout: Annotated[

@@ -71,7 +71,7 @@ def learn(
     n_jobs: Jobs = -1,
     store: Annotated[
         str | None,
-        typer.Option(help="Folder that keeps the solver's answers, to resume or reuse them."),
+        typer.Option(help="File that keeps the solver's answers, to resume or reuse them."),
     ] = None,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds after which a solver call counts as failed.")

@@ -13,10 +13,10 @@ import numpy as np
 from lodl._typing import Array
 from lodl._validation import context_of
 from lodl.errors import ProblemError
+from lodl.oracle._answer_table import Run
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, FailedCall, Failure, Status
 from lodl.oracle._guard import Guard, owned
 from lodl.oracle._instances import Instances, Series
-from lodl.oracle._shard import Shard
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import gradients, read_only, score, score_many
@@ -60,7 +60,9 @@ class Result(NamedTuple):
 
     n_done: int  # calls of the task that have an outcome
     n_calls: int  # solver calls made; a batch that fails is called again one by one
-    shard: Shard  # the answers as they are kept
+    runs: list[Run]  # the answers as they are kept
+    seconds: float  # time that they took
+    messages: dict[str, str]  # by kind of failure and id, the first message
     failures: list[Failure]
     decisions: dict[int, Any]  # by the number of the call in the task
 
@@ -123,38 +125,41 @@ class _Asking:
                 return
 
     def result(self, seconds: float) -> Result:
-        """Return what was done, with the answers at the labels first and then the others."""
+        """Return what was done: of each instance, a run for its label and one for its points."""
         task, failures = self.task, dict[str, str]()
-        status, decision = self.status[: self.n_done], self.decision[: self.n_done]
         ids = (task.instances.ids, task.series.ids)
         if task.stop_at_failure:  # calls that failed stay pending: the next run tries them again
-            status = np.where(status == OK, status, np.uint8(PENDING))
+            self.status[self.status != OK] = PENDING
         else:
-            for one in self.failures:
-                key = f"{one.status.name.lower()} {ids[one.column > 0][one.row].hex()}"
-                failures.setdefault(key, one.message)
-        is_label = task.start + np.arange(self.n_done) % self.width == 0
-        labels, candidates = np.flatnonzero(is_label), np.flatnonzero(~is_label)
-        count = np.bincount(candidates // self.width)  # none for a row with only its label yet
-        n_labels, n_rows = len(labels), len(count)
-        rows = [one.gradient for one in self.decisions] or [[]]
-        gradient = [row[0] for row, at in zip(rows, labels, strict=False) if decision[at] == 0]
-        gradient += [one for row in rows[:n_rows] for one in row]
-        kept_under = b"".join([*ids[0][:n_labels], *ids[1][:n_rows]])
-        calls = np.concatenate([labels, candidates])
-        shard = Shard(
-            np.frombuffer(kept_under, dtype=np.uint8).reshape(-1, 16),
-            np.repeat(np.array([0, max(task.start - 1, 0)], np.int32), (n_labels, n_rows)),
-            np.concatenate([np.ones(n_labels), count]).astype(np.int32),
-            np.array([*(decision[labels] == 0), *map(len, rows[:n_rows])], np.int32),
-            self.loss[calls],
-            status[calls],
-            decision[calls],
-            np.array(gradient) if gradient else np.empty((0, 0)),
-            seconds,
-            failures,
+            for failure in self.failures:
+                id_ = ids[failure.column > 0][failure.row]
+                key = f"{failure.status.name.lower()} {id_.hex()}"
+                failures.setdefault(key, failure.message)
+        runs, n_rows = list[Run](), -(-self.n_done // max(self.width, 1))
+        for row in range(n_rows):
+            first, last = row * self.width, min((row + 1) * self.width, self.n_done)
+            gradient = self.decisions[row].gradient if row < len(self.decisions) else []
+            if task.start == 0:
+                has_slope = int(self.decision[first] == 0)
+                runs.append(self._run(ids[0][row], 0, first, first + 1, gradient[:has_slope]))
+                first += 1
+            if first < last:
+                start = max(task.start - 1, 0)
+                runs.append(self._run(ids[1][row], start, first, last, gradient))
+        return Result(
+            self.n_done, self.guard.n_calls, runs, seconds, failures, self.failures, self.kept
         )
-        return Result(self.n_done, self.guard.n_calls, shard, self.failures, self.kept)
+
+    def _run(self, id_: bytes, start: int, first: int, last: int, gradient: list[Array]) -> Run:
+        calls = slice(first, last)
+        return Run(
+            id_,
+            start,
+            self.loss[calls].tobytes(),
+            self.status[calls].tobytes(),
+            self.decision[calls].tobytes(),
+            b"".join(row.tobytes() for row in gradient),
+        )
 
     def _must_end(self) -> bool:
         """Return whether to give back what there is and leave the rest to a later task."""

@@ -19,6 +19,7 @@ from lodl._typing import Array, Context, Decision
 from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
+from lodl.oracle._database import check_place
 from lodl.oracle._failure import OK, listed
 from lodl.oracle._instances import Instances, Series
 from lodl.oracle._oracle_samples import OracleSamples
@@ -58,7 +59,7 @@ class Oracle:
 
     Args:
         problem: The problem whose solver is called.
-        store: Folder or URL that keeps the answers, so that an interrupted run resumes where it
+        store: File that keeps the answers, so that an interrupted run resumes where it
             stopped and no call is made twice. Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
@@ -435,16 +436,15 @@ class Oracle:
             )
 
 
-def _place_of(store: object) -> str | Path | None:
+def _place_of(store: object) -> Path | None:
     """Return the place of a store, independent of later changes of the working folder."""
     if not isinstance(store, str | os.PathLike | Store | None):
-        raise InvalidInputError(f"`store` must be a folder, a URL or None, got {store!r}.")
+        raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
     if store is None:
         return None
     if isinstance(store, Store):
         return store.place
-    text = os.fspath(store)
-    return text if "://" in text else Path(text).absolute()
+    return check_place(store)
 
 
 def _check_scale(spread: Array, store: Store) -> None:

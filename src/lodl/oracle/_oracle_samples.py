@@ -13,9 +13,9 @@ from lodl._decision_pool import DecisionPool
 from lodl._typing import Array
 from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
+from lodl.oracle._answer_table import AnswerTable
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Status, describe
 from lodl.oracle._instances import Instances, Series
-from lodl.oracle._shard import Known
 from lodl.oracle._store import Progress, Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
@@ -290,12 +290,12 @@ class OracleSamples:
         store.copy(self.store, self._ids)
         return store
 
-    def known(self, rows: Sequence[int]) -> Known:
+    def known(self, rows: Sequence[int]) -> AnswerTable:
         """Return what is known about some instances: column 0 is the label, j candidate j - 1."""
         blocks = [([ids[row] for row in rows], n_columns) for ids, n_columns in self._blocks]
         return self.store.known(blocks, slopes=self.has_slopes)
 
-    def _complete(self, rows: Sequence[int]) -> Known:
+    def _complete(self, rows: Sequence[int]) -> AnswerTable:
         """Return what is known about some instances, which must be all of it."""
         known = self.known(rows)
         label = known.status[:, 0]
@@ -353,7 +353,7 @@ class OracleSamples:
             return "the prediction"
         return f"{self.point} {column - 1}" if column else "the label itself"
 
-    def _note_failures(self, counts: _Counts, rows: range, known: Known) -> None:
+    def _note_failures(self, counts: _Counts, rows: range, known: AnswerTable) -> None:
         """Note what is known of the first failure of each kind."""
         for status in set(np.unique(known.status).tolist()) - {PENDING, OK, NO_OPTIMUM}:
             kind = Status(status).name.lower()
@@ -361,7 +361,7 @@ class OracleSamples:
                 place, column = np.argwhere(known.status == status)[0].tolist()
                 row, ends = rows[place], np.cumsum([n for _, n in self._blocks])
                 ids = self._blocks[int(np.searchsorted(ends, column, side="right"))][0]
-                message = self.store.failures.get(f"{kind} {ids[row].hex()}", "its call failed")
+                message = self.store.failure(f"{kind} {ids[row].hex()}") or "its call failed"
                 place = self.describe_point(column)
                 text = describe(self.instances.describe(row), place, message)
                 counts.first_failures[kind] = text

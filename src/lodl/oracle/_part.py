@@ -53,8 +53,9 @@ def pending(samples: OracleSamples, *, retry: bool) -> list[Part]:
     for number, ids in enumerate(zip(samples.instances.ids, samples.series[0].ids, strict=True)):
         first.setdefault(ids, number)
     parts, there = defaultdict[tuple[int, int], list[int]](list), []
+    stored = samples.store.has([id_ for ids in first for id_ in ids])
     for ids, number in first.items():
-        if any(id_ in samples.store for id_ in ids):
+        if not stored.isdisjoint(ids):
             there.append(number)
         else:
             parts[0, samples.n_samples + 1].append(number)

@@ -276,7 +276,7 @@ class Runner:
                 continue
             rest = flight.part.calls(result.n_done, flight.part.n_calls)
             (self._suspects if flight.is_suspect else self._queue).extendleft(reversed(rest))
-            delay = time.monotonic() - flight.sent_at - result.shard.seconds
+            delay = time.monotonic() - flight.sent_at - result.seconds
             self._delay = min(self._delay, delay) if self._n_done else delay
             yield flight.part, result
         if dead:
@@ -338,8 +338,8 @@ class Runner:
 
     def _take(self, part: Part, result: Result) -> None:
         """Save what a task found, and end the run if it must."""
-        self._store.add(result.shard)
-        self._seconds += result.shard.seconds
+        self._store.add(result.runs, result.seconds, result.messages)
+        self._seconds += result.seconds
         self._n_done += result.n_done
         self._n_failures += len(result.failures)
         for place, z in result.decisions.items():
@@ -362,9 +362,9 @@ class Runner:
         tally = self._tally
         n_labels = len(range(0, result.n_done, part.width)) if part.start == 0 else 0
         tally.n_calls += result.n_calls
-        tally.seconds += result.shard.seconds
+        tally.seconds += result.seconds
         tally.n_labels += n_labels
-        not_called = int(np.count_nonzero(result.shard.status == NO_OPTIMUM))
+        not_called = sum(run.status.count(NO_OPTIMUM) for run in result.runs)
         tally.n_samples += result.n_done - n_labels - not_called
         failed_labels = sum(failure.column == 0 for failure in result.failures)
         tally.failed_labels += failed_labels

@@ -63,14 +63,7 @@ def sample(
         n_jobs: Number of worker processes as in joblib, -1 for all cores. If None, use the active
             Dask client, or else this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
-        store: Where to keep the answers: a folder, an fsspec URL, or an open store. A run that was
-            interrupted goes on where it stopped, and other instances, more samples and other
-            samplers add to it. A store belongs to one problem: the class and its constructor
-            parameters must be the same (dataclass fields with `compare=False` do not count), and
-            up to 32 answers are computed again when it is opened, 8 if a call takes longer than
-            0.1 s. The scale "auto" is that of the labels the store was made with: fill it with
-            all labels first, or give a scale. Several processes may share a store. If None,
-            answers are kept in memory only.
+        store: File that keeps the answers; see `lodl.Oracle`.
         timeout: Seconds after which a call is given up and counts as failed.
         on_failure: "raise" stops at the first failed solver call; the next run tries it again.
             "skip" leaves out failed samples, also in later runs on the same store.
@@ -130,8 +123,8 @@ def open_samples(
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
         >>> asked = {"sampler": lodl.AllPerturbed(), "n_samples": 10}
-        >>> samples = lodl.oracle.sample(lodl.domains.TopK(1), y, store="answers", **asked)
-        >>> again = lodl.oracle.open_samples("answers", lodl.domains.TopK(1), y, **asked)
+        >>> samples = lodl.oracle.sample(lodl.domains.TopK(1), y, store="answers.db", **asked)
+        >>> again = lodl.oracle.open_samples("answers.db", lodl.domains.TopK(1), y, **asked)
         >>> np.array_equal(samples[0].regret, again[0].regret)
         True
     """

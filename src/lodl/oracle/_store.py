@@ -1,42 +1,38 @@
-"""Where answers are kept: in memory, or in a folder that survives the process.
+"""Answers in one SQLite file, or in memory.
 
-    lodl.json         format, shape and spread of the labels, the problem's name and parameters
-    plan.json         how many answers were last asked for
-    answers-….npz     answers of many instances each
+    answers    runs of answers, by the id of their instance and sampler, each with a checksum
+    failures   the message of the first failure of each kind and id
+    header     format version, spread of the labels, identity of the problem, totals, facts
 
-A file appears all at once, and only the last one of a process is replaced by a longer one: a kill
-loses what was not yet written and damages nothing. Several processes may share a folder: each adds
-files of its own. Answers are known by what was asked, so what two processes both found out is the
-same. A file that fails its checksums is left out, and its answers are computed again.
+Answers are written in transactions: a kill loses only answers that were not yet written, and
+several processes can share a file. A run whose checksum is wrong is ignored and computed again.
+Nothing in a file is code, and a file whose tables are not exactly ours is refused.
 """
 
 import json
 import logging
 import os
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from lodl._typing import Array
 from lodl.errors import StoreError
-from lodl.oracle._failure import OK
-from lodl.oracle._folder import Folder
-from lodl.oracle._shard import Known, Shard
+from lodl.oracle._answer_table import AnswerTable, Run
+from lodl.oracle._database import MAX_VALUE, VERSION, Database, check_place
 
-_HEADER, _PLAN = "lodl.json", "plan.json"
-_FORMAT, _VERSION = "lodl answers", 2
-_MAX_BYTES = 2**24  # of answers that are not yet written
-_LONG = 2**22  # bytes of a file that is not written again
-_MAX_LOADED = 2**29  # bytes of files kept in memory
-_SELDOM = 20.0  # times as long as writing takes that passes before the next time
-_WRITING = 0.005  # seconds that writing takes, until it is known
+_MAX_RUN = MAX_VALUE // 4  # bytes of a row; runs that are longer are cut
+_MAX_UNSAVED = 2**24  # bytes of answers that are not yet written
+_SELDOM = 20.0  # seconds between two writes, in units of the time that a write takes
+_WRITING = 0.005  # seconds that the first write is assumed to take
+_AT_ONCE = 5000  # ids in one query
+_MAX_FAILURES = 1000  # messages in a store
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -68,62 +64,47 @@ class Progress:
 
 
 class Store:
-    """Answers by what was asked, in memory or in a folder.
+    """Answers by id, in a file or in memory.
 
     Attributes:
         spread: How far labels lie apart in each coordinate: the noise of samplers whose scale is
-            "auto", and the unit of the steps by which slopes are taken. A folder keeps that of
-            the labels it was made with, so that a part of them finds its answers.
+            "auto", and the unit of the steps by which slopes are taken. A file keeps that of the
+            labels it was made with, so that a part of them finds its answers.
         verified_with: The problem that the answers were found to be of, if any.
-        name, note: What a message calls the store, and says about what is kept.
-        n_answers, seconds: How many answers there are, failed calls included, and their time.
-        failures: Messages of failures; see `Shard`.
+        place: The file, or None.
+        name, note: What a message calls the store, and says about the answers that are kept.
     """
 
     def __init__(
-        self, spread: Array, folder: Folder | None = None, header: Mapping[str, Any] = _NOTHING
+        self,
+        spread: Array,
+        database: Database | None = None,
+        problem: Mapping[str, Any] = _NOTHING,
     ) -> None:
-        self.spread, self._folder, self._header = spread, folder, header
+        self._database = Database(None, _header(spread, problem)) if database is None else database
+        self._problem = problem
+        self.spread, self.place = spread, self._database.path
         self.verified_with: object = None
-        self.place = None if folder is None else folder.place
-        self.name = "The store" if folder is None else folder.place
+        self.name = self._database.name
         self.note = (
             "Nothing is kept; with `store=`, answers are kept and the next run resumes from them."
-            if folder is None
-            else f"What was done is kept in {folder.place}."
+            if self.place is None
+            else f"What was done is kept in {self.place}."
         )
-        self.n_answers, self.seconds = 0, 0.0
-        self.failures: dict[str, str] = {}
-        self._facts: dict[str, Any] = {}
-        self._index: dict[bytes, list[tuple[int, int]]] = {}  # by id, shards and runs in them
-        self._names: list[str] = []  # of the shards
-        self._loaded: dict[str, Shard] = {}  # by name: all of them, or as many as memory allows
-        self._unsaved: list[Shard] = []
-        self._last: Shard | None = None  # that of a file which may be longer
-        self._saved_at, self._writing = time.monotonic(), _WRITING
-        self._n_planned = 0
-        for name in [] if folder is None else sorted(folder.names("answers-")):
-            try:
-                shard = self._load(name)
-            except (ValueError, FileNotFoundError) as error:
-                _logger.warning("%s in %s is damaged: %s. It is left out.", name, self.name, error)
-            except OSError as error:
-                raise StoreError(f"{name} in {self.name} cannot be read: {error}.") from error
-            else:
-                self._names.append(name)
-                self._register(shard)
+        self._unsaved: list[Run] = []
+        self._n_bytes, self._seconds = 0, 0.0
+        self._failures: dict[str, str] = {}
+        self._written_at, self._writing = time.monotonic(), _WRITING
+        self._has_warned = False
 
     def check(self, spread: Array, problem: Mapping[str, Any]) -> None:
-        """Raise if the store holds answers for another label shape or of another problem.
-
-        Names that only one of the two has are not compared: an older store lacks them.
-        """
+        """Raise if the store holds answers for another label shape or of another problem."""
         if spread.shape != self.spread.shape:
             raise StoreError(
                 f"{self.name} holds answers about labels of shape {self.spread.shape}, these have "
                 f"shape {spread.shape}. Choose another store."
             )
-        there, here = _named(self._header), _named(problem)
+        there, here = _named(self._problem), _named(problem)
         differences = [
             f"its {name} is {there[name]}, this one's is {here[name]}"
             for name in sorted(there.keys() & here.keys())
@@ -142,162 +123,203 @@ class Store:
 
     # Writing ------------------------------------------------------------------------------------
 
-    def add(self, shard: Shard) -> None:
-        """Take answers; those of a folder are written now and again."""
-        self._unsaved.append(shard)
-        is_due = time.monotonic() - self._saved_at > _SELDOM * self._writing
-        if self._folder is None or is_due or sum(x.n_bytes for x in self._unsaved) > _MAX_BYTES:
-            self.flush()
+    def add(
+        self, runs: Sequence[Run], seconds: float = 0.0, failures: Mapping[str, str] = _NOTHING
+    ) -> None:
+        """Add answers. A store in a file writes them periodically.
+
+        Args:
+            runs: The answers.
+            seconds: Time that they took.
+            failures: By kind of failure and id, the message of the first such failure.
+        """
+        with self._database.lock:
+            for run in runs:
+                self._unsaved += run.pieces(_MAX_RUN, self.spread.size)
+                self._n_bytes += run.n_bytes
+            self._seconds += seconds
+            self._failures = dict(failures) | self._failures
+            is_due = time.monotonic() - self._written_at > _SELDOM * self._writing
+            if self.place is None or is_due or self._n_bytes > _MAX_UNSAVED:
+                self._write()
 
     def flush(self) -> None:
-        """Keep, and know, all answers taken so far."""
-        if not self._unsaved:
-            return
-        began, new, n_before = time.monotonic(), Shard.join(self._unsaved), 0
-        if self._last is None or self._last.n_bytes > _LONG:
-            self._names.append(f"answers-{time.time_ns():019d}-{uuid4().hex[:8]}.npz")
-            whole = new
-        else:
-            n_before, whole = len(self._last.start), Shard.join([self._last, new])
-        if self._folder is not None:
-            self._write(self._names[-1], whole.to_bytes())
-            self._last = whole
-        self._remember(self._names[-1], whole)
-        self._register(new, n_before)
-        self._unsaved = []
-        self._saved_at = time.monotonic()
-        self._writing = self._saved_at - began
+        """Write all answers added so far, and close the file: it can be copied now."""
+        with self._database.lock:
+            self._write()
+            self._database.save()
+
+    def _write(self) -> None:
+        """Write all answers added so far, in one transaction."""
+        with self._database.lock:
+            if not self._unsaved and not self._seconds:
+                return
+            began, runs = time.monotonic(), self._unsaved
+            totals = {
+                "n_answers": sum(run.n_answers for run in runs),
+                "n_failures": sum(run.n_failures for run in runs),
+                "seconds": self._seconds,
+            }
+            with self._database.writing() as connection:
+                connection.executemany(
+                    "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    ((*run, run.checksum) for run in runs),
+                )
+                connection.executemany(
+                    "UPDATE header SET value = value + ? WHERE key = ?",
+                    ((amount, key) for key, amount in totals.items()),
+                )
+                ((n_there,),) = connection.execute("SELECT count(*) FROM failures").fetchall()
+                connection.executemany(
+                    "INSERT OR IGNORE INTO failures VALUES (?, ?)",
+                    list(self._failures.items())[: max(_MAX_FAILURES - n_there, 0)],
+                )
+            self._unsaved, self._n_bytes, self._seconds, self._failures = [], 0, 0.0, {}
+            self._written_at = time.monotonic()
+            self._writing = self._written_at - began
 
     def plan(self, n_pending: int) -> None:
         """Note how many calls a run is about to make."""
-        self._n_planned = self.n_answers + n_pending
-        if n_pending and self._folder is not None:
-            self._write(_PLAN, json.dumps({"n_answers": self._n_planned}).encode())
+        if n_pending or self.place is None:
+            self._set("n_planned", self.n_answers + n_pending)
 
     def remember(self, name: str, fact: Mapping[str, Any]) -> None:
         """Keep a fact about the problem, in JSON values."""
-        self._facts[name] = dict(fact)
-        if self._folder is not None:
-            self._write(f"fact-{name}.json", json.dumps(dict(fact)).encode())
+        self._set(f"fact {name}", dict(fact))
 
     def recall(self, name: str) -> Any:
         """Return a fact, or None if it is not known."""
-        if self._folder is not None and name not in self._facts:
-            try:
-                self._facts[name] = json.loads(
-                    self._folder.read_if_there(f"fact-{name}.json") or b"null"
-                )
-            except (ValueError, OSError):
-                return None
-        return self._facts.get(name)
+        return self._get(f"fact {name}")
 
     def copy(self, other: "Store", ids: Iterable[bytes]) -> None:
-        """Take the answers that another store has under some ids."""
-        runs, n_before = defaultdict[int, list[int]](list), self.n_answers
-        for id_ in dict.fromkeys(ids):
-            for number, run in other._index.get(id_, ()):
-                runs[number].append(run)
-        for number in sorted(runs):
-            self.add(other._shard(number).take(runs[number]))
-        share = (self.n_answers - n_before) / max(other.n_answers, 1)
-        self.seconds += other.seconds * share
-        self.failures = other.failures | self.failures
-
-    def _register(self, shard: Shard, n_before: int = 0) -> None:
-        """Find the answers of the last shard from now on, of which runs before are known."""
-        self.n_answers += shard.n_answers
-        self.seconds += shard.seconds
-        self.failures = shard.failures | self.failures
-        for run, id_ in enumerate(shard.id_list(), n_before):
-            self._index.setdefault(id_, []).append((len(self._names) - 1, run))
-
-    def _write(self, name: str, content: bytes) -> None:
-        assert self._folder is not None
-        try:
-            self._folder.write(name, content)
-        except OSError as error:
-            raise StoreError(
-                f"Answers cannot be written to {self.name}: {error}. Those written before are "
-                "kept, and the next run goes on from them."
-            ) from error
+        """Add the answers that another store has under some ids."""
+        runs = list(other._runs(list(dict.fromkeys(ids))))
+        failures = dict(other._database.read("SELECT key, message FROM failures"))
+        share = sum(run.n_answers for run in runs) / max(other.n_answers, 1)
+        self.add(runs, other.seconds * share, failures)
 
     # Reading ------------------------------------------------------------------------------------
 
-    def __contains__(self, id_: bytes) -> bool:
-        return id_ in self._index
+    @property
+    def n_answers(self) -> int:
+        """Number of answers, failed calls included."""
+        return int(self._total("n_answers"))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no answers."""
+        self._write()
+        return not self._database.read("SELECT 1 FROM answers LIMIT 1")
+
+    @property
+    def seconds(self) -> float:
+        """Time that the answers took, summed over workers."""
+        return self._total("seconds")
+
+    def failure(self, key: str) -> str | None:
+        """Return the message of the first failure of a kind and id."""
+        found = self._database.read("SELECT message FROM failures WHERE key = ?", key)
+        return str(found[0][0]) if found else None
+
+    def has(self, ids: Sequence[bytes]) -> set[bytes]:
+        """Return the ids under which there are answers."""
+        self._write()
+        found: set[bytes] = set()
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            query = f"SELECT DISTINCT id FROM answers WHERE id IN ({_marks(some)})"
+            found.update(id_ for (id_,) in self._database.read(query, *some))
+        return found
 
     def known(
         self, blocks: Sequence[tuple[Sequence[bytes], int]], *, slopes: bool = False
-    ) -> Known:
-        """Return what is known about instances: a block is their ids, and its number of columns.
+    ) -> AnswerTable:
+        """Return the answers about instances: a block is their ids, and its number of columns.
 
         With `slopes` an answer that lacks one is a failure if the slope failed, else pending.
         """
-        ends = list(accumulate((n_columns for _, n_columns in blocks), initial=0))
-        known = Known(len(blocks[0][0]), ends[-1])
-        for (ids, _), (start, stop) in zip(blocks, pairwise(ends), strict=True):
-            places = (
-                (*place, row) for row, id_ in enumerate(ids) for place in self._index.get(id_, ())
-            )
-            # Runs beside each other that belong to rows beside each other are laid at once.
-            for _, stretch in groupby(enumerate(sorted(places)), _stretch):
-                (_, (number, first, row)), *others = stretch
-                last = first + 1 + len(others)
-                known.lay(row, slice(start, stop), self._shard(number), first, last)
+        n_columns = sum(n for _, n in blocks)
+        table, first = AnswerTable(len(blocks[0][0]), n_columns, self.spread.size), 0
+        for ids, n in blocks:
+            rows: dict[bytes, list[int]] = {}
+            for row, id_ in enumerate(ids):
+                rows.setdefault(id_, []).append(row)
+            seen = Counter[bytes]()
+            alike: dict[tuple[int, ...], list[Run]] = {}  # laid at once; of an id, in their order
+            for run in self._runs(list(rows)):
+                seen[run.id] += 1
+                alike.setdefault((seen[run.id], run.start, *map(len, run[2:])), []).append(run)
+            for _, runs in sorted(alike.items()):
+                if not table.lay(rows, first, first + n, runs):
+                    self._warn(sum(not table.lay(rows, first, first + n, [run]) for run in runs))
+            first += n
         if slopes:
-            known.require_slopes()
-        return known
+            table.require_slopes()
+        return table
 
     @property
     def progress(self) -> Progress:
         """How far the last run is, and what it costs."""
-        shards = (self._shard(number) for number in range(len(self._names)))
-        n_failures = sum(int(np.sum(shard.status > OK)) for shard in shards)
-        n_planned = self._n_planned
-        if self._folder is not None:
-            try:
-                n_planned = int(json.loads(self._folder.read_if_there(_PLAN) or b"0")["n_answers"])
-            except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
-                n_planned = 0
+        self._write()
+        n_planned, n_failures = int(self._total("n_planned")), int(self._total("n_failures"))
         return Progress(self.n_answers, n_failures, n_planned, self.seconds)
 
-    def _shard(self, number: int) -> Shard:
-        name = self._names[number]
+    def _runs(self, ids: Sequence[bytes]) -> Iterator[Run]:
+        """Yield the runs of some ids in the order in which they were added."""
+        self._write()
+        for start in range(0, len(ids), _AT_ONCE):
+            some = set(ids[start : start + _AT_ONCE])
+            query = f"SELECT * FROM answers WHERE id IN ({_marks(some)}) ORDER BY rowid"
+            n_damaged = 0
+            for *columns, checksum in self._database.read(query, *some):
+                run = Run(*columns)
+                if run.is_sound(checksum) and run.id in some:
+                    yield run
+                else:
+                    n_damaged += 1
+            self._warn(n_damaged)
+
+    def _warn(self, n_damaged: int) -> None:
+        if n_damaged and not self._has_warned:
+            self._has_warned = True
+            _logger.warning(
+                "%d rows of answers in %s are damaged. They are ignored and computed again.",
+                *(n_damaged, self.name),
+            )
+
+    # The header ---------------------------------------------------------------------------------
+
+    def _get(self, key: str) -> Any:
+        """Return a value of the header, or None if it is missing or damaged."""
+        found = self._database.read("SELECT value FROM header WHERE key = ?", key)
         try:
-            return self._loaded[name] if name in self._loaded else self._load(name)
-        except (ValueError, OSError) as error:
-            raise StoreError(
-                f"{name} in {self.name} was damaged while it was in use: {error}. Sample again: "
-                "only what is missing is computed."
-            ) from error
+            return json.loads(found[0][0]) if found else None
+        except (TypeError, ValueError, RecursionError):
+            return None
 
-    def _load(self, name: str) -> Shard:
-        assert self._folder is not None
-        shard = Shard.from_bytes(self._folder.read(name))
-        if len(shard.gradient) and shard.gradient.shape[1] != self.spread.size:
-            raise ValueError(f"its slopes have {shard.gradient.shape[1]} coordinates")
-        self._remember(name, shard)
-        return shard
+    def _total(self, key: str) -> float:
+        """Return a number of the header, or 0 if it is missing or damaged."""
+        value = self._get(key)
+        is_number = isinstance(value, int | float) and 0 <= value < 1e300  # NaN is not
+        return float(value) if is_number else 0.0
 
-    def _remember(self, name: str, shard: Shard) -> None:
-        """Keep a shard in memory, and if those of files are too many, this one only."""
-        self._loaded[name] = shard
-        if self._folder is not None:
-            n_bytes = sum(one.n_bytes for one in self._loaded.values())
-            self._loaded = {name: shard} if n_bytes > _MAX_LOADED else self._loaded
+    def _set(self, key: str, value: Any) -> None:
+        with self._database.writing() as connection:
+            row = (key, json.dumps(value))
+            connection.execute("INSERT OR REPLACE INTO header VALUES (?, ?)", row)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the place of a file, or the content of a store in memory."""
+        self.flush()
+        content = self._database.content() if self.place is None else b""
+        return {"spread": self.spread, "place": self.place, "content": content}
 
-def _named(problem: Mapping[str, Any]) -> dict[str, str]:
-    """Return what distinguishes a problem, each by the name that a message gives it."""
-    given = {"name": problem.get("name"), "version": problem.get("problem_version")}
-    texts = {name: repr(text) for name, text in given.items() if text is not None}
-    return {**texts, **problem.get("parameters", {})}
-
-
-def _stretch(one: tuple[int, tuple[int, int, int]]) -> tuple[int, int, int]:
-    """Return what successive places have in common if their runs and rows succeed each other."""
-    i, (number, run, row) = one
-    return number, run - i, row - i
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if state["place"] is None:
+            Store.__init__(self, state["spread"])
+            self._database.restore(state["content"])
+        else:
+            Store.__init__(self, *_opened(state["place"], None))
 
 
 def open_store(
@@ -306,70 +328,65 @@ def open_store(
     spread: Array | None = None,
     problem: Mapping[str, Any] = _NOTHING,
 ) -> Store:
-    """Return the store at a folder or URL.
+    """Return the store in a file.
 
     Args:
-        place: The folder or URL.
-        spread: How far labels lie apart, for a store that is made now; None opens what is there.
+        place: The file.
+        spread: How far labels lie apart, to create the store if there is none. Without it, a
+            missing store is an error.
         problem: What distinguishes the problem: its name, version and parameters.
 
     Raises:
-        StoreError: There is none and none is made, it is damaged, or of another problem.
+        StoreError: There is no store and none is created, it is damaged, or of another problem.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
-        >>> samples = lodl.Oracle(lodl.domains.TopK(1), store="answers").sample(y, n_samples=10)
-        >>> lodl.oracle.open_store("answers").progress.n_answers
+        >>> samples = lodl.Oracle(lodl.domains.TopK(1), store="answers.db").sample(y, n_samples=10)
+        >>> lodl.oracle.open_store("answers.db").progress.n_answers
         22
     """
-    folder = Folder(place)
-    names = folder.names("")  # before the header is looked for: it is the first file of a store
-    raw = _header_of(folder)
-    if raw is None:
-        if names:
-            raise StoreError(f"{folder.place} {_what_is_there(names)}.")
-        if spread is None:
-            raise StoreError(f"There is no store at {folder.place}. `lodl.oracle.sample` makes it.")
-        header = {"format": _FORMAT, "version": _VERSION, "spread": spread.tolist(), **problem}
-        try:
-            folder.write_once(_HEADER, json.dumps(header).encode())
-        except OSError as error:
-            raise StoreError(f"No store can be made at {folder.place}: {error}.") from error
-        raw = folder.read(_HEADER)
+    header = None if spread is None else _header(spread, problem)
+    return Store(*_opened(check_place(place), header))
+
+
+def _header(spread: Array, problem: Mapping[str, Any]) -> dict[str, Any]:
+    totals = {"n_answers": 0, "n_failures": 0, "seconds": 0.0}
+    return {"version": VERSION, "spread": spread.tolist(), "problem": dict(problem), **totals}
+
+
+def _opened(
+    path: Path, header: Mapping[str, Any] | None
+) -> tuple[Array, Database, Mapping[str, Any]]:
+    """Open a file, and return what its header says: the arguments of a store."""
+    database = Database(path, header)
+    texts = dict(database.read("SELECT key, value FROM header"))
     try:
-        header = json.loads(raw)
-        version = header["version"] if header["format"] == _FORMAT else None
-        there = np.array(header["spread"], dtype=np.float64)
-        if not there.ndim or not ((there > 0) & np.isfinite(there)).all():
-            raise ValueError("`spread` must be positive numbers")
-        if not all(isinstance(text, str) for text in header.get("parameters", {}).values()):
-            raise ValueError("`parameters` must be texts")
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        version, problem = json.loads(texts["version"]), json.loads(texts["problem"])
+        spread = np.array(json.loads(texts["spread"]), dtype=np.float64)
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise _damaged_header(path, f"{type(error).__name__}: {error}") from error
+    if version != VERSION:
         raise StoreError(
-            f"{_HEADER} in {folder.place} is damaged: {error}. Remove the store."
-        ) from error
-    if version != _VERSION:
-        raise StoreError(
-            f"{folder.place} is of format version {version}, this version of lodl reads {_VERSION}."
-            " Choose another place and sample again."
+            f"{path} has format version {version}, this version of lodl reads {VERSION}. Choose "
+            "another name and sample again."
         )
-    return Store(there, folder, header)
+    if not (spread.size and np.isfinite(spread).all() and (spread > 0).all()):
+        raise _damaged_header(path, "the spread of its labels must be above 0")
+    if not isinstance(problem, dict) or not isinstance(problem.get("parameters", {}), dict):
+        raise _damaged_header(path, "its problem must have parameters by name")
+    return spread, database, problem
 
 
-def _header_of(folder: Folder) -> bytes | None:
-    try:
-        return folder.read_if_there(_HEADER)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{_HEADER} in {folder.place} cannot be read: {error}.") from error
+def _damaged_header(path: Path, reason: str) -> StoreError:
+    return StoreError(f"The header of {path} is damaged: {reason}. Remove it and sample again.")
 
 
-def _what_is_there(names: list[str]) -> str:
-    """Return what a folder without a header is, and what to do."""
-    if "model.json" in names:
-        return "is a saved model, not a store. `lodl.load_model` reads it; choose another folder"
-    if "zarr.json" in names:
-        return "was written by an older version of lodl. Choose another folder and sample again"
-    missing = f"is not empty and has no {_HEADER}"
-    if any(name.startswith("answers-") for name in names):
-        return f"{missing}: it is a damaged store. Remove it and sample again"
-    return f"{missing}: it is not a store. Choose another folder"
+def _named(problem: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values that distinguish a problem, by the names that messages give them."""
+    given = {"name": problem.get("name"), "version": problem.get("problem_version")}
+    texts = {name: repr(text) for name, text in given.items() if text is not None}
+    return {**texts, **{name: str(text) for name, text in problem.get("parameters", {}).items()}}
+
+
+def _marks(values: Collection[object]) -> str:
+    return ",".join("?" * len(values))

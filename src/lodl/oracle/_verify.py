@@ -42,7 +42,7 @@ def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
         StoreError: They come out different.
     """
     store, problem = samples.store, samples.problem
-    if store.n_answers == 0:
+    if store.is_empty:
         store.verified_with = problem
     samples = replace(samples, has_slopes=False)
     calls = [] if store.verified_with is problem else _stored(samples)
@@ -89,7 +89,8 @@ def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
 
 def _stored(samples: OracleSamples) -> _Calls:
     """Return a few instances whose answers are stored, each with the candidate to compute again."""
-    there = [number for number, id_ in enumerate(samples.instances.ids) if id_ in samples.store]
+    stored = samples.store.has(samples.instances.ids)
+    there = [number for number, id_ in enumerate(samples.instances.ids) if id_ in stored]
     places = np.linspace(0, len(there) - 1, min(_N_READ, len(there))).astype(int)
     numbers = np.array([there[place] for place in places], dtype=np.intp)
     known = samples.known(numbers.tolist())

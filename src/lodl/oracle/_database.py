@@ -1,0 +1,293 @@
+"""The tables of a store in a SQLite file or in memory, shared by threads, forks and processes.
+
+A file is open while it is read or written, and closed at the end of each run and before a fork. The
+last process to close it moves the write-ahead log into the file, so that the file alone is complete
+and can be copied.
+"""
+
+import json
+import os
+import sqlite3
+import stat
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from lodl.errors import InvalidInputError, StoreError
+
+VERSION = 3
+MAX_VALUE = 2**26  # bytes of one value; larger ones are refused, as a file may come from elsewhere
+_PATIENCE = 60.0  # seconds to wait for another process that writes
+_SCHEMA = [
+    (
+        "table",
+        "answers",
+        "CREATE TABLE answers (id BLOB, start INTEGER, loss BLOB, status BLOB, decision BLOB, "
+        "gradient BLOB, checksum INTEGER)",
+    ),
+    ("index", "answers_by_id", "CREATE INDEX answers_by_id ON answers (id)"),
+    (
+        "table",
+        "failures",
+        "CREATE TABLE failures (key TEXT PRIMARY KEY, message TEXT) WITHOUT ROWID",
+    ),
+    ("table", "header", "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"),
+]
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged name
+_READ_SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY name, type, sql"
+
+
+class Database:
+    """A connection to the tables of a store, opened when it is needed.
+
+    Attributes:
+        path: The file, or None for memory.
+        name: The name of the store in messages.
+        lock: Held while the connection is used.
+    """
+
+    def __init__(self, path: Path | None, header: Mapping[str, Any] | None = None) -> None:
+        """Open the tables, and create them with a header if there are none.
+
+        Raises:
+            StoreError: There is no store and no header, or the file is not a store.
+        """
+        self.path, self.lock = path, threading.RLock()
+        self.name = "The store" if path is None else str(path)
+        self._connection: sqlite3.Connection | None = None
+        self._has_changes = False
+        if path is not None and not _is_file(path):
+            if header is None:
+                raise StoreError(f"There is no store at {path}. `lodl.oracle.sample` makes it.")
+            _make_folder(path)
+        try:
+            self._open("rw" if header is None else "rwc")
+            self._check_schema(header)
+        except BaseException as error:
+            self.disconnect()
+            if isinstance(error, _FAULTS):
+                raise self._unreadable(error) from error
+            raise
+        _databases.add(self)
+
+    def read(self, query: str, *values: Any) -> list[Any]:
+        """Return the rows of a query."""
+        with self.lock:
+            try:
+                return self._connected().execute(query, values).fetchall()
+            except _FAULTS as error:
+                raise self._unreadable(error) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Write in one transaction."""
+        with self.lock:
+            try:
+                with self._connected() as connection:
+                    connection.execute("BEGIN IMMEDIATE")
+                    self._has_changes = True
+                    yield connection
+            except sqlite3.Error as error:
+                raise StoreError(
+                    f"Answers cannot be written to {self.name}: {error}. Answers written before "
+                    "are kept, and the next run resumes from them."
+                ) from error
+
+    def save(self) -> None:
+        """Close a file that was written to. It is opened again when it is needed."""
+        if self._has_changes:
+            self.disconnect()
+
+    def disconnect(self) -> None:
+        """Close a file. It is opened again when it is needed."""
+        with self.lock:
+            if self._connection is not None and self.path is not None:
+                self._close()
+                self._connection, self._has_changes = None, False
+
+    def content(self) -> bytes:
+        """Return a copy of a database in memory."""
+        with self.lock:
+            return self._connected().serialize()
+
+    def restore(self, content: bytes) -> None:
+        """Replace a database in memory by a copy of another one."""
+        with self.lock:
+            self._connected().deserialize(content)
+
+    # Opening ------------------------------------------------------------------------------------
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._open("rw")
+        assert self._connection is not None
+        return self._connection
+
+    def _open(self, mode: str) -> None:
+        try:
+            self._connect(mode)
+            self._connected().execute("PRAGMA synchronous = normal")
+            self._read_schema()
+        except sqlite3.OperationalError as error:
+            if self.path is None or _code(error) == sqlite3.SQLITE_BUSY:
+                raise
+            if self.path.exists() and not os.access(self.path.parent, os.W_OK):
+                if _has_log(self.path):
+                    raise
+                self._connect("ro&immutable=1")
+            else:
+                self._switch_to_rollback_journal()
+
+    def _connect(self, mode: str) -> None:
+        self.disconnect()
+        place = "" if self.path is None else quote(os.fsencode(self.path))
+        connection = sqlite3.connect(
+            f"file:{place}?mode={mode}" if place else ":memory:",
+            _PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=True,
+        )
+        self._connection = connection
+        self._close = weakref.finalize(self, connection.close)  # also at the end of the program
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        connection.execute("PRAGMA trusted_schema = off")
+        connection.execute("PRAGMA cell_size_check = on")
+
+    def _read_schema(self) -> list[tuple[Any, ...]]:
+        return self._connected().execute(_READ_SCHEMA).fetchall()
+
+    def _check_schema(self, header: Mapping[str, Any] | None) -> None:
+        """Raise if the tables are not exactly ours, after creating them in an empty file."""
+        schema = self._read_schema()
+        if not schema and header is not None:
+            self._switch_to_log()
+            self._create(header)
+            schema = self._read_schema()
+        if schema != _SCHEMA:
+            raise StoreError(
+                f"{self.path} is a database, but not a store of answers. Choose another file."
+            )
+
+    def _create(self, header: Mapping[str, Any]) -> None:
+        """Create the tables, unless another process has just done so."""
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if not self._read_schema():
+                for _, _, sql in _SCHEMA:
+                    connection.execute(sql)
+                rows = ((key, json.dumps(value)) for key, value in header.items())
+                connection.executemany("INSERT INTO header VALUES (?, ?)", rows)
+
+    def _switch_to_log(self) -> None:
+        """Use a write-ahead log: a commit takes a tenth of a millisecond, and readers never wait.
+
+        A file keeps its kind of journal. Some file systems have no logs, and while several
+        processes create a file none of them may get the lock: then it keeps a rollback journal.
+        """
+        try:
+            self._connected().execute("PRAGMA journal_mode = wal").fetchall()
+            self._read_schema()
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY:
+                self._switch_to_rollback_journal()
+
+    def _switch_to_rollback_journal(self) -> None:
+        """Do without a log, which needs memory that processes share and some file systems lack."""
+        self._connect("rw")
+        self._connected().execute("PRAGMA locking_mode = exclusive")  # needs no such memory
+        self._connected().execute("PRAGMA journal_mode = delete").fetchall()
+        self._connect("rw")
+        self._read_schema()
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        code = _code(error)
+        if code == sqlite3.SQLITE_BUSY:
+            return StoreError(
+                f"{self.name} is locked: another process has been writing to it for "
+                f"{_PATIENCE:g} seconds. Try again later."
+            )
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreError(f"{self.name} is not a store of answers: {error}. Choose another.")
+        advice = "If it is damaged, remove it and sample again."
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            advice = "Copy it, with its -wal file if it has one, to a folder that can be written."
+        return StoreError(f"{self.name} cannot be read: {error}. {advice}")
+
+
+def check_place(place: str | os.PathLike[str]) -> Path:
+    """Return the path of a store, independent of later changes of the working folder."""
+    text = os.fspath(place) if isinstance(place, str | os.PathLike) else place
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise InvalidInputError(f"`store` must be the name of a file, got {place!r}.")
+    if "://" in text:
+        raise InvalidInputError(
+            f"`store` must be a file, got {place!r}. Copy a store to this machine to use it."
+        )
+    return Path(text).absolute()
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is a file that is not empty; raise if there is something else."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror}.") from error
+    if stat.S_ISDIR(status.st_mode):
+        what = "a folder"
+        if any((path / name).exists() for name in ("lodl.json", "zarr.json")):
+            what = "a store of an older version of lodl, whose answers this version cannot read"
+        if (path / "model.json").exists():
+            what = "a saved model, which `lodl.load_model` reads"
+        raise StoreError(f"{path} is {what}. A store is a file: choose another name.")
+    for one in (path, *(path.with_name(f"{path.name}-{end}") for end in ("wal", "shm", "journal"))):
+        if one.exists() and not one.is_file():  # SQLite would wait for a pipe without end
+            raise StoreError(f"{one} is not a regular file. Choose another name for the store.")
+    return status.st_size > 0
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"No store can be made at {path}: {error}.") from error
+
+
+def _has_log(path: Path) -> bool:
+    """Return whether some answers are in the write-ahead log next to a file."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _code(error: Exception) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+# A connection must not cross a fork: both processes would believe to hold the other's locks.
+
+_databases = weakref.WeakSet[Database]()
+_held: list[Database] = []
+
+
+def _before_fork() -> None:
+    _held[:] = _databases
+    for database in _held:
+        database.lock.acquire()
+        database.disconnect()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
