@@ -85,6 +85,7 @@ def core_modules():
     return {module for module in owners if core & set(map(canonicalize_name, owners[module]))}
 
 
+@pytest.mark.slow
 def test_the_core_works_without_any_extra_and_says_what_to_install(tmp_path):
     script = WITHOUT_EXTRAS.format(allowed=core_modules() | {"lodl"})
     done = subprocess.run(

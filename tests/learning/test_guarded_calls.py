@@ -18,6 +18,8 @@ from lodl.learning import learn_in_rounds
 from lodl.oracle import Oracle, _run
 from lodl.training import learner_for
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
 Y = X @ RNG.normal(size=(3, 4)) + RNG.normal(size=(40, 4))
