@@ -3,11 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LOWEST := .venv-lowest
+EMPTY := .venv-wheel
+QUICK := --quiet --numprocesses 2 -m 'not slow and not browser and not dask'
 
-.PHONY: demo test docs check lint bench mutants clean
+.PHONY: demo quick test docs check wheel lowest lint coverage bench mutants clean
 
 demo: $(READY)  ## the main job: what the learner gains in Web Advertising and on a shortest path
 	$(BIN)/lodl demo
+
+quick: $(READY)  ## the tests to run while you work: under a minute
+	$(BIN)/pytest $(QUICK)
 
 test: lint  ## what CI runs: lint, types, import layers, tests
 	$(BIN)/pytest --numprocesses 2 --ignore tests/oracle
@@ -17,14 +23,33 @@ docs: $(READY)  ## the site, docs/_build/html/index.html; its examples run while
 	$(BIN)/sphinx-build -q -W --keep-going -j 2 docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
-check: test  ## all of it: the tests, and both packages as they would be published
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(VENV)/wheel . ./benchmarks
+check: test wheel  ## all of it: the tests, and both packages as they would be published
+
+wheel:  ## builds both packages and installs them into an empty environment
+	$(PYTHON) -m venv --clear $(EMPTY)
+	$(EMPTY)/bin/pip wheel --quiet --no-deps --wheel-dir $(EMPTY)/wheels . ./benchmarks
+	$(EMPTY)/bin/pip install --quiet -c constraints.txt $(EMPTY)/wheels/lodl-*.whl
+	cd $(EMPTY) && bin/python -c 'import lodl; print("lodl", lodl.__version__)'
+	$(EMPTY)/bin/pip install --quiet -c constraints.txt 'lodl[cli]'  # the wheel above, and the packages of this extra
+	$(EMPTY)/bin/pip install --quiet --no-deps $(EMPTY)/wheels/lodl_benchmarks-*.whl
+	cd $(EMPTY) && bin/lodl --help
+
+lowest:  ## the quick tests of the library with the oldest versions that pyproject.toml allows
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
+	$(LOWEST)/bin/pip install --quiet -c constraints-lowest.txt --editable '.[all]' --group test
+	# Old packages next to new ones raise deprecation warnings, so warnings are no errors here.
+	$(LOWEST)/bin/pytest $(QUICK) --override-ini filterwarnings=default --disable-warnings tests
 
 lint: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+
+coverage: $(READY)  ## lines and branches that no test reaches; worker processes are not measured
+	$(BIN)/coverage run -m pytest --quiet -m 'not browser' tests
+	$(BIN)/coverage report --skip-covered --show-missing
 
 bench: $(READY)  ## every speed claim, as ratios in one run
 	@for script in speed/*.py; do echo; echo "== $$script"; $(BIN)/python $$script || exit 1; done
@@ -40,4 +65,4 @@ $(READY): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(LOWEST) $(EMPTY)

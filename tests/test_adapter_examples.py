@@ -8,6 +8,8 @@ import pytest
 
 import lodl
 
+pytestmark = pytest.mark.slow
+
 plt = pytest.importorskip("matplotlib.pyplot")
 FOLDER = Path(__file__).parents[1] / "examples" / "adapters"
 NEEDS = {"cvxpy": "cvxpy", "recourse": "cvxpy", "ortools": "ortools", "pyepo": "pyepo"}

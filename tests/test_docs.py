@@ -28,6 +28,7 @@ OF_README = SimpleNamespace(**runpy.run_path(str(ROOT / "results" / "readme.py")
 RECORD = json.loads(OF_README.RECORD.read_text())
 
 
+@pytest.mark.slow
 def test_the_code_of_the_readme_runs_and_prints_what_the_page_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {}
@@ -56,6 +57,7 @@ def test_writing_the_record_mends_a_wrong_number_in_the_readme():
         assert OF_README.with_record(README.replace(number, f"9{number}"), RECORD) == README
 
 
+@pytest.mark.slow
 def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
     """JAX is not installed here: its two functions are stood in for, by complex steps."""
 
@@ -87,6 +89,7 @@ def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
     lodl.testing.check_learner(names["JaxLearner"](n_hidden=2, n_steps=60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_the_gain_of_the_readme_holds_for_other_data(seed):
     result = OF_README.run(OF_README.reseeded(OF_README.example(README), seed))

@@ -10,6 +10,8 @@ import pytest
 
 import lodl
 
+pytestmark = pytest.mark.slow
+
 FIRST_MET = [
     "lodl.AllPerturbed",
     "lodl.AroundPredictions",

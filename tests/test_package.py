@@ -4,7 +4,7 @@ import pkgutil
 import subprocess
 import sys
 from graphlib import TopologicalSorter
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import packages_distributions, requires, version
 
 import grimp
 import pytest
@@ -85,6 +85,7 @@ def core_modules():
     return {module for module in owners if core & set(map(canonicalize_name, owners[module]))}
 
 
+@pytest.mark.slow
 def test_the_core_works_without_any_extra_and_says_what_to_install(tmp_path):
     script = WITHOUT_EXTRAS.format(allowed=core_modules() | {"lodl"})
     done = subprocess.run(
@@ -133,6 +134,18 @@ def test_sub_packages_are_there_after_importing_the_package():
     assert {"testing", "evaluation", "learn_loss"} <= set(dir(lodl))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         lodl.nonsense  # noqa: B018
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert lodl.__version__ == version("lodl")
+
+
+def test_dir_lists_public_names_only_and_each_of_them_can_be_used():
+    assert {name for name in dir(lodl) if name.startswith("_")} == {"__version__"}
+    assert {"importlib", "Any", "package_version"}.isdisjoint(dir(lodl))
+    assert set(lodl.__all__) < set(dir(lodl))
+    for name in dir(lodl):
+        assert getattr(lodl, name) is not None, name
 
 
 def test_no_module_imports_itself_by_a_detour():

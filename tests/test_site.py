@@ -23,6 +23,7 @@ PAGES = (
 GALLERY = sorted(path.relative_to(SITE) for path in SITE.glob("gallery/*/plot_*.html"))
 
 pytestmark = [
+    pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path"),
     pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built"),
 ]

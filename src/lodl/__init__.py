@@ -7,8 +7,9 @@ them are available after `import lodl` and are loaded when used.
 """
 
 import importlib
-from types import ModuleType
+from typing import Any
 
+from lodl._version import package_version
 from lodl.learning import DecisionFocusedRegressor, learn_loss, load_model
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -68,12 +69,18 @@ _SUB_PACKAGES = (
 )
 
 
-def __getattr__(name: str) -> ModuleType:
+__version__: str  # looked up on first use: `importlib.metadata` is slow to import
+
+
+def __getattr__(name: str) -> Any:
     """Load a sub-package on first use: some need an extra, and `import lodl` stays quick."""
+    if name == "__version__":
+        return package_version()
     if name in _SUB_PACKAGES:
         return importlib.import_module(f"lodl.{name}")
     raise AttributeError(f"module 'lodl' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUB_PACKAGES})
+    """List the public names, but not what this module imports for itself."""
+    return sorted({*__all__, *_SUB_PACKAGES, "__version__"})

@@ -3,6 +3,8 @@ import pytest
 import lodl
 from lodl.cli import _demo
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def demo(tmp_path, monkeypatch, run_lodl):

@@ -12,6 +12,8 @@ import torch
 import lodl
 from lodl.cli._models import estimator_named
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = """
 import numpy as np
 import lodl

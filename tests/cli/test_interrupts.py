@@ -13,6 +13,8 @@ import pytest
 
 from lodl.oracle import open_store
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = """
 import time
 from pathlib import Path

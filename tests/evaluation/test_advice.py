@@ -16,6 +16,8 @@ from lodl.training.torch import (
     validation_loss,
 )
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     TopK: TrainingSettings(learning_rate=0.1, n_steps=200),
     WebAdvertising: TrainingSettings(learning_rate=1e-3, n_steps=300),

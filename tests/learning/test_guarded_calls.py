@@ -18,6 +18,8 @@ from lodl.learning import learn_in_rounds
 from lodl.oracle import Oracle, _run
 from lodl.training import learner_for
 
+pytestmark = pytest.mark.slow
+
 
 def data(n, noise=1.0, seed=0):
     rng = np.random.default_rng(seed)

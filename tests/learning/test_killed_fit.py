@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import os, signal, sys

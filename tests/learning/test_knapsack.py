@@ -1,6 +1,9 @@
 """From an empty file to decisions, in ten lines: a knapsack with HiGHS."""
 
 import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
 
 EXAMPLE = """\
 import lodl, numpy as np

@@ -92,6 +92,7 @@ def test_a_plain_class_with_other_parameters_is_taken_with_a_warning_that_names_
     ) in caplog.text
 
 
+@pytest.mark.slow
 def test_a_module_is_handed_over_again(tmp_path):
     learner = TorchLearner(MODULE, n_initialisations=2, settings=TrainingSettings(n_steps=5))
     model = quick(learner, families=(lodl.DecisionHinges(),)).fit(X, Y)

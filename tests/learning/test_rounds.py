@@ -256,6 +256,7 @@ np.save(f"{folder}/y_hat.npy", rounds.rounds[-1].y_hat)
 """
 
 
+@pytest.mark.slow
 def test_rounds_that_are_killed_go_on(tmp_path):
     def run(folder, kill_at=-1):
         folder.mkdir(exist_ok=True)

@@ -127,6 +127,7 @@ def test_any_regressor_is_scored_by_the_regret_of_its_decisions():
         regret_scorer()(model, X, Y)
 
 
+@pytest.mark.slow
 def test_a_search_over_several_settings_shares_its_answers(tmp_path):
     shared, alone = PickOpen(), PickOpen()
     model = quick(Oracle(shared, store=tmp_path / "answers"), n_samples=20)

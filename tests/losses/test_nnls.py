@@ -3,6 +3,7 @@ import pytest
 import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from lodl.losses import _nnls
 from lodl.losses._nnls import solve_nnls
@@ -34,6 +35,10 @@ def test_the_solution_is_that_of_scipy(n_columns, extra, seed):
     np.testing.assert_allclose(solve_nnls(columns, target), expected, atol=1e-8)
 
 
+@pytest.mark.skipif(
+    Version(scipy.__version__) < Version("1.16"),
+    reason="SciPy's nnls stops early with more weights than samples",
+)
 @few_examples
 @given(n_rows=st.integers(1, 20), n_columns=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
 def test_the_residual_is_that_of_scipy_with_fewer_samples_than_weights(n_rows, n_columns, seed):

@@ -111,6 +111,14 @@ def foreground():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items):
+    """Marks the tests that start a Dask cluster."""
+    for item in items:
+        if {"cluster", "dask_client"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.dask)
+
+
 @pytest.fixture(scope="session")
 def dask_client():
     """A Dask cluster of two processes with nannies, in scope only where a test puts it there."""

@@ -10,6 +10,8 @@ from lodl.oracle import _run, open_samples, sample
 from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed
 
+pytestmark = pytest.mark.slow
+
 N, K = 10, 200
 
 

@@ -17,6 +17,8 @@ from lodl.oracle import _run, sample
 from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
 
+pytestmark = pytest.mark.slow
+
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
 LONG = {"sampler": AllPerturbed(), "n_samples": 1000, "progress": False}
 

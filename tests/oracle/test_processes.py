@@ -13,6 +13,8 @@ import numpy as np
 import psutil
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("sampling_script.py")
 N_CALLS = 8 * 201  # of the script
 

@@ -15,6 +15,8 @@ from lodl.oracle._signals import ctrl_c_told_apart, hold_back
 from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
 
+pytestmark = pytest.mark.slow
+
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
 
 

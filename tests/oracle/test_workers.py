@@ -22,6 +22,8 @@ from lodl.oracle._workers import Dask, choose_workers
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, AroundPredictions, TwoPerturbed
 
+pytestmark = pytest.mark.slow
+
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
 N_SAMPLES = 730  # not a whole number of blocks
 
@@ -391,6 +393,7 @@ def test_on_dask_nobody_is_killed_for_the_work_of_others(loop, y, client, monkey
     assert client.run(os.getpid) == pids
 
 
+@pytest.mark.dask
 def test_an_adaptive_cluster_may_start_without_workers(loop, y):
     with (
         LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,

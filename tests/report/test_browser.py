@@ -9,7 +9,10 @@ from lodl.report import write_fit_report
 CHROMIUM = shutil.which("chromium")
 PHONE = 390
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from lodl.domains import portfolio, web_advertising
 from lodl.losses import FitStatus
 from lodl.training.torch import LearnedLossModule
 
+pytestmark = pytest.mark.slow
+
 N = 30
 every_family = pytest.mark.parametrize("family", [DecisionHinges(), DecisionRanking()], ids=repr)
 

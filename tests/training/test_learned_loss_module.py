@@ -96,6 +96,7 @@ def test_labels_and_parameters_are_buffers_and_nothing_is_trained(loss):
     assert torch.equal(other(y_hat, index), module(y_hat, index))
 
 
+@pytest.mark.slow
 def test_it_compiles_to_the_same_values(loss):
     module = LearnedLossModule(loss, reduction="none")
     compiled = torch.compile(module, backend="aot_eager", fullgraph=True)

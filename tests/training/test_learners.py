@@ -23,6 +23,8 @@ from lodl.training.linear import LinearLearner, LinearPredictor
 from lodl.training.sklearn import SklearnLearner, _weight_argument
 from lodl.training.torch import LearnedLossModule, TorchLearner, TrainingSettings
 
+pytestmark = pytest.mark.slow
+
 QUICK = TrainingSettings(learning_rate=0.1, n_steps=100)
 
 LEARNERS = {

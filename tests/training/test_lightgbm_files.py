@@ -87,6 +87,7 @@ def forged(text, rng):
     return "".join(lines)
 
 
+@pytest.mark.slow
 def test_forged_trees_are_refused_or_predict_but_never_end_the_process(tmp_path):
     saved(tmp_path / "model")
     rng = random.Random(0)

@@ -182,6 +182,7 @@ def test_linear_models_average_into_one_that_can_be_read():
         assert SklearnPredictor.mean_of(others) == others
 
 
+@pytest.mark.slow
 def test_a_trained_pipeline_is_saved_and_loaded(tmp_path):
     pytest.importorskip("skops")
     x, y = data()

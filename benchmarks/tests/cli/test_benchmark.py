@@ -11,6 +11,8 @@ from lodl.training.torch import TrainingSettings
 from lodl_benchmarks import learner, peers
 from lodl_benchmarks.rounds import TASKS
 
+pytestmark = pytest.mark.slow
+
 
 def test_rounds_writes_rows_and_tables(tmp_path, monkeypatch):
     small = replace(

@@ -11,6 +11,8 @@ from lodl_benchmarks.cli import _reproduce
 from lodl_benchmarks.experiments import SCALES, SETUPS, TABLE3_SCALES, RunSize
 from lodl_benchmarks.pages import parse_row, read_json_rows
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def command(tmp_path, monkeypatch, run_lodl, quick_methods):

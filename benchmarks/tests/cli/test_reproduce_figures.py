@@ -7,6 +7,8 @@ import pytest
 from lodl.domains import linear_model
 from lodl_benchmarks.experiments import COST_SCALES, SCALES, SETUPS, RunSize
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def command(tmp_path, monkeypatch, run_lodl, quick_methods):

@@ -8,6 +8,8 @@ from lodl import DecisionHinges
 from lodl.domains import item_knapsack, shortest_path
 from lodl_benchmarks.learner import MODELS, TASKS, plan, run, tables
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "path": replace(
         TASKS["path"], build=partial(shortest_path, sizes=(16, 4, 20), grid=(3, 3), degree=6)

@@ -13,7 +13,10 @@ SECTIONS = (
     "summary", "quality", "ablations", "others", "time", "fidelity", "slices", "paper", "settings"
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,8 @@ from lodl_benchmarks.peers._treatment import Treatment, folds_of
 from lodl_benchmarks.runner import Trial
 from lodl_benchmarks.surrogates import SPOPlus
 
+pytestmark = pytest.mark.slow
+
 N, N_STEPS = 30, 6
 BRIEF = Treatment(
     n_initialisations=2, settings=Settings(n_steps=N_STEPS, look_every=3, patience=100)

@@ -11,6 +11,8 @@ from lodl_benchmarks.rounds import METHODS, TASKS, Run, plan, run, tables
 from lodl_benchmarks.rounds._loop import Predictions, average
 from lodl_benchmarks.runner import Trial
 
+pytestmark = pytest.mark.slow
+
 BRIEF = TrainingSettings(n_steps=20, batch_size=8)
 SMALL = {
     "path": replace(

@@ -15,6 +15,8 @@ from lodl_benchmarks.runner import METHODS, Experiment, Learned, RowsFile, Setup
 from lodl_benchmarks.runner._experiment import recorded_settings
 from lodl_benchmarks.surrogates import SoftTopK
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 SMALL = Setup(
     title="small",
