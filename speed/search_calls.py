@@ -44,7 +44,9 @@ def main() -> None:
     def search(alphas: list[float], **options: object) -> int:
         CALLS[0] = 0
         with tempfile.TemporaryDirectory() as folder:
-            model = DecisionFocusedRegressor(problem, Ridge(), store=f"{folder}/answers.db", **options)
+            model = DecisionFocusedRegressor(
+                problem, Ridge(), store=f"{folder}/answers.db", **options
+            )
             grid = {"estimator__alpha": alphas}
             scorer = lodl.sklearn.regret_scorer()
             GridSearchCV(model, grid, scoring=scorer, cv=3, refit=False).fit(x, y)

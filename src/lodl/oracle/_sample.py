@@ -64,12 +64,12 @@ def sample(
             Dask client, or else this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
         store: Where to keep the answers: a file, or an open store. A run that was interrupted
-            resumes where it stopped, and other instances, samples and samplers are added to it. A store belongs to one problem: the class and its constructor
-            parameters must be the same (dataclass fields with `compare=False` do not count), and
-            up to 32 answers are computed again when it is opened, 8 if a call takes longer than
-            0.1 s. The scale "auto" is that of the labels the store was made with: fill it with
-            all labels first, or give a scale. Several processes may share a store. If None,
-            answers are kept in memory only.
+            resumes where it stopped, and other instances, samples and samplers are added to it. A
+            store belongs to one problem: the class and its constructor parameters must be the
+            same (dataclass fields with `compare=False` do not count), and up to 32 answers are
+            computed again when it is opened, 8 if a call takes longer than 0.1 s. The scale "auto"
+            is that of the labels the store was made with: fill it with all labels first, or give a
+            scale. Several processes may share a store. Defaults to memory.
         timeout: Seconds after which a call is given up and counts as failed.
         on_failure: "raise" stops at the first failed solver call; the next run tries it again.
             "skip" leaves out failed samples, also in later runs on the same store.
