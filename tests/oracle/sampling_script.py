@@ -85,5 +85,5 @@ def fork(folder):
 
 
 if __name__ == "__main__":
-    _run._TASK_SECONDS, _store._SELDOM = 0.02, 0.0  # many tasks and files, as a long run has
+    _run._TASK_SECONDS, _store._SELDOM = 0.02, 0.0  # many tasks and transactions, as a long run has
     {"run": run, "kill": kill, "fork": fork}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

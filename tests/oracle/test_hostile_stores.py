@@ -281,7 +281,7 @@ def test_an_empty_name_is_refused_and_nothing_is_written(loop, y, tmp_path, monk
     [
         ("s3://bucket/answers", "`store` must be a file, got 's3://bucket/answers'. Copy a store"),
         ("n" * 300, "cannot be opened: File name too long"),
-        ("n" * 255, "cannot be read: unable to open database file"),
+        ("n" * 255, "cannot be opened: File name too long"),
         ("null\0byte", "`store` must be the name of a file, got 'null"),
         ("file/below", "No store can be made at .*: .*(exists|Not a directory)"),
     ],

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -63,11 +64,20 @@ def resume(script, folder):
     return regrets.tobytes(), n_calls(folder) - before
 
 
+def check_store(folder):
+    """Check that a store is a sound file, and alone."""
+    assert [path.name for path in folder.glob("store*")] == ["store"]
+    connection = sqlite3.connect(folder / "store")
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
+
+
 def test_killed_20_times_and_resumed(uninterrupted, tmp_path):
     assert start("kill", tmp_path / "killed", 20).wait() == 0
     assert regrets_of(tmp_path / "killed") == [uninterrupted]
     in_flight = 2 * 20 + 8  # calls of a task, or of one that was not yet written, and verification
     assert 0 < n_calls(tmp_path / "killed") - N_CALLS <= 20 * in_flight < N_CALLS
+    check_store(tmp_path / "killed")
 
 
 @pytest.mark.parametrize(("n_jobs", "store"), [(1, "store"), (2, "store"), (2, "")])
@@ -128,6 +138,7 @@ def test_three_processes_on_one_store_agree(uninterrupted, tmp_path):
     processes = [start("run", tmp_path / "shared", 1) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert regrets_of(tmp_path / "shared") == 3 * [uninterrupted]
+    check_store(tmp_path / "shared")
 
 
 def workers_of(process):

@@ -466,14 +466,14 @@ def mounted(tmp_path):
 
 def test_a_complete_store_on_a_read_only_medium_is_read_without_writing(mounted):
     folder, run = mounted
-    done = run("size=2m", "read_only", str(folder))
+    done = run("size=16m", "read_only", str(folder))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["same", "StoreError: read-only", "only the store"]
 
 
 def test_a_log_on_a_read_only_medium_is_an_error_that_says_what_to_copy(mounted):
     folder, run = mounted
-    done = run("size=2m", "read_only_log", str(folder))
+    done = run("size=16m", "read_only_log", str(folder))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["StoreError: copy", "same"]
 

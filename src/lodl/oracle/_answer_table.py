@@ -27,8 +27,8 @@ class Run(NamedTuple):
     @property
     def checksum(self) -> int:
         """Checksum of the content."""
-        start = self.start.to_bytes(8, "little", signed=True)
-        return zlib.crc32(b"".join((self.id, start, *self[2:])))
+        id_, start, *parts = self
+        return zlib.crc32(b"".join((id_, start.to_bytes(8, "little", signed=True), *parts)))
 
     def is_sound(self, checksum: object) -> bool:
         """Return whether the values, read from a file, have the right types and checksum."""

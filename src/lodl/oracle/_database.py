@@ -8,7 +8,6 @@ and can be copied.
 import json
 import os
 import sqlite3
-import stat
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
@@ -234,22 +233,23 @@ def check_place(place: str | os.PathLike[str]) -> Path:
 def _is_file(path: Path) -> bool:
     """Return whether there is a file that is not empty; raise if there is something else."""
     try:
-        status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+        if path.is_dir():
+            raise StoreError(f"{path} is {_kind(path)}. A store is a file: choose another name.")
+        for end in ("", "-wal", "-shm", "-journal"):
+            one = path.with_name(path.name + end)
+            if one.exists() and not one.is_file():  # SQLite would wait for a pipe without end
+                raise StoreError(f"{one} is not a regular file. Choose another name for the store.")
+        return path.exists() and path.stat().st_size > 0
     except OSError as error:
-        raise StoreError(f"{path} cannot be opened: {error.strerror}.") from error
-    if stat.S_ISDIR(status.st_mode):
-        what = "a folder"
-        if any((path / name).exists() for name in ("lodl.json", "zarr.json")):
-            what = "a store of an older version of lodl, whose answers this version cannot read"
-        if (path / "model.json").exists():
-            what = "a saved model, which `lodl.load_model` reads"
-        raise StoreError(f"{path} is {what}. A store is a file: choose another name.")
-    for one in (path, *(path.with_name(f"{path.name}-{end}") for end in ("wal", "shm", "journal"))):
-        if one.exists() and not one.is_file():  # SQLite would wait for a pipe without end
-            raise StoreError(f"{one} is not a regular file. Choose another name for the store.")
-    return status.st_size > 0
+        raise StoreError(f"{path} cannot be opened: {error.strerror}. Choose another.") from error
+
+
+def _kind(folder: Path) -> str:
+    if (folder / "model.json").exists():
+        return "a saved model, which `lodl.load_model` reads"
+    if any((folder / name).exists() for name in ("lodl.json", "zarr.json")):
+        return "a store of an older version of lodl, whose answers this version cannot read"
+    return "a folder"
 
 
 def _make_folder(path: Path) -> None:

@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,11 +243,11 @@ class Store:
             rows: dict[bytes, list[int]] = {}
             for row, id_ in enumerate(ids):
                 rows.setdefault(id_, []).append(row)
-            seen = Counter[bytes]()
+            seen: dict[bytes, int] = {}  # runs of an id so far
             alike: dict[tuple[int, ...], list[Run]] = {}  # laid at once; of an id, in their order
             for run in self._runs(list(rows)):
-                seen[run.id] += 1
-                alike.setdefault((seen[run.id], run.start, *map(len, run[2:])), []).append(run)
+                number = seen[run.id] = seen.get(run.id, 0) + 1
+                alike.setdefault((number, run.start, *map(len, run[2:])), []).append(run)
             for _, runs in sorted(alike.items()):
                 if not table.lay(rows, first, first + n, runs):
                     self._warn(sum(not table.lay(rows, first, first + n, [run]) for run in runs))
