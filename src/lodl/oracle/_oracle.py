@@ -59,8 +59,13 @@ class Oracle:
 
     Args:
         problem: The problem whose solver is called.
-        store: File that keeps the answers, so that an interrupted run resumes where it
-            stopped and no call is made twice. Defaults to memory.
+        store: File that keeps the answers, so that an interrupted run resumes where it stopped and
+            no call is made twice. Other instances, more samples and other samplers are added to
+            it, and several processes may share it. A store belongs to one problem: the class and
+            its constructor parameters must be the same (dataclass fields with `compare=False` do
+            not count), and up to 32 answers are computed again when it is opened, 8 if a call takes
+            longer than 0.1 s. The scale "auto" is that of the labels the store was made with: fill
+            it with all labels first, or give a scale. Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.

@@ -42,59 +42,49 @@ def sample(
 ) -> OracleSamples:
     """Return the regret of `n_samples` candidate predictions around every label.
 
-            regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
+        regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
 
-        With one seed the regrets are the same bits for any number of workers, on any executor, for a
-        run in pieces and for one that grew, as far as the solver's are: BLAS kernels of another kind of
-        CPU may differ in the last digits, and a vectorised problem may depend on the size of a batch.
+    With one seed the regrets are the same bits for any number of workers, on any executor, for a
+    run in pieces and for one that grew, as far as the solver's are: BLAS kernels of another kind of
+    CPU may differ in the last digits, and a vectorised problem may depend on the size of a batch.
 
-        Args:
-            problem: The problem. `n_instances * (n_samples + 1)` solver calls are made, fewer where
-                instances are equal or a store knows their answers.
-            y: Labels, shape (n_instances, *label_shape), or a frame with a column for each number.
-            context: One entry per instance, or None. From a frame, each row becomes a dict.
-            keys: Names of the instances, whole numbers or strings. If None, instances are identified
-                by label and context, so that a part, a fold or another order of the data finds its
-                answers.
-            sampler: Draws the candidates.
-            n_samples: Candidates per instance.
-            seed: Random seed of the candidates.
-            slopes: Whether to compute the slope of each decision too, which decision families need.
-            n_jobs: Number of worker processes as in joblib, -1 for all cores. If None, use the active
-                Dask client, or else this process.
-            executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
-    <<<<<<< HEAD
-            store: File that keeps the answers; see `lodl.Oracle`.
-    =======
-            store: Where to keep the answers: a file, or an open store. A run that was interrupted
-                resumes where it stopped, and other instances, samples and samplers are added to it. A
-                store belongs to one problem: the class and its constructor parameters must be the
-                same (dataclass fields with `compare=False` do not count), and up to 32 answers are
-                computed again when it is opened, 8 if a call takes longer than 0.1 s. The scale "auto"
-                is that of the labels the store was made with: fill it with all labels first, or give a
-                scale. Several processes may share a store. Defaults to memory.
-    >>>>>>> sqlite2
-            timeout: Seconds after which a call is given up and counts as failed.
-            on_failure: "raise" stops at the first failed solver call; the next run tries it again.
-                "skip" leaves out failed samples, also in later runs on the same store.
-            max_failure_rate: With "skip", more than this share of failed samples is an error.
-            progress: Whether to show a bar on a terminal.
+    Args:
+        problem: The problem. `n_instances * (n_samples + 1)` solver calls are made, fewer where
+            instances are equal or a store knows their answers.
+        y: Labels, shape (n_instances, *label_shape), or a frame with a column for each number.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
+        keys: Names of the instances, whole numbers or strings. If None, instances are identified
+            by label and context, so that a part, a fold or another order of the data finds its
+            answers.
+        sampler: Draws the candidates.
+        n_samples: Candidates per instance.
+        seed: Random seed of the candidates.
+        slopes: Whether to compute the slope of each decision too, which decision families need.
+        n_jobs: Number of worker processes as in joblib, -1 for all cores. If None, use the active
+            Dask client, or else this process.
+        executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
+        store: File that keeps the answers; see `lodl.Oracle`.
+        timeout: Seconds after which a call is given up and counts as failed.
+        on_failure: "raise" stops at the first failed solver call; the next run tries it again.
+            "skip" leaves out failed samples, also in later runs on the same store.
+        max_failure_rate: With "skip", more than this share of failed samples is an error.
+        progress: Whether to show a bar on a terminal.
 
-        Raises:
-            InvalidInputError: An argument is not what was expected.
-            OracleError: A solver call failed, or too many did. What was done is kept in the store.
-            ProblemError: Most candidates lead to better decisions than the labels: a wrong `sense`.
-            StoreError: The store is damaged, or belongs to another problem.
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        OracleError: A solver call failed, or too many did. What was done is kept in the store.
+        ProblemError: Most candidates lead to better decisions than the labels: a wrong `sense`.
+        StoreError: The store is damaged, or belongs to another problem.
 
-        Example:
-            >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
-            >>> samples = lodl.oracle.sample(
-            ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(scale=2.0), n_samples=50
-            ... )
-            >>> samples.n_calls
-            102
-            >>> np.unique(samples[0].regret)  # right, or wrong by 2
-            array([0., 2.])
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> samples = lodl.oracle.sample(
+        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(scale=2.0), n_samples=50
+        ... )
+        >>> samples.n_calls
+        102
+        >>> np.unique(samples[0].regret)  # right, or wrong by 2
+        array([0., 2.])
     """
     oracle = Oracle(
         problem,
