@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lodl._gain import Failures, Gain
+from lodl._gain import Failures, Gain, standard_error
 
 REGRET = np.random.default_rng(0).exponential(size=200)
 
@@ -96,3 +96,52 @@ def test_failed_decisions_are_part_of_the_verdict():
         "of squared error. Instances left out because the solver failed on them with every model: "
         "2."
     )
+
+
+def test_five_instances_are_enough_for_a_verdict():
+    gain = Gain.of(np.full(5, 2.0) + np.arange(5) / 100, np.ones(5))
+    assert gain.verdict.startswith("Use this model")
+
+
+def test_the_inexactness_is_that_of_the_model_with_the_more_negative_regrets():
+    exact, inexact = np.array([9.0, 9.0, 9.0, 9.0, 0.0]), np.array([-1.0, -1.0, 20.0, 20.0, 0.0])
+    for pair in ((exact, inexact), (inexact, exact)):
+        gain = Gain.of(*pair)
+        assert (gain.inexactness, gain.n_inexact) == (0.4, 2)  # a regret of 0 is exact
+
+
+def test_a_small_negative_regret_is_inexactness_however_many_instances_there_are():
+    regret = np.ones(1000)
+    regret[0] = -0.01  # the mean of the negative parts is ten times the rounding of a solver
+    gain = Gain.of(regret, np.ones(1000))
+    assert gain.n_inexact == 1
+    assert gain.inexactness == pytest.approx(1e-5)
+
+
+def test_a_regret_of_zero_before_allows_no_percentage():
+    assert Gain(0.0, 0.0, -1.0, 1.0, 9).share is None
+    assert Gain(0.5, 0.25, 0.1, 0.4, 9).share == 0.5
+
+
+def test_a_gain_whose_interval_begins_at_zero_may_be_chance():
+    assert Gain(2.0, 1.0, 0.0, 2.0, 50).verdict.startswith("Perhaps use this model")
+
+
+def test_a_gain_as_large_as_the_inexactness_is_explained_by_it():
+    gain = Gain(2.0, 1.0, 0.5, 1.5, 50, n_inexact=3, inexactness=1.0)
+    assert "a difference that the solver's inexactness explains" in gain.verdict
+
+
+def test_a_gain_has_no_inexactness_unless_it_is_given():
+    assert "inexactness" not in Gain(2.0, 1.5, 0.2, 0.8, 50).verdict
+
+
+@pytest.mark.parametrize("failures", [Failures(two_stage=2), Failures(chosen=2)])
+def test_failures_of_one_model_alone_are_named(failures):
+    verdict = Gain(2.0, 1.0, 0.5, 1.5, 50, failures=failures).verdict
+    assert f"{failures.two_stage} of 50 held-out decisions failed with squared error" in verdict
+
+
+def test_the_standard_error_of_two_values_is_known_and_of_one_is_not():
+    assert standard_error(np.array([0.0, 2.0])) == 1.0
+    assert standard_error(np.array([1.0])) == np.inf
