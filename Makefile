@@ -5,14 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOWEST := .venv-lowest
 EMPTY := .venv-wheel
-QUICK := --quiet --numprocesses 2 -m 'not slow and not browser and not dask'
+QUICK := --quiet --numprocesses 2 -m 'not slow and not browser and not dask' tests
 
 .PHONY: demo quick test docs check wheel lowest lint coverage bench mutants clean
 
 demo: $(READY)  ## the main job: what the learner gains in Web Advertising and on a shortest path
 	$(BIN)/lodl demo
 
-quick: $(READY)  ## the tests to run while you work: under a minute
+quick: $(READY)  ## the library's quick tests, to run while you work
 	$(BIN)/pytest $(QUICK)
 
 test: lint  ## what CI runs: lint, types, import layers, tests
@@ -39,7 +39,7 @@ lowest:  ## the quick tests of the library with the oldest versions that pyproje
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
 	$(LOWEST)/bin/pip install --quiet -c constraints-lowest.txt --editable '.[all]' --group test
 	# Old packages next to new ones raise deprecation warnings, so warnings are no errors here.
-	$(LOWEST)/bin/pytest $(QUICK) --override-ini filterwarnings=default --disable-warnings tests
+	$(LOWEST)/bin/pytest $(QUICK) --override-ini filterwarnings=default --disable-warnings
 
 lint: $(READY)
 	$(BIN)/ruff format --check --quiet .

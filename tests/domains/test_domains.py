@@ -139,6 +139,7 @@ def test_a_domain_is_loaded_by_its_name():
         domains.load("moon")
 
 
+@pytest.mark.slow
 def test_web_advertising_has_the_published_optimum_and_random_quality():
     domain = domains.web_advertising(sizes=(1, 1, 2000))
     y, rng = domain.splits.test.y, np.random.default_rng(0)
@@ -149,6 +150,7 @@ def test_web_advertising_has_the_published_optimum_and_random_quality():
         assert -10 * np.mean(losses) == pytest.approx(clicks, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_rising_line_is_worth_more_than_the_least_squares_line():
     domain = domains.linear_model()
     x, y = domain.splits.test.x[..., 0], domain.splits.test.y

@@ -7,6 +7,8 @@ import lodl
 from lodl.domains import TopK
 from lodl.evaluation import diagnose
 
+pytestmark = pytest.mark.slow
+
 SCALE = 0.3
 
 

@@ -133,6 +133,7 @@ def test_without_held_out_samples_their_errors_are_not_defined(draw):
     assert np.isfinite(errors.mae_fitted).all()
 
 
+@pytest.mark.slow
 @every_family
 def test_the_result_has_the_same_bits_for_any_number_of_workers(family, draw):
     samples = draw(n_instances=18, n_samples=200, label_shape=(3, 4))
@@ -232,6 +233,7 @@ def test_a_family_of_ones_own_is_fitted_in_workers_too(draw):
     assert (loss.phi["w"] == 7.0).all()
 
 
+@pytest.mark.slow
 def test_a_family_of_a_script_is_fitted_in_workers_saved_and_loaded(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

@@ -11,6 +11,8 @@ from sklearn.linear_model import Ridge
 import lodl
 from lodl.oracle import Oracle
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_page_shows_what_was_gained_and_tried(tmp_path):
     class Pick(lodl.LinearProblem):

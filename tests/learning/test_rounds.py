@@ -13,6 +13,8 @@ from lodl.learning import Round, Rounds, learn_in_rounds
 from lodl.oracle import Oracle
 from lodl.samplers import AtPredictions
 
+pytestmark = pytest.mark.slow
+
 DOMAIN = shortest_path(1, sizes=(40, 10, 200), degree=6, noise=0.3)
 PART = DOMAIN.splits.train_and_validation
 N_TRAIN, VALIDATION = 40, np.arange(40, 50)
@@ -256,7 +258,6 @@ np.save(f"{folder}/y_hat.npy", rounds.rounds[-1].y_hat)
 """
 
 
-@pytest.mark.slow
 def test_rounds_that_are_killed_go_on(tmp_path):
     def run(folder, kill_at=-1):
         folder.mkdir(exist_ok=True)

@@ -140,6 +140,7 @@ def test_a_search_over_several_settings_shares_its_answers(tmp_path):
     assert shared.n_calls < 2 * alone.n_calls
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_contexts_and_groups_reach_every_fold_once_routing_is_on():
     groups = np.arange(40) // 4

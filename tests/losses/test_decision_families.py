@@ -63,6 +63,7 @@ def value(family, phi, d):
     return family.value(rows(phi), d[np.newaxis])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("margin", [1.0, 2.0, 3.5])
 @few_examples

@@ -9,6 +9,8 @@ import pytest
 from lodl import losses
 from lodl.errors import LossFileError
 
+pytestmark = pytest.mark.slow
+
 N_MUTATIONS = 12_000
 MAX_BYTES = 8_000_000
 

@@ -184,6 +184,7 @@ def test_a_scale_that_does_not_fit_the_labels_of_a_later_run_is_told(loop, store
     assert "Name another store for these labels" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_model_built_in_the_constructor_works_with_a_store_across_processes(store):
     pytest.importorskip("cvxpy")
     command = [sys.executable, "-W", "error", SCRIPT, "cvxpy", store]
