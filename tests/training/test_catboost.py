@@ -1,7 +1,5 @@
 import numpy as np
-import pandas
 import pytest
-from packaging.version import Version
 
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
@@ -61,10 +59,6 @@ def test_the_regressor_is_used_and_not_changed(data):
     assert np.var(slow.predict(x)) < 0.7 * np.var(fast.predict(x))
 
 
-@pytest.mark.xfail(
-    Version(pandas.__version__) < Version("3"),
-    reason="before pandas 3, a missing category in a column of strings is the category 'None'",
-)
 @pytest.mark.parametrize("frame", ["pandas", "polars"])
 def test_frames_have_names_categories_and_missing_values(frame, tmp_path):
     frames = pytest.importorskip(frame)

@@ -212,7 +212,13 @@ def _table(x: Any) -> Any:
     if not is_frame(x):
         return x
     table = as_pandas(x)
-    return table.assign(**{name: list(map(str, table[name])) for name in _text_columns(table)})
+    return table.assign(**{name: _texts(table[name]) for name in _text_columns(table)})
+
+
+def _texts(column: Any) -> list[str]:
+    """Return the categories of a column as strings; missing ones, whatever their type, as "nan"."""
+    pairs = zip(column, column.isna(), strict=True)
+    return ["nan" if is_missing else str(value) for value, is_missing in pairs]
 
 
 def _text_columns(table: Any) -> list[str]:
