@@ -43,7 +43,7 @@ def train(domain: Domain, loss: LearnedLoss) -> LinearPredictor:
 
 def unseen_regret(domain: Domain, model: LinearPredictor) -> float:
     part = domain.splits.test
-    options = {"context": part.context, "progress": False}
+    options = {"context": part.context}
     costs = regret(domain.problem, model.predict(part.x), part.y, **options)
     best = decision_loss(domain.problem, part.y, part.y, **options)
     return float(costs.mean() / np.abs(best).mean())

@@ -105,7 +105,7 @@ class Data:
 
 def unseen_regret(domain: Domain, y_hat: Array) -> float:
     part = domain.splits.test
-    options = {"context": part.context, "progress": False}
+    options = {"context": part.context}
     costs = regret(domain.problem, y_hat, part.y, **options)
     best = decision_loss(domain.problem, part.y, part.y, **options)
     return float(costs.mean() / np.abs(best).mean())

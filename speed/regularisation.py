@@ -157,7 +157,7 @@ class Decisions:
             settings=self.setup.training,
             progress=False,
         )
-        options = {"context": part.context, "progress": False}
+        options = {"context": part.context}
         costs = [
             regret(problem, y_hat, part.y, **options) for y_hat in predict(trained.models, part.x)
         ]

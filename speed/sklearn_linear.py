@@ -48,7 +48,7 @@ def refitted():
 
 def relative_regret(domain: Domain, y_hat: Array) -> float:
     test = domain.splits.test
-    how: dict[str, Any] = {"context": test.context, "progress": False}
+    how: dict[str, Any] = {"context": test.context}
     best = np.abs(decision_loss(domain.problem, test.y, test.y, **how).mean())
     return float(regret(domain.problem, y_hat, test.y, **how).mean() / best)
 

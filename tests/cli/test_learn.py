@@ -200,7 +200,7 @@ def test_a_model_in_place_of_a_store_is_named_as_such(folder, run_lodl):
     (folder / "model" / "model.json").write_text("{}")
     code, _, err = run_lodl("store", "model")
     assert code == 1
-    assert "is a saved model, not a store" in err
+    assert "is a saved model, which" in err
     assert "Remove" not in err
 
 

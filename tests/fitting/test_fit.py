@@ -273,7 +273,7 @@ class Sevens(lodl.losses.Family):
 if __name__ == "__main__":
     lodl.testing.check_family(Sevens())
     y = np.random.default_rng(0).random((20, 3))
-    lodl.learn_loss(TopK(1), y, family=Sevens(), n_samples=40, n_jobs=2).save("loss")
+    lodl.learn_loss(lodl.Oracle(TopK(1), n_jobs=2), y, family=Sevens(), n_samples=40).save("loss")
     loss = lodl.load_loss("loss", y)
     print(loss.family, loss.phi["w"][7, 0])
 """

@@ -83,7 +83,7 @@ def _measure(trial: Trial, task: LearnerTask, options: Mapping[str, Any]) -> Row
 def _relative_regret(domain: Domain, y_hat: Array) -> Array:
     """Return the regret of each test instance, over the mean objective of the best decisions."""
     test = domain.splits.test
-    how: dict[str, Any] = {"context": test.context, "progress": False}
+    how: dict[str, Any] = {"context": test.context}
     best = np.abs(decision_loss(domain.problem, test.y, test.y, **how).mean())
     return np.asarray(regret(domain.problem, y_hat, test.y, **how) / best)
 
