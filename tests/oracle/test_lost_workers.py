@@ -174,7 +174,7 @@ def test_an_exit_of_a_solver_in_a_worker_does_not_end_the_parent(y, where):
     with ThreadPoolExecutor(1) as threads:
         workers = {"n_jobs": 2} if where == "processes" else {"executor": threads}
         with pytest.raises(OracleError, match=r"the label itself: .*SystemExit: enough"):
-            lodl.learn_loss(Exits(), y, n_samples=2, **workers)
+            lodl.learn_loss(lodl.Oracle(Exits(), **workers), y, n_samples=2)
 
 
 def test_a_function_that_exits_in_a_worker_is_an_error():

@@ -326,6 +326,7 @@ class Terminal(io.StringIO):
 )
 def test_a_bar_is_shown_on_a_terminal_only(y, monkeypatch, stderr, progress, shows):
     monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(_run, "_BAR_DELAY", 0.0)
     half_fails = problem(
         lambda y_hat: y_hat, lambda z, y: np.nan if z[0] > y[0] else 0.0, sense="min"
     )
