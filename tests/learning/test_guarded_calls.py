@@ -230,6 +230,17 @@ def test_decisions_of_a_solver_that_reuses_its_buffer_are_all_its_own(n_jobs):
     np.testing.assert_array_equal(decisions, np.eye(4)[Y.argmin(axis=1)])
 
 
+def test_decisions_of_a_vectorised_solver_that_reuses_its_buffer_are_all_its_own():
+    buffer = np.zeros((40, 4))
+
+    def solve_many(self, y_hats, context):
+        buffer[: len(y_hats)] = np.eye(4)[y_hats.argmin(axis=1)]
+        return buffer[: len(y_hats)]
+
+    decisions = Oracle(cheapest(solve_many=solve_many)).decide(Y)
+    np.testing.assert_array_equal(decisions, np.eye(4)[Y.argmin(axis=1)])
+
+
 def test_a_model_decides_with_a_solver_that_reuses_its_buffer():
     model = quick(cheapest(solve=SOLVERS["buffered"])).fit(X, Y)
     np.testing.assert_array_equal(model.decide(X), np.eye(4)[model.predict(X).argmin(axis=1)])
