@@ -65,9 +65,10 @@ def open_page(browser):
         return page
 
     yield opened
+    found = list(complaints)  # closing a page aborts requests that are under way, such as its icon
     for page in pages:
         page.close()
-    assert complaints == []
+    assert found == []
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
