@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from lodl._gain import Failures
 from lodl.errors import OracleError
 from lodl.learning._folds import Folds
+from lodl.learning._held_out import HeldOut
 from lodl.learning._search import Search, Tried
 
 N = 40
@@ -133,3 +135,31 @@ def test_a_solver_that_fails_on_every_held_out_instance_is_an_error():
     search = searching({BASELINE: np.nan})
     with pytest.raises(OracleError, match=r"every held-out instance \(40 of them\)"):
         looked_at(search, twostage=BASELINE)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "name"),
+    [
+        ({"first": 1, "second": 2}, "average of first and second"),
+        ({"first": 1, "twostage": 0}, "average of first and 2-stage"),
+        ({"first": 1, "second": 2, "third": 3}, "average of 3 losses"),
+        ({"first": 1, "second": 2, "twostage": 0}, "average of 2 losses and 2-stage"),
+    ],
+)
+def test_an_average_is_named_by_its_models_if_they_are_two(offsets, name):
+    search = searching({})
+    assert search._average(looked_at(search, **offsets), 0).name == name
+
+
+def test_a_label_that_never_changes_does_not_decide_whether_a_model_predicts():
+    y = np.column_stack([Y[:, 0], np.full(N, 7.0)])
+    search = Search(None, y, None, FOLDS, None, lambda: 0, 0.0)
+    exact, silly = (Tried("", y_hat, np.zeros(N), ()) for y_hat in (y, y + np.array([3.0, 0.0])))
+    assert search._predicts(exact)
+    assert not search._predicts(silly)
+
+
+def test_failed_decisions_of_both_models_are_counted():
+    masks = np.arange(6) < 4, np.arange(6) < 2
+    held_out = HeldOut(np.arange(6), np.ones(6), np.ones(6), *masks)
+    assert held_out.failures == Failures(4, 2, 0)
