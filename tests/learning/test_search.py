@@ -163,3 +163,26 @@ def test_failed_decisions_of_both_models_are_counted():
     masks = np.arange(6) < 4, np.arange(6) < 2
     held_out = HeldOut(np.arange(6), np.ones(6), np.ones(6), *masks)
     assert held_out.failures == Failures(4, 2, 0)
+
+
+def test_a_model_is_moved_half_of_the_way_to_the_mean_of_its_fold():
+    search = searching({})
+    (model,) = looked_at(search, first=FIRST)
+    means = FOLDS.means(Y)
+    moved = search._drawn_to_the_mean(model, 0.5, 0)
+    np.testing.assert_allclose(moved.y_hat, (means + model.y_hat) / 2)
+    assert moved.kept == 0.5
+
+
+def test_a_look_at_a_model_takes_one_call_per_instance_and_a_round_adds_its_answers():
+    asked = []
+
+    def ask(sampler, n_samples):
+        asked.append(n_samples)
+        return SimpleNamespace(first_regrets=lambda: np.ones(N))
+
+    search = Search(None, Y, None, FOLDS, ask, lambda: 0, 0.0)
+    search._samples = SimpleNamespace(union=lambda answers: ("both", answers))
+    search._judge("first", None, SimpleNamespace(y_hat=Y), 1, n_asked=4)
+    assert asked == [4, 1]
+    assert search._samples[0] == "both"
