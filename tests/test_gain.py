@@ -145,3 +145,8 @@ def test_failures_of_one_model_alone_are_named(failures):
 def test_the_standard_error_of_two_values_is_known_and_of_one_is_not():
     assert standard_error(np.array([0.0, 2.0])) == 1.0
     assert standard_error(np.array([1.0])) == np.inf
+
+
+def test_positive_regrets_do_not_hide_which_model_is_less_exact():
+    more, less = np.array([-1.0, 1.0, 1.0, 1.0, 1.0]), np.array([-0.5, 0.0, 0.0, 0.0, 0.0])
+    assert Gain.of(more, less).inexactness == Gain.of(less, more).inexactness == 0.2
