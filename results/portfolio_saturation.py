@@ -18,8 +18,7 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
-from lodl.fitting import fit
-from lodl.losses import DecisionHinges, DecisionRanking
+from lodl.losses import DecisionHinges, DecisionRanking, fit
 from lodl.oracle import sample
 from lodl.training.torch import (
     Criterion,

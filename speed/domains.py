@@ -14,8 +14,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lodl import domains
+from lodl._arrays import context_of
 from lodl._typing import Array, InstanceContext
-from lodl._validation import context_of
 from lodl.domains import Domain
 from lodl.problems import Problem
 from lodl_benchmarks import domains as more

@@ -14,7 +14,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fitting_samples import DIM, N_SAMPLES, TopOneSamples
-from lodl.fitting import fit
 from lodl.losses import (
     Answers,
     ConvexDirectedQuadratic,
@@ -23,6 +22,7 @@ from lodl.losses import (
     Family,
     Quadratic,
     WeightedMSE,
+    fit,
 )
 
 WEIGHTED = [WeightedMSE(), DirectedWeightedMSE()]

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 
 from fitting_samples import DIM, N_SAMPLES, TopOneSamples
-from lodl.fitting import fit
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DirectedQuadratic,
@@ -27,6 +26,7 @@ from lodl.losses import (
     LearnedLoss,
     Quadratic,
     WeightedMSE,
+    fit,
 )
 
 N_INSTANCES = 400

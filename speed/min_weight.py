@@ -24,9 +24,8 @@ import torch
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
-from lodl.fitting import fit
-from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMSE, Family
-from lodl.oracle import OracleSamples, sample
+from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMSE, Family, fit
+from lodl.oracle import Samples, sample
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.experiments import SETUPS
 from lodl_benchmarks.rounds import TASKS, RoundsTask
@@ -65,7 +64,7 @@ class Data:
 
     def __init__(self, task: RoundsTask, seed: int) -> None:
         self.task, self.domain = task, task.build(seed)
-        self._samples: dict[int, OracleSamples] = {}
+        self._samples: dict[int, Samples] = {}
 
     def of_constant(self) -> float:
         y = self.domain.splits.train.y
@@ -88,7 +87,7 @@ class Data:
         is_far = np.abs(y_hat - y.mean(axis=0)) > FAR * y.std()
         return unseen_regret(self.domain, y_hat), float(is_far.mean())
 
-    def _ask(self, n_samples: int) -> OracleSamples:
+    def _ask(self, n_samples: int) -> Samples:
         part = self.domain.splits.train_and_validation
         if n_samples not in self._samples:
             self._samples[n_samples] = sample(

@@ -22,7 +22,6 @@ from lodl._rank_correlation import rank_correlation
 from lodl._threads import one_blas_thread
 from lodl.domains import shortest_path
 from lodl.evaluation import decision_loss, regret
-from lodl.fitting import fit
 from lodl.losses import (
     Answers,
     ConvexDirectedQuadratic,
@@ -31,6 +30,7 @@ from lodl.losses import (
     Family,
     Quadratic,
     WeightedMSE,
+    fit,
 )
 from lodl.oracle import sample
 from lodl.samplers import AllPerturbed

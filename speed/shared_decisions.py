@@ -2,7 +2,7 @@
 
     python speed/shared_decisions.py > results/shared_decisions.md
 
-Losses of 20 samples at labels, made of each instance's own decisions (`lodl.fitting.fit`) or of all
+Losses of 20 samples at labels, made of each instance's own decisions (`lodl.losses.fit`) or of all
 (`fit_shared`), for the same calls. Linear models (`LinearLearner`), stopped on the validation
 instances' loss, data seeds 1001 and 1002, which no table shows. Regret of the test instances, as a
 share of the cost of the best decisions, mean over seeds. Names of tasks may follow the command. It
@@ -18,8 +18,7 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
-from lodl.fitting import fit, fit_shared
-from lodl.losses import LearnedLoss, squared_error_loss
+from lodl.losses import LearnedLoss, fit, fit_shared, squared_error_loss
 from lodl.oracle import sample
 from lodl.training.linear import LinearLearner
 from lodl_benchmarks.learner import TASKS

@@ -40,7 +40,7 @@ FIRST_MET = [
     "lodl.evaluation.quality_scale",
     "lodl.evaluation.random_predictions",
     "lodl.evaluation.regret",
-    "lodl.fitting.fit",
+    "lodl.losses.fit",
     "lodl.learning.learn_in_rounds",
     "lodl.losses.compare_losses",
     "lodl.losses.squared_error_loss",

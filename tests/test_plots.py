@@ -7,8 +7,8 @@ mpl.use("agg")
 from matplotlib import pyplot as plt
 
 import lodl
-from lodl import plots
 from lodl.errors import InvalidInputError
+from lodl.report import plots
 
 
 class TopTwo(lodl.LinearProblem):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_predictions
 from lodl._typing import Array, Context
-from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss

@@ -2,7 +2,7 @@
 
 `DecisionFocusedRegressor` leads from data to decisions, `learn_loss` from a solver to a loss, and
 `Oracle` determines how the solver is called. The steps are the sub-packages `problems`, `samplers`,
-`oracle`, `losses`, `fitting`, `training` and `evaluation`; `testing` checks custom parts. All of
+`oracle`, `losses`, `training` and `evaluation`; `testing` checks custom parts. All of
 them are available after `import lodl` and are loaded when used.
 """
 
@@ -55,11 +55,9 @@ _SUB_PACKAGES = (
     "domains",
     "errors",
     "evaluation",
-    "fitting",
     "learning",
     "losses",
     "oracle",
-    "plots",
     "problems",
     "report",
     "samplers",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lodl._validation import require
+from lodl._arrays import require
 
 _lock = threading.Lock()
 _n_inside = 0

@@ -26,9 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import Features, check_same_rows, in_columns
+from lodl._arrays import Features, check_context, check_same_rows, in_columns, require
 from lodl._typing import Context
-from lodl._validation import check_context, require
 from lodl.errors import InvalidInputError
 from lodl.evaluation import regret
 from lodl.learning._data import FIT, labels_of

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lodl import domains
-from lodl._validation import context_of
+from lodl._arrays import context_of
 from lodl.domains import (
     GeneratedClickRates,
     Portfolio,

@@ -9,7 +9,7 @@ import lodl
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.evaluation import diagnose
-from lodl.fitting import fit
+from lodl.losses import fit
 from lodl.oracle import sample
 
 N, DIM = 12, 4

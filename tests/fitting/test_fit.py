@@ -10,7 +10,6 @@ import pytest
 import scipy.stats
 
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit
 from lodl.losses import (
     Answers,
     ConvexDirectedQuadratic,
@@ -20,6 +19,7 @@ from lodl.losses import (
     NeuralLoss,
     Quadratic,
     WeightedMSE,
+    fit,
 )
 
 FAMILIES = [
@@ -192,7 +192,7 @@ def test_the_stand_in_of_a_set_with_nothing_to_decide_costs_a_share_of_one(
     draw, make_samples, caplog
 ):
     samples = draw()
-    with caplog.at_level(logging.INFO, logger="lodl.fitting"):
+    with caplog.at_level(logging.INFO, logger="lodl.losses"):
         loss = fit(make_samples(samples.d, 0 * samples.regret), Quadratic(min_weight=0.01))
     costs = (loss.phi["floor"][:, np.newaxis] * np.square(samples.d)).sum(axis=-1).mean(axis=1)
     np.testing.assert_allclose(costs, 0.01, rtol=0.5)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from lodl.domains import load
-from lodl.fitting import fit
 from lodl.losses import (
     Answers,
     DecisionHinges,
@@ -14,6 +13,7 @@ from lodl.losses import (
     FitStatus,
     LearnedLoss,
     WeightedMSE,
+    fit,
     load_loss,
 )
 from lodl.oracle import sample

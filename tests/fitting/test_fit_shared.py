@@ -8,8 +8,7 @@ import pytest
 from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, WeightedMSE, _decision_pool
 from lodl.domains import Knapsack, ShortestPath, TopK
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit, fit_shared
-from lodl.losses import FitStatus
+from lodl.losses import FitStatus, fit, fit_shared
 from lodl.oracle import sample
 
 

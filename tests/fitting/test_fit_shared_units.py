@@ -6,8 +6,7 @@ import pytest
 from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError
-from lodl.fitting import _fit_shared, fit_shared
-from lodl.losses import FitStatus
+from lodl.losses import FitStatus, _fit_shared, fit_shared
 from lodl.oracle import sample
 
 HINGES = DecisionHinges(min_weight=0.0)

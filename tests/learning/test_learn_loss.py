@@ -7,8 +7,7 @@ import pytest
 
 import lodl
 from lodl.errors import InvalidInputError, OracleError
-from lodl.fitting import fit
-from lodl.losses import FitStatus
+from lodl.losses import FitStatus, fit
 from lodl.oracle import Oracle
 
 Y = np.random.default_rng(0).random((5, 4))

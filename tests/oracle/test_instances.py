@@ -225,7 +225,7 @@ def test_a_union_says_where_each_part_came_from(loop, y):
     ]
     assert (told["sampler"], told["n_samples"]) == ("AllPerturbed", 6)
     assert repr(a.union(b)) == (
-        "OracleSamples(n_instances=6, n_samples=6, label_shape=(5,), "
+        "Samples(n_instances=6, n_samples=6, label_shape=(5,), "
         "samplers=[AllPerturbed, OnePerturbed], has_slopes=False)"
     )
 

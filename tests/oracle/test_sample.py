@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from lodl._threads import one_blas_thread
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError, OracleError, ProblemError
-from lodl.fitting import fit
-from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE
+from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE, fit
 from lodl.oracle import Oracle, _run, open_samples, sample
 from lodl.problems import LinearProblem, problem
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed

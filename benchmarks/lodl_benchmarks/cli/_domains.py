@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodl._validation import context_of
+from lodl._arrays import context_of
 from lodl.cli._options import named
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
+from lodl._arrays import check_labels
 from lodl._typing import Array, Decision, InstanceContext
-from lodl._validation import check_labels
 from lodl.domains import Domain, Instances, ModelShape
 from lodl.domains._instances import Sizes, check_sizes, split_in_order
 from lodl.errors import InvalidInputError, ProblemError

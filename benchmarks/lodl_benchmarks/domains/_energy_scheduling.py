@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl._validation import check_count, check_labels
 from lodl.domains import Domain, Instances, ModelShape
 from lodl.domains._instances import Sizes, check_sizes, split_in_order, streams
 from lodl.errors import InvalidInputError

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.domains._instances import streams
 from lodl.errors import InvalidInputError
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.domains._web_advertising._click_rates import MAX_RATE, ClickRates, Crop
 from lodl.errors import DataError
 from lodl_benchmarks.domains._array_archive import UNREADABLE, open_npz

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from lodl._threads import one_torch_thread
 from lodl.domains import Domain
-from lodl.fitting import fit
-from lodl.losses import ConvexDirectedQuadratic, LearnedLoss
-from lodl.oracle import OracleSamples, sample
+from lodl.losses import ConvexDirectedQuadratic, LearnedLoss, fit
+from lodl.oracle import Samples, sample
 from lodl.training.torch import predict
 from lodl_benchmarks.experiments._setups import SETUPS
 from lodl_benchmarks.paper import (
@@ -110,7 +109,7 @@ def _trained_at_once(domain: Domain, setup: Setup) -> int:
     return min(setup.training.batch_size or n_train, n_train)
 
 
-def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> OracleSamples:
+def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> Samples:
     part = domain.splits.train_and_validation
     return sample(
         domain.problem,

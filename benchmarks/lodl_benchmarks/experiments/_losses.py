@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from lodl._typing import Array, InstanceContext
-from lodl.fitting import fit
-from lodl.losses import Family, mean_squared_error
-from lodl.oracle import Oracle, OracleSamples, sample
+from lodl.losses import Family, fit, mean_squared_error
+from lodl.oracle import Oracle, Samples, sample
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 from lodl_benchmarks.experiments._rounded import rounded, rounded_rows
@@ -100,7 +99,7 @@ def _through_soft_choice(epsilon: float) -> _Loss:
     return loss
 
 
-def _learn(samples: OracleSamples, family: Family) -> _Loss:
+def _learn(samples: Samples, family: Family) -> _Loss:
     phi = fit(samples, family, progress=False).rows().phi
     return lambda y_hat: np.asarray(family.value(phi, (y_hat - _LABEL)[np.newaxis])[0])
 

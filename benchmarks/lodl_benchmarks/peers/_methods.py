@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from lodl._typing import Array
-from lodl.fitting import fit
 from lodl.learning import DecisionFocusedRegressor, HistoryRow
-from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE, Family
+from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE, Family, fit
 from lodl.oracle import sample
 from lodl.problems import LinearProblem
 from lodl.samplers import AllPerturbed

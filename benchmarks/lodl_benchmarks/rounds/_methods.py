@@ -11,7 +11,6 @@ import numpy as np
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import regret
-from lodl.fitting import fit
 from lodl.learning import DecisionFocusedRegressor, Rounds, learn_in_rounds
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -19,8 +18,9 @@ from lodl.losses import (
     DecisionRanking,
     Family,
     LearnedLoss,
+    fit,
 )
-from lodl.oracle import Oracle, OracleSamples, sample
+from lodl.oracle import Oracle, Samples, sample
 from lodl.problems import LinearProblem
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.rounds._loop import Loop, Predictions, average
@@ -250,7 +250,7 @@ METHODS: Mapping[str, Method] = {
 """The methods by name."""
 
 
-def _ask(run: Run, family: Family, n_samples: int) -> OracleSamples:
+def _ask(run: Run, family: Family, n_samples: int) -> Samples:
     part = run.domain.splits.train_and_validation
     return sample(
         run.domain.problem,

@@ -13,7 +13,7 @@ from lodl._digest import digest
 from lodl._typing import Array
 from lodl.domains import Domain, Instances
 from lodl.evaluation import decision_quality, quality_scale
-from lodl.oracle import OracleSamples
+from lodl.oracle import Samples
 from lodl.oracle import sample as ask
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 from lodl_benchmarks.pages import Row, parse_row
@@ -122,7 +122,7 @@ def sample(
     slopes: bool = False,
     n_jobs: int | None = None,
     progress: bool = True,
-) -> OracleSamples:
+) -> Samples:
     """Sample around the labels of training and validation, or take what the store has."""
     domain = setup.build(experiment.seed)
     part = domain.splits.train_and_validation
@@ -207,7 +207,7 @@ def _normalised(domain: Domain, part: Instances, y_hat: Array, seed: int) -> lis
     return values
 
 
-def _facts(output: MethodOutput, samples: OracleSamples | None) -> dict[str, Any]:
+def _facts(output: MethodOutput, samples: Samples | None) -> dict[str, Any]:
     return {
         "oracle_calls": output.oracle_calls,
         "seconds_sampling": 0.0 if samples is None else samples.seconds,

@@ -15,7 +15,6 @@ from lodl._typing import Array
 from lodl.domains import Domain, Instances
 from lodl.errors import InvalidInputError
 from lodl.evaluation import constant_predictions, random_predictions, regret
-from lodl.fitting import fit
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -27,9 +26,10 @@ from lodl.losses import (
     NeuralLoss,
     Quadratic,
     WeightedMSE,
+    fit,
     load_loss,
 )
-from lodl.oracle import OracleSamples
+from lodl.oracle import Samples
 from lodl.training.torch import (
     Criterion,
     LearnedLossModule,
@@ -59,7 +59,7 @@ class Run:
     surrogate: Surrogate
     settings: TrainingSettings
     n_initialisations: int
-    samples: OracleSamples | None
+    samples: Samples | None
     loss_path: Path
 
 
@@ -210,7 +210,7 @@ class Learned(Method):
             empirical_error=_errors_at_predictions(loss, run.domain, trained.models),
         )
 
-    def _learn(self, samples: OracleSamples, path: Path) -> LearnedLoss:
+    def _learn(self, samples: Samples, path: Path) -> LearnedLoss:
         if not path.exists():
             started = time.process_time()
             loss = fit(samples, self.family, n_jobs=1, progress=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from lodl._validation import check_count
+from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
 from lodl_benchmarks.surrogates._kkt import through_maximum
 from lodl_benchmarks.surrogates._surrogate import Surrogate

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from lodl._validation import check_count
+from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
 from lodl_benchmarks.surrogates._surrogate import Surrogate
 

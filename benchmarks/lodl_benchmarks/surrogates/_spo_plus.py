@@ -5,8 +5,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl._arrays import check_context, check_instance_of, check_labels, context_of
 from lodl._typing import Array, Context
-from lodl._validation import check_context, check_instance_of, check_labels, context_of
 from lodl.problems import LinearProblem
 
 

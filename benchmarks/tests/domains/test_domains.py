@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 
-from lodl._validation import context_of
+from lodl._arrays import context_of
 from lodl.domains import DOMAINS as OF_LODL
 from lodl.oracle import Oracle
 from lodl.testing import check_problem

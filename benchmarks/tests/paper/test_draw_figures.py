@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from lodl._json_file import from_json
+from lodl._json import from_json
 from lodl.report._style import inline_svg
 from lodl.report.parts import INK, MUTED, PAPER
 from lodl_benchmarks.pages import method_colours

@@ -5,8 +5,7 @@ import torch
 from lodl.domains import item_knapsack, shortest_path, web_advertising
 from lodl.errors import InvalidInputError
 from lodl.evaluation import regret
-from lodl.fitting import fit
-from lodl.losses import DecisionHinges
+from lodl.losses import DecisionHinges, fit
 from lodl.oracle import sample
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule

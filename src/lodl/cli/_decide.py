@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lodl._frames import is_frame
+from lodl._arrays import is_frame
 from lodl.cli._models import MODELS, estimator_named
 from lodl.cli._modules import load_problem
 from lodl.cli._tables import (

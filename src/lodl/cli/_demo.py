@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from lodl._validation import require
+from lodl._arrays import require
 from lodl.cli._options import Jobs
 from lodl.learning import DecisionFocusedRegressor
 from lodl.losses import DecisionHinges, DecisionRanking, Family

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import Features, is_frame
+from lodl._arrays import Features, is_frame, require
 from lodl._typing import Array
-from lodl._validation import require
 from lodl.errors import DataError, InvalidInputError
 
 TABLE = "a .npy, .npz, .csv or .parquet file with one row per instance"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._arrays import check_count
 from lodl._typing import Array, Context
-from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 
 Sizes = tuple[int, int, int]

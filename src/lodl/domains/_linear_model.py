@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl._validation import check_count, check_labels
 from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Sizes, Splits, check_sizes, streams
 from lodl.errors import InvalidInputError

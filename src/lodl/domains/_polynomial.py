@@ -6,8 +6,8 @@ Elmachtoub and Grigas, Smart "predict, then optimize", 2022; here as in PyEPO (T
 
 import numpy as np
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 
 

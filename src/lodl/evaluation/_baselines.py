@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array
-from lodl._validation import check_count, check_labels
 
 
 def random_predictions(shape: tuple[int, ...], seed: int = 0) -> Array:

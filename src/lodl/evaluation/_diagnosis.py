@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_predictions
 from lodl._typing import Context
-from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._fidelity import CALLS_PER_INSTANCE, Fidelity, measure_fidelity
 from lodl.evaluation._judge import judge, number_text

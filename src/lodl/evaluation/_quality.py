@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_labels, check_predictions
 from lodl._typing import Array, Context
-from lodl._validation import check_count, check_labels, check_predictions
 from lodl.errors import InvalidInputError
 from lodl.evaluation._baselines import random_predictions
 from lodl.evaluation._decision_loss import decision_quality

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit, fit_shared
-from lodl.losses import Family, LearnedLoss, squared_error_loss
+from lodl.losses import Family, LearnedLoss, fit, fit_shared, squared_error_loss
 from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._family import check_can_fit
 from lodl.losses._short_name import short_name
-from lodl.oracle import OracleSamples
+from lodl.oracle import Samples
 
 TWO_STAGE = "2-stage"
 
@@ -33,7 +32,7 @@ class Candidate:
         name = TWO_STAGE if self.family is None else short_name(self.family)
         return name if self.stops else f"{name}, not stopped"
 
-    def learn(self, samples: OracleSamples, at: Array | None = None) -> LearnedLoss:
+    def learn(self, samples: Samples, at: Array | None = None) -> LearnedLoss:
         """Return the loss of every instance.
 
         Args:

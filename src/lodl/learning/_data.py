@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import (
+from lodl._arrays import (
     Features,
     as_numbers,
+    check_context,
+    check_labels,
     check_same_rows,
     column_names,
     in_columns,
@@ -18,7 +20,6 @@ from lodl._frames import (
 )
 from lodl._printable import printable
 from lodl._typing import Array, Context
-from lodl._validation import check_context, check_labels
 from lodl.errors import InvalidInputError
 
 FIT = "it had in `fit`"

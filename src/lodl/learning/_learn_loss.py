@@ -8,14 +8,13 @@ from typing import Any
 import numpy.typing as npt
 
 from lodl._typing import Context
-from lodl.fitting import fit, fit_shared
 from lodl.learning._enough_samples import (
     N_SAMPLES_WITH_SLOPES,
     largest_family,
     warn_of_few_samples,
 )
 from lodl.learning._sharing import check_sharing
-from lodl.losses import DecisionHinges, Family, LearnedLoss
+from lodl.losses import DecisionHinges, Family, LearnedLoss, fit, fit_shared
 from lodl.losses._family import check_can_fit
 from lodl.oracle import Oracle
 from lodl.problems import Problem
@@ -46,7 +45,7 @@ def learn_loss(
     steps separately (slopes are for decision families):
 
         samples = lodl.Oracle(problem).sample(y, sampler, 1000, slopes=True)
-        losses = [lodl.fitting.fit(samples, family) for family in families]
+        losses = [lodl.losses.fit(samples, family) for family in families]
 
     Args:
         oracle: The problem whose solver is called, `n_samples + 1` times per instance; or a
@@ -65,7 +64,7 @@ def learn_loss(
             A fifth of them measures the fit. A family that is fitted should have at least three
             times as many samples as parameters; otherwise a warning is logged.
         share: Whether each instance also learns from the decisions of the others, for no further
-            call (`lodl.fitting.fit_shared`). Only for a decision family, an objective that is
+            call (`lodl.losses.fit_shared`). Only for a decision family, an objective that is
             affine in the label, and instances without a context. Linear models trained on such a
             loss usually decide better (results/shared_decisions.md). No samples are held out to
             measure it.

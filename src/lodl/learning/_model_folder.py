@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lodl._fit_record import FitRecord
-from lodl._json_file import from_json, to_text, write_json
+from lodl._json import from_json, to_text, write_json
 from lodl._version import package_version
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.learning._fitted import Fitted

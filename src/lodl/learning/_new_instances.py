@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lodl._frames import Features, check_same_rows, in_columns
+from lodl._arrays import Features, check_context, check_same_rows, in_columns
 from lodl._typing import Array, Context
-from lodl._validation import check_context
 from lodl.errors import InvalidInputError
 from lodl.learning._data import FIT, check_columns, features_of, labels_of
 

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass, replace
 
-from lodl._validation import check_count
+from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
 

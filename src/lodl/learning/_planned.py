@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Protocol
 
-from lodl._validation import check_count
+from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
 from lodl.learning._candidates import Candidate, candidates
 from lodl.learning._data import Data

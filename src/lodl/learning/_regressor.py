@@ -13,11 +13,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import Features, check_count, check_flag, check_readable, check_seconds, is_frame
 from lodl._fit_record import FitRecord
-from lodl._frames import Features, check_readable, is_frame
 from lodl._logs import show_logs
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_count, check_flag, check_seconds
 from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions
 from lodl.learning._data import Data
@@ -33,7 +32,7 @@ from lodl.learning._search import AT_LABELS, Search, Tried
 from lodl.learning._split import Validation, split
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
-from lodl.oracle import Oracle, OracleSamples
+from lodl.oracle import Oracle, Samples
 from lodl.problems import Problem
 from lodl.problems._problem import in_label_columns, label_names_of, projected
 from lodl.samplers import Sampler
@@ -58,7 +57,7 @@ class DecisionFocusedRegressor(Parameters):
     averaged.
 
     If the objective is affine in the label and there is no context, instances share their
-    decisions (`lodl.fitting.fit_shared`), and fifteen solver calls per instance are enough to
+    decisions (`lodl.losses.fit_shared`), and fifteen solver calls per instance are enough to
     learn from.
 
     Args:
@@ -214,7 +213,7 @@ class DecisionFocusedRegressor(Parameters):
         slopes = families is None or any(family.uses_slopes for family in families)
         how: Any = {"slopes": slopes or self.judge == "pool", "random_state": seed}
 
-        def ask(sampler: Sampler, n_samples: int) -> OracleSamples:
+        def ask(sampler: Sampler, n_samples: int) -> Samples:
             return oracle.sample(instances, sampler, n_samples, **how)
 
         search = Search(

@@ -10,15 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_predictions
 from lodl._typing import Array, Context
-from lodl._validation import check_count, check_predictions
 from lodl.errors import InvalidInputError
-from lodl.fitting import fit, fit_shared
 from lodl.learning._enough_samples import warn_of_few_samples
 from lodl.learning._held_out import HeldOutRegrets
 from lodl.learning._sharing import check_sharing
-from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss
-from lodl.oracle import Oracle, OracleSamples
+from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss, fit, fit_shared
+from lodl.oracle import Oracle, Samples
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, AtPredictions, Sampler
 
@@ -63,7 +62,7 @@ class Rounds:
 
     rounds: tuple[Round, ...]
     validation: npt.NDArray[np.intp]
-    samples: OracleSamples
+    samples: Samples
 
     def __repr__(self) -> str:
         return f"Rounds of {len(self.rounds)} models, the best is number {self._place_of_best}"
@@ -154,7 +153,7 @@ def learn_in_rounds(
             must not fit; None takes all of them.
         max_calls: Limit on solver calls, or None.
         share: Whether each instance also learns from the decisions of the others
-            (`lodl.fitting.fit_shared`). Only for a decision family, an objective that is affine in
+            (`lodl.losses.fit_shared`). Only for a decision family, an objective that is affine in
             the label, and instances without a context.
         random_state: Random seed of the candidates.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lodl._frames import Features
+from lodl._arrays import Features
 from lodl._gain import standard_error
 from lodl._typing import Array
 from lodl.errors import LodlError
@@ -18,7 +18,7 @@ from lodl.learning._held_out import HeldOut, HeldOutRegrets
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._rounds import at_predictions
 from lodl.losses import LearnedLoss, squared_error_loss
-from lodl.oracle import OracleSamples
+from lodl.oracle import Samples
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.training import Learner, Predictor
 
@@ -29,7 +29,7 @@ _SHRINKS = (0.5, 0.25, 0.0)  # what is kept of the distance from the mean label
 
 _logger = logging.getLogger(__name__)
 
-Ask = Callable[[Sampler, int], OracleSamples]
+Ask = Callable[[Sampler, int], Samples]
 """Asks the oracle about so many candidates of a sampler at every instance."""
 
 
@@ -104,7 +104,7 @@ class Search:
     solver_judges: bool = True
     regrets: HeldOutRegrets = field(init=False)
     _tried: list[tuple[HistoryRow, Array]] = field(default_factory=list)
-    _samples: OracleSamples = field(init=False)  # all answers so far
+    _samples: Samples = field(init=False)  # all answers so far
     _two_stage: tuple[LearnedLoss, CrossFit] = field(init=False)
 
     def train_two_stage(self) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_same_rows, context_of, row_keys, take_rows
 from lodl._digest import digest
-from lodl._frames import check_same_rows, row_keys, take_rows
-from lodl._validation import context_of
 from lodl.errors import InvalidInputError
 from lodl.learning._data import Data
 from lodl.learning._folds import Folds, Groups

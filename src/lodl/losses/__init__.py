@@ -1,6 +1,5 @@
 """Loss families, and losses learned from them."""
 
-from lodl._answers import Answers
 from lodl.losses._comparison import compare_losses
 from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl.losses._decision_hinges import DecisionHinges
@@ -8,7 +7,9 @@ from lodl.losses._decision_ranking import DecisionRanking
 from lodl.losses._directed_quadratic import DirectedQuadratic
 from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
+from lodl.losses._fit import fit
 from lodl.losses._fit_errors import FitErrors, FitStatus
+from lodl.losses._fit_shared import fit_shared
 from lodl.losses._learned_loss import LearnedLoss, load_loss
 from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
@@ -17,6 +18,7 @@ from lodl.losses._squared_error_loss import squared_error_loss
 from lodl.losses._summary import FitSummary, Spread
 from lodl.losses._verdicts import Finding, Verdict
 from lodl.losses._weighted_mse import WeightedMSE
+from lodl.oracle._answers import Answers
 
 __all__ = [
     "Answers",
@@ -39,6 +41,8 @@ __all__ = [
     "Verdict",
     "WeightedMSE",
     "compare_losses",
+    "fit",
+    "fit_shared",
     "load_loss",
     "mean_squared_error",
     "squared_error_loss",

@@ -36,7 +36,7 @@ def compare_losses(losses: Sequence[LearnedLoss]) -> str:
         ...     slopes=True,
         ... )
         >>> families = (lodl.WeightedMSE(), lodl.DecisionHinges())
-        >>> table = lodl.losses.compare_losses([lodl.fitting.fit(samples, one) for one in families])
+        >>> table = lodl.losses.compare_losses([lodl.losses.fit(samples, one) for one in families])
         >>> "DecisionHinges" in str(table)
         True
     """

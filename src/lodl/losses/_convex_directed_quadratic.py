@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lodl._answers import Answers
 from lodl._typing import Array
 from lodl.losses._directed_weighted_mse import directed_squares, directed_weights
 from lodl.losses._family import Parameters, Tensor, check_rank, squared_error_weights
 from lodl.losses._minimise import minimise
 from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import Standardised
+from lodl.oracle._answers import Answers
 
 _TOLERANCE = 1e-7  # single precision has no more
 _MAX_ITERATIONS = 300

@@ -37,7 +37,7 @@ violated at y_hat with m = 2 is that of the decision for the candidate 2 y_hat -
 **Relatives.** Mulamba et al. ("Contrastive losses and solution caching", 2021) train on a cache of
 solutions shared by all instances, Mandi et al. ("Decision-focused learning: through the lens of
 learning to rank", 2022) rank the decisions of that cache; both for linear objectives.
-`lodl.fitting.fit_shared` shares decisions as they do, for affine objectives. New here: any
+`lodl.losses.fit_shared` shares decisions as they do, for affine objectives. New here: any
 objective, by its slope; decisions of any kind, which are never compared nor stored; a loss per
 instance, made before training and kept in a file; no solver in the training loop; and rounds of
 further questions, which are cutting planes of the full maximum.
@@ -59,12 +59,12 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from lodl._answers import Answers
+from lodl._arrays import check_count, check_instance_of
 from lodl._typing import Array
-from lodl._validation import check_count, check_instance_of
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_min_weight, squared_error_weights
 from lodl.losses._standardised import error_scale
+from lodl.oracle._answers import Answers
 
 _SLIGHT = 1e-3  # of the mean regret: what a solver may leave on the table
 
@@ -72,7 +72,7 @@ _SLIGHT = 1e-3  # of the mean regret: what a solver may leave on the table
 class DecisionFamily(Family):
     """A loss whose parameters are distinct decisions: nothing is fitted.
 
-    They are those met at the instance, or, with `lodl.fitting.fit_shared`, also those of others.
+    They are those met at the instance, or, with `lodl.losses.fit_shared`, also those of others.
 
     Parameters of an instance with M decisions are padded to the largest M in use.
 

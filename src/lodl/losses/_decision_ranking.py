@@ -32,7 +32,7 @@ class DecisionRanking(DecisionFamily):
 
     Attributes:
         temperature: t in units of the mean regret of the instance's costly decisions, above 0. If
-            instances share their decisions (`lodl.fitting.fit_shared`), the unit is the mean regret
+            instances share their decisions (`lodl.losses.fit_shared`), the unit is the mean regret
             of all samples of all instances, which is less. The lower t, the more the best decisions
             count, and the less smooth the loss is.
         squared_error: Weight of a squared error that is added to the loss: at errors as large as

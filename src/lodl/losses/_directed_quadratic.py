@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lodl._answers import Answers
 from lodl._typing import Array
 from lodl.losses._family import (
     Family,
@@ -18,6 +17,7 @@ from lodl.losses._family import (
 )
 from lodl.losses._minimise import minimise
 from lodl.losses._standardised import Standardised
+from lodl.oracle._answers import Answers
 
 _TOLERANCE = 1e-7  # single precision has no more
 _MAX_ITERATIONS = 60  # by then the error is below that of the paper's 100 steps of Adam

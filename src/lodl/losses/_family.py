@@ -7,10 +7,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lodl._answers import Answers
+from lodl._arrays import check_count, check_instance_of
 from lodl._typing import Array
-from lodl._validation import check_count, check_instance_of
 from lodl.errors import InvalidInputError
+from lodl.oracle._answers import Answers
 
 Tensor: TypeAlias = Any
 """A NumPy array or a torch tensor: a formula uses only what both understand."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl import _validation as validation
+from lodl import _arrays as validation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, pad_rows, shapes_like

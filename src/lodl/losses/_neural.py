@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lodl._answers import Answers
+from lodl._arrays import check_count, require
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
-from lodl._validation import check_count, require
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._standardised import Standardised
+from lodl.oracle._answers import Answers
 
 if TYPE_CHECKING:
     import torch

@@ -22,13 +22,13 @@ What they gain is in results/regularisation.md (speed/regularisation.py).
 
 import numpy as np
 
-from lodl._answers import Answers
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_min_weight
 from lodl.losses._minimise import Objective
 from lodl.losses._nnls import solve_nnls
 from lodl.losses._standardised import Standardised
+from lodl.oracle._answers import Answers
 
 _OF_WEIGHTS = 0.01
 

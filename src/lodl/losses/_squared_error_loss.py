@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from lodl._validation import check_labels
+from lodl._arrays import check_labels
 from lodl.losses._fit_errors import FitErrors
 from lodl.losses._learned_loss import LearnedLoss
 from lodl.losses._weighted_mse import WeightedMSE

@@ -2,15 +2,15 @@
 
 from lodl.oracle._check import ProblemReport
 from lodl.oracle._oracle import Oracle
-from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._sample import open_samples, sample
+from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store, open_store
 
 __all__ = [
     "Oracle",
-    "OracleSamples",
     "ProblemReport",
     "Progress",
+    "Samples",
     "Store",
     "open_samples",
     "open_store",

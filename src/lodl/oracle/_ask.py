@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lodl._arrays import context_of
 from lodl._typing import Array
-from lodl._validation import context_of
 from lodl.errors import ProblemError
 from lodl.oracle._answer_table import Run
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, FailedCall, Failure, Status

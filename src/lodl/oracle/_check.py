@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import context_of
 from lodl._digest import digest
 from lodl._typing import Array, Context, Decision, InstanceContext
-from lodl._validation import context_of
 from lodl.errors import ProblemError
 from lodl.oracle._guard import Guard
 from lodl.oracle._probe import RELATIVE, ProbedInstance, is_straight_everywhere

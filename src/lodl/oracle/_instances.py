@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_context, check_count, check_labels, context_of
 from lodl._digest import digest
 from lodl._typing import Array, Context
-from lodl._validation import check_context, check_count, check_labels, context_of
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import projected

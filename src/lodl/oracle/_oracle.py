@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_context, check_labels, context_of
 from lodl._digest import digest
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context, Decision
-from lodl._validation import check_context, check_labels, context_of
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
 from lodl.oracle._database import check_place
 from lodl.oracle._failure import OK, listed
 from lodl.oracle._instances import Instances, Series
-from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part, pending
 from lodl.oracle._probe import N_INSTANCES, N_POINTS, Probe, ProbedInstance, far_apart, probe
 from lodl.oracle._run import OnFailure, Runner, RunSettings, Tally, Wanted, check_rate
+from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store, open_store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import Workers, choose_workers
@@ -174,7 +174,7 @@ class Oracle:
         keys: Sequence[int | str] | None = None,
         slopes: bool = False,
         random_state: int = 0,
-    ) -> OracleSamples:
+    ) -> Samples:
         """Return the regret of `n_samples` points around every label; see `lodl.oracle.sample`."""
         instances = self.instances(y, context, keys)
         samples = self.unanswered(instances, sampler, n_samples, slopes, random_state)
@@ -195,7 +195,7 @@ class Oracle:
         instances = Instances.of(points, contexts, range(len(points)))
         store = Store(spread_of(points))
         series = Series.of(AllPerturbed(1.0), instances, spread=store.spread, n_samples=1, seed=0)
-        samples = OracleSamples(instances, (series,), False, self.problem, store, "decision")
+        samples = Samples(instances, (series,), False, self.problem, store, "decision")
         wanted = Wanted(scores=False, decisions=True)
         decisions = self._run(samples, [Part(np.arange(len(points)), 0, 1)], wanted).decisions
         return [decisions.get((row, 0)) for row in range(len(points))]
@@ -277,7 +277,7 @@ class Oracle:
 
     def _run(
         self,
-        samples: OracleSamples,
+        samples: Samples,
         parts: list[Part],
         wanted: Wanted = Wanted(),  # noqa: B008 - it is frozen
         settings: RunSettings | None = None,
@@ -295,7 +295,7 @@ class Oracle:
                 self._tally.seconds += tally.seconds
         return runner
 
-    def _answer(self, samples: OracleSamples, parts: list[Part]) -> None:
+    def _answer(self, samples: Samples, parts: list[Part]) -> None:
         """Make the calls that the store lacks, once it is known to be this problem's."""
         verify(samples, self._run, self.settings)
         samples.store.plan(sum(part.n_calls for part in parts))
@@ -335,7 +335,7 @@ class Oracle:
         n_samples: int,
         slopes: bool,
         random_state: int,
-    ) -> OracleSamples:
+    ) -> Samples:
         """Return the samples of a sampler. The store may lack some of their answers."""
         check_sampler(sampler)
         own = spread_of(instances.y)
@@ -348,7 +348,7 @@ class Oracle:
             sampler, instances, spread=spread, n_samples=n_samples, seed=random_state
         )
         series.candidates(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
-        return OracleSamples(instances, (series,), slopes, self.problem, store)
+        return Samples(instances, (series,), slopes, self.problem, store)
 
     def _losses(
         self, y_hat: npt.ArrayLike, y: npt.ArrayLike, context: Context, *, with_labels: bool
@@ -368,7 +368,7 @@ class Oracle:
         loss = np.where(known.status == OK, known.loss, np.nan)
         return loss, y_hats.shape[: y_hats.ndim - labels.ndim + 1]
 
-    def _probed(self, samples: OracleSamples) -> list[ProbedInstance]:
+    def _probed(self, samples: Samples) -> list[ProbedInstance]:
         """Call the solver for the first instances, and a second time at their labels."""
         lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
         probed: list[ProbedInstance] = []
@@ -403,7 +403,7 @@ class Oracle:
     def _remember(self, name: str, known: Probe, instances: Instances) -> None:
         self._open_store(spread_of(instances.y)).remember(name, {"is_affine": known.is_affine})
 
-    def _check_rate(self, samples: OracleSamples) -> None:
+    def _check_rate(self, samples: Samples) -> None:
         counts = samples.counts
         n_labels = samples.n_instances
         tally = Tally(
@@ -416,7 +416,7 @@ class Oracle:
         )
         check_rate(tally, self._tally.n_outcomes, self.settings, samples.store.note)
 
-    def _report(self, samples: OracleSamples) -> None:
+    def _report(self, samples: Samples) -> None:
         """Log what is unusual about samples; about an inexact solver once."""
         counts, n_points = samples.counts, samples.n_instances * samples.n_samples
         if counts.negative and not self._has_warned:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl.oracle._failure import OK, PENDING
-from lodl.oracle._oracle_samples import AT_ONCE, OracleSamples
+from lodl.oracle._samples import AT_ONCE, Samples
 
 _PIECES = 16  # into which calls that ended their worker are cut
 
@@ -47,7 +47,7 @@ class Part(NamedTuple):
         return [part for a, b in pairwise(edges) for part in self.calls(a, b)]
 
 
-def pending(samples: OracleSamples, *, retry: bool) -> list[Part]:
+def pending(samples: Samples, *, retry: bool) -> list[Part]:
     """Return the calls to make, those of equal instances once; failed ones again if `retry`."""
     first: dict[tuple[bytes, bytes], int] = {}
     for number, ids in enumerate(zip(samples.instances.ids, samples.series[0].ids, strict=True)):

@@ -14,8 +14,8 @@ from lodl._progress import progress_bar
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.oracle._ask import Result, Task, given_up
 from lodl.oracle._failure import NO_OPTIMUM, FailedCall, Status, describe, listed
-from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
+from lodl.oracle._samples import Samples
 from lodl.oracle._signals import ctrl_c_told_apart, late
 from lodl.oracle._workers import Workers, WorkersLostError, described
 
@@ -119,7 +119,7 @@ class Runner:
 
     def __init__(
         self,
-        samples: OracleSamples,
+        samples: Samples,
         parts: list[Part],
         workers: Workers,
         settings: RunSettings,

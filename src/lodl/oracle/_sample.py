@@ -11,9 +11,9 @@ import numpy.typing as npt
 from lodl._typing import Context
 from lodl.errors import StoreError
 from lodl.oracle._oracle import Oracle
-from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import pending
 from lodl.oracle._run import OnFailure
+from lodl.oracle._samples import Samples
 from lodl.oracle._store import Store, open_store
 from lodl.problems import Problem
 from lodl.samplers import Sampler
@@ -39,7 +39,7 @@ def sample(
     on_failure: OnFailure = "raise",
     max_failure_rate: float = 0.1,
     progress: bool = True,
-) -> OracleSamples:
+) -> Samples:
     """Return the regret of `n_samples` candidate predictions around every label.
 
         regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
@@ -111,7 +111,7 @@ def open_samples(
     n_samples: int,
     seed: int = 0,
     slopes: bool = False,
-) -> OracleSamples:
+) -> Samples:
     """Return samples from a store that `sample` has filled, without any solver call.
 
     The arguments are those of `sample`; a store holds neither the problem nor the labels.

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from lodl._typing import Array
 from lodl.errors import StoreError
 from lodl.oracle._failure import OK, listed
-from lodl.oracle._oracle_samples import OracleSamples
 from lodl.oracle._part import Part
 from lodl.oracle._run import Runner, RunSettings, Wanted
+from lodl.oracle._samples import Samples
 from lodl.oracle._store import Store
 
 N_VERIFIED = 4  # instances computed again, each at its label and at one candidate
@@ -27,10 +27,10 @@ _logger = logging.getLogger(__name__)
 _Calls = list[tuple[int, int]]  # an instance's number and a column other than 0, or 0 for none
 
 
-Run = Callable[[OracleSamples, list[Part], Wanted, RunSettings], Runner]
+Run = Callable[[Samples, list[Part], Wanted, RunSettings], Runner]
 
 
-def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
+def verify(samples: Samples, run: Run, settings: RunSettings) -> None:
     """Compute a few stored answers again: they must be this problem's.
 
     These are at most 32 calls, or 8 if a call takes longer than 0.1 s: the labels and one candidate
@@ -87,7 +87,7 @@ def verify(samples: OracleSamples, run: Run, settings: RunSettings) -> None:
     store.verified_with = problem
 
 
-def _stored(samples: OracleSamples) -> _Calls:
+def _stored(samples: Samples) -> _Calls:
     """Return a few instances whose answers are stored, each with the candidate to compute again."""
     stored = samples.store.has(samples.instances.ids)
     there = [number for number, id_ in enumerate(samples.instances.ids) if id_ in stored]
@@ -119,7 +119,7 @@ def _n_verified(store: Store) -> int:
     return int(np.clip(store.n_answers // 20, N_VERIFIED, N_VERIFIED_IF_CHEAP))
 
 
-def _losses(samples: OracleSamples, calls: _Calls) -> Array:
+def _losses(samples: Samples, calls: _Calls) -> Array:
     """Return the losses kept at label and candidate, shape (calls, 2)."""
     numbers, columns = zip(*calls, strict=True)
     loss = samples.known(numbers).loss
@@ -127,7 +127,7 @@ def _losses(samples: OracleSamples, calls: _Calls) -> Array:
 
 
 def _recompute(
-    samples: OracleSamples, calls: _Calls, run: Run, settings: RunSettings
+    samples: Samples, calls: _Calls, run: Run, settings: RunSettings
 ) -> tuple[Array, str]:
     """Return the losses that the problem gives now, and why calls failed."""
     scratch = Store(samples.store.spread)

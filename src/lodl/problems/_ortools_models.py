@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import require
 from lodl._typing import Array, Sense
-from lodl._validation import require
 from lodl.errors import InvalidInputError, MissingExtraError, ProblemError
 from lodl.problems._integer_costs import integer_costs
 

@@ -7,9 +7,15 @@ from typing import Any, get_args
 
 import numpy as np
 
-from lodl._frames import check_same_rows, column_names, in_columns
+from lodl._arrays import (
+    check_context,
+    check_instance_of,
+    check_labels,
+    check_same_rows,
+    column_names,
+    in_columns,
+)
 from lodl._typing import Array, Context, Decision, InstanceContext, Sense
-from lodl._validation import check_context, check_instance_of, check_labels
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 
 

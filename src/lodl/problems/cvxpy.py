@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import require
 from lodl._typing import Array, Decision, InstanceContext
-from lodl._validation import require
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._cvxpy_compiled import Compiled
 from lodl.problems._per_thread import PerThread

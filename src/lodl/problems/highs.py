@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csc_array
 
+from lodl._arrays import check_instance_of
 from lodl._typing import Array, Decision, InstanceContext, Sense
-from lodl._validation import check_instance_of
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._linear_problem import LinearProblem
 from lodl.problems._problem import Problem, check_sense

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import check_count, check_instance_of, require
 from lodl._typing import Array, Decision, InstanceContext
-from lodl._validation import check_count, check_instance_of, require
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._linear_problem import LinearProblem
 from lodl.problems._per_thread import PerThread

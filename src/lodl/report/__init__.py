@@ -3,7 +3,7 @@
 Most users need `write_fit_report` alone. `lodl.report.parts` has what a page is built of.
 """
 
-from lodl._validation import require
+from lodl._arrays import require
 
 require("matplotlib", extra="report")
 require("jinja2", extra="report")

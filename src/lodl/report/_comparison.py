@@ -18,7 +18,7 @@ from lodl._gain import (
     standard_error,
     too_few,
 )
-from lodl._json_file import write_text
+from lodl._json import write_text
 from lodl.errors import InvalidInputError
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._draw_fit import KEPT, TWO_STAGE, draw_interval

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from lodl._amounts import amounts
 from lodl._fit_record import ChangedDecision, FitRecord
-from lodl._json_file import write_text
+from lodl._json import write_text
 from lodl.report._blocks import Block, Section, svg_of
 from lodl.report._draw_fit import (
     KEPT,

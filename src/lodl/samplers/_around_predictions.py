@@ -6,8 +6,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_labels, check_predictions
 from lodl._typing import Array
-from lodl._validation import check_labels, check_predictions
 from lodl.samplers._sampler import Sampler, Scale
 
 

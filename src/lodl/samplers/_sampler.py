@@ -6,8 +6,8 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_instance_of
 from lodl._typing import Array
-from lodl._validation import check_instance_of
 from lodl.errors import InvalidInputError
 
 BLOCK_SIZE = 500

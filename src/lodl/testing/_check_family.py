@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._answers import Answers
+from lodl._arrays import check_count, require
 from lodl._typing import Array
-from lodl._validation import check_count, require
 from lodl.errors import FamilyError, InvalidInputError, LossFileError, MissingExtraError
 from lodl.losses import Family, FitErrors, LearnedLoss, load_loss
 from lodl.losses._family import check_can_fit, pad_rows, shapes_like
+from lodl.oracle._answers import Answers
 
 _N_INSTANCES, _N_ERRORS, _N_SAMPLES = 3, 20, 60
 _STEP = 1e-6

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.training._features import as_rows, check_features, count_rows
 from lodl.training._saving import shape_in, write_predictor
 

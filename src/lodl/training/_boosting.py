@@ -22,9 +22,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lodl._frames import take_rows
+from lodl._arrays import check_count, take_rows
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.losses import LearnedLoss, squared_error_loss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._boosted import BoostedPredictor

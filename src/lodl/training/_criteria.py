@@ -6,7 +6,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from lodl._validation import check_labels
+from lodl._arrays import check_labels
 from lodl.errors import InvalidInputError
 from lodl.losses import mean_squared_error
 from lodl.training._index import check_index, check_prediction_shape, rows_at

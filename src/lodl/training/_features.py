@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import as_numbers, is_frame, place_of
+from lodl._arrays import as_numbers, is_frame, place_of
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from lodl._validation import check_count
+from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
 
 Output = Literal["identity", "relu", "tanh"]

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from lodl._frames import take_rows
+from lodl._arrays import take_rows
 from lodl.training._features import count_rows, same_features
 
 T = TypeVar("T")

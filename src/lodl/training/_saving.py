@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from lodl._json_file import plain
-from lodl._validation import check_count
+from lodl._arrays import check_count
+from lodl._json import plain
 from lodl.errors import MissingExtraError, ModelFolderError
 from lodl.training._learner import Predictor
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl._arrays import check_count
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.losses import LearnedLoss, squared_error_loss
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._features import check_numbers, count_items

@@ -14,8 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.training._features import check_numbers
 from lodl.training._models import mlp
 from lodl.training._saving import file_in, shape_in, unusable, write_predictor

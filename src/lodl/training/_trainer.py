@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from lodl._arrays import check_count
 from lodl._progress import progress_bar
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 from lodl.training._batches import Batches
 from lodl.training._criteria import Criterion, check_instances, check_losses

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import is_frame
+from lodl._arrays import is_frame, require
 from lodl._typing import Array
-from lodl._validation import require
 from lodl.errors import InvalidInputError
 from lodl.losses._squared_error_loss import is_squared_error
 from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error

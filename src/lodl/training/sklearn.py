@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lodl._frames import join_rows, take_rows
+from lodl._arrays import check_count, join_rows, require, take_rows
 from lodl._typing import Array
-from lodl._validation import check_count, require
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss
 from lodl.losses._squared_error_loss import is_squared_error

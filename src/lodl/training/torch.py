@@ -7,7 +7,7 @@ In a training loop of your own you only need `LearnedLossModule`:
         criterion(model(x), index).backward()
 """
 
-from lodl._validation import require
+from lodl._arrays import require
 
 require("torch", extra="torch")
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import require
 from lodl._typing import Array
-from lodl._validation import require
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.training._boosted import BoostedPredictor, Trees, categories_in, loaded, part_file

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from lodl._validation import check_count
+from lodl._arrays import check_count
 from lodl.domains import Domain, Instances, ModelShape
 from lodl.domains._instances import Sizes, check_sizes, split_in_order
 from lodl.domains._polynomial import check_noise, legacy_rng

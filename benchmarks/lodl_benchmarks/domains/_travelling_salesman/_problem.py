@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl._validation import check_count, check_labels
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 from lodl_benchmarks.domains._travelling_salesman._dynamic_program import best_tours

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, Decision, InstanceContext
-from lodl._validation import check_count, check_labels
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
 from lodl_benchmarks.domains._unit_commitment._schedule import cheapest_schedules

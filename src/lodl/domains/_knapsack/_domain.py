@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lodl._validation import check_count
+from lodl._arrays import check_count
 from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
 from lodl.domains._knapsack._problem import Knapsack

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import LinearConstraint
 
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl._validation import check_count, check_labels
 from lodl.domains._binary_program import cheapest
 from lodl.domains._knapsack._dynamic_program import best_packing
 from lodl.domains._knapsack._subsets import best_subset, subsets_that_fit

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Sizes, Splits, check_sizes, split_in_order, streams
 from lodl.domains._portfolio._prices import Prices, synthetic_prices

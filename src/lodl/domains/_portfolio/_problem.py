@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import check_labels, require
 from lodl._typing import Array, InstanceContext
-from lodl._validation import check_labels, require
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import VectorisedProblem
 

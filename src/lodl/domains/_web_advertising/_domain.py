@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.domains._domain import Domain, ModelShape
 from lodl.domains._instances import Instances, Sizes, Splits, check_sizes, streams
 from lodl.domains._web_advertising._click_rates import ClickRates, Crop, GeneratedClickRates

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl._validation import check_count, check_labels
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
 

@@ -8,17 +8,18 @@ from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
 from lodl._version import package_version
 from lodl.errors import InvalidInputError
-from lodl.fitting._all_fits import AllFits
-from lodl.fitting._instance_fit import (
+from lodl.losses._all_fits import AllFits
+from lodl.losses._family import Family, check_can_fit
+from lodl.losses._fit_errors import FitStatus
+from lodl.losses._instance_fit import (
     InstanceFit,
     SplitAnswers,
     measure,
     status_of,
     without_fit,
 )
-from lodl.fitting._samples import Samples
-from lodl.losses import Family, FitStatus, LearnedLoss
-from lodl.losses._family import check_can_fit
+from lodl.losses._learned_loss import LearnedLoss
+from lodl.oracle import Samples
 
 _CHUNK = 8  # instances a task: enough to hide its overhead, the same for any number of workers
 
@@ -57,7 +58,7 @@ def fit(
         ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(), n_samples=50, slopes=True
         ... )
         >>> losses = [
-        ...     lodl.fitting.fit(samples, family)
+        ...     lodl.losses.fit(samples, family)
         ...     for family in (lodl.WeightedMSE(), lodl.DecisionHinges())
         ... ]
         >>> [loss.n_instances for loss in losses]

@@ -1,20 +1,20 @@
 """From the samples of instances that share their decisions to a learned loss."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
-
 import numpy as np
 import numpy.typing as npt
 
-from lodl._decision_pool import DecisionPool
+from lodl._arrays import check_predictions
 from lodl._typing import Array
-from lodl._validation import check_predictions
 from lodl._version import package_version
-from lodl.fitting._all_fits import AllFits
-from lodl.fitting._instance_fit import InstanceFit
-from lodl.losses import Family, FitStatus, LearnedLoss
+from lodl.losses._all_fits import AllFits
 from lodl.losses._decision_family import check_made_of_decisions
+from lodl.losses._family import Family
+from lodl.losses._fit_errors import FitStatus
+from lodl.losses._instance_fit import InstanceFit
+from lodl.losses._learned_loss import LearnedLoss
 from lodl.losses._standardised import with_typical
+from lodl.oracle import Samples
+from lodl.oracle._pool import DecisionPool
 
 _FEW = 100  # decisions that are all taken: a path on a small grid
 _N_NEAREST = 20  # decisions at each of three points; twice as many were no better
@@ -24,23 +24,7 @@ _LAST_DIGITS = 1e-12  # of the labels
 _LEAST_SHARE = 0.1  # of the mean regret of all instances: what is at stake at any of them
 
 
-class SharingSamples(Protocol):
-    """The oracle's answers about many instances without a context."""
-
-    @property
-    def y(self) -> Array:
-        """True labels, shape (n_instances, *label_shape)."""
-
-    def pool(self) -> DecisionPool:
-        """Return the decisions of all instances."""
-
-    def provenance(self) -> Mapping[str, Any]:
-        """Return where the samples came from, as JSON values."""
-
-
-def fit_shared(
-    samples: SharingSamples, family: Family, *, at: npt.ArrayLike | None = None
-) -> LearnedLoss:
+def fit_shared(samples: Samples, family: Family, *, at: npt.ArrayLike | None = None) -> LearnedLoss:
     """Make the loss of every instance from the decisions of all of them.
 
     `fit` gives an instance the decisions that its own candidates met. Without a context, what the
@@ -71,7 +55,7 @@ def fit_shared(
         >>> samples = lodl.oracle.sample(
         ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(), n_samples=3, slopes=True
         ... )
-        >>> shared = lodl.fitting.fit_shared(samples, lodl.DecisionHinges())
+        >>> shared = lodl.losses.fit_shared(samples, lodl.DecisionHinges())
         >>> shared.phi["slope"].shape  # all three decisions that are not the best one
         (20, 3, 4)
     """

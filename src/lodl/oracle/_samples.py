@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._answers import Answers
-from lodl._decision_pool import DecisionPool
+from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl._validation import check_count
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._answer_table import AnswerTable
+from lodl.oracle._answers import Answers
 from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Status, describe
 from lodl.oracle._instances import Instances, Series
+from lodl.oracle._pool import DecisionPool
 from lodl.oracle._store import Progress, Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
@@ -40,7 +40,7 @@ class _Counts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OracleSamples:
+class Samples:
     """What the oracle said about candidate predictions around every label.
 
     Regrets are read, and candidates drawn again, when an instance is asked for: `samples[i]`.
@@ -124,7 +124,7 @@ class OracleSamples:
     def __repr__(self) -> str:
         samplers = ", ".join(type(one.sampler).__name__ for one in self.series)
         return (
-            f"OracleSamples(n_instances={self.n_instances}, n_samples={self.n_samples}, "
+            f"Samples(n_instances={self.n_instances}, n_samples={self.n_samples}, "
             f"label_shape={self.label_shape}, samplers=[{samplers}], "
             f"has_slopes={self.has_slopes})"
         )
@@ -199,7 +199,7 @@ class OracleSamples:
         y = self.y.reshape(self.n_instances, -1)
         return DecisionPool.of(y, known.loss, regret, known.gradient, decision)
 
-    def select(self, instances: npt.ArrayLike) -> "OracleSamples":
+    def select(self, instances: npt.ArrayLike) -> "Samples":
         """Return the samples of some instances, in memory and light enough to send to a worker.
 
         Args:
@@ -213,7 +213,7 @@ class OracleSamples:
         part = replace(self, instances=self.instances.take(rows), series=series)
         return replace(part, store=part._copy())
 
-    def head(self, n_samples: int) -> "OracleSamples":
+    def head(self, n_samples: int) -> "Samples":
         """Return the first samples of every instance."""
         if check_count("n_samples", n_samples) > self.n_samples:
             raise InvalidInputError(
@@ -224,7 +224,7 @@ class OracleSamples:
         sizes = zip(self.series, np.diff(ends, prepend=0).tolist(), strict=True)
         return replace(self, series=tuple(replace(one, n_samples=n) for one, n in sizes if n))
 
-    def union(self, other: "OracleSamples") -> "OracleSamples":
+    def union(self, other: "Samples") -> "Samples":
         """Return these samples and others of the same instances, drawn by another sampler.
 
         Raises:
@@ -248,7 +248,7 @@ class OracleSamples:
         has_slopes = self.has_slopes and other.has_slopes
         return replace(self, series=tuple(series.values()), has_slopes=has_slopes, store=store)
 
-    def _check_same_problem(self, other: "OracleSamples") -> None:
+    def _check_same_problem(self, other: "Samples") -> None:
         """Raise if the losses at the labels differ by more than a solver repeats them."""
         mine, theirs = self.optimum, other.optimum
         tolerance = 1e-3 * other.counts.mean_size + 1e-5 * np.abs(mine) + 1e-12

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._answers import Answers
 from lodl._rank_correlation import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses import Family, FitStatus
 from lodl.losses._decision_family import are_explained
-from lodl.losses._family import shapes_like
+from lodl.losses._family import Family, shapes_like
+from lodl.losses._fit_errors import FitStatus
 from lodl.losses._standardised import error_scale
+from lodl.oracle._answers import Answers
 
 _MIN_SAMPLES = 2  # one says nothing about where the cost grows
 

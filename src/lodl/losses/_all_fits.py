@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from lodl._typing import Array
-from lodl.fitting._instance_fit import InstanceFit
-from lodl.losses import Family, FitErrors, FitStatus
-from lodl.losses._family import pad_rows, shapes_like
+from lodl.losses._family import Family, pad_rows, shapes_like
+from lodl.losses._fit_errors import FitErrors, FitStatus
+from lodl.losses._instance_fit import InstanceFit
 
 _SHARE = 1e-3  # of the typical loss, where the family has no floor
 _NEGLIGIBLE = 1e-12  # of the typical loss: regrets that are rounding errors

@@ -4,7 +4,7 @@ Each function takes a fitted `lodl.DecisionFocusedRegressor`, or the `lodl.repor
 and draws into the axes it is given, or into new ones.
 
 Example:
-    >>> from lodl import plots
+    >>> from lodl.report import plots
     >>> plots.gain(model)
     >>> plots.coordinates(model, ax=axes[1])
 """
