@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, WeightedMSE, _decision_pool
+from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, WeightedMSE
 from lodl.domains import Knapsack, ShortestPath, TopK
 from lodl.errors import InvalidInputError
 from lodl.losses import FitStatus, fit, fit_shared
-from lodl.oracle import sample
+from lodl.oracle import _pool, sample
 
 
 class Menu(Problem):
@@ -265,7 +265,7 @@ def test_without_any_answer_a_squared_error_stands_in():
 
 
 def test_of_very_many_decisions_those_met_most_often_are_compared(monkeypatch):
-    monkeypatch.setattr(_decision_pool, "_MOST_COMPARED", 3)
+    monkeypatch.setattr(_pool, "_MOST_COMPARED", 3)
     pool = samples_of(Menu(), labels(4), n_samples=10).pool()
     counts = np.bincount(pool.met.ravel(), minlength=len(pool))
     assert set(counts[pool._compared]) >= set(np.sort(counts)[-3:])
