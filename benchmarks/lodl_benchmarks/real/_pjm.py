@@ -200,40 +200,40 @@ class _Derivative:
 
     def limits(self, z: Array) -> tuple[Array, Array]:
         """Return the limits from the left and from the right at z, all of shape (k, 1)."""
-        return self._between((self.knots < z).sum(axis=1), z), self._between(
-            (self.knots <= z).sum(axis=1), z
-        )
-
-    def _between(self, after: Any, z: Array) -> Array:
-        """Return the value at z of the piece that ends at knot `after`."""
-        n_knots = self.knots.shape[1]
-        a, b = (np.clip(k, 0, n_knots - 1)[:, np.newaxis] for k in (after - 1, after))
-        knot_a, knot_b, value_a, value_b = (
-            np.take_along_axis(values, k, axis=1)
-            for values, k in ((self.knots, a), (self.knots, b), (self.right, a), (self.left, b))
-        )
-        width = knot_b - knot_a
-        share = np.where(width > 0, (z - knot_a) / np.where(width > 0, width, 1), 1)
-        inside = value_a + share * (value_b - value_a)
-        before = value_b + self.slope * (z - knot_b)
-        beyond = value_a + self.slope * (z - knot_a)
-        after = after[:, np.newaxis]
-        return np.where(after == 0, before, np.where(after == n_knots, beyond, inside))
+        left = self._value((self.knots < z).sum(axis=1, keepdims=True), z)
+        right = self._value((self.knots <= z).sum(axis=1, keepdims=True), z)
+        return left, right
 
     def root(self) -> Array:
         """Return where the functions cross 0, shape (k,)."""
-        n_knots = self.knots.shape[1]
-        k = (self.right < 0).sum(axis=1)[:, np.newaxis]  # first knot that is not before the root
-        a, b = np.clip(k - 1, 0, None), np.clip(k, None, n_knots - 1)
-        knot_a, knot_b, value_a, value_b = (
-            np.take_along_axis(values, i, axis=1)
-            for values, i in ((self.knots, a), (self.knots, b), (self.right, a), (self.left, b))
-        )
+        piece = (self.right < 0).sum(axis=1, keepdims=True)
+        knot_a, value_a, knot_b, value_b = self._ends(piece)
         rise = np.where(value_b > value_a, value_b - value_a, 1)
         inside = knot_a - value_a / rise * (knot_b - knot_a)
-        before = knot_b - value_b / self.slope
-        beyond = knot_a - value_a / self.slope
-        root = np.where(k == 0, before, np.where(k == n_knots, beyond, inside))
-        at_knot = (k < n_knots) & (value_b <= 0)
-        crossing: Array = np.where(at_knot, knot_b, root)[:, 0]
+        before, beyond = knot_b - value_b / self.slope, knot_a - value_a / self.slope
+        root = self._by_place(piece, before, inside, beyond)
+        is_jump = (piece < self.knots.shape[1]) & (value_b <= 0)
+        crossing: Array = np.where(is_jump, knot_b, root)[:, 0]
         return crossing
+
+    def _value(self, piece: Any, z: Array) -> Array:
+        """Return the value at z of the piece that ends at this knot."""
+        knot_a, value_a, knot_b, value_b = self._ends(piece)
+        width = knot_b - knot_a
+        share = np.where(width > 0, (z - knot_a) / np.where(width > 0, width, 1), 1)
+        inside = value_a + share * (value_b - value_a)
+        before, beyond = value_b + self.slope * (z - knot_b), value_a + self.slope * (z - knot_a)
+        return self._by_place(piece, before, inside, beyond)
+
+    def _ends(self, piece: Any) -> tuple[Array, Array, Array, Array]:
+        """Return both ends of the piece that ends at this knot, and its values there."""
+        a, b = np.maximum(piece - 1, 0), np.minimum(piece, self.knots.shape[1] - 1)
+        pairs = ((self.knots, a), (self.right, a), (self.knots, b), (self.left, b))
+        knot_a, value_a, knot_b, value_b = (np.take_along_axis(v, k, axis=1) for v, k in pairs)
+        return knot_a, value_a, knot_b, value_b
+
+    def _by_place(self, piece: Any, before: Array, inside: Array, beyond: Array) -> Array:
+        """Select by whether a piece is before the first knot, between two, or after the last."""
+        is_last = piece == self.knots.shape[1]
+        selected: Array = np.where(piece == 0, before, np.where(is_last, beyond, inside))
+        return selected
