@@ -1,227 +1,201 @@
-"""The page that shows one `fit`."""
+"""The HTML page of a fit: headline, changed decisions, trials, costs of errors, settings."""
 
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from markupsafe import Markup
-from matplotlib.axes import Axes
 
-from lodl._amounts import amounts
-from lodl._fit_record import ChangedDecision, FitRecord
 from lodl._json import write_text
-from lodl.report._blocks import Block, Section, svg_of
-from lodl.report._draw_fit import (
-    KEPT,
-    TWO_STAGE,
-    WORSE,
+from lodl.report._draw import (
+    BASELINE_COLOUR,
+    MAX_COORDINATES,
+    SELECTED_COLOUR,
+    WORSE_COLOUR,
     draw_changes,
     draw_coordinates,
     draw_fidelity,
     draw_gain,
-    draw_history,
+    draw_trials,
 )
-from lodl.report._page import Headline, render
-from lodl.report._style import new_figure, style
-from lodl.report._table import Cell, Table
+from lodl.report._html import Block, Cell, Headline, Section, Table
+from lodl.report._page import render
+from lodl.report._result import ChangedDecision, FitResult
+from lodl.report._style import inline_svg, new_figure, style
+from lodl.report._text import amounts, shortened
 
-_BOUND_TEXT = (
+from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
+
+_FIDELITY_TEXT = (
     "Does the learned loss agree with the true regret where the model predicts? Each point is a "
-    "held-out instance. A good loss rises with the regret; the order matters, not the height. A "
-    "convex loss has to lie above the truth in places: true regret levels off once the decision "
-    "stops changing, and no convex curve can do that."
+    "validation instance. A good loss rises with the regret; the order matters, not the height. A "
+    "convex loss is too high in places: true regret levels off once the decision stops changing, "
+    "and no convex curve can do that."
 )
-_CANDIDATES_TEXT = (
-    "Every model that was tried, judged by its decisions on instances it was not trained on. The "
-    "line follows the best so far; the ring marks the model that was kept. The model was chosen "
-    "by these same decisions, so its regret looks a little better here than it will on new data."
+_TRIALS_TEXT = (
+    "Every model that was scored, by its decisions on instances it was not trained on. The line "
+    "follows the best so far; the ring marks the selected model. It was selected by these same "
+    "decisions, so its regret looks a little better here than it will on new data."
+)
+_COORDINATES_TEXT = (
+    "The cost of an error, according to the learned loss, if one number alone is predicted one "
+    "standard deviation too high (right) or too low (left), averaged over instances. Squared error "
+    "would charge both sides alike."
 )
 _FOOTER = (
     "Regret is how much more a decision costs than the best decision in hindsight. It is measured "
-    "under the true label, on held-out instances: those the model was not trained on."
+    "under the true label, on validation instances, which the model was not trained on."
 )
 
 
-def write_fit_report(fit: FitRecord, path: str | Path) -> Path:
-    """Write one HTML file that shows a `fit` and needs nothing but a browser.
-
-    Args:
-        fit: What to show.
-        path: The file to write.
-
-    Returns:
-        The path of the page.
-    """
-    return write_text(Path(path), fit_page(fit))
+def write_page(result: FitResult, path: Path) -> Path:
+    """Write the page of a fit and return its path; see `FitResult.report`."""
+    return write_text(path, fit_page(result))
 
 
-def fit_page(fit: FitRecord) -> str:
-    """Return the HTML of the page that shows a `fit`."""
-    sections = [
-        _changes_section(fit),
-        _candidates_section(fit),
-        _coordinates_section(fit),
-        _fidelity_section(fit),
-        _settings_section(fit),
-    ]
+def fit_page(result: FitResult) -> str:
+    """Return the HTML of the page."""
+    sections = [_changes_section(result), _trials_section(result)]
+    if result.coordinates is not None:
+        sections.append(_coordinates_section(result))
+    if result.loss_selected:
+        figure = _svg(draw_fidelity, result, "fidelity", "Learned loss against true regret")
+        sections.append(
+            Section("fidelity", "Does the loss tell the truth?", _FIDELITY_TEXT, beside=figure)
+        )
+    height = 2.1 if result.regret_plain else 1.7
+    label = f"Mean regret {result.headline}"
+    (svg,) = _svg(draw_gain, result, "gain", label, (5.2, height)).svgs
     return render(
-        title=title_of(fit.problem),
-        scope=f"{_capital(fit.model)}, judged by held-out decisions: {fit.judged_by}",
+        title=title_of(result.problem),
+        scope=f"{_capital(result.model)}. Validation: {result.validation}",
         headline=Headline(
             kicker="Regret per instance, compared with perfect foresight",
-            number=fit.headline(),
-            text=f"{fit.gain.verdict} It took {fit.n_calls:,} solver calls and "
-            f"{_duration(fit.seconds)}.",
-            svg=_svg(draw_gain, fit, "gain", f"Mean regret {fit.headline()}", 5.2, 1.7),
+            number=result.headline,
+            text=f"{result.verdict} It took {result.n_calls:,} solver calls and "
+            f"{_duration(result.seconds)}.",
+            svg=svg,
         ),
-        sections=[section for section in sections if section is not None],
+        sections=[*sections, _settings_section(result)],
         footer=_FOOTER,
     )
 
 
 def _svg(
-    draw: Callable[[Axes, FitRecord], None],
-    fit: FitRecord,
+    draw: Callable[[Axes, FitResult], None],
+    result: FitResult,
     name: str,
     label: str,
-    width: float = 4.6,
-    height: float = 3.0,
-) -> Markup:
+    size: tuple[float, float] = (4.6, 3.0),
+    key: tuple[tuple[str, str], ...] = (),
+) -> Block:
     with style():
-        figure = new_figure(width, height)
-        draw(figure.subplots(), fit)
-    return svg_of(figure, name, label=label)
+        figure = new_figure(*size)
+        draw(figure.subplots(), result)
+    return Block(svgs=(inline_svg(figure, name, label=label),), key=key)
 
 
-def _changes_section(fit: FitRecord) -> Section:
-    change = np.asarray(fit.regret_two_stage) - np.asarray(fit.regret_kept)
+def _changes_section(result: FitResult) -> Section:
+    change = np.array(result.regret_baseline) - np.array(result.regret_selected)
     better, worse = int((change > 0).sum()), int((change < 0).sum())
     same = len(change) - better - worse
     gained, lost = amounts(change[change > 0].sum(), -change[change < 0].sum())
     text = (
-        f"Of {len(change):,} held-out decisions, {better:,} {_are(better)} better than those "
-        f"of a model trained on squared error, by {gained}{fit.in_unit} in total; {worse:,} "
-        f"{_are(worse)} worse, by {lost}{fit.in_unit}; and {same:,} {_are(same)} worth the same."
+        f"Of {len(change):,} validation decisions, {better:,} {_are(better)} better than with a "
+        f"model trained on squared error, by {gained}{result.in_unit} in total; {worse:,} "
+        f"{_are(worse)} worse, by {lost}{result.in_unit}; and {same:,} {_are(same)} worth the same."
     )
     label = f"Regret avoided by instance: {better} better, {worse} worse, {same} the same"
-    figure = _svg(draw_changes, fit, "changes", label)
-    key = (("better", KEPT), ("worse", WORSE))
-    best = tuple(one for one in fit.changes if one.regret_kept < one.regret_two_stage)
-    worst = tuple(one for one in fit.changes if one.regret_kept > one.regret_two_stage)
-    blocks = tuple(
-        Block(title, tables=(_changes_table(title, some),))
-        for title, some in (("Improved most", best), ("Got worse most", worst))
-        if some
-    )
-    beside = Block("", (figure,), key)
-    return Section("decisions", "Decisions that changed", text, blocks, beside)
+    key = (("better", SELECTED_COLOUR), ("worse", WORSE_COLOUR))
+    figure = _svg(draw_changes, result, "changes", label, key=key)
+    is_better = [row.regret_selected < row.regret_baseline for row in result.changes]
+    blocks = []
+    for title, wanted in (("Improved most", True), ("Got worse most", False)):
+        rows = [row for row, good in zip(result.changes, is_better, strict=True) if good == wanted]
+        if rows:
+            blocks.append(Block(title, tables=(_changes_table(title, rows),)))
+    return Section("decisions", "Decisions that changed", text, tuple(blocks), figure)
 
 
-def _changes_table(caption: str, changes: tuple[ChangedDecision, ...]) -> Table:
+def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
+    values = [
+        (row.regret_baseline, row.regret_selected, row.regret_baseline - row.regret_selected)
+        for row in changes
+    ]
+    texts = iter(amounts(*(value for row in values for value in row)))  # all with the same decimals
     rows = tuple(
-        (Cell(one.instance), *numbers, Cell(one.two_stage), Cell(one.kept))
-        for one, numbers in zip(changes, _regrets(changes), strict=True)
+        (
+            Cell(row.instance),
+            *(Cell(next(texts), value) for value in numbers),
+            Cell(row.decision_baseline),
+            Cell(row.decision_selected),
+        )
+        for row, numbers in zip(changes, values, strict=True)
     )
-    columns = (
-        "instance",
-        "regret before",
-        "after",
-        "avoided",
-        "decision before",
-        "decision after",
-    )
+    columns = ("instance", "regret before", "after", "avoided", "decision before", "after")
     return Table(caption, columns, rows)
 
 
-def _regrets(changes: Sequence[ChangedDecision]) -> list[tuple[Cell, ...]]:
-    """Return regret before, after, and what was avoided, all with the same decimals."""
-    values = [
-        (one.regret_two_stage, one.regret_kept, one.regret_two_stage - one.regret_kept)
-        for one in changes
-    ]
-    texts = amounts(*(value for row in values for value in row))
-    return [
-        tuple(Cell(text, value) for text, value in zip(texts[3 * i :], row, strict=False))
-        for i, row in enumerate(values)
-    ]
-
-
-def _candidates_section(fit: FitRecord) -> Section:
-    regrets = amounts(*(one.regret for one in fit.history))
+def _trials_section(result: FitResult) -> Section:
+    regrets = amounts(*(trial.regret for trial in result.trials))
     rows = tuple(
         (
-            Cell(one.name, colour=TWO_STAGE if one.name.startswith("2-stage") else KEPT),
-            Cell(regret, one.regret),
-            Cell.of_number(one.round, "{:d}"),
-            Cell.of_number(one.n_calls, "{:,}"),
-            Cell.of_number(one.seconds, "{:.1f}"),
-            Cell("kept" if one is _kept(fit) else ""),
+            Cell(trial.name, colour=BASELINE_COLOUR if trial.is_baseline else SELECTED_COLOUR),
+            Cell(regrets[i], trial.regret),
+            Cell.of_number(trial.round, "{:d}"),
+            Cell.of_number(trial.n_calls, "{:,}"),
+            Cell.of_number(trial.seconds, "{:.1f}"),
+            Cell("selected" if i == result.selected else ""),
         )
-        for one, regret in zip(fit.history, regrets, strict=True)
+        for i, trial in enumerate(result.trials)
     )
-    columns = ("trained on", "held-out regret", "round", "calls so far", "seconds so far", "")
-    table = Table("Models that were tried", columns, rows)
-    label = f"Held-out regret of {len(rows)} models against solver calls"
-    figure = _svg(draw_history, fit, "history", label)
+    columns = ("trained on", "validation regret", "round", "calls so far", "seconds so far", "")
+    label = f"Validation regret of {len(rows)} models against solver calls"
     return Section(
-        "candidates",
-        "What was tried",
-        f"{_CANDIDATES_TEXT} Kept: {fit.chosen}.",
-        (Block("", tables=(table,)),),
-        Block("", (figure,)),
+        "trials",
+        "Trials",
+        f"{_TRIALS_TEXT} Selected: {result.trials[result.selected].name}.",
+        (Block(tables=(Table("Trials", columns, rows),)),),
+        _svg(draw_trials, result, "history", label),
     )
 
 
-def _kept(fit: FitRecord) -> object:
-    return next((one for one in reversed(fit.history) if one.name == fit.chosen), None)
-
-
-def _coordinates_section(fit: FitRecord) -> Section | None:
-    if fit.coordinates is None:
-        return None
-    shown = min(len(fit.coordinates.names), 20)
-    text = (
-        "What an error costs, according to the learned loss, when one number alone is predicted "
-        "one standard deviation too high (right) or too low (left), averaged over instances. "
-        "Squared error would charge both sides alike."
+def _coordinates_section(result: FitResult) -> Section:
+    n = 0 if result.coordinates is None else len(result.coordinates.names)
+    n_shown = min(n, MAX_COORDINATES)
+    more = f" Shown are the {n_shown} costliest of {n} numbers." if n_shown < n else ""
+    figure = _svg(
+        draw_coordinates,
+        result,
+        "coordinates",
+        f"Learned loss of errors in the {n_shown} costliest numbers of a label",
+        (4.6, 0.24 * n_shown + 0.9),
+        (("too high", WORSE_COLOUR), ("too low", SELECTED_COLOUR)),
     )
-    if shown < len(fit.coordinates.names):
-        text += f" Shown are the {shown} costliest of {len(fit.coordinates.names)} numbers."
-    label = f"Learned loss of errors in the {shown} costliest numbers of a label"
-    figure = _svg(draw_coordinates, fit, "coordinates", label, 4.6, 0.24 * shown + 0.9)
-    key = (("too high", WORSE), ("too low", KEPT))
-    return Section("errors", "Which errors matter", text, beside=Block("", (figure,), key))
+    return Section("errors", "Which errors matter", _COORDINATES_TEXT + more, beside=figure)
 
 
-def _fidelity_section(fit: FitRecord) -> Section | None:
-    if fit.coordinates is None:
-        return None
-    label = "Learned loss against true regret at held-out predictions"
-    figure = _svg(draw_fidelity, fit, "fidelity", label)
-    return Section(
-        "fidelity", "Does the loss tell the truth?", _BOUND_TEXT, beside=Block("", (figure,))
-    )
+def _settings_section(result: FitResult) -> Section:
+    settings = {
+        name: "default" if value is None else shortened(str(value))
+        for name, value in result.settings.items()
+    }
+    blocks = [
+        Block(title, tables=(_pairs(caption, pairs),))
+        for title, caption, pairs in (
+            ("Learner", "Settings of the learner", settings),
+            ("Versions", "Versions of packages", dict(result.versions)),
+        )
+    ]
+    return Section("settings", "Settings", "", tuple(blocks))
 
 
-def _settings_section(fit: FitRecord) -> Section:
-    settings, versions = (
-        tuple((Cell(name), Cell(value)) for name, value in pairs.items())
-        for pairs in (fit.settings, fit.versions)
-    )
-    return Section(
-        "settings",
-        "Settings",
-        "",
-        (
-            Block("Learner", tables=(Table("Settings of the learner", (), settings),)),
-            Block("Versions", tables=(Table("Versions of packages", (), versions),)),
-        ),
-    )
+def _pairs(caption: str, pairs: dict[str, str]) -> Table:
+    return Table(caption, (), tuple((Cell(name), Cell(value)) for name, value in pairs.items()))
 
 
 def title_of(problem: str) -> str:
-    """Return a problem as a title: "Web Advertising" of "WebAdvertising(budget=2)"."""
+    """Return a problem as a title: "Web Advertising" for "WebAdvertising(budget=2)"."""
     name, _, arguments = problem.partition("(")
     if name == "problem" and arguments:  # made of functions, the first of which solves
         name = arguments.partition(",")[0]
