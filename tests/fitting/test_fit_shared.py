@@ -9,7 +9,7 @@ from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, Weighte
 from lodl.domains import Knapsack, ShortestPath, TopK
 from lodl.errors import InvalidInputError
 from lodl.losses import FitStatus, fit, fit_shared
-from lodl.oracle import _pool, sample
+from lodl.oracle import Oracle, _pool
 
 
 class Menu(Problem):
@@ -43,8 +43,8 @@ def labels(dim, n=30):
 
 
 def samples_of(problem, y, n_samples=4, **options):
-    options = {"slopes": True, "progress": False, "sampler": AllPerturbed(), **options}
-    return sample(problem, y, n_samples=n_samples, **options)
+    options = {"slopes": True, "sampler": AllPerturbed(), **options}
+    return Oracle(problem, progress=False).sample(y, n_samples=n_samples, **options)
 
 
 @every_problem
