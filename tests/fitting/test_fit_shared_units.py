@@ -18,8 +18,8 @@ def labels(n=30, dim=8):
 
 
 def samples_of(problem, y, n_samples=4, scale="auto", **options):
-    oracle = Oracle(problem, progress=False)
-    return oracle.sample(y, AllPerturbed(scale), n_samples, slopes=True, **options)
+    oracle = Oracle(problem, progress=False, **options)
+    return oracle.sample(y, AllPerturbed(scale), n_samples, slopes=True)
 
 
 def squared_error(samples, d, **options):
