@@ -20,6 +20,7 @@ FIRST_MET = [
     "lodl.DecisionHinges",
     "lodl.DecisionRanking",
     "lodl.DirectedQuadratic",
+    "lodl.DirectedWeightedMAE",
     "lodl.DirectedWeightedMSE",
     "lodl.LearnedLoss",
     "lodl.LinearProblem",

@@ -17,6 +17,7 @@ from lodl.losses._loss_file import _digest
 FAMILIES = {
     "WeightedMSE": losses.WeightedMSE(min_weight=0.01),
     "DirectedWeightedMSE": losses.DirectedWeightedMSE(),
+    "DirectedWeightedMAE": losses.DirectedWeightedMAE(squares=True),
     "Quadratic": losses.Quadratic(),
     "DirectedQuadratic": losses.DirectedQuadratic(rank=1),
     "ConvexDirectedQuadratic": losses.ConvexDirectedQuadratic(rank=3),

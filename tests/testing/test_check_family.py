@@ -9,6 +9,7 @@ from lodl.losses import (
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
+    DirectedWeightedMAE,
     DirectedWeightedMSE,
     NeuralLoss,
     Quadratic,
@@ -19,6 +20,8 @@ from lodl.testing import check_family
 FAMILIES = [
     WeightedMSE(),
     DirectedWeightedMSE(),
+    DirectedWeightedMAE(),
+    DirectedWeightedMAE(squares=True),
     Quadratic(),
     Quadratic(rank=2),
     DirectedQuadratic(),

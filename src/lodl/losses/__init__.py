@@ -5,6 +5,7 @@ from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl.losses._decision_hinges import DecisionHinges
 from lodl.losses._decision_ranking import DecisionRanking
 from lodl.losses._directed_quadratic import DirectedQuadratic
+from lodl.losses._directed_weighted_mae import DirectedWeightedMAE
 from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._fit import fit
@@ -26,6 +27,7 @@ __all__ = [
     "DecisionHinges",
     "DecisionRanking",
     "DirectedQuadratic",
+    "DirectedWeightedMAE",
     "DirectedWeightedMSE",
     "Family",
     "Finding",

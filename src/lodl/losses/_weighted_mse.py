@@ -1,6 +1,8 @@
 """Squared error with a weight per coordinate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +43,7 @@ class WeightedMSE(RidgeFamily):
     ridge: float = 1.0
     is_convex = True
     non_negative = ("w",)
+    degrees: ClassVar[Mapping[str, int]] = {"w": 2}
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w": (dim,)}

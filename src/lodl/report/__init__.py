@@ -15,6 +15,7 @@ from lodl._fit_record import (  # noqa: E402
     TriedModel,
 )
 from lodl.report._comparison import Comparison, PairedDifference  # noqa: E402
+from lodl.report._evaluation import Evaluation, EvaluationRow  # noqa: E402
 from lodl.report._fit_page import write_fit_report  # noqa: E402
 from lodl.report._style import save_figure, style  # noqa: E402
 from lodl.report._table import Cell, Table  # noqa: E402
@@ -24,6 +25,8 @@ __all__ = [
     "ChangedDecision",
     "Comparison",
     "CoordinateCosts",
+    "Evaluation",
+    "EvaluationRow",
     "FitRecord",
     "PairedDifference",
     "Table",

@@ -1,0 +1,52 @@
+"""The table of `evaluate`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lodl.report import Evaluation
+
+
+def make(**regrets: list[float]) -> Evaluation:
+    arrays = {name: np.array(values) for name, values in regrets.items()}
+    n = len(next(iter(arrays.values())))
+    return Evaluation.of(arrays, np.full(n, 50.0), unit="EUR", n_calls=12)
+
+
+def test_differences_are_paired_by_instance():
+    evaluation = make(plain=[1.0, 2.0, 3.0, 4.0, 5.0], model=[0.5, 1.5, 2.5, 3.5, 4.5])
+    assert evaluation.difference(evaluation.rows[0]) == pytest.approx((-0.5, -0.5, -0.5))
+
+
+def test_an_instance_on_which_any_model_failed_is_left_out_of_all_rows():
+    evaluation = make(plain=[1.0, np.nan, 3.0], model=[1.0, 1.0, 2.0])
+    assert evaluation.n_left_out == 1
+    assert [row.regret for row in evaluation.rows] == [(1.0, 3.0), (1.0, 2.0)]
+
+
+def test_regret_is_also_shown_in_percent_of_the_optimum():
+    evaluation = make(plain=[1.0] * 6, model=[0.5] * 6)
+    assert evaluation.percent(evaluation.rows[0]) == pytest.approx(2.0)
+    zero = Evaluation.of({"plain": np.ones(6), "model": np.ones(6)}, np.zeros(6))
+    assert zero.percent(zero.rows[0]) is None
+
+
+def test_the_table_has_a_line_for_each_model_and_one_for_what_it_took():
+    lines = str(make(plain=[1.0, 2.0] * 5, model=[0.04, 0.06] * 5)).splitlines()
+    assert lines[1].split() == ["plain", "1.5000", "3.00", "-1.45", "(-1.77", "to", "-1.13)"]
+    assert lines[2].split() == ["model", "0.0500", "0.10"]
+    assert lines[3] == "Regret per instance, in EUR: 10 test instances, 12 solver calls."
+
+
+def test_no_interval_is_shown_for_a_handful_of_instances():
+    assert "(" not in str(make(plain=[1.0, 2.0], model=[0.5, 1.0])).splitlines()[1]
+
+
+def test_a_table_without_instances_says_so():
+    assert "No instance" in str(make(plain=[np.nan], model=[1.0]))
+
+
+def test_the_record_is_plain_data():
+    numbers = json.loads(json.dumps(make(plain=[1.0] * 6, model=[0.5] * 6).to_dict()))
+    assert numbers["rows"][1]["regret"] == 0.5
