@@ -11,7 +11,7 @@ import numpy as np
 
 from lodl._digest import digest
 from lodl._typing import Array
-from lodl.domains import Domain, Instances
+from lodl.domains import Domain, Split
 from lodl.evaluation import decision_quality, quality_scale
 from lodl.oracle import Oracle, Samples
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
@@ -199,7 +199,7 @@ def _measure(experiment: Experiment, setup: Setup, method: Method, out: Path) ->
     }
 
 
-def _normalised(domain: Domain, part: Instances, y_hat: Array, seed: int) -> list[float]:
+def _normalised(domain: Domain, part: Split, y_hat: Array, seed: int) -> list[float]:
     """Return the normalised decision quality of each initialisation."""
     scale = quality_scale(domain.problem, part.y, context=part.context, seed=seed)
     quality = decision_quality(domain.problem, y_hat, part.y, context=part.context)
