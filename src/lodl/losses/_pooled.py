@@ -70,8 +70,8 @@ def fit_pooled(samples: Samples, family: Family) -> LearnedLoss:
         >>> y = np.random.default_rng(0).normal(size=(40, 3))
         >>> samples = lodl.Oracle(shop).sample(y, n_samples=2)
         >>> loss = lodl.losses.fit_pooled(samples, lodl.DirectedWeightedMAE())
-        >>> loss.phi["w_minus"].mean() / loss.phi["w_plus"].mean()  # from two samples each
-        np.float64(4.0)
+        >>> (loss.phi["w_minus"][0] / loss.phi["w_plus"][0]).round(3)  # from two samples each
+        array([4., 4., 4.])
     """
     check_can_fit(family, samples.y[0].size)
     if not family.degrees:
