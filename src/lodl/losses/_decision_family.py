@@ -184,6 +184,6 @@ def _decisions(answers: Answers) -> tuple[npt.NDArray[np.intp], Array]:
     if answers.decision is None or answers.slope is None:
         raise InvalidInputError(
             "`samples` must have slopes for a family that learns from decisions: sample with "
-            "`lodl.oracle.sample(..., slopes=True)`."
+            "`Oracle.sample(..., slopes=True)`."
         )
     return answers.decision, answers.slope[answers.decision]
