@@ -96,5 +96,5 @@ print(f"score on new instances: {model.score(test.x, test.y):.3f}")
 # %%
 # The regret of each candidate on held-out instances, against the number of solver calls so far:
 
-lodl.report.plots.history(model)
+lodl.report.plots.trials(model)
 plt.show()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
 from lodl._typing import Array
 from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss

@@ -4,9 +4,9 @@ from itertools import compress
 
 import numpy as np
 
+from lodl._json import package_version
 from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
-from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.losses._all_fits import AllFits
 from lodl.losses._family import Family, check_can_fit

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_predictions
+from lodl._json import package_version
 from lodl._typing import Array
-from lodl._version import package_version
 from lodl.losses._all_fits import AllFits
 from lodl.losses._decision_family import check_made_of_decisions
 from lodl.losses._family import Family

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import are_explained

@@ -78,9 +78,7 @@ def draw_trials(axes: Axes, result: FitResult) -> None:
     regrets = np.array([trial.regret for trial in result.trials])
     is_baseline = np.array([trial.is_baseline for trial in result.trials])
     if is_baseline.any():
-        axes.axhline(
-            result.mean_baseline, color=BASELINE_COLOUR, linewidth=1.0, linestyle=_DASHED
-        )
+        axes.axhline(result.mean_baseline, color=BASELINE_COLOUR, linewidth=1.0, linestyle=_DASHED)
         axes.annotate(
             BASELINE,
             (1, result.mean_baseline),

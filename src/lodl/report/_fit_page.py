@@ -26,6 +26,7 @@ from lodl.report._text import amounts, shortened
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 
+_MAX_SETTING = 80  # characters
 _FIDELITY_TEXT = (
     "Does the learned loss agree with the true regret where the model predicts? Each point is a "
     "validation instance. A good loss rises with the regret; the order matters, not the height. A "
@@ -177,7 +178,7 @@ def _coordinates_section(result: FitResult) -> Section:
 
 def _settings_section(result: FitResult) -> Section:
     settings = {
-        name: "default" if value is None else shortened(str(value))
+        name: "default" if value is None else shortened(str(value), _MAX_SETTING)
         for name, value in result.settings.items()
     }
     blocks = [
