@@ -42,6 +42,7 @@ FIRST_MET = [
     "lodl.evaluation.random_predictions",
     "lodl.evaluation.regret",
     "lodl.losses.fit",
+    "lodl.losses.fit_pooled",
     "lodl.learning.learn_in_rounds",
     "lodl.losses.compare_losses",
     "lodl.losses.squared_error_loss",

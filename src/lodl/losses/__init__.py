@@ -14,6 +14,7 @@ from lodl.losses._fit_shared import fit_shared
 from lodl.losses._learned_loss import LearnedLoss, load_loss
 from lodl.losses._mean_squared_error import mean_squared_error
 from lodl.losses._neural import NeuralLoss
+from lodl.losses._pooled import fit_pooled
 from lodl.losses._quadratic import Quadratic
 from lodl.losses._squared_error_loss import squared_error_loss
 from lodl.losses._summary import FitSummary, Spread
@@ -44,6 +45,7 @@ __all__ = [
     "WeightedMSE",
     "compare_losses",
     "fit",
+    "fit_pooled",
     "fit_shared",
     "load_loss",
     "mean_squared_error",
