@@ -200,7 +200,7 @@ class DecisionFocusedRegressor(Parameters):
         n_before = oracle.n_calls
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
-        keeps_frames = getattr(learner, "takes_frames", False)
+        keeps_frames = learner.takes_frames
         labels = in_label_columns(self.problem, Y, "Y")
         if is_frame(X) and not _has_pipeline(self.estimator):
             check_readable(X, "X")

@@ -170,7 +170,7 @@ def learn_in_rounds(
         >>> x, y = domain.splits.train.x, domain.splits.train.y
         >>> learner = lodl.training.learner_for(None)  # a linear model
         >>> def train(loss):
-        ...     model = learner.train(x, loss, n_steps=20)
+        ...     (model,) = learner.train(x, loss, n_steps=20)
         ...     return model, model.predict(x)
         >>> rounds = lodl.learning.learn_in_rounds(domain.problem, y, train, n_rounds=1)
         >>> len(rounds.rounds), rounds.best.y_hat.shape
