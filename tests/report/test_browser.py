@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from lodl.report.fit_page import write_page
+
 CHROMIUM = shutil.which("chromium")
 PHONE = 390
 
@@ -28,7 +30,7 @@ def browser():
 def open_page(browser, tmp_path, fit_result):
     """Opens the report from disk; at the end, nothing was complained about or asked for."""
     pages, complaints, requests = [], [], []
-    path = fit_result().report(tmp_path / "report.html")
+    path = write_page(fit_result(), tmp_path / "report.html")
 
     def opened(**options):
         page = browser.new_page(**options)

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from lodl.report import FitResult
-from lodl.report._fit_page import fit_page, title_of
+from lodl.report.fit_page import fit_page, title_of, write_page
 from lodl.report._text import amounts
 
 
@@ -70,7 +70,7 @@ def test_the_plain_model_is_shown_if_it_was_scored(fit_result):
 
 
 def test_page_is_one_file_without_links_to_elsewhere(tmp_path, fit_result):
-    path = fit_result().report(tmp_path / "new" / "fit.html")
+    path = write_page(fit_result(), tmp_path / "new" / "fit.html")
     page = path.read_text(encoding="utf-8")
     assert not re.findall(r'(?:src|href)="(?!#|data:)', page)
 

@@ -325,7 +325,9 @@ class DecisionFocusedRegressor(Parameters):
 
         It is one file that needs nothing but a browser. The solver is called as by `record`.
         """
-        return self.result_.report(path)
+        from lodl.report.fit_page import write_page  # matplotlib: only where needed
+
+        return write_page(self.result_, path)
 
     @property
     def result_(self) -> FitResult:

@@ -1,7 +1,8 @@
 """The result of a fit as plain data, its page, its figures, and comparisons of results.
 
-Importing this package needs neither matplotlib nor jinja2; drawing does. `lodl.report.plots` has
-the figures for notebooks, and `lodl.report.parts` the parts of a page.
+Importing this package needs neither matplotlib nor jinja2. These modules do: `lodl.report.fit_page`
+writes the page of a fit, `lodl.report.plots` draws its figures for notebooks, and
+`lodl.report.parts` has the parts of other pages.
 """
 
 from lodl.report._comparison import Comparison

@@ -4,8 +4,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from os import PathLike
-from pathlib import Path
 from textwrap import fill
 from typing import Any, ClassVar, Self
 
@@ -451,15 +449,6 @@ class FitResult(_Shown):
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise DataError(f"This is not the result of a fit: {error}.") from error
         return result
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write an HTML page about the result and return its path.
-
-        The page is one file that needs nothing but a browser.
-        """
-        from lodl.report._fit_page import write_page  # needs the extra `report`
-
-        return write_page(self, Path(path))
 
 
 def too_few(n: int) -> str:

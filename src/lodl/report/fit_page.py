@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,8 @@ from lodl.report._text import amounts, shortened
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 
+__all__ = ["fit_page", "write_page"]
+
 _MAX_SETTING = 80  # characters
 _FIDELITY_TEXT = (
     "Does the learned loss agree with the true regret where the model predicts? Each point is a "
@@ -49,9 +52,16 @@ _FOOTER = (
 )
 
 
-def write_page(result: FitResult, path: Path) -> Path:
-    """Write the page of a fit and return its path; see `FitResult.report`."""
-    return write_text(path, fit_page(result))
+def write_page(result: FitResult, path: str | PathLike[str]) -> Path:
+    """Write an HTML page about a fit and return its path.
+
+    The page is one file that needs nothing but a browser.
+
+    Args:
+        result: The result of the fit.
+        path: The file to write.
+    """
+    return write_text(Path(path), fit_page(result))
 
 
 def fit_page(result: FitResult) -> str:
