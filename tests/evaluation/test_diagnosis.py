@@ -10,7 +10,7 @@ from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.evaluation import diagnose
 from lodl.losses import fit
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 
 N, DIM = 12, 4
 
@@ -257,7 +257,7 @@ def test_samples_around_predictions_alone_are_noticed_in_families_that_see_regre
 ):
     y_poor = y_hat[::-1]  # decisions that are not good already
     at_labels, at_predictions = (
-        sample(TopK(1), y, sampler=sampler, n_samples=50, slopes=True)
+        Oracle(TopK(1)).sample(y, sampler, 50, slopes=True)
         for sampler in (lodl.AllPerturbed(0.4), lodl.AroundPredictions(y_poor, 0.1))
     )
     both = at_labels.union(at_predictions), at_predictions.union(at_labels)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from lodl.domains import load
+from lodl.domains import DOMAINS
 from lodl.losses import (
     Answers,
     DecisionHinges,
@@ -16,7 +16,7 @@ from lodl.losses import (
     fit,
     load_loss,
 )
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl.samplers import AllPerturbed
 from lodl.testing import is_affine
 
@@ -99,11 +99,9 @@ def test_the_summary_speaks_of_decisions_met_and_not_of_errors(best_item):
 
 @pytest.mark.parametrize("name", ["knapsack", "newsvendor"])
 def test_slopes_explain_all_decisions_where_the_objective_is_affine_only(name):
-    domain = load(name, seed=0, sizes=(30, 1, 1))
+    domain = DOMAINS[name](seed=0, sizes=(30, 1, 1))
     part = domain.splits.train
-    samples = sample(
-        domain.problem, part.y, sampler=AllPerturbed(), n_samples=20, slopes=True, progress=False
-    )
+    samples = Oracle(domain.problem, progress=False).sample(part.y, AllPerturbed(), 20, slopes=True)
     summary = fit(samples, DecisionHinges(), progress=False).summary()
     is_local = not is_affine(domain.problem, part.y)
     assert is_local == (name == "newsvendor")

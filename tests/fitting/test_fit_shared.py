@@ -9,7 +9,7 @@ from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, Weighte
 from lodl.domains import Knapsack, ShortestPath, TopK
 from lodl.errors import InvalidInputError
 from lodl.losses import FitStatus, fit, fit_shared
-from lodl.oracle import _pool, sample
+from lodl.oracle import Oracle, _pool
 
 
 class Menu(Problem):
@@ -38,13 +38,18 @@ PROBLEMS = {
 every_problem = pytest.mark.parametrize("name", PROBLEMS)
 
 
+SKIPS = {"on_failure": "skip", "max_failure_rate": 1.0}
+
+
 def labels(dim, n=30):
     return np.random.default_rng(1).uniform(0.5, 1.5, size=(n, dim))
 
 
 def samples_of(problem, y, n_samples=4, **options):
-    options = {"slopes": True, "progress": False, "sampler": AllPerturbed(), **options}
-    return sample(problem, y, n_samples=n_samples, **options)
+    skips = {name: options.pop(name) for name in SKIPS if name in options}
+    return Oracle(problem, progress=False, **skips).sample(
+        y, **{"slopes": True, "n_samples": n_samples} | options
+    )
 
 
 @every_problem
@@ -151,8 +156,7 @@ class Moody(Menu):
 def test_a_label_without_an_answer_gets_a_squared_error():
     y = labels(4)
     y[5, 0] = 1.45
-    options = {"on_failure": "skip", "max_failure_rate": 1.0}
-    loss = fit_shared(samples_of(Moody(), y, **options), DecisionHinges())
+    loss = fit_shared(samples_of(Moody(), y, **SKIPS), DecisionHinges())
     assert loss.errors.status[5] == FitStatus.NO_SAMPLES
     assert loss.value(y + 0.1)[5] > 0
     assert (loss.errors.status == FitStatus.FITTED).sum() >= 20
@@ -258,8 +262,7 @@ def test_without_any_answer_a_squared_error_stands_in():
             raise ValueError("closed")
 
     y = labels(4)
-    options = {"on_failure": "skip", "max_failure_rate": 1.0}
-    loss = fit_shared(samples_of(Closed(), y, **options), DecisionRanking(), at=y + 0.1)
+    loss = fit_shared(samples_of(Closed(), y, **SKIPS), DecisionRanking(), at=y + 0.1)
     assert (loss.errors.status == FitStatus.NO_SAMPLES).all()
     assert (loss.value(y + 0.1) > 0).all()
 

@@ -7,7 +7,7 @@ from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.losses import FitStatus, _fit_shared, fit_shared
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 
 HINGES = DecisionHinges(min_weight=0.0)
 SQUARED = DecisionHinges(min_weight=0.0, squared_error=1.0)
@@ -18,10 +18,8 @@ def labels(n=30, dim=8):
 
 
 def samples_of(problem, y, n_samples=4, scale="auto", **options):
-    return sample(
-        problem, y, sampler=AllPerturbed(scale), n_samples=n_samples, slopes=True, progress=False,
-        **options,
-    )  # fmt: skip
+    oracle = Oracle(problem, progress=False, **options)
+    return oracle.sample(y, AllPerturbed(scale), n_samples, slopes=True)
 
 
 def squared_error(samples, d, **options):

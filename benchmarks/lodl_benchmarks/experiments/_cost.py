@@ -16,7 +16,7 @@ from torch import Tensor
 from lodl._threads import one_torch_thread
 from lodl.domains import Domain
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss, fit
-from lodl.oracle import Samples, sample
+from lodl.oracle import Oracle, Samples
 from lodl.training.torch import predict
 from lodl_benchmarks.experiments._setups import SETUPS
 from lodl_benchmarks.paper import (
@@ -111,14 +111,8 @@ def _trained_at_once(domain: Domain, setup: Setup) -> int:
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> Samples:
     part = domain.splits.train_and_validation
-    return sample(
-        domain.problem,
-        part.y,
-        context=part.context,
-        keys=range(len(part.y)),
-        sampler=setup.sampler,
-        n_samples=n_samples,
-        n_jobs=n_cores,
+    return Oracle(domain.problem, n_jobs=n_cores).sample(
+        part.y, setup.sampler, n_samples, context=part.context, keys=range(len(part.y))
     )
 
 

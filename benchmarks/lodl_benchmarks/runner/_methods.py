@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from lodl._typing import Array
-from lodl.domains import Domain, Instances
+from lodl.domains import Domain, Split
 from lodl.errors import InvalidInputError
 from lodl.evaluation import constant_predictions, random_predictions, regret
 from lodl.losses import (
@@ -281,7 +281,7 @@ def _errors_at_predictions(
     return tuple(np.abs(learned - true).mean(axis=1).tolist())
 
 
-def _through_surrogate(surrogate: Surrogate, part: Instances) -> Criterion:
+def _through_surrogate(surrogate: Surrogate, part: Split) -> Criterion:
     decision_loss = SurrogateLoss(surrogate)
     y = torch.as_tensor(part.y, dtype=torch.get_default_dtype())
     try:

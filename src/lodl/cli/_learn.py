@@ -16,6 +16,7 @@ from lodl.losses import (
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
+    DirectedWeightedMAE,
     DirectedWeightedMSE,
     Family,
     NeuralLoss,
@@ -30,6 +31,7 @@ _FAMILIES: Mapping[str, Callable[[], Family]] = {
     for member in (
         WeightedMSE,
         DirectedWeightedMSE,
+        DirectedWeightedMAE,
         Quadratic,
         DirectedQuadratic,
         ConvexDirectedQuadratic,

@@ -28,13 +28,8 @@ def compare_losses(losses: Sequence[LearnedLoss]) -> str:
 
     Example:
         >>> domain = lodl.domains.knapsack(sizes=(10, 1, 1))
-        >>> samples = lodl.oracle.sample(
-        ...     domain.problem,
-        ...     domain.splits.train.y,
-        ...     sampler=lodl.AllPerturbed(),
-        ...     n_samples=50,
-        ...     slopes=True,
-        ... )
+        >>> oracle = lodl.Oracle(domain.problem)
+        >>> samples = oracle.sample(domain.splits.train.y, n_samples=50, slopes=True)
         >>> families = (lodl.WeightedMSE(), lodl.DecisionHinges())
         >>> table = lodl.losses.compare_losses([lodl.losses.fit(samples, one) for one in families])
         >>> "DecisionHinges" in str(table)

@@ -1,6 +1,8 @@
 """Squared error with a weight per coordinate and direction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from lodl._typing import Array
 from lodl.losses._family import Parameters, Tensor, squared_error_weights
 from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import mean_weight
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class DirectedWeightedMSE(RidgeFamily):
     ridge: float = 1.0
     is_convex = True
     non_negative = ("w_plus", "w_minus")
+    degrees: ClassVar[Mapping[str, int]] = {"w_plus": 2, "w_minus": 2}
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w_plus": (dim,), "w_minus": (dim,)}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_instance_of
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 Tensor: TypeAlias = Any
 """A NumPy array or a torch tensor: a formula uses only what both understand."""
@@ -50,6 +50,9 @@ class Family(ABC):
             A loss that stands in where nothing was fitted is weaker by this share.
         non_negative: Names of the parameters that are never negative. A loss that breaks this
             promise is refused, whether it comes from a fit or from a file.
+        degrees: For a loss that is a sum, over parameters p of shape (D,) and coordinates i, of
+            p_i times a function of d_i: the power of the error in that function, by parameter.
+            Such losses can be pooled over instances. Empty for all others.
     """
 
     is_convex: bool
@@ -57,6 +60,7 @@ class Family(ABC):
     padded: ClassVar[Mapping[str, float]] = {}
     min_weight: float = 0.0
     non_negative: ClassVar[tuple[str, ...]] = ()
+    degrees: ClassVar[Mapping[str, int]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

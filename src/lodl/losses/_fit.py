@@ -54,9 +54,7 @@ def fit(
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
-        >>> samples = lodl.oracle.sample(
-        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(), n_samples=50, slopes=True
-        ... )
+        >>> samples = lodl.Oracle(lodl.domains.TopK(1)).sample(y, n_samples=50, slopes=True)
         >>> losses = [
         ...     lodl.losses.fit(samples, family)
         ...     for family in (lodl.WeightedMSE(), lodl.DecisionHinges())

@@ -1,6 +1,8 @@
 """Squared error with a weight per coordinate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from lodl._typing import Array
 from lodl.losses._family import Parameters, Tensor, squared_error_weights
 from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import mean_weight
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class WeightedMSE(RidgeFamily):
     ridge: float = 1.0
     is_convex = True
     non_negative = ("w",)
+    degrees: ClassVar[Mapping[str, int]] = {"w": 2}
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w": (dim,)}

@@ -1,4 +1,4 @@
-"""Decisions of zeros and ones through HiGHS."""
+"""Programs of zeros and ones, solved by HiGHS."""
 
 from collections.abc import Sequence
 

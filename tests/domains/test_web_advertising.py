@@ -7,10 +7,141 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from lodl.domains import WebAdvertising
+from lodl.domains import ClickRates, Crop, GeneratedClickRates, WebAdvertising, web_advertising
+from lodl.domains._web_advertising import _density
 from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
 from lodl.testing import check_problem
+
+
+def whole_matrices(source, n_instances, seed=0):
+    crop = Crop(n_instances, np.arange(source.n_sites), np.arange(source.n_users))
+    (rates,) = source.draw([crop], np.random.default_rng(seed))
+    return rates
+
+
+@pytest.mark.parametrize("link_rate", [0.001, 0.0397, 0.5, 0.95])
+def test_the_density_gives_the_asked_rate_of_links(link_rate):
+    rng = np.random.default_rng(0)
+    site_weights, user_weights = np.exp(rng.standard_normal(100)), np.exp(rng.standard_normal(500))
+    c = _density(site_weights, user_weights, link_rate)
+    probability = 1 - np.exp(-c * site_weights[:, None] * user_weights)
+    assert probability.mean() == pytest.approx(link_rate, rel=1e-5)
+
+
+def test_every_matrix_has_the_asked_rate_of_links():
+    linked = whole_matrices(GeneratedClickRates(), 20) > 0
+    assert linked.mean() == pytest.approx(0.0397, rel=0.02)
+    np.testing.assert_allclose(linked.mean(axis=(1, 2)), 0.0397, rtol=0.1)
+
+
+def test_linked_rates_are_uniform_up_to_a_fifth():
+    rates = whole_matrices(GeneratedClickRates(), 5)
+    rates = rates[rates > 0]
+    assert rates.max() <= 0.2
+    assert rates.mean() == pytest.approx(0.1, rel=0.02)
+    assert rates.var() == pytest.approx(0.2**2 / 12, rel=0.05)
+
+
+def test_popularity_is_uneven_among_sites_and_users():
+    linked = whole_matrices(GeneratedClickRates(), 5) > 0
+    by_site, by_user = linked.mean(axis=2), linked.mean(axis=1)
+    # Independent links would spread by 0.009 over sites and by 0.02 over users.
+    assert by_site.std(axis=1).min() > 0.03
+    assert by_user.std(axis=1).min() > 0.03
+
+
+@pytest.mark.parametrize("link_rate", [0, 1, -0.1, float("nan")])
+def test_a_rate_of_links_must_lie_between_0_and_1(link_rate):
+    with pytest.raises(InvalidInputError, match="`link_rate` must be greater than 0"):
+        GeneratedClickRates(link_rate=link_rate)
+
+
+@pytest.mark.parametrize("name", ["n_sites", "n_users"])
+def test_a_matrix_must_have_sites_and_users(name):
+    with pytest.raises(InvalidInputError, match=f"`{name}` must be a whole number"):
+        GeneratedClickRates(**{name: 0})
+
+
+SMALL = GeneratedClickRates(n_sites=20, n_users=40, link_rate=0.3)
+
+
+def splits_of(**arguments):
+    return web_advertising(**arguments).splits
+
+
+def parts(splits):
+    return [splits.train, splits.validation, splits.test]
+
+
+class Numbered(ClickRates):
+    """Rates that tell from which row and column they come; each instance has a factor."""
+
+    shape = (3, 4)
+
+    def draw(self, crops, rng):
+        self.crops = crops
+        grid = np.arange(1, 13).reshape(3, 4) / 100
+        return [
+            (1 + np.arange(crop.n_instances)[:, None, None]) * grid[np.ix_(crop.sites, crop.users)]
+            for crop in crops
+        ]
+
+
+def test_small_instances_have_the_published_statistics():
+    y = np.concatenate([splits_of(seed=seed, sizes=(1, 1, 100)).test.y for seed in range(20)])
+    assert (y > 0).mean() == pytest.approx(0.0397, rel=0.1)
+    assert 0.17 < (y == 0).all(axis=(1, 2)).mean() < 0.27  # about a fifth have nothing to win
+
+
+def test_rows_and_columns_are_shared_within_a_split_and_come_with_replacement():
+    splits = splits_of(source=Numbered(), sizes=(6, 6, 6), n_sites=5, n_users=10)
+    for part in parts(splits):
+        first = part.y[0]
+        for number, y in enumerate(part.y):
+            np.testing.assert_allclose(y, (1 + number) * first)
+        assert len(np.unique(first)) < first.size  # 5 of 3 rows: some come twice
+    assert not np.array_equal(splits.train.y[0], splits.test.y[0])
+
+
+def test_a_source_is_asked_for_each_row_and_column_once():
+    source = Numbered()
+    splits_of(source=source, sizes=(2, 2, 2), n_sites=5, n_users=10)
+    for crop in source.crops:
+        assert len(set(crop.sites)) == len(crop.sites)
+        assert len(set(crop.users)) == len(crop.users)
+
+
+def test_one_affine_map_leads_from_labels_to_features_in_every_split():
+    splits = splits_of(source=SMALL, sizes=(80, 20, 100))
+    y = np.concatenate([part.y for part in parts(splits)]).reshape(-1, 10)
+    x = np.concatenate([part.x for part in parts(splits)]).reshape(-1, 10)
+    with_constant = np.column_stack([y, np.ones(len(y))])
+    affine, *_ = np.linalg.lstsq(with_constant, x, rcond=None)
+    np.testing.assert_allclose(with_constant @ affine, x, atol=1e-9)
+
+
+def test_training_features_are_a_map_of_standardised_rates():
+    x = splits_of(source=SMALL, sizes=(80, 20, 20)).train.x
+    bias = x.mean(axis=(0, 1))  # standardised rates have mean 0, so only the bias is left
+    assert np.abs(bias).max() <= 1 / np.sqrt(10)
+
+
+def test_the_size_of_the_test_split_leaves_the_training_data_as_it_is():
+    small, large = splits_of(sizes=(5, 5, 5)), splits_of(sizes=(5, 5, 50))
+    np.testing.assert_array_equal(small.train.x, large.train.x)
+    np.testing.assert_array_equal(small.validation.x, large.validation.x)
+
+
+def test_large_instances_can_be_asked_for():
+    splits = splits_of(sizes=(2, 1, 1), n_sites=100, n_users=500)
+    assert splits.train.y.shape == (2, 100, 500)
+
+
+@pytest.mark.parametrize("name", ["n_sites", "n_users"])
+def test_an_instance_must_have_sites_and_users(name):
+    with pytest.raises(InvalidInputError, match=f"`{name}` must be a whole number"):
+        web_advertising(**{name: 0})
 
 
 def regrets(problem, y_hats, y, context=None):
@@ -128,7 +259,7 @@ def test_the_objective_is_the_share_of_users_that_click(y_hats):
     assert [problem.objective(z, y, None) for z in zs] == values.tolist()
 
 
-def test_candidates_are_clipped_into_the_range_of_rates():
+def test_points_are_clipped_into_the_range_of_rates():
     y_hats = np.array([[[-0.5, 0.3], [1.7, 1.0]]])
     np.testing.assert_array_equal(WebAdvertising().project(y_hats), [[[0, 0.3], [1, 1]]])
 
