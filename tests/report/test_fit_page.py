@@ -4,8 +4,8 @@ import re
 import pytest
 
 from lodl.report import FitResult
-from lodl.report.fit_page import fit_page, title_of, write_page
 from lodl.report._text import amounts
+from lodl.report.fit_page import fit_page, title_of, write_page
 
 
 def test_page_leads_with_the_regret_in_the_objectives_unit(fit_result):
