@@ -289,7 +289,7 @@ def test_sealing_anew_without_a_change_keeps_the_file_valid(make_loss, path):
 def test_what_is_no_loss_file_is_refused(path):
     with pytest.raises(FileNotFoundError, match=path.name):
         losses.load_loss(path)
-    with pytest.raises(LossFileError, match=r"is a folder, not a loss file\. A store of samples"):
+    with pytest.raises(LossFileError, match=r"is a folder, not a loss file\. A store is"):
         losses.load_loss(path.parent)
     for content in (b"", b"PK\x03\x04 no loss", bytes(10_000)):
         path.write_bytes(content)

@@ -20,7 +20,7 @@ from lodl.losses._squared_error_loss import squared_error_loss
 from lodl.losses._summary import FitSummary, Spread
 from lodl.losses._verdicts import Finding, Verdict
 from lodl.losses._weighted_mse import WeightedMSE
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 __all__ = [
     "Answers",

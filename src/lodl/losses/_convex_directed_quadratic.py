@@ -10,7 +10,7 @@ from lodl.losses._family import Parameters, Tensor, check_rank, squared_error_we
 from lodl.losses._minimise import minimise
 from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import Standardised
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _TOLERANCE = 1e-7  # single precision has no more
 _MAX_ITERATIONS = 300

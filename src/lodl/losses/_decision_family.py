@@ -64,7 +64,7 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_min_weight, squared_error_weights
 from lodl.losses._standardised import error_scale
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _SLIGHT = 1e-3  # of the mean regret: what a solver may leave on the table
 

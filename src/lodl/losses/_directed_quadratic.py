@@ -17,7 +17,7 @@ from lodl.losses._family import (
 )
 from lodl.losses._minimise import minimise
 from lodl.losses._standardised import Standardised
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _TOLERANCE = 1e-7  # single precision has no more
 _MAX_ITERATIONS = 60  # by then the error is below that of the paper's 100 steps of Adam

@@ -11,7 +11,7 @@ from lodl.losses._directed_weighted_mse import directed_weights
 from lodl.losses._family import Family, Parameters, Tensor, check_min_weight
 from lodl.losses._nnls import solve_nnls
 from lodl.losses._standardised import Standardised
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _PULL = 0.01  # ridge penalty of a weight per squared label size, as for squared errors
 _WIDTH = 0.1  # width of a kink as a share of the error size

@@ -10,7 +10,7 @@ from lodl._typing import Array
 from lodl.losses._family import Parameters, Tensor, squared_error_weights
 from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import mean_weight
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 
 @dataclass(frozen=True)

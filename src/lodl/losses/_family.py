@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_instance_of
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 Tensor: TypeAlias = Any
 """A NumPy array or a torch tensor: a formula uses only what both understand."""

@@ -14,7 +14,7 @@ from lodl.losses._decision_family import are_explained
 from lodl.losses._family import Family, shapes_like
 from lodl.losses._fit_errors import FitStatus
 from lodl.losses._standardised import error_scale
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _MIN_SAMPLES = 2  # one says nothing about where the cost grows
 

@@ -16,7 +16,7 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._standardised import Standardised
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 if TYPE_CHECKING:
     import torch

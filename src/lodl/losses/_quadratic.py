@@ -16,7 +16,7 @@ from lodl.losses._family import (
 from lodl.losses._minimise import minimise
 from lodl.losses._ridge_family import RidgeFamily
 from lodl.losses._standardised import Standardised
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _TOLERANCE = 1e-8  # single precision has no more
 _MAX_ITERATIONS = 500

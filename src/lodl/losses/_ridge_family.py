@@ -28,7 +28,7 @@ from lodl.losses._family import Family, check_min_weight
 from lodl.losses._minimise import Objective
 from lodl.losses._nnls import solve_nnls
 from lodl.losses._standardised import Standardised
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _OF_WEIGHTS = 0.01
 

@@ -16,7 +16,7 @@ from lodl.errors import FamilyError, InvalidInputError, LossFileError, MissingEx
 from lodl.losses import Family, FitErrors, LearnedLoss, load_loss
 from lodl.losses._family import check_can_fit, pad_rows, shapes_like
 from lodl.losses._pooled import terms_of
-from lodl.oracle._answers import Answers
+from lodl.oracle import Answers
 
 _N_INSTANCES, _N_ERRORS, _N_SAMPLES = 3, 20, 60
 _STEP = 1e-6
