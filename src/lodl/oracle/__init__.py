@@ -1,5 +1,6 @@
 """The oracle: a problem and a sampler become answers."""
 
+from lodl.oracle._answers import Answers
 from lodl.oracle._check import ProblemReport
 from lodl.oracle._oracle import Oracle
 from lodl.oracle._sample import open_samples, sample
@@ -7,6 +8,7 @@ from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store, open_store
 
 __all__ = [
+    "Answers",
     "Oracle",
     "ProblemReport",
     "Progress",
