@@ -34,6 +34,7 @@ import numpy as np
 import lodl
 from lodl.evaluation import normalised_decision_quality
 from lodl.testing import check_problem
+import lodl.report
 
 y = np.random.default_rng(0).random((4, 3))
 pick = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
@@ -49,7 +50,7 @@ for extra, call in [
     ("sklearn", "import lodl.training.sklearn"),
     ("torch", "lodl.learn_loss(pick, y, family=lodl.NeuralLoss(), n_samples=60)"),
     ("portfolio", "from lodl.domains import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
-    ("report", "import lodl.report"),
+    ("report", "model.report('report.html')"),
     ("cli", "from lodl.cli import main; main()"),
 ]:
     try:

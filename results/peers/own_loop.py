@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from torch.utils.data import DataLoader
 
 from lodl._threads import one_torch_thread
-from lodl.domains import Domain, Instances, ModelShape, ShortestPath, Splits
+from lodl.domains import Domain, ModelShape, ShortestPath, Split, Splits
 from lodl.problems.pyepo import opt_model
 from lodl_benchmarks.peers._methods import METHODS
 from lodl_benchmarks.peers._run import measure
@@ -77,9 +77,9 @@ def our_loop(name: str) -> float:
     """Return the test regret of the same method with our loop and treatment, in %."""
     x, x_test, costs, costs_test = (np.asarray(part, dtype=np.float64) for part in data())
     splits = Splits(
-        Instances(x[:800], costs[:800]),
-        Instances(x[800:], costs[800:]),
-        Instances(x_test, costs_test),
+        Split(x[:800], costs[:800]),
+        Split(x[800:], costs[800:]),
+        Split(x_test, costs_test),
     )
     domain = Domain(ShortestPath((5, 5)), splits, ModelShape(5, 40, (), "identity"))
     task = replace(TASKS["path-1000-4"], build=lambda _: domain)

@@ -13,7 +13,7 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.domains import shortest_path
-from lodl.domains._polynomial import legacy_rng, polynomial_labels
+from lodl.domains._domain import legacy_rng, polynomial_labels
 from lodl.evaluation import decision_loss, regret
 from lodl_benchmarks.rounds import TASKS
 

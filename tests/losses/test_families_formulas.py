@@ -7,6 +7,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DirectedQuadratic,
+    DirectedWeightedMAE,
     DirectedWeightedMSE,
     NeuralLoss,
     Quadratic,
@@ -37,6 +38,26 @@ def test_directed_weighted_mse_weighs_each_side_apart(rng, d):
         (w_plus[1, i] if d[1, 7, i] >= 0 else w_minus[1, i]) * d[1, 7, i] ** 2 for i in range(D)
     )
     assert value[1, 7] == pytest.approx(expected)
+
+
+def test_directed_weighted_mae_is_the_pinball_loss_of_one_label(d):
+    mean_pinball_loss = pytest.importorskip("sklearn.metrics").mean_pinball_loss
+    phi = {"w_plus": np.full((N, D), 0.2), "w_minus": np.full((N, D), 0.8), "width": no_floor()}
+    y = np.zeros(N * M * D)
+    pinball = mean_pinball_loss(y, d.reshape(-1), alpha=0.8)  # 0.8 / (0.2 + 0.8)
+    assert DirectedWeightedMAE().value(phi, d).sum() / d.size == pytest.approx(pinball)
+
+
+def test_directed_weighted_mae_with_squares_is_kinks_plus_directed_squares(rng, d):
+    names = ("w_plus", "w_minus", "s_plus", "s_minus", "width")
+    phi = dict(zip(names, rng.random((5, N, D)), strict=True))
+    squares = DirectedWeightedMSE().value({"w_plus": phi["s_plus"], "w_minus": phi["s_minus"]}, d)
+    kinks = DirectedWeightedMAE().value(phi, d)
+    over = d[1, 7] > 0
+    assert kinks[1, 7] == pytest.approx(
+        np.abs(d[1, 7]) @ np.where(over, phi["w_plus"][1], phi["w_minus"][1])
+    )
+    np.testing.assert_allclose(DirectedWeightedMAE(squares=True).value(phi, d), kinks + squares)
 
 
 def test_quadratic_is_the_quadratic_form_plus_its_floor(rng, d):
@@ -137,6 +158,8 @@ def test_convex_directed_quadratic_contains_quadratic_by_two_hinges_a_column(rng
     [
         (WeightedMSE(), 50),
         (DirectedWeightedMSE(), 100),
+        (DirectedWeightedMAE(), 100 + 50),
+        (DirectedWeightedMAE(squares=True), 200 + 50),
         (Quadratic(rank=3), 150 + 50),
         (DirectedQuadratic(), 10_000 + 50),
         (ConvexDirectedQuadratic(rank=7), 350 + 100),
@@ -163,7 +186,14 @@ def test_a_rank_above_the_label_is_refused(make):
 
 @pytest.mark.parametrize(
     "make",
-    [WeightedMSE, DirectedWeightedMSE, Quadratic, DirectedQuadratic, ConvexDirectedQuadratic],
+    [
+        WeightedMSE,
+        DirectedWeightedMSE,
+        DirectedWeightedMAE,
+        Quadratic,
+        DirectedQuadratic,
+        ConvexDirectedQuadratic,
+    ],
 )
 @pytest.mark.parametrize("min_weight", [-1e-3, 1.5, float("nan")])
 def test_a_floor_that_is_no_share_is_refused(make, min_weight):
@@ -177,7 +207,8 @@ def test_a_network_without_hidden_units_is_refused(settings):
         NeuralLoss(**settings)
 
 
+@pytest.mark.parametrize("make", [Quadratic, DirectedWeightedMAE])
 @pytest.mark.parametrize("ridge", [-1e-3, float("inf"), float("nan")])
-def test_a_ridge_that_is_no_strength_is_refused(ridge):
+def test_a_ridge_that_is_no_strength_is_refused(make, ridge):
     with pytest.raises(InvalidInputError, match="`ridge` must be a number of at least 0"):
-        Quadratic(ridge=ridge)
+        make(ridge=ridge)

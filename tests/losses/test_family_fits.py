@@ -5,18 +5,21 @@ import pytest
 import scipy.optimize
 
 from lodl.losses import (
-    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
+    DirectedWeightedMAE,
     DirectedWeightedMSE,
     NeuralLoss,
     Quadratic,
     WeightedMSE,
 )
+from lodl.oracle import Answers
 
 SOLVED = [
     WeightedMSE(),
     DirectedWeightedMSE(),
+    DirectedWeightedMAE(),
+    DirectedWeightedMAE(squares=True),
     Quadratic(),
     Quadratic(rank=2),
     DirectedQuadratic(),
@@ -75,6 +78,29 @@ def test_directed_weighted_mse_is_scipys_non_negative_least_squares(top_one):
     expected, _ = scipy.optimize.nnls(sides, regret)
     phi = fit_one(DirectedWeightedMSE(min_weight=0, ridge=0), d, regret)
     np.testing.assert_allclose(np.concatenate([phi["w_plus"], phi["w_minus"]]), expected, atol=1e-9)
+
+
+def test_directed_weighted_mae_is_scipys_non_negative_least_squares(top_one):
+    d, regret = top_one(300, 6)
+    expected, _ = scipy.optimize.nnls(np.hstack([np.maximum(d, 0), np.maximum(-d, 0)]), regret)
+    phi = fit_one(DirectedWeightedMAE(min_weight=0, ridge=0), d, regret)
+    np.testing.assert_allclose(np.concatenate([phi["w_plus"], phi["w_minus"]]), expected, atol=1e-9)
+
+
+def test_the_costs_of_a_newsvendor_are_found_exactly():
+    d = np.random.default_rng(0).normal(size=(9, 1))
+    regret = np.maximum(2.0 * d, -50.0 * d)[:, 0]
+    phi = fit_one(DirectedWeightedMAE(ridge=0), d, regret)
+    assert phi["w_plus"] == pytest.approx(2.0)
+    assert phi["w_minus"] == pytest.approx(50.0)
+
+
+def test_an_endless_ridge_leaves_a_plain_absolute_error(top_one):
+    d, regret = top_one(300, 6)
+    size = np.abs(d / np.sqrt(np.square(d).mean(axis=0))).sum(axis=1)
+    family = DirectedWeightedMAE(ridge=1e9)
+    expected = size * (size @ regret) / (size @ size)
+    np.testing.assert_allclose(value(family, fit_one(family, d, regret), d), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_samples", [40, 400])
@@ -198,6 +224,10 @@ def unseen_error(top_one):
 @every_ridge_family
 def test_a_regularised_fit_is_better_on_unseen_samples(make, unseen_error):
     assert unseen_error(make()) < unseen_error(make(ridge=0))
+
+
+def test_a_regularised_absolute_error_is_better_on_unseen_samples(unseen_error):
+    assert unseen_error(DirectedWeightedMAE()) < unseen_error(DirectedWeightedMAE(ridge=0))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import numpy as np
 import psutil
 import pytest
 
-from lodl import oracle
 from lodl.errors import InvalidInputError, OracleError, ProblemError
+from lodl.oracle import Oracle
 from lodl.problems.command import CommandProblem
 from lodl.samplers import AllPerturbed
 from lodl.testing import check_problem
@@ -95,13 +95,13 @@ def test_the_contract_is_kept():
 def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
     problem, y = pick(persistent=True), RNG.random((4, 3))
     context = [{"bonus": one} for one in RNG.random((4, 3))]
-    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True, "progress": False}
-    here = oracle.sample(problem, y, n_samples=6, **asked)
+    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True}
+    here = Oracle(problem).sample(y, n_samples=6, **asked)
     with ThreadPoolExecutor(2) as threads:
         runs = [
-            oracle.sample(problem, y, n_samples=3, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=6, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=6, executor=threads, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=3, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=6, **asked),
+            Oracle(problem, executor=threads).sample(y, n_samples=6, **asked),
         ]
     for run in runs:
         np.testing.assert_array_equal(run[2].regret, here[2].regret[: run.n_samples])
@@ -140,7 +140,7 @@ def test_a_persistent_program_ends_with_the_process_that_started_it():
 def test_a_program_that_fails_is_named_with_its_exit_code_and_last_words(persistent):
     problem, y = pick(persistent=persistent), np.ones((1, 3))
     with pytest.raises(OracleError, match=r"the label itself.*exit code 1\. It wrote: out of luck"):
-        oracle.sample(problem, y, context=[{"die": "luck"}], sampler=AllPerturbed(1), n_samples=1)
+        Oracle(problem).sample(y, AllPerturbed(1), 1, context=[{"die": "luck"}])
     assert problem.solve(np.array([0.0, 1.0, 0.0])) == 1  # started again
 
 
@@ -160,17 +160,13 @@ def test_a_long_question_to_a_program_that_does_not_read_is_given_up_too():
 
 def test_a_call_that_the_oracle_gives_up_does_not_answer_the_next_one():
     problem = pick(persistent=True)
-    found = oracle.sample(
-        problem,
+    found = Oracle(
+        problem, n_jobs=1, timeout=0.7, on_failure="skip", max_failure_rate=1.0, progress=False
+    ).sample(
         np.array([[0.0, 1.0, 0.5], [0.0, 1.0, 0.5]]),
+        AllPerturbed(0.1),
+        2,
         context=[{"hang": True}, {"bonus": [0.0, 0.0, 0.0]}],
-        sampler=AllPerturbed(0.1),
-        n_samples=2,
-        n_jobs=1,
-        timeout=0.7,
-        on_failure="skip",
-        max_failure_rate=1.0,
-        progress=False,
     )
     assert found.n_failures == 2
     assert np.isfinite(found[1].regret).all()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lodl import oracle
 from lodl.errors import InvalidInputError, OracleError, ProblemError, ShapeError
+from lodl.oracle import Oracle
 from lodl.problems.cvxpy import CvxpyProblem
 from lodl.samplers import AllPerturbed
 from lodl.testing import check_problem
@@ -110,13 +110,13 @@ def test_the_contract_is_kept():
 def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
     problem, y = knapsack(), RNG.random((3, 4))
     context = [{"capacity": np.full(2, c)} for c in (2.0, 3.0, 4.0)]
-    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True, "progress": False}
-    here = oracle.sample(problem, y, n_samples=4, **asked)  # set up before it travels
+    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True}
+    here = Oracle(problem).sample(y, n_samples=4, **asked)  # set up before it travels
     with ThreadPoolExecutor(2) as threads:
         runs = [
-            oracle.sample(problem, y, n_samples=2, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, executor=threads, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=2, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=4, **asked),
+            Oracle(problem, executor=threads).sample(y, n_samples=4, **asked),
         ]
     for run in runs:
         np.testing.assert_array_equal(run[2].regret, here[2].regret[: run.n_samples])
@@ -144,12 +144,8 @@ def test_a_model_keeps_its_variables_apart_from_those_another_process_makes(monk
 def test_failed_calls_carry_the_status_of_cvxpy():
     problem = knapsack()
     with pytest.raises(OracleError, match=r"instance 0, the label itself.*'infeasible'"):
-        oracle.sample(
-            problem,
-            np.ones((1, 4)),
-            context=[{"capacity": np.full(2, -1.0)}],
-            sampler=AllPerturbed(1),
-            n_samples=1,
+        Oracle(problem).sample(
+            np.ones((1, 4)), AllPerturbed(1), 1, context=[{"capacity": np.full(2, -1.0)}]
         )
     free, slope = cp.Variable(name="free"), cp.Parameter(name="slope")
     with pytest.raises(ProblemError, match="its status is 'unbounded'"):

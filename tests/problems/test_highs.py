@@ -7,8 +7,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 import lodl
-from lodl import oracle
 from lodl.errors import InvalidInputError, OracleError, ProblemError, ShapeError
+from lodl.oracle import Oracle
 from lodl.problems.highs import LinearProgram, RecourseProgram
 from lodl.samplers import AllPerturbed
 from lodl.testing import check_problem
@@ -119,13 +119,13 @@ def test_the_contract_is_kept(problem, y):
 def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
     y = RNG.random((4, 5))
     context = [{"row_upper": np.full(2, c)} for c in (6.0, 7.0, 8.0, 9.0)]
-    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True, "progress": False}
-    here = oracle.sample(KNAPSACK, y, n_samples=6, **asked)
+    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True}
+    here = Oracle(KNAPSACK).sample(y, n_samples=6, **asked)
     with ThreadPoolExecutor(2) as threads:
         runs = [
-            oracle.sample(KNAPSACK, y, n_samples=3, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(KNAPSACK, y, n_samples=6, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(KNAPSACK, y, n_samples=6, executor=threads, **asked),
+            Oracle(KNAPSACK, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=3, **asked),
+            Oracle(KNAPSACK, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=6, **asked),
+            Oracle(KNAPSACK, executor=threads).sample(y, n_samples=6, **asked),
         ]
     for run in runs:
         np.testing.assert_array_equal(run[2].regret, here[2].regret[: run.n_samples])
@@ -135,9 +135,7 @@ def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
 def test_failed_calls_carry_the_status_of_highs():
     infeasible = {"row_lower": np.array([1e3, 0.0])}
     with pytest.raises(OracleError, match=r"instance 0, the label itself.*infeasible"):
-        oracle.sample(
-            KNAPSACK, RNG.random((1, 5)), context=[infeasible], sampler=AllPerturbed(1), n_samples=1
-        )
+        Oracle(KNAPSACK).sample(RNG.random((1, 5)), AllPerturbed(1), 1, context=[infeasible])
     with pytest.raises(ProblemError, match="unbounded"):
         LinearProgram([[1, -1]], "max", row_upper=1).solve(np.ones(2))
     slow = LinearProgram(

@@ -4,8 +4,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from lodl import oracle
 from lodl.errors import InvalidInputError, MissingExtraError, OracleError, ProblemError, ShapeError
+from lodl.oracle import Oracle
 from lodl.problems import _ortools_models
 from lodl.problems.ortools import OrtoolsLinearProblem, OrtoolsProblem
 from lodl.samplers import AllPerturbed
@@ -125,13 +125,13 @@ def test_the_contract_is_kept(build):
 def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
     problem, y = OrtoolsLinearProblem(in_cp_sat, "max"), np.random.default_rng(1).random((3, 5))
     context = [(9, 8), (6, 5), (7, 7)]
-    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True, "progress": False}
-    here = oracle.sample(problem, y, n_samples=4, **asked)  # set up before it travels
+    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True}
+    here = Oracle(problem).sample(y, n_samples=4, **asked)  # set up before it travels
     with ThreadPoolExecutor(2) as threads:
         runs = [
-            oracle.sample(problem, y, n_samples=2, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, executor=threads, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=2, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=4, **asked),
+            Oracle(problem, executor=threads).sample(y, n_samples=4, **asked),
         ]
     for run in runs:
         np.testing.assert_array_equal(run[2].regret, here[2].regret[: run.n_samples])
@@ -172,9 +172,7 @@ def test_costs_in_part_known_are_scored_in_floats(given):
 def test_failed_calls_carry_the_status_of_or_tools(build):
     problem = OrtoolsLinearProblem(build, "max")
     with pytest.raises(OracleError, match=r"instance 0, the label itself.*is INFEASIBLE"):
-        oracle.sample(
-            problem, np.ones((1, 5)), context=[(-1, 8)], sampler=AllPerturbed(1), n_samples=1
-        )
+        Oracle(problem).sample(np.ones((1, 5)), AllPerturbed(1), 1, context=[(-1, 8)])
     assert problem.solve(np.ones(5), (9, 8)).sum() == 2  # the next call works
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import lodl
-from lodl import oracle
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
+from lodl.oracle import Oracle
 from lodl.problems.highs import LinearProgram
 from lodl.problems.pyepo import PyepoProblem, opt_model
 from lodl.samplers import AllPerturbed
@@ -61,13 +61,13 @@ def test_the_contract_is_kept(sense):
 
 def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
     problem, y = pick(), RNG.random((3, 4))
-    asked = {"sampler": AllPerturbed(0.5), "slopes": True, "progress": False}
-    here = oracle.sample(problem, y, n_samples=4, **asked)
+    asked = {"sampler": AllPerturbed(0.5), "slopes": True}
+    here = Oracle(problem).sample(y, n_samples=4, **asked)
     with ThreadPoolExecutor(2) as threads:
         runs = [
-            oracle.sample(problem, y, n_samples=2, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, executor=threads, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=2, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=4, **asked),
+            Oracle(problem, executor=threads).sample(y, n_samples=4, **asked),
         ]
     for run in runs:
         np.testing.assert_array_equal(run[2].regret, here[2].regret[: run.n_samples])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lodl import oracle
 from lodl.errors import InvalidInputError, OracleError, ProblemError, ShapeError
+from lodl.oracle import Oracle
 from lodl.problems.pyomo import PyomoProblem
 from lodl.samplers import AllPerturbed
 from lodl.testing import check_problem
@@ -135,13 +135,13 @@ def test_the_contract_is_kept():
 def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
     problem, y = PyomoProblem(knapsack_model(), "worth"), RNG.random((3, 4))
     context = [{"capacity": np.full(2, c)} for c in (2.0, 3.0, 4.0)]
-    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True, "progress": False}
-    here = oracle.sample(problem, y, n_samples=4, **asked)
+    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True}
+    here = Oracle(problem).sample(y, n_samples=4, **asked)
     with ThreadPoolExecutor(2) as threads:
         runs = [
-            oracle.sample(problem, y, n_samples=2, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, n_jobs=2, store=tmp_path / "store", **asked),
-            oracle.sample(problem, y, n_samples=4, executor=threads, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=2, **asked),
+            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=4, **asked),
+            Oracle(problem, executor=threads).sample(y, n_samples=4, **asked),
         ]
     for run in runs:
         np.testing.assert_allclose(run[2].regret, here[2].regret[: run.n_samples], atol=1e-9)
@@ -165,12 +165,8 @@ def test_calls_leave_no_handlers_behind_that_would_slow_later_ones():
 def test_failed_calls_carry_the_termination_condition():
     problem = PyomoProblem(knapsack_model, "worth")
     with pytest.raises(OracleError, match=r"instance 0, the label itself.*'infeasible'"):
-        oracle.sample(
-            problem,
-            np.ones((1, 4)),
-            context=[{"capacity": np.full(2, -1.0)}],
-            sampler=AllPerturbed(1),
-            n_samples=1,
+        Oracle(problem).sample(
+            np.ones((1, 4)), AllPerturbed(1), 1, context=[{"capacity": np.full(2, -1.0)}]
         )
     assert problem.solve(np.ones(4))["z"].max() == 1  # the next call works
     free = pyo.ConcreteModel()

@@ -9,6 +9,7 @@ from lodl.losses import (
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
+    DirectedWeightedMAE,
     DirectedWeightedMSE,
     NeuralLoss,
     Quadratic,
@@ -19,6 +20,8 @@ from lodl.testing import check_family
 FAMILIES = [
     WeightedMSE(),
     DirectedWeightedMSE(),
+    DirectedWeightedMAE(),
+    DirectedWeightedMAE(squares=True),
     Quadratic(),
     Quadratic(rank=2),
     DirectedQuadratic(),
@@ -50,7 +53,7 @@ def spoiled(**methods):
         ),
         ({"fit": lambda self, answers: {"w": np.full(5, np.nan)}}, "that are not finite"),
         ({"fit": lambda self, answers: {"w": -np.ones(5)}}, "`fit` returns a negative 'w'"),
-        ({"stand_in": lambda self, cost, scale: {}}, "`stand_in` must return parameters"),
+        ({"fallback": lambda self, cost, scale: {}}, "`fallback` must return parameters"),
         ({"fit_many": lambda self, instances: []}, "`fit_many` returns 0 results for 3 instances"),
         (
             {"value": lambda self, phi, d: phi["w"][:, None] * d * d},

@@ -7,12 +7,11 @@ from scipy.optimize import LinearConstraint, linear_sum_assignment
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, Instances, ModelShape
-from lodl.domains._binary_program import cheapest
-from lodl.domains._instances import Sizes, check_sizes, split_in_order
-from lodl.domains._polynomial import legacy_rng, polynomial_labels
+from lodl.domains import Domain, ModelShape, Split
+from lodl.domains._domain import Sizes, check_sizes, legacy_rng, polynomial_labels, split_in_order
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
+from lodl_benchmarks.domains._binary_program import cheapest
 
 
 def assignment(
@@ -76,7 +75,7 @@ def assignment(
         problem = Assignment(tuple(map(tuple, hours.tolist())), max_hours)
     return Domain(
         problem=problem,
-        splits=split_in_order(Instances(x, y.reshape(-1, *shape)), sizes),
+        splits=split_in_order(Split(x, y.reshape(-1, *shape)), sizes),
         model=ModelShape(n_features, n_outputs=n_pairs, hidden=(), output="identity"),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.domains._web_advertising._click_rates import ClickRates, Crop
+from lodl.domains._web_advertising import ClickRates, Crop
 from lodl.errors import DataError
 from lodl_benchmarks.domains._array_archive import UNREADABLE, open_npz
 from lodl_benchmarks.domains._array_pickle import load_arrays

@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 
 from lodl._arrays import check_labels
 from lodl._typing import Array, Decision, InstanceContext
-from lodl.domains import Domain, Instances, ModelShape
-from lodl.domains._instances import Sizes, check_sizes, split_in_order
+from lodl.domains import Domain, ModelShape, Split
+from lodl.domains._domain import Sizes, check_sizes, split_in_order
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import Problem
 from lodl_benchmarks.domains._power_days import power_days
@@ -68,7 +68,7 @@ def dispatch(
     y = (_MEAN_LOAD + days.load - days.wind_power) * days.noise
     return Domain(
         problem=Dispatch(ramp, shortage, surplus),
-        splits=split_in_order(Instances(days.x, y), sizes),
+        splits=split_in_order(Split(days.x, y), sizes),
         model=ModelShape(n_features=4, n_outputs=1, hidden=(), output="identity"),
     )
 

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, Instances, ModelShape
-from lodl.domains._instances import Sizes, check_sizes, split_in_order, streams
+from lodl.domains import Domain, ModelShape, Split
+from lodl.domains._domain import Sizes, check_sizes, split_in_order, streams
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 from lodl_benchmarks.domains._power_days import power_days
@@ -65,7 +65,7 @@ def energy_scheduling(
     powers = tuple(job_rng.uniform(1, 5, size=n_jobs).tolist())
     return Domain(
         problem=EnergyScheduling(durations, powers),
-        splits=split_in_order(Instances(days.x, y), sizes),
+        splits=split_in_order(Split(days.x, y), sizes),
         model=ModelShape(n_features=4, n_outputs=1, hidden=(), output="identity"),
     )
 

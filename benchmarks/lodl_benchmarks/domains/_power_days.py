@@ -6,7 +6,7 @@ import numpy as np
 
 from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl.domains._instances import streams
+from lodl.domains._domain import streams
 from lodl.errors import InvalidInputError
 
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, Instances, ModelShape
-from lodl.domains._instances import Sizes, check_sizes, split_in_order
-from lodl.domains._polynomial import legacy_rng
+from lodl.domains import Domain, ModelShape, Split
+from lodl.domains._domain import Sizes, check_sizes, legacy_rng, split_in_order
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
@@ -77,7 +76,7 @@ def sector_portfolio(
     sectors = np.arange(n_assets) % check_count("n_sectors", n_sectors)
     return Domain(
         problem=SectorPortfolio(tuple(sectors.tolist()), max_share, max_sector),
-        splits=split_in_order(Instances(x, y), sizes),
+        splits=split_in_order(Split(x, y), sizes),
         model=ModelShape(n_features, n_outputs=n_assets, hidden=(), output="identity"),
     )
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl.domains._web_advertising._click_rates import MAX_RATE, ClickRates, Crop
+from lodl.domains._web_advertising import MAX_RATE, ClickRates, Crop
 from lodl.errors import DataError
 from lodl_benchmarks.domains._array_archive import UNREADABLE, open_npz
 

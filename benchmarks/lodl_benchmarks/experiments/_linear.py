@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
-from lodl.domains import Instances
+from lodl.domains import Split
 from lodl_benchmarks.experiments._rounded import rounded, rounded_rows
 from lodl_benchmarks.pages import Row
 from lodl_benchmarks.paper import LinearFigure, LinearSettings, MethodLines
@@ -77,16 +77,16 @@ def linear_figure(
     )
 
 
-def _items_in_order(part: Instances) -> Instances:
+def _items_in_order(part: Split) -> Split:
     """Return one instance whose items are spread over all features there are, in order."""
     n_items = part.y.shape[1]
     order = np.argsort(part.x, axis=None)
     chosen = order[np.linspace(0, len(order) - 1, n_items).astype(int)]
-    return Instances(part.x.reshape(1, -1, 1)[:, chosen], part.y.reshape(1, -1)[:, chosen])
+    return Split(part.x.reshape(1, -1, 1)[:, chosen], part.y.reshape(1, -1)[:, chosen])
 
 
 @one_torch_thread()
-def _predict(experiment: Experiment, setup: Setup, out: Path, items: Instances) -> Array:
+def _predict(experiment: Experiment, setup: Setup, out: Path, items: Split) -> Array:
     """Return the predictions of the experiment's models for the items, shape (models, items)."""
     method, domain = METHODS[experiment.method], setup.build(experiment.seed)
     samples = sample(experiment, setup, out, progress=False) if method.needs_samples else None

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from lodl.domains import Instances
+from lodl.domains import Split
 from lodl.training.torch import mlp
 
-MakeModel: TypeAlias = Callable[[Instances], Any]
+MakeModel: TypeAlias = Callable[[Split], Any]
 """Makes an estimator for instances like these."""
 
 _TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3, "random_state": 0}
 
 
-def _network(data: Instances) -> Any:
+def _network(data: Split) -> Any:
     n_items = data.x.shape[1] if data.x.ndim == 3 else None
     return mlp(data.x.shape[-1], data.y.shape[1:], hidden=(64,), n_items=n_items)
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.domains import Instances
+from lodl.domains import Split
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem, Problem
 from lodl.problems._problem import projected, sign_of
@@ -26,11 +26,11 @@ class Evaluator:
     """
 
     problem: Problem
-    part: Instances
+    part: Split
     optimum: Array
 
     @classmethod
-    def of(cls, problem: Problem, part: Instances) -> "Evaluator":
+    def of(cls, problem: Problem, part: Split) -> "Evaluator":
         """Ask for the best decision of each instance, one call each."""
         blank = cls(problem, part, np.zeros(len(part.y)))
         return cls(problem, part, blank.losses(part.y, np.arange(len(part.y))))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lodl._typing import Array
-from lodl.domains import Domain, Instances
+from lodl.domains import Domain, Split
 from lodl.evaluation import decision_loss, normalised_decision_quality, regret
 from lodl_benchmarks.rounds._loop import N_INITIALISATIONS
 from lodl_benchmarks.rounds._methods import METHODS, Method, Run
@@ -76,7 +76,7 @@ def _measure(trial: Trial, task: RoundsTask, method: Method, out: Path) -> RowVa
     }
 
 
-def _score(task: RoundsTask, domain: Domain, part: Instances, y_hat: Array) -> float:
+def _score(task: RoundsTask, domain: Domain, part: Split, y_hat: Array) -> float:
     problem, context = domain.problem, part.context
     if task.measure == "normalised quality":
         return normalised_decision_quality(problem, y_hat, part.y, context=context)

@@ -3,7 +3,7 @@ from math import cos, exp, pi, sin, sqrt
 import numpy as np
 import pytest
 
-from lodl.domains._instances import streams
+from lodl.domains._domain import streams
 from lodl.errors import InvalidInputError
 from lodl_benchmarks import domains
 from lodl_benchmarks.domains._power_days import power_days

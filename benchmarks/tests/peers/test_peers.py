@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lodl.domains import Instances, newsvendor, shortest_path
+from lodl.domains import Split, newsvendor, shortest_path
 from lodl.evaluation import regret
 from lodl.learning import HistoryRow
 from lodl.problems.pyepo import opt_model
@@ -143,7 +143,7 @@ def test_test_labels_change_neither_choices_nor_calls(rows, tmp_path):
     def scrambled(seed):
         domain = small_path(seed)
         test = domain.splits.test
-        splits = replace(domain.splits, test=Instances(test.x, test.y[::-1].copy()))
+        splits = replace(domain.splits, test=Split(test.x, test.y[::-1].copy()))
         return replace(domain, splits=splits)
 
     tasks = {"path-100-6": replace(SMALL["path-100-6"], build=scrambled)}

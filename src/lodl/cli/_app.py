@@ -49,9 +49,9 @@ def store(
     place: Annotated[str, typer.Argument(help="File that keeps solver answers.")],
 ) -> None:
     """Show what a store of solver answers holds, and what is missing."""
-    from lodl.oracle import open_store
+    from lodl.oracle import Progress
 
-    typer.echo(f"{place}\n{open_store(place).progress}")
+    typer.echo(f"{place}\n{Progress.read(place)}")
 
 
 def _show_version(is_asked: bool) -> None:

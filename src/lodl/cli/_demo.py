@@ -16,7 +16,7 @@ from lodl.losses import DecisionHinges, DecisionRanking, Family
 from lodl.oracle import Oracle
 
 if TYPE_CHECKING:
-    from lodl.domains import Domain, Instances
+    from lodl.domains import Domain, Split
 
 _SIZES = {"web": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
 _N_STEPS, _N_TREES = 300, 30
@@ -65,7 +65,7 @@ def demo(
     typer.echo("Open the reports in a browser. For your own problem and data, see: lodl fit --help")
 
 
-def _on_new(model: DecisionFocusedRegressor, test: "Instances") -> str:
+def _on_new(model: DecisionFocusedRegressor, test: "Split") -> str:
     """Return the regret on new instances, by 2-stage and by the kept model."""
     from lodl.evaluation import regret
 

@@ -1,10 +1,18 @@
-"""A domain: a problem, data for it, and the shape of a model."""
+"""Domains: a problem, data in three splits and the shape of a model; random data for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lodl.domains._instances import Splits
+import numpy as np
+
+from lodl._arrays import check_count
+from lodl._typing import Array, Context
+from lodl.errors import InvalidInputError
 from lodl.problems import Problem
+
+Sizes = tuple[int, int, int]
+"""Number of training, validation and test instances."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,42 @@ class ModelShape:
 
 
 @dataclass(frozen=True, eq=False)
+class Split:
+    """Features, labels and contexts of the instances of one split.
+
+    Attributes:
+        x: Features, shape (n_instances, n_items, n_features), or (n_instances, n_features) if they
+            belong to the instance as a whole.
+        y: Labels, shape (n_instances, *label_shape).
+        context: One entry per instance, or None if the problem has no context.
+    """
+
+    x: Array
+    y: Array
+    context: Context = None
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Disjoint splits of a domain's instances for training, validation and test."""
+
+    train: Split
+    validation: Split
+    test: Split
+
+    @property
+    def train_and_validation(self) -> Split:
+        """The instances that losses are learned for: training, followed by validation."""
+        parts = (self.train, self.validation)
+        contexts = [part.context for part in parts if part.context is not None]
+        return Split(
+            x=np.concatenate([part.x for part in parts]),
+            y=np.concatenate([part.y for part in parts]),
+            context=np.concatenate(contexts) if contexts else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Domain:
     """A problem with data and a model: everything an experiment needs.
 
@@ -41,3 +85,80 @@ class Domain:
     problem: Problem
     splits: Splits
     model: ModelShape
+
+
+def check_sizes(sizes: Sequence[int]) -> Sizes:
+    """Return `sizes` as three positive whole numbers."""
+    if len(sizes) != 3:
+        raise InvalidInputError(
+            "`sizes` must be three numbers of training, validation and test instances, "
+            f"got {sizes}."
+        )
+    train, validation, test = (check_count("sizes", size) for size in sizes)
+    return train, validation, test
+
+
+def split_in_order(data: Split, sizes: Sizes) -> Splits:
+    """Return the first instances for training, the next for validation, the next for test."""
+    x, y, context = data.x, data.y, data.context
+    ends = np.cumsum(sizes).tolist()
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    return Splits(*(Split(x[at], y[at], None if context is None else context[at]) for at in parts))
+
+
+def streams(purpose: str, seed: int, n_streams: int) -> list[np.random.Generator]:
+    """Return independent random generators: draws from one do not change another."""
+    seed = check_count("seed", seed, minimum=0)
+    sequence = np.random.SeedSequence([seed, *purpose.encode()])
+    return [np.random.default_rng(child) for child in sequence.spawn(n_streams)]
+
+
+def legacy_rng(seed: int) -> np.random.RandomState:
+    """Return NumPy's legacy generator, which PyEPO uses."""
+    return np.random.RandomState(check_count("seed", seed, minimum=0))
+
+
+def polynomial_labels(
+    rng: np.random.RandomState,
+    shape: tuple[int, int, int],
+    *,
+    degree: int,
+    noise: float,
+    scale: float = 1.0,
+) -> tuple[Array, Array]:
+    """Draw features, and labels that are polynomials of them.
+
+        x ~ N(0, I_p),   B_jk ~ Bernoulli(1/2),   e_j ~ U[1 - noise, 1 + noise]
+        y_j = scale * ((B_j x / sqrt(p) + 3)^degree + 1) / 3.5^degree * e_j
+
+    A linear model cannot follow a degree above 1; no model can predict the noise.
+
+    This is the generator of Elmachtoub and Grigas (Smart "predict, then optimize", 2022). Numbers
+    are drawn in the order of PyEPO (Tang and Khalil, 2024), so that the same seed gives the same
+    data.
+
+    Args:
+        rng: Legacy random generator, whose numbers never change.
+        shape: Number of instances, of features p, and of entries of a label.
+        degree: Degree of the polynomial, at least 1.
+        noise: Half width of the multiplicative noise, in [0, 1].
+        scale: Size of the labels.
+
+    Returns:
+        x of shape (n, p), and y of shape (n, n_outputs).
+    """
+    n, n_features, n_outputs = shape
+    check_count("n_features", n_features)
+    check_count("degree", degree)
+    check_noise(noise)
+    matrix = rng.binomial(1, 0.5, size=(n_outputs, n_features)).astype(np.float64)
+    x = rng.normal(size=(n, n_features))
+    y = scale * ((x @ matrix.T / np.sqrt(n_features) + 3) ** degree + 1) / 3.5**degree
+    y *= rng.uniform(1 - noise, 1 + noise, size=y.shape)
+    return x, y
+
+
+def check_noise(noise: float) -> None:
+    """Check that a half width leaves the multiplicative noise non-negative."""
+    if not 0 <= noise <= 1:
+        raise InvalidInputError(f"`noise` must be between 0 and 1, got {noise!r}.")

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, Splits, check_sizes, streams
+from lodl.domains._domain import Domain, ModelShape, Sizes, Split, Splits, check_sizes, streams
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
@@ -37,7 +36,7 @@ def linear_model(
 
     Objective. The sum of the true utilities of the chosen items, to be maximised.
 
-    What the paper says, and where we differ. The paper prints x ~ U[0, 1]. On that range every
+    Differences from the paper. The paper prints x ~ U[0, 1]. On that range every
     method that predicts a rising line scores 1, which contradicts the paper's table (2-stage -0.95,
     DirectedWeightedMSE 0.96). With x ~ U[-1, 1], the default here, the table can be reproduced.
     `x_range=(0, 1)` gives the printed setting. Everything else is as in the paper.
@@ -53,7 +52,7 @@ def linear_model(
     splits = []
     for size, rng in zip(check_sizes(sizes), streams("linear model", seed, 3), strict=True):
         x = rng.uniform(*x_range, size=(size, n_items))
-        splits.append(Instances(x[..., None], 10 * x**3 - 6.5 * x))
+        splits.append(Split(x[..., None], 10 * x**3 - 6.5 * x))
     return Domain(
         problem=TopK(budget),
         splits=Splits(*splits),

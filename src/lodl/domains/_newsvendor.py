@@ -7,9 +7,16 @@ import numpy as np
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
-from lodl.domains._polynomial import legacy_rng, polynomial_labels
+from lodl.domains._domain import (
+    Domain,
+    ModelShape,
+    Sizes,
+    Split,
+    check_sizes,
+    legacy_rng,
+    polynomial_labels,
+    split_in_order,
+)
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
 
@@ -49,7 +56,7 @@ def newsvendor(
     Too large an order costs c - s a unit, too small a one b - c, so the mean is not the best
     prediction, and which error is the dearer one differs from product to product.
 
-    What is known. The task is ours: a predicted right-hand side with recourse, where SPO+ does not
+    Background. The task is ours: a predicted right-hand side with recourse, where SPO+ does not
     apply. The least-squares model has a relative test regret of 0.17 to 0.19, the mean demand 0.4.
     As the slope of the objective jumps at the label, prefer losses that see regrets only.
 
@@ -72,7 +79,7 @@ def newsvendor(
     budget = budget_share * float(price @ y[: sizes[0]].mean(axis=0))
     return Domain(
         problem=Newsvendor(budget, *(tuple(p.tolist()) for p in (price, missing, left_over))),
-        splits=split_in_order(Instances(x, y), sizes),
+        splits=split_in_order(Split(x, y), sizes),
         model=ModelShape(n_features, n_outputs=n_products, hidden=(), output="identity"),
     )
 

@@ -7,9 +7,16 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import Domain, ModelShape
-from lodl.domains._instances import Instances, Sizes, check_sizes, split_in_order
-from lodl.domains._polynomial import legacy_rng, polynomial_labels
+from lodl.domains._domain import (
+    Domain,
+    ModelShape,
+    Sizes,
+    Split,
+    check_sizes,
+    legacy_rng,
+    polynomial_labels,
+    split_in_order,
+)
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
@@ -45,7 +52,7 @@ def shortest_path(
 
     Objective. The sum of the true costs of the arcs on the path, to be minimised.
 
-    What is known, and where we differ. The task is that of Elmachtoub and Grigas (2022), who use
+    Background. The task is that of Elmachtoub and Grigas (2022), who use
     degrees 1 to 8, noise 0 and 0.5, 100 to 5,000 training instances, a quarter as many to validate
     and 10,000 to test; the data is that of PyEPO, which gives the same features and costs for the
     same seed and the same number of instances in all. (PyEPO rounds costs to single precision.)
@@ -64,7 +71,7 @@ def shortest_path(
     x, y = polynomial_labels(legacy_rng(seed), shape, degree=degree, noise=noise)
     return Domain(
         problem=problem,
-        splits=split_in_order(Instances(x, y), sizes),
+        splits=split_in_order(Split(x, y), sizes),
         model=ModelShape(n_features, n_outputs=problem.n_arcs, hidden=(), output="identity"),
     )
 

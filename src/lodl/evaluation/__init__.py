@@ -5,6 +5,7 @@ from lodl.evaluation._findings import Finding
 from lodl.evaluation._loss_summary import LossSummary, Quantiles, summarise
 from lodl.evaluation._scores import (
     QualityScale,
+    constant_predictions,
     decision_loss,
     decision_quality,
     normalised_decision_quality,
@@ -18,6 +19,7 @@ __all__ = [
     "LossSummary",
     "QualityScale",
     "Quantiles",
+    "constant_predictions",
     "decision_loss",
     "decision_quality",
     "diagnose",

@@ -188,7 +188,9 @@ def diagnose(
         losses=value[1],
         regrets=regret[1],
         foreign_regret=float(regret[0].mean()) if len(y) > 1 else math.nan,
-        rank_correlation_within=mean_of_known(np.array([rank_correlation(*pair) for pair in pairs])),
+        rank_correlation_within=mean_of_known(
+            np.array([rank_correlation(*pair) for pair in pairs])
+        ),
         scale=scale,
         size_ratio=size_ratio,
         n_calls=oracle.n_calls - before,

@@ -24,10 +24,10 @@ LOCAL_SLOPES = "local slopes"
 MORE_SAMPLES = "more samples"
 
 ADVICE = {
-    WRONG_SENSE: "Check with `lodl.testing.check_problem` that `sense` is right and that the solver "
-    "is exact.",
-    NOTHING_TO_DECIDE: "Check the problem with `lodl.testing.check_problem`, and try a larger scale "
-    "of the sampler.",
+    WRONG_SENSE: "Check that `sense` is right and that the solver is exact, with "
+    "`lodl.testing.check_problem`.",
+    NOTHING_TO_DECIDE: "Check the problem with `lodl.testing.check_problem`, and try a larger "
+    "scale of the sampler.",
     SCALE: "Sample with a scale that matches the errors of the model.",
     LOCAL_SLOPES: "The objective is not affine in the label, or the solver is not exact, so a "
     "decision family is valid near the label only. Also try `ConvexDirectedQuadratic`, and compare "

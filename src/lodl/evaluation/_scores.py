@@ -1,4 +1,4 @@
-"""Decision loss, regret and decision quality of predictions."""
+"""Decision loss, regret and decision quality of predictions, and the mean label to beat."""
 
 import logging
 from dataclasses import dataclass
@@ -174,10 +174,24 @@ def normalised_decision_quality(
         >>> lodl.evaluation.normalised_decision_quality(lodl.domains.TopK(1), y, y)
         1.0
     """
-    quality = decision_quality(oracle, y_hat, y, context=context)
-    if quality.ndim != 1:
+    if np.ndim(y_hat) > np.ndim(y):
         raise InvalidInputError(
-            f"`y_hat` must be the predictions of one model, got {quality.shape[:-1]} models."
+            f"`y_hat` must have the labels' shape {np.shape(y)}, got {np.shape(y_hat)}. To score "
+            "several models, use `quality_scale`."
         )
-    how = {"context": context, "y_random": y_random, "random_state": random_state}
-    return float(quality_scale(oracle, y, **how).normalise(quality))  # type: ignore[arg-type]
+    quality = decision_quality(oracle, y_hat, y, context=context)
+    scale = quality_scale(oracle, y, context=context, y_random=y_random, random_state=random_state)
+    return float(scale.normalise(quality))
+
+
+def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:
+    """Return the mean training label for every instance, shape (n_instances, *label_shape).
+
+    Example:
+        >>> lodl.evaluation.constant_predictions(np.array([[1.0, 4.0], [3.0, 0.0]]), 3)
+        array([[2., 2.],
+               [2., 2.],
+               [2., 2.]])
+    """
+    mean = check_labels(y_train, "y_train").mean(axis=0)
+    return np.repeat(mean[np.newaxis], check_count("n_instances", n_instances), axis=0)

@@ -5,6 +5,7 @@ from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._decision_hinges import DecisionHinges
 from lodl.losses._decision_ranking import DecisionRanking
 from lodl.losses._directed_quadratic import DirectedQuadratic
+from lodl.losses._directed_weighted_mae import DirectedWeightedMAE
 from lodl.losses._directed_weighted_mse import DirectedWeightedMSE
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._fit import fit
@@ -25,6 +26,7 @@ __all__ = [
     "DecisionHinges",
     "DecisionRanking",
     "DirectedQuadratic",
+    "DirectedWeightedMAE",
     "DirectedWeightedMSE",
     "Family",
     "FitErrors",

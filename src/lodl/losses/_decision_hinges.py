@@ -48,7 +48,10 @@ class DecisionHinges(DecisionFamily):
     min_weight: float = 1e-2
     max_decisions: int = 50
     non_negative = ("regret", "w")
-    padded: ClassVar[Mapping[str, float]] = {"regret": 0.0, "slope": 0.0}  # a hinge that is never on
+    padded: ClassVar[Mapping[str, float]] = {
+        "regret": 0.0,
+        "slope": 0.0,
+    }  # a hinge that is never on
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,6 +1,8 @@
 """`DirectedWeightedMSE`: squared error with a weight per coordinate and sign of the error."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +46,7 @@ class DirectedWeightedMSE(RidgeFamily):
     ridge: float = 1.0
     is_convex = True
     non_negative = ("w_plus", "w_minus")
+    degrees: ClassVar[Mapping[str, int]] = {"w_plus": 2, "w_minus": 2}
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w_plus": (dim,), "w_minus": (dim,)}

@@ -51,6 +51,9 @@ class Family(ABC):
             Fallback losses are weaker than fitted losses by this factor.
         non_negative: Names of the parameters that are never negative. `LearnedLoss` checks this,
             for fits and for files.
+        degrees: For a loss that is a sum, over parameters p of shape (D,) and coordinates i, of
+            p_i times a function of d_i: the power of the error in that function, by parameter.
+            Such losses can be pooled over instances. Empty for all others.
     """
 
     is_convex: bool
@@ -58,6 +61,7 @@ class Family(ABC):
     padded: ClassVar[Mapping[str, float]] = {}
     min_weight: float = 0.0
     non_negative: ClassVar[tuple[str, ...]] = ()
+    degrees: ClassVar[Mapping[str, int]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

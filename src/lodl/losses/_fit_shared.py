@@ -38,7 +38,7 @@ def fit_shared(samples: Samples, family: Family, *, at: npt.ArrayLike | None = N
     models of each instance's own decisions as much as it.
 
     Args:
-        samples: Candidates with their answers, as `lodl.oracle.sample(..., slopes=True)` gives
+        samples: Candidates with their answers, as `Oracle.sample(..., slopes=True)` gives
             them, of a problem whose objective is affine in the label (`check_problem` says
             whether it is).
         family: `DecisionHinges` or `DecisionRanking`; its `max_decisions` does not apply.
@@ -50,9 +50,7 @@ def fit_shared(samples: Samples, family: Family, *, at: npt.ArrayLike | None = N
 
     Example:
         >>> y = np.random.default_rng(0).normal(size=(20, 4))
-        >>> samples = lodl.oracle.sample(
-        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(), n_samples=3, slopes=True
-        ... )
+        >>> samples = lodl.Oracle(lodl.domains.TopK(1)).sample(y, n_samples=3, slopes=True)
         >>> shared = lodl.losses.fit_shared(samples, lodl.DecisionHinges())
         >>> shared.phi["slope"].shape  # all three decisions that are not the best one
         (20, 3, 4)

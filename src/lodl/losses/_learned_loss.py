@@ -83,7 +83,7 @@ class FitErrors:
     }
 
     @classmethod
-    def empty(cls, n_instances: int) -> "FitErrors":
+    def empty(cls, n_instances: int) -> FitErrors:
         """Return fields without values: NaN, and 0 for whole numbers."""
         return cls(
             **{
@@ -96,12 +96,12 @@ class FitErrors:
         """Return the fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def take(self, index: Any) -> "FitErrors":
+    def take(self, index: Any) -> FitErrors:
         """Return the errors of the instances `index`."""
         return FitErrors(**{name: rows[index] for name, rows in self.arrays().items()})
 
     @staticmethod
-    def concatenate(parts: Sequence["FitErrors"]) -> "FitErrors":
+    def concatenate(parts: Sequence[FitErrors]) -> FitErrors:
         """Return the errors of several sets of instances as one record."""
         return FitErrors(
             **{

@@ -91,7 +91,7 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
     """
     if path.is_dir():
         raise LossFileError(
-            f"{path} is a folder, not a loss file. A store of samples? `lodl.oracle.open_samples`."
+            f"{path} is a folder, not a loss file. A store is an argument of `lodl.Oracle`."
         )
     if path.exists() and not path.is_file():  # to open a pipe would wait for ever
         raise unusable(path, "it is not a regular file")

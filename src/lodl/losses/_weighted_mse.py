@@ -1,6 +1,8 @@
 """`WeightedMSE`: squared error with a weight per coordinate; and plain squared error."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +46,7 @@ class WeightedMSE(RidgeFamily):
     ridge: float = 1.0
     is_convex = True
     non_negative = ("w",)
+    degrees: ClassVar[Mapping[str, int]] = {"w": 2}
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return {"w": (dim,)}

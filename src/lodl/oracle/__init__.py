@@ -3,9 +3,8 @@
 from lodl.oracle._answers import Answers
 from lodl.oracle._check import ProblemReport
 from lodl.oracle._oracle import Oracle
-from lodl.oracle._sample import open_samples, sample
 from lodl.oracle._samples import Samples
-from lodl.oracle._store import Progress, Store, open_store
+from lodl.oracle._store import Progress
 
 __all__ = [
     "Answers",
@@ -13,8 +12,4 @@ __all__ = [
     "ProblemReport",
     "Progress",
     "Samples",
-    "Store",
-    "open_samples",
-    "open_store",
-    "sample",
 ]

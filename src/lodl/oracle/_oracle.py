@@ -92,7 +92,7 @@ class Oracle:
         self,
         problem: Problem,
         *,
-        store: str | os.PathLike[str] | Store | None = None,
+        store: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         executor: Executor | Any | None = None,
         timeout: float | None = None,
@@ -107,7 +107,7 @@ class Oracle:
         self.n_jobs = n_jobs
         self._executor = executor
         self._place = _place_of(store)
-        self._store = store if isinstance(store, Store) else None
+        self._store: Store | None = None
         self._opened: Workers | None = None
         self._tally = Tally()
         self._probes: dict[str, Probe] = {}
@@ -175,7 +175,43 @@ class Oracle:
         slopes: bool = False,
         random_state: int = 0,
     ) -> Samples:
-        """Return the regret of `n_samples` points around every label; see `lodl.oracle.sample`."""
+        """Return the regret of `n_samples` points around every label.
+
+            regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
+
+        With one `random_state` the regrets are the same bits for any number of workers, on any
+        executor, for a run in pieces and for one that grew, as far as the solver's are: BLAS
+        kernels of another kind of CPU may differ in the last digits, and a vectorised problem may
+        depend on the size of a batch.
+
+        Args:
+            y: Labels, shape (n_instances, *label_shape), a frame with a column for each number, or
+                `instances`. `n_instances * (n_samples + 1)` solver calls are made, fewer if
+                instances are equal or the store holds their answers.
+            sampler: Draws the points.
+            n_samples: Points per instance.
+            context: One entry per instance. Rows of a frame become dicts.
+            keys: Names of the instances, whole numbers or strings. By default, instances are
+                identified by label and context, so that a part, a fold or another order of the
+                data finds its answers.
+            slopes: Whether to compute the slope of each decision too, which decision families need.
+            random_state: Random seed of the points.
+
+        Raises:
+            InvalidInputError: An argument is not what was expected.
+            OracleError: A solver call failed, or too many did. Finished answers stay in the store.
+            ProblemError: Most points lead to better decisions than the labels: a wrong `sense`.
+            StoreError: The store is damaged, or belongs to another problem.
+
+        Example:
+            >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+            >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
+            >>> samples = oracle.sample(y, lodl.AllPerturbed(scale=2.0), n_samples=50)
+            >>> samples.n_calls
+            102
+            >>> np.unique(samples[0].regret)  # right, or wrong by 2
+            array([0., 2.])
+        """
         instances = self.instances(y, context, keys)
         samples = self.unanswered(instances, sampler, n_samples, slopes, random_state)
         self._answer(samples, pending(samples, retry=self.settings.stops))
@@ -443,13 +479,9 @@ class Oracle:
 
 def _place_of(store: object) -> Path | None:
     """Return the place of a store, independent of later changes of the working folder."""
-    if not isinstance(store, str | os.PathLike | Store | None):
+    if not isinstance(store, str | os.PathLike | None):
         raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
-    if store is None:
-        return None
-    if isinstance(store, Store):
-        return store.place
-    return check_place(store)
+    return None if store is None else check_place(store)
 
 
 def _check_scale(spread: Array, store: Store) -> None:

@@ -185,7 +185,7 @@ class Samples:
         if not self.has_slopes:
             raise InvalidInputError(
                 "`samples` must have slopes to share decisions: sample with "
-                "`lodl.oracle.sample(..., slopes=True)`."
+                "`Oracle.sample(..., slopes=True)`."
             )
         return self._pool
 

@@ -19,8 +19,7 @@ from safetensors.numpy import load_file, save_file
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses import LearnedLoss
-from lodl.losses._squared_error_loss import is_squared_error
+from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._features import check_numbers, count_items
 from lodl.training._linear_descent import LEARNING_RATE, N_STEPS, PATIENCE, Descent
 from lodl.training._saving import file_in, unusable, write_predictor

@@ -4,9 +4,8 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from lodl._arrays import check_count
-from lodl.domains import Domain, Instances, ModelShape
-from lodl.domains._instances import Sizes, check_sizes, split_in_order
-from lodl.domains._polynomial import check_noise, legacy_rng
+from lodl.domains import Domain, ModelShape, Split
+from lodl.domains._domain import Sizes, check_noise, check_sizes, legacy_rng, split_in_order
 from lodl_benchmarks.domains._travelling_salesman._problem import TravellingSalesman
 
 
@@ -68,6 +67,6 @@ def travelling_salesman(
     y = lengths + y * rng.uniform(1 - noise, 1 + noise, size=y.shape)
     return Domain(
         problem=problem,
-        splits=split_in_order(Instances(x, np.around(y, decimals=4)), sizes),
+        splits=split_in_order(Split(x, np.around(y, decimals=4)), sizes),
         model=ModelShape(n_features, n_outputs=problem.n_edges, hidden=(), output="identity"),
     )

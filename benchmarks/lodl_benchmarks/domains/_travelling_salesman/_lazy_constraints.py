@@ -5,7 +5,7 @@ from scipy.optimize import LinearConstraint
 from scipy.sparse.csgraph import connected_components
 
 from lodl._typing import Array
-from lodl.domains._binary_program import cheapest
+from lodl_benchmarks.domains._binary_program import cheapest
 
 
 def best_tour(y_hat: Array, n_nodes: int) -> Array:

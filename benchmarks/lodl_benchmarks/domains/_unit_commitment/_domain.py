@@ -1,7 +1,7 @@
 """The domain: days with forecasts, and the demand that plants must meet."""
 
-from lodl.domains import Domain, Instances, ModelShape
-from lodl.domains._instances import Sizes, check_sizes, split_in_order
+from lodl.domains import Domain, ModelShape, Split
+from lodl.domains._domain import Sizes, check_sizes, split_in_order
 from lodl_benchmarks.domains._power_days import power_days
 from lodl_benchmarks.domains._unit_commitment._problem import UnitCommitment
 
@@ -57,6 +57,6 @@ def unit_commitment(
     y = (_MEAN_LOAD + days.load - days.wind_power) * days.noise
     return Domain(
         problem=UnitCommitment(spot=spot),
-        splits=split_in_order(Instances(days.x, y), sizes),
+        splits=split_in_order(Split(days.x, y), sizes),
         model=ModelShape(n_features=4, n_outputs=1, hidden=(), output="identity"),
     )

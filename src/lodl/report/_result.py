@@ -1,0 +1,473 @@
+"""FitResult, the record of one `fit`: plain data, its gain, its verdict, its summary, its JSON."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from textwrap import fill
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from lodl._json import from_json, to_text
+from lodl._typing import Array
+from lodl.errors import DataError
+from lodl.report._text import amounts, coordinate_name, decision_texts, printable
+
+BASELINE = "squared error"
+"""The name of the baseline's trial."""
+
+PLAIN = "plain model"
+"""The name of the plain model's trial."""
+
+FEWEST_INSTANCES = 5  # an interval from fewer differences says nothing
+USE_MORE = f"Use at least {FEWEST_INSTANCES} validation instances, better 50."
+
+_Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
+_ROUNDING = 1e-6  # share of the mean regret by which an interior-point solver may be off
+_FORMAT = 1  # version of the JSON
+_WIDTH = 80  # columns of a summary
+_MAX_NAMES = 8  # label names listed in full
+_GAP = "  "
+
+Setting = int | float | bool | str | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over instances with its standard error.
+
+    Attributes:
+        mean: The mean.
+        standard_error: Its standard error, infinite for a single instance.
+        n_instances: Number of instances.
+    """
+
+    mean: float
+    standard_error: float
+    n_instances: int
+
+    @classmethod
+    def of(cls, values: Array | Sequence[float]) -> "Estimate":
+        """Return the mean of one value per instance."""
+        values, n = np.asarray(values, dtype=float), len(values)
+        error = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+        return cls(float(values.mean()), error, n)
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95% interval."""
+        return self.mean - _Z_95 * self.standard_error
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95% interval."""
+        return self.mean + _Z_95 * self.standard_error
+
+
+class _Shown:
+    """A record whose texts can be shown as they are: control characters are escaped."""
+
+    _as_given: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            if field.name not in self._as_given:
+                object.__setattr__(self, field.name, _shown(getattr(self, field.name)))
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        return tuple(map(_shown, value))
+    if isinstance(value, Mapping):
+        return {printable(name): _shown(content) for name, content in value.items()}
+    return value
+
+
+@dataclass(frozen=True)
+class Trial(_Shown):
+    """A model that was scored.
+
+    Attributes:
+        name: The loss it was trained on, or the models it averages.
+        round: Rounds of points at predictions that its loss had learned from.
+        regret: Mean validation regret.
+        n_calls: Solver calls of the fit so far.
+        seconds: Seconds of the fit so far.
+    """
+
+    name: str
+    round: int
+    regret: float
+    n_calls: int
+    seconds: float
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the model was trained on squared error alone."""
+        return self.name.partition(",")[0] in (BASELINE, PLAIN)
+
+
+@dataclass(frozen=True)
+class ChangedDecision(_Shown):
+    """A validation instance on which the baseline and the selected model decide differently.
+
+    Attributes:
+        instance: Name of the instance.
+        decision_baseline: The baseline's decision as text.
+        decision_selected: The selected model's decision as text.
+        regret_baseline: Regret of the baseline's decision.
+        regret_selected: Regret of the selected model's decision.
+    """
+
+    instance: str
+    decision_baseline: str
+    decision_selected: str
+    regret_baseline: float
+    regret_selected: float
+
+    @classmethod
+    def of(
+        cls,
+        instance: str,
+        decisions: tuple[Any, Any],
+        regrets: tuple[float, float],
+        label_names: Sequence[str] | None,
+    ) -> "ChangedDecision":
+        """Describe two decisions, the baseline's first, in terms of the label's names if known."""
+        return cls(instance, *decision_texts(*decisions, label_names), *map(float, regrets))
+
+
+@dataclass(frozen=True)
+class CoordinateCosts(_Shown):
+    """Mean learned loss of an error in one number of the label alone.
+
+    Attributes:
+        names: Names of the label's numbers.
+        over: Loss of predicting a number one standard deviation too high.
+        under: Loss of predicting it one standard deviation too low.
+    """
+
+    names: tuple[str, ...]
+    over: tuple[float, ...]
+    under: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls, over: Array, under: Array, label_shape: Sequence[int], names: Sequence[str] | None
+    ) -> "CoordinateCosts":
+        """Return the costs, shape (D,) each, with names for coordinates that have none."""
+        named = names or [coordinate_name(j, label_shape) for j in range(len(over))]
+        return cls(tuple(named), tuple(over.tolist()), tuple(under.tolist()))
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Validation decisions that failed, if the oracle skips failed calls.
+
+    Attributes:
+        baseline: Failed decisions of the baseline.
+        selected: Failed decisions of the selected model.
+        left_out: Instances that are left out because the solver failed on them with every model.
+    """
+
+    baseline: int = 0
+    selected: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitResult(_Shown):
+    """What one `fit` of `lodl.DecisionFocusedRegressor` tried, selected, gained and cost.
+
+    The validation regrets are those by which the model was selected, so they are a little too good.
+
+    Attributes:
+        problem: Description of the problem.
+        problem_parameters: Its class and plain constructor parameters.
+        model: Description of the estimator.
+        unit: Unit of the objective, or empty.
+        validation: Description of the validation instances.
+        trials: Every model that was scored.
+        selected: Position of the selected model in `trials`.
+        shrinkage: Share of the way from the predictions to the mean label. 0 leaves them, 1
+            predicts a constant.
+        instances: Names of the validation instances.
+        data: Digest of the validation labels. Results with the same digest can be paired.
+        regret_plain: Their regrets under the plain model, or empty if it was not scored.
+        regret_baseline: Their regrets under the baseline. A failed decision counts as the
+            baseline's worst one, here and below.
+        regret_selected: Their regrets under the selected model.
+        loss_selected: The learned loss of the selected model's predictions for them, or empty if it
+            was trained on squared error.
+        failures: Numbers of failed decisions.
+        changes: Instances whose regret fell most, then instances whose regret rose most.
+        coordinates: Which errors cost most, or None for a model trained on squared error.
+        label_shape: Shape of a label as it was given: () for labels of shape (n,).
+        label_names: Names of the label's numbers, or None.
+        n_features: Number of features.
+        feature_names: Names of the features, or None.
+        has_context: Whether instances have a context.
+        mean_label: Mean training label, flattened.
+        n_calls: Solver calls of the fit.
+        seconds: Duration of the fit.
+        settings: Parameters of the regressor, texts where they are not plain values.
+        versions: Versions of packages.
+    """
+
+    _as_given: ClassVar[tuple[str, ...]] = ("problem_parameters", "label_names", "feature_names")
+
+    problem: str
+    problem_parameters: Mapping[str, str]
+    model: str
+    unit: str
+    validation: str
+    trials: tuple[Trial, ...]
+    selected: int
+    shrinkage: float = 0.0
+    instances: tuple[str, ...]
+    data: str
+    regret_plain: tuple[float, ...] = ()
+    regret_baseline: tuple[float, ...]
+    regret_selected: tuple[float, ...]
+    loss_selected: tuple[float, ...] = ()
+    failures: Failures = Failures()
+    changes: tuple[ChangedDecision, ...] = ()
+    coordinates: CoordinateCosts | None = None
+    label_shape: tuple[int, ...]
+    label_names: tuple[str, ...] | None = None
+    n_features: int
+    feature_names: tuple[str, ...] | None = None
+    has_context: bool
+    mean_label: tuple[float, ...]
+    n_calls: int
+    seconds: float
+    settings: Mapping[str, Setting]
+    versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        """Check that the values fit each other; raise `ValueError` if not."""
+        super().__post_init__()
+        _check(bool(self.trials), "`trials` must not be empty")
+        _check(0 <= self.selected < len(self.trials), "`selected` must be a position in `trials`")
+        _check(0 <= self.shrinkage <= 1, "`shrinkage` must be from 0 to 1")
+        _check(self.n_features > 0, "`n_features` must be at least 1")
+        n, n_numbers = len(self.instances), len(self.mean_label)
+        _check(n > 0, "`instances` must not be empty")
+        for name in ("regret_baseline", "regret_selected"):
+            _check(len(getattr(self, name)) == n, f"`{name}` must have {n} values")
+        for name in ("regret_plain", "loss_selected"):
+            _check(len(getattr(self, name)) in (0, n), f"`{name}` must have {n} values or none")
+        shape = self.label_shape
+        _check(min(shape, default=1) > 0, "`label_shape` must be positive")
+        _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
+        for name, n_names in (("label_names", n_numbers), ("feature_names", self.n_features)):
+            names = getattr(self, name)
+            _check(names is None or len(names) == n_names, f"`{name}` must be {n_names} names")
+        if self.coordinates is not None:
+            for name, column in asdict(self.coordinates).items():
+                _check(len(column) == n_numbers, f"`{name}` must be of {n_numbers} coordinates")
+        _check(_is_finite(asdict(self)), "numbers must be finite")
+
+    @property
+    def gain(self) -> Estimate:
+        """Mean regret per instance that the selected model avoids, paired by instance."""
+        return Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
+
+    @property
+    def mean_plain(self) -> float | None:
+        """Mean regret of the plain model, None if it was not scored."""
+        return float(np.mean(self.regret_plain)) if self.regret_plain else None
+
+    @property
+    def mean_baseline(self) -> float:
+        """Mean regret of the baseline."""
+        return float(np.mean(self.regret_baseline))
+
+    @property
+    def mean_selected(self) -> float:
+        """Mean regret of the selected model."""
+        return float(np.mean(self.regret_selected))
+
+    @property
+    def share(self) -> float | None:
+        """Share of the baseline's regret that is avoided, None unless both are of one sign."""
+        is_defined = self.mean_baseline > 0 and self.mean_selected >= 0
+        return self.gain.mean / self.mean_baseline if is_defined else None
+
+    @property
+    def in_unit(self) -> str:
+        """The unit with a space before it, or nothing."""
+        return f" {self.unit}" if self.unit else ""
+
+    @property
+    def headline(self) -> str:
+        """The mean regret before and after, with the relative change."""
+        change = f" ({-self.share:+.0%})" if self.share else ""
+        before, after = amounts(self.mean_baseline, self.mean_selected)
+        return f"{before} → {after}{self.in_unit}{change}"
+
+    @property
+    def verdict(self) -> str:
+        """A recommendation in a few sentences."""
+        n_inexact, inexactness = self._inexactness()
+        notes = [self._advice(inexactness)]
+        n, failures = len(self.instances), self.failures
+        if n_inexact:
+            (size,) = amounts(inexactness)
+            notes.append(
+                f"The solver is not exact: {n_inexact:,} of {n:,} validation decisions are better "
+                f"than its own for the true label, by {size}{self.in_unit} per instance on average."
+            )
+        if failures.baseline or failures.selected:
+            of_model = f", {failures.selected:,} with this model" if self.gain.mean > 0 else ""
+            notes.append(
+                f"{failures.baseline:,} of {n:,} validation decisions failed with squared "
+                f"error{of_model}; each counts as the worst decision of squared error."
+            )
+        if failures.left_out:
+            notes.append(
+                f"Instances left out because the solver failed on them with every model: "
+                f"{failures.left_out:,}."
+            )
+        return " ".join(notes)
+
+    def _advice(self, inexactness: float) -> str:
+        gain = self.gain
+        before, after, low, high = amounts(
+            self.mean_baseline, self.mean_selected, gain.low, gain.high
+        )
+        numbers = f"regret {before} -> {after}{self.in_unit} per instance"
+        if gain.n_instances < FEWEST_INSTANCES:
+            return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
+        if gain.mean <= 0:
+            return (
+                "Keep squared error: no clear gain here. "
+                f"Its regret is {before}{self.in_unit} per instance."
+            )
+        # Inexactness exceeds any difference from a mean regret that is not positive.
+        if gain.mean <= inexactness:
+            return (
+                f"Perhaps use this model: {numbers}, a difference that the solver's inexactness "
+                "explains."
+            )
+        percent = "" if self.share is None else f"-{self.share:.0%}, "
+        numbers += f" ({percent}95% interval of the gain {low} to {high})"
+        if gain.low > 0:
+            return f"Use this model: {numbers}."
+        return (
+            f"Perhaps use this model: {numbers}. This may be chance; use more validation instances "
+            "to find out."
+        )
+
+    def _inexactness(self) -> tuple[int, float]:
+        """Return how many validation decisions beat the solver's own, and by how much on average.
+
+        An exact solver makes none. Of the two models, the one with the more negative regrets
+        counts. The size is a mean over all instances.
+        """
+        both = np.array([self.regret_baseline, self.regret_selected])
+        sizes = -np.minimum(both, 0.0).mean(axis=1)
+        worse = int(sizes.argmax())
+        if sizes[worse] <= _ROUNDING * np.abs(both[worse]).mean():
+            return 0, 0.0
+        return int((both[worse] < 0).sum()), float(sizes[worse])
+
+    def summary(self) -> str:
+        """Return verdict, selection, cost and all trials as text of at most 80 columns."""
+        selection = f"Validation: {self.validation}."
+        if self.gain.mean > 0:
+            selection += " Expect a little less on new instances: these selected the model."
+        paragraphs = [
+            f"{self.verdict} {selection}",
+            f"Selected: {self.trials[self.selected].name}.{self._remarks()}",
+            f"Cost: {self.n_calls:,} solver calls, {self.seconds:.3g} s.",
+        ]
+        if self.mean_plain is not None:
+            plain = amounts(self.mean_plain, self.mean_baseline)[0]
+            paragraphs.insert(1, f"The plain model's regret is {plain}{self.in_unit} per instance.")
+        if self.label_names is not None:
+            names = list(self.label_names)
+            if len(names) > _MAX_NAMES:
+                names = [f"{len(names)} numbers: {names[0]}, {names[1]}, ... {names[-1]}"]
+            paragraphs.append(f"Predicts {', '.join(names)}.")
+        lines = [fill(printable(paragraph), _WIDTH) for paragraph in paragraphs]
+        return "\n".join([*lines, "", *self._table()])
+
+    def _remarks(self) -> str:
+        """Explain what may surprise in the table of trials."""
+        best = min(self.trials, key=lambda trial: trial.regret)
+        selected = self.trials[self.selected]
+        remarks = ""
+        if selected.name.startswith("average") and not best.name.startswith("average"):
+            remarks += " A single loss is selected only if it is clearly better."
+        if self.shrinkage == 1:
+            remarks += " That is a constant: what can be predicted here does not help to decide."
+        if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
+            remarks += (
+                " The table shows the regrets of the cheapest known decisions, the first line "
+                "those of the solver's decisions."
+            )
+        return remarks
+
+    def _table(self) -> list[str]:
+        """Return a row per trial. Its name comes last and may wrap."""
+        regrets = amounts(*(trial.regret for trial in self.trials))
+        rows = [("regret", "round", "calls", "seconds", "trained on")]
+        rows += [
+            (regret, str(trial.round), f"{trial.n_calls:,}", f"{trial.seconds:.1f}", trial.name)
+            for trial, regret in zip(self.trials, regrets, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+        lines = []
+        for *numbers, name in rows:
+            texts = (text.rjust(width) for text, width in zip(numbers, widths, strict=True))
+            start = f"{_GAP.join(texts)}{_GAP}"
+            lines.append(fill(start + name, _WIDTH, subsequent_indent=" " * (len(start) + 2)))
+        return lines
+
+    def to_json(self) -> str:
+        """Return the result as JSON text, which `from_json` reads."""
+        return to_text({"lodl_result": _FORMAT, **asdict(self)}) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the result of a JSON text.
+
+        Raises:
+            DataError: The text is not JSON, or not a result of this version.
+        """
+        try:
+            content = json.loads(text, parse_constant=_refuse)
+            version = content.get("lodl_result") if isinstance(content, dict) else None
+            if version != _FORMAT:
+                raise ValueError(f"its format is {version!r}, this package reads {_FORMAT}")
+            result: Self = from_json(cls, content)
+        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
+            raise DataError(f"This is not the result of a fit: {error}.") from error
+        return result
+
+
+def too_few(n: int) -> str:
+    """Return the start of a sentence that says that `n` validation instances are too few."""
+    return f"{n} validation instance{' is' if n == 1 else 's are'} too few"
+
+
+def _check(is_right: bool, message: str) -> None:
+    if not is_right:
+        raise ValueError(message)
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether all numbers in nested plain data are finite."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, int | float) or math.isfinite(value)
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON value")

@@ -1,0 +1,253 @@
+"""The record of a fit: verdict, summary and JSON."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lodl.errors import DataError
+from lodl.report import BASELINE, Estimate, Failures, FitResult, Trial
+
+REGRET = np.random.default_rng(0).exponential(size=200)
+PERMUTED = np.random.default_rng(3).permutation(REGRET) - 0.01
+
+
+@pytest.mark.parametrize(
+    ("selected", "words"),
+    [
+        (REGRET, "Keep squared error: no clear gain here. Its regret is "),
+        (REGRET + 0.1, "Keep squared error"),
+        (REGRET / 2, "Use this model: regret "),
+        (REGRET / 2, "(-50%, 95% interval of the gain "),
+        (PERMUTED, "Perhaps use this model: "),
+        (PERMUTED, "This may be chance; use more validation instances to find out."),
+    ],
+)
+def test_the_verdict_says_what_to_do(fit_result, selected, words):
+    assert words in fit_result(REGRET, selected).verdict
+
+
+def test_the_interval_is_of_95_percent_and_paired(fit_result):
+    gain = fit_result(REGRET, REGRET - 1).gain
+    assert gain.low == pytest.approx(1) == gain.high == gain.mean
+    noisy = REGRET * np.random.default_rng(1).random(200)
+    error = stats.sem(REGRET - noisy)
+    low, high = stats.norm.interval(0.95, loc=(REGRET - noisy).mean(), scale=error)
+    gain = fit_result(REGRET, noisy).gain
+    assert (gain.low, gain.high) == pytest.approx((low, high), rel=1e-4)
+
+
+def test_a_regret_below_zero_is_named_as_inexactness_and_not_praised(fit_result):
+    rng = np.random.default_rng(0)
+    before, after = rng.normal(-0.36, 0.01, size=200), rng.normal(-1.89, 0.01, size=200)
+    assert fit_result(before, after).verdict == (
+        "Perhaps use this model: regret -0.36 -> -1.89 per instance, a difference that the "
+        "solver's inexactness explains. The solver is not exact: 200 of 200 validation decisions "
+        "are better than its own for the true label, by 1.89 per instance on average."
+    )
+
+
+def test_a_gain_beyond_the_solvers_inexactness_is_one_and_the_inexactness_is_named(fit_result):
+    after = np.where(np.arange(200) < 10, -0.2, REGRET / 2)
+    text = fit_result(REGRET, after).verdict
+    assert text.startswith("Use this model: regret ")
+    assert "The solver is not exact: 10 of 200 validation decisions" in text
+    assert "by 0.0100 per instance on average" in text
+
+
+def test_rounding_of_a_solver_is_not_called_inexact(fit_result):
+    after = np.where(np.arange(200) < 10, -1e-8, REGRET / 2)
+    assert "exact" not in fit_result(REGRET, after).verdict
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(0.0, -1.0), (-1.0, -2.0), (0.5, -0.1), (0.0, 0.0), (-1.0, 0.0)]
+)
+def test_only_regrets_above_zero_are_compared_in_percent(fit_result, before, after):
+    result = fit_result(np.full(20, before), np.full(20, after))
+    assert result.share is None
+    assert "(-" not in result.verdict
+    assert "--" not in result.verdict
+    assert "inf" not in result.summary()
+
+
+def test_a_regret_that_vanishes_is_a_gain_of_100_percent(fit_result):
+    assert "(-100%, " in fit_result(REGRET, np.zeros(200)).verdict
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        (1, "1 validation instance is too few to judge: regret 3.00 -> 2.00 per instance."),
+        (4, "4 validation instances are too few to judge: regret 3.00 -> 2.00 per instance."),
+    ],
+)
+def test_a_handful_of_instances_cannot_tell(fit_result, n, words):
+    text = fit_result(np.full(n, 3.0), np.full(n, 2.0)).verdict
+    assert text == f"{words} Use at least 5 validation instances, better 50."
+
+
+def test_failed_decisions_are_part_of_the_verdict(fit_result):
+    text = fit_result(REGRET, REGRET / 2, failures=Failures(3, 5)).verdict
+    assert text.endswith(
+        "3 of 200 validation decisions failed with squared error, 5 with this model; each counts "
+        "as the worst decision of squared error."
+    )
+    text = fit_result(REGRET, REGRET, failures=Failures(3, 3, left_out=2)).verdict
+    assert text.endswith(
+        "3 of 200 validation decisions failed with squared error; each counts as the worst "
+        "decision of squared error. Instances left out because the solver failed on them with "
+        "every model: 2."
+    )
+
+
+def test_five_instances_are_enough_for_a_verdict(fit_result):
+    result = fit_result(np.full(5, 2.0) + np.arange(5) / 100, np.ones(5))
+    assert result.verdict.startswith("Use this model")
+
+
+def test_the_inexactness_is_that_of_the_model_with_the_more_negative_regrets(fit_result):
+    exact, inexact = np.array([9.0, 9.0, 9.0, 9.0, 0.0]), np.array([-1.0, -1.0, 20.0, 20.0, 0.0])
+    for pair in ((exact, inexact), (inexact, exact)):
+        assert fit_result(*pair)._inexactness() == (2, 0.4)  # a regret of 0 is exact
+
+
+def test_a_small_negative_regret_is_inexactness_however_many_instances_there_are(fit_result):
+    regret = np.ones(1000)
+    regret[0] = -0.01  # the mean of the negative parts is ten times the rounding of a solver
+    n_inexact, size = fit_result(regret, np.ones(1000))._inexactness()
+    assert n_inexact == 1
+    assert size == pytest.approx(1e-5)
+
+
+def test_positive_regrets_do_not_hide_which_model_is_less_exact(fit_result):
+    more, less = np.array([-1.0, 1.0, 1.0, 1.0, 1.0]), np.array([-0.5, 0.0, 0.0, 0.0, 0.0])
+    for pair in ((more, less), (less, more)):
+        assert fit_result(*pair)._inexactness() == (1, 0.2)
+
+
+def test_a_gain_as_large_as_the_inexactness_is_explained_by_it(fit_result):
+    before = np.array([-1.0, 3.0] * 10)
+    result = fit_result(before, before - 0.5)  # 0.75 of inexactness
+    assert "a difference that the solver's inexactness explains" in result.verdict
+
+
+@pytest.mark.parametrize("failures", [Failures(baseline=2), Failures(selected=2)])
+def test_failures_of_one_model_alone_are_named(fit_result, failures):
+    verdict = fit_result(REGRET, REGRET / 2, failures=failures).verdict
+    assert f"{failures.baseline} of 200 validation decisions failed with squared error" in verdict
+
+
+def test_the_standard_error_of_two_values_is_known_and_of_one_is_not():
+    assert Estimate.of([0.0, 2.0]).standard_error == 1.0
+    assert Estimate.of([1.0]).standard_error == np.inf
+
+
+def test_the_headline_is_in_the_objectives_unit(fit_result):
+    assert fit_result([4.0] * 6, [3.0] * 6, unit="EUR").headline == "4.00 → 3.00 EUR (-25%)"
+
+
+def test_the_summary_leads_with_what_to_do_in_the_objectives_unit(fit_result):
+    text = fit_result(REGRET, REGRET / 2, unit="EUR").summary().replace("\n", " ")
+    assert text.startswith("Use this model: regret 1.13 -> 0.56 EUR per instance (-50%, ")
+    assert "Validation: 200 instances, 5 folds." in text
+
+
+def test_the_summary_fits_a_terminal(fit_result):
+    name = "average of DecisionRanking(temperature=0.3) and DecisionHinges(margin=1.0), 50% of it"
+    lines = (
+        fit_result(
+            123456.7 * REGRET,
+            98765.4 * REGRET,
+            unit="thousand EUR",
+            regret_plain=tuple(123456.8 * REGRET),
+            trials=(Trial(BASELINE, 0, 1.5, 10, 0.1), Trial(name, 3, 1e-7, 10**8, 1e4)),
+            selected=1,
+            n_calls=123_456_789,
+            seconds=12345.6,
+            label_names=tuple(f"town {i}" for i in range(25)),
+        )
+        .summary()
+        .splitlines()
+    )
+    assert max(map(len, lines)) <= 80
+    first = lines.index("") + 2
+    assert lines[first].split() == ["1.50", "0", "10", "0.1", "squared", "error"]
+    assert " ".join("".join(lines[first + 1 :]).split()).endswith(name)
+    assert "Predicts 25 numbers: town 0, town 1, ... town 24." in lines
+
+
+def test_the_summary_explains_what_may_surprise(fit_result):
+    trials = (
+        Trial(BASELINE, 0, 1.0, 8, 0.1),
+        Trial("DecisionHinges()", 2, 0.8, 10, 0.1),
+        Trial("average of 2 losses", 2, 0.9, 10, 0.1),
+    )
+    result = fit_result(np.ones(9), np.full(9, 0.7), trials=trials, shrinkage=1.0)
+    text = result.summary().replace("\n", " ")
+    assert "A single loss is selected only if it is clearly better. That is a constant" in text
+    assert "the cheapest known decisions" in text
+    assert fit_result()._remarks() == ""
+
+
+def test_a_result_comes_back_from_json(fit_result):
+    result = fit_result(label_names=tuple(f"a\n{i}" for i in range(25)))
+    again = FitResult.from_json(result.to_json())
+    assert again == result
+    assert again.label_names[1] == "a\n1"  # frames are matched by these names
+    assert "a\\n1" in again.summary()
+
+
+def test_texts_are_shown_without_control_characters(fit_result):
+    assert fit_result(problem="a\x1b[2Jb").problem == "a\\x1b[2Jb"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("lodl_result", 0, "its format is 0, this package reads 1"),
+        ("trials", [], "`trials` must not be empty"),
+        ("selected", 3, "`selected` must be a position"),
+        ("selected", True, "`selected` has an unsuitable value"),
+        ("shrinkage", 2, "`shrinkage` must be from 0 to 1"),
+        ("instances", [], "`instances` must not be empty"),
+        ("regret_baseline", [1.0], "`regret_baseline` must have 40 values"),
+        ("loss_selected", [1.0], "`loss_selected` must have 40 values or none"),
+        ("label_shape", [-5, -5], "`label_shape` must be positive"),
+        ("label_shape", [5], "`mean_label` must have the shape"),
+        ("label_names", ["a"], "`label_names` must be 25 names"),
+        ("n_features", 0, "`n_features` must be at least 1"),
+        ("coordinates", {"names": [], "over": [], "under": []}, "25 coordinates"),
+        ("seconds", 10**400, "too large"),
+        ("model", None, "`model` has an unsuitable value"),
+        ("trials", [[]], "must be an object"),
+    ],
+)
+def test_a_hostile_file_is_refused(fit_result, name, value, message):
+    content = json.loads(fit_result().to_json()) | {name: value}
+    with pytest.raises(DataError, match=message):
+        FitResult.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "3", "[" * 100_000, '{"lodl_result": 1}', '{"seconds": NaN}']
+)
+def test_text_that_is_no_result_is_refused(text):
+    with pytest.raises(DataError, match="This is not the result of a fit"):
+        FitResult.from_json(text)
+
+
+def test_an_infinite_number_is_refused(fit_result):
+    text = fit_result().to_json().replace('"seconds": 3.2', '"seconds": 1e999')
+    with pytest.raises(DataError, match="numbers must be finite"):
+        FitResult.from_json(text)
+
+
+def test_records_need_no_matplotlib():
+    code = (
+        "import sys, lodl.report; sys.exit('matplotlib' in sys.modules or 'jinja2' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
