@@ -31,14 +31,10 @@ COLUMNS = ("domain", "family", "2-stage", "at labels", "rounds", "rank", "met", 
 
 
 def train(domain: Domain, loss: LearnedLoss) -> LinearPredictor:
-    splits, n_train = domain.splits, len(domain.splits.train.y)
-    parts = np.split(np.arange(loss.n_instances), [n_train])
-    return LinearLearner().train(
-        splits.train.x,
-        loss.subset(parts[0]),
-        x_validation=splits.validation.x,
-        loss_validation=loss.subset(parts[1]),
-    )
+    is_first = np.arange(loss.n_instances) < len(domain.splits.train.y)
+    x = domain.splits.train_and_validation.x
+    (model,) = LinearLearner().train(x, loss, masks=is_first[np.newaxis])
+    return model
 
 
 def unseen_regret(domain: Domain, model: LinearPredictor) -> float:

@@ -42,6 +42,7 @@ FIRST_MET = [
     "lodl.evaluation.regret",
     "lodl.evaluation.summarise",
     "lodl.losses.fit",
+    "lodl.losses.fit_pooled",
     "lodl.learning.learn_in_rounds",
     "lodl.losses.squared_error_loss",
     "lodl.oracle.Oracle",

@@ -506,10 +506,10 @@ def test_a_family_of_ones_own_that_uses_slopes_has_own_decisions():
 class FailsOnOther(LinearLearner):
     """Trains 2-stage, and nothing else."""
 
-    def train_folds(self, x, loss, held_out, *, stops=True):
+    def train(self, x, loss, *arguments, **options):
         if not is_squared_error(loss):
             raise ValueError("targets are out of range")
-        return super().train_folds(x, loss, held_out, stops=stops)
+        return super().train(x, loss, *arguments, **options)
 
 
 def test_a_loss_that_the_estimator_cannot_be_trained_on_is_left_out(caplog):

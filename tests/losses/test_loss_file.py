@@ -1,4 +1,5 @@
 import dataclasses
+import inspect
 import json
 import subprocess
 import sys

@@ -1,14 +1,29 @@
 """`summarise`: the held-out errors of a learned loss, averaged over instances, as a text."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.evaluation._findings import Finding, finding_text, findings_of_fit
+from lodl.evaluation._findings import (
+    LOCAL_SLOPES,
+    MORE_SAMPLES,
+    NOTHING_TO_DECIDE,
+    WRONG_SENSE,
+    Finding,
+    finding_text,
+)
 from lodl.losses import Family, FitStatus, LearnedLoss
+
+_SMALL = 0.05  # held-out error, as a share of the mean regret, too small to need more samples
+_GAP = 1.25  # ratio of held-out to fitted error above which more samples help
+
+# Decision families; results/decision_summaries.md has the numbers of all domains.
+_HARDLY_RANKS = 0.05  # rank correlation: the lowest of a loss that trained a good model was 0.1
+_LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where such losses do well
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,33 @@ class LossSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Advice that follows from these numbers, the most important first."""
-        return tuple(findings_of_fit(self))
+        return tuple(self._find())
+
+    def _find(self) -> Iterator[Finding]:
+        """Yield the findings that follow from held-out errors, the most important first."""
+        n_sampled = self.n_instances - self.n_by_status[FitStatus.NO_SAMPLES]
+        n_unfitted = self.n_instances - self.n_by_status[FitStatus.FITTED]
+        if 2 * self.n_negative > n_sampled:
+            negative = f"The mean regret is below 0 for {self.n_negative} of {n_sampled} instances."
+            yield Finding(WRONG_SENSE, negative)
+            return
+        if 2 * n_unfitted > self.n_instances:
+            unfitted = f"{n_unfitted} of {self.n_instances} instances could not be fitted."
+            yield Finding(NOTHING_TO_DECIDE, unfitted)
+        ranks = f"The rank correlation with the regret is {self.rank_correlation:.2f}"
+        if self.family.uses_slopes:
+            explained = self.decisions_explained
+            if explained < _LOCAL:
+                yield Finding(
+                    LOCAL_SLOPES, f"Slopes explain {explained:.0%} of the decisions taken."
+                )
+            if self.rank_correlation < _HARDLY_RANKS:
+                yield Finding(MORE_SAMPLES, f"{ranks}.")
+            return
+        held_out, fitted = self.error_held_out.median, self.error_fitted.median
+        if held_out > max(_GAP * fitted, _SMALL):
+            errors = f"the error {held_out:.2f} of the mean regret on held-out samples"
+            yield Finding(MORE_SAMPLES, f"{ranks}, {errors}, but {fitted:.2f} on fitted samples.")
 
     def __str__(self) -> str:
         by_status = ", ".join(

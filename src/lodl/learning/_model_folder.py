@@ -26,6 +26,7 @@ from lodl.learning._fitted import Fitted
 from lodl.learning._search import HistoryRow
 from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
+from lodl.training import Predictor
 
 _VERSION = 2
 _FILE, RECORD, PREDICTORS = "model.json", "record.json", "predictors"
@@ -166,10 +167,10 @@ def write_model(model: Fitted, folder: Path, *, overwrite: bool) -> Path:
 
 def _check_loadable(predictors: Sequence[Any]) -> None:
     for kind in {type(predictor) for predictor in predictors}:
-        if not kind.__module__.startswith("lodl.training."):
+        if kind.save is Predictor.save:
             raise InvalidInputError(
-                f"A {kind.__name__} cannot be saved, because `load_model` could not load it: only "
-                "models of `lodl.training` have a file format. Save `model.predictors_` yourself."
+                f"A {kind.__name__} cannot be saved: it does not override `save` and `load` of "
+                "`lodl.training.Predictor`."
             )
 
 

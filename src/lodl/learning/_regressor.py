@@ -32,7 +32,7 @@ from lodl.learning._search import AT_LABELS, Search, Tried
 from lodl.learning._split import Validation, split
 from lodl.learning._summary import summary_of
 from lodl.losses import Family, LearnedLoss
-from lodl.oracle import Oracle, Samples
+from lodl.oracle import ObjectiveKind, Oracle, Samples
 from lodl.problems import Problem
 from lodl.problems._problem import in_label_columns, label_names_of, projected
 from lodl.samplers import Sampler
@@ -200,7 +200,7 @@ class DecisionFocusedRegressor(Parameters):
         n_before = oracle.n_calls
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
-        keeps_frames = getattr(learner, "takes_frames", False)
+        keeps_frames = learner.takes_frames
         labels = in_label_columns(self.problem, Y, "Y")
         if is_frame(X) and not _has_pipeline(self.estimator):
             check_readable(X, "X")
@@ -229,7 +229,7 @@ class DecisionFocusedRegressor(Parameters):
             solver_judges=self.judge == "solver",
         )
         search.train_two_stage()
-        is_affine = oracle.probe(instances, AT_LABELS, **how).is_affine
+        is_affine = oracle.objective_kind(instances, AT_LABELS, **how) is ObjectiveKind.AFFINE
         plan, tried, search.shares = planned(self, data, learner, is_affine=is_affine)
         n_models = plan.n_losses * len(folds.held_out)
         say_cost(plan, oracle, n_instances=len(data.y), n_models=n_models)

@@ -12,6 +12,7 @@ from lodl.losses._fit import fit
 from lodl.losses._fit_shared import fit_shared
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss, load_loss
 from lodl.losses._neural import NeuralLoss
+from lodl.losses._pooled import fit_pooled
 from lodl.losses._quadratic import Quadratic
 from lodl.losses._weighted_mse import (
     WeightedMSE,
@@ -38,6 +39,7 @@ __all__ = [
     "Tensor",
     "WeightedMSE",
     "fit",
+    "fit_pooled",
     "fit_shared",
     "is_squared_error",
     "load_loss",

@@ -11,8 +11,7 @@ from lodl.losses._family import Family
 from lodl.losses._fit import InstanceFit, LossBuilder
 from lodl.losses._learned_loss import FitStatus, LearnedLoss
 from lodl.losses._standardised import with_typical
-from lodl.oracle import Samples
-from lodl.oracle._pool import DecisionPool
+from lodl.oracle import DecisionPool, Samples
 
 _FEW = 100  # decisions that are all taken: a path on a small grid
 _N_NEAREST = 20  # decisions at each of three points; twice as many were no better
