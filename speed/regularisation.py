@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
 from lodl._threads import one_blas_thread
 from lodl.domains import shortest_path
 from lodl.evaluation import decision_loss, regret

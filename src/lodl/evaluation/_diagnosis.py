@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count, check_predictions
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import check_count, check_predictions, rank_correlation
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.evaluation._findings import (
@@ -138,8 +137,8 @@ class Diagnosis:
             yield Finding(
                 SCALE,
                 f"The errors of predictions are {ratio:.2g} times as large as those sampled with "
-                f"scale {scale:.2g}, so a scale of {ratio * scale:.2g} would match them. The loss is "
-                f"{self.loss:.3g}, the regret {self.regret:.3g}.",
+                f"scale {scale:.2g}, so a scale of {ratio * scale:.2g} would match them. The "
+                f"loss is {self.loss:.3g}, the regret {self.regret:.3g}.",
             )
 
     def __str__(self) -> str:

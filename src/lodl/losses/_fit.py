@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import rank_correlation
+from lodl._json import package_version
 from lodl._progress import progress_bar
-from lodl._rank_correlation import rank_correlation
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import are_explained, decisions_of
 from lodl.losses._family import Family, check_can_fit, pad_rows, shapes_like

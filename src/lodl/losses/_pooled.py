@@ -27,10 +27,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
+from lodl._json import package_version
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_can_fit
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss

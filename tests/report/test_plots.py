@@ -31,39 +31,42 @@ def model():
 
 
 @pytest.fixture
-def record(model):
-    return model.record()
+def result(model):
+    return model.result_
 
 
 @pytest.mark.parametrize("name", plots.__all__)
-def test_every_figure_draws_into_given_or_new_axes(model, record, name):
+def test_every_figure_draws_into_given_or_new_axes(model, result, name):
     draw = getattr(plots, name)
-    if name == "coordinates" and record.coordinates is None:
+    if name in ("coordinates", "fidelity") and result.coordinates is None:
         with pytest.raises(InvalidInputError, match="squared error"):
             draw(model)
         return
     given = plt.figure().subplots()
-    assert draw(record, ax=given) is given
+    assert draw(result, ax=given) is given
     assert given.has_data()
     assert draw(model).has_data()
     plt.close("all")
 
 
-def test_record_agrees_with_the_models_own_gain(model, record):
-    assert record.mean_two_stage == pytest.approx(model.gain_.two_stage)
-    assert record.mean_kept == pytest.approx(model.gain_.chosen)
-    assert record.unit == "EUR"
-    assert len(record.history) == len(model.history_)
+def test_result_agrees_with_the_models_own_gain(model, result):
+    assert result.mean_baseline == pytest.approx(model.gain_.two_stage)
+    assert result.mean_selected == pytest.approx(model.gain_.chosen)
+    assert result.unit == "EUR"
+    assert len(result.trials) == len(model.history_)
 
 
-def test_changed_decisions_are_worth_what_the_record_says(model, record):
-    for change in record.changes:
-        i = record.instances.index(change.instance)
-        assert change.regret_two_stage == record.regret_two_stage[i]
-        assert change.regret_kept == record.regret_kept[i]
-        assert change.regret_kept == change.regret_two_stage or change.two_stage != change.kept
+def test_changed_decisions_are_worth_what_the_result_says(model, result):
+    for change in result.changes:
+        i = result.instances.index(change.instance)
+        assert change.regret_baseline == result.regret_baseline[i]
+        assert change.regret_selected == result.regret_selected[i]
+        assert (
+            change.regret_selected == change.regret_baseline
+            or change.decision_baseline != change.decision_selected
+        )
 
 
 def test_report_of_a_model_is_a_page(model, tmp_path):
     path = model.report(tmp_path / "report.html")
-    assert model.record().headline() in path.read_text(encoding="utf-8")
+    assert model.result_.headline in path.read_text(encoding="utf-8")

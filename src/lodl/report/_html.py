@@ -1,4 +1,4 @@
-"""One table record: the Markdown of the committed files and the HTML of the page."""
+"""Records that a page is made of: cells, tables, blocks of figures, sections, the headline."""
 
 from dataclasses import dataclass
 from html import escape
@@ -9,9 +9,9 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: What is shown.
-        value: The number that the cell is sorted by; None sorts by the text.
-        colour: The colour of a mark before the text on the page; empty for no mark.
+        text: Text of the cell.
+        value: Number to sort by. By default the cell is sorted by its text.
+        colour: Colour of a mark before the text on the page; empty for no mark.
     """
 
     text: str
@@ -20,18 +20,18 @@ class Cell:
 
     @classmethod
     def of_number(cls, value: float | None, text: str = "{:z.2f}") -> "Cell":
-        """Return the cell of a number, empty where there is none."""
+        """Return the cell of a number, or an empty cell for None."""
         return cls("") if value is None else cls(text.format(value), value)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first column names the row; on the page, readers can sort it.
+    """A table whose first column names the row. Readers of a page can sort it.
 
     Attributes:
-        caption: What the table shows.
-        columns: The titles of the columns; empty for a list of names and values.
-        rows: The cells, one for each column.
+        caption: Description for readers who cannot see the table.
+        columns: Titles of the columns; empty for a list of names and values.
+        rows: Cells of each row, one per column.
     """
 
     caption: str
@@ -90,3 +90,58 @@ def _html_of_row(cells: tuple[Cell, ...]) -> str:
 
 def _number_class(is_number: bool) -> str:
     return ' class="number"' if is_number else ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Figures with their key and tables.
+
+    Attributes:
+        title: Heading; empty for none.
+        svgs: Figures, made by `inline_svg`.
+        key: Names and colours that all figures share.
+        tables: Tables next to or below the figures.
+        is_wide: Whether the figures take the whole width, with the tables below them.
+    """
+
+    title: str = ""
+    svgs: tuple[str, ...] = ()
+    key: tuple[tuple[str, str], ...] = ()
+    tables: tuple[Table, ...] = ()
+    is_wide: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page.
+
+    Attributes:
+        name: Anchor.
+        title: Heading.
+        text: Explanation of what the reader sees.
+        blocks: Contents; blocks with small figures may be side by side.
+        beside: A block next to the text, if the page is wide enough.
+    """
+
+    name: str
+    title: str
+    text: str
+    blocks: tuple[Block, ...] = ()
+    beside: Block | None = None
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The first thing on a page: one number, its meaning, and one figure.
+
+    Attributes:
+        kicker: Name of the number.
+        number: The number as text.
+        text: Its meaning in a few sentences.
+        svg: A figure, made by `inline_svg`.
+    """
+
+    kicker: str
+    number: str
+    text: str
+    svg: str

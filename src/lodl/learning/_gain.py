@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lodl._amounts import amounts
 from lodl._typing import Array
+from lodl.report._text import amounts
 
 Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 FEWEST_INSTANCES = 5  # an interval from fewer differences says nothing
@@ -109,7 +109,7 @@ class Gain:
         before, after, low, high = amounts(self.two_stage, self.chosen, self.low, self.high)
         numbers = f"regret {before} -> {after}{self._in_unit} per instance"
         if self.n_instances < FEWEST_INSTANCES:
-            return f"{too_few(self.n_instances)} to tell: {numbers}. {USE_MORE}"
+            return f"{too_few(self.n_instances)} to judge: {numbers}. {USE_MORE}"
         if self.difference <= 0:
             return (
                 "Keep squared error: no clear gain here. "
@@ -135,14 +135,14 @@ class Gain:
         if self.n_inexact:
             (size,) = amounts(self.inexactness)
             notes.append(
-                f"The solver is not exact: {self.n_inexact:,} of {self.n_instances:,} held-out "
+                f"The solver is not exact: {self.n_inexact:,} of {self.n_instances:,} validation "
                 f"decisions are better than its own for the true label, by {size}{self._in_unit} "
                 "per instance on average."
             )
         if failures.two_stage or failures.chosen:
             of_model = f", {failures.chosen:,} with this model" if self.difference > 0 else ""
             notes.append(
-                f"{failures.two_stage:,} of {self.n_instances:,} held-out decisions failed with "
+                f"{failures.two_stage:,} of {self.n_instances:,} validation decisions failed with "
                 f"squared error{of_model}; each counts as the worst decision of squared error."
             )
         if failures.left_out:
@@ -159,7 +159,7 @@ class Gain:
 
 def too_few(n: int) -> str:
     """Return the start of a sentence that says that `n` held-out instances are too few."""
-    return f"{n} held-out instance{' is' if n == 1 else 's are'} too few"
+    return f"{n} validation instance{' is' if n == 1 else 's are'} too few"
 
 
 def interval_95(values: Array) -> tuple[float, float]:

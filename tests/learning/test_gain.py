@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lodl._gain import Failures, Gain, standard_error
+from lodl.learning._gain import Failures, Gain, standard_error
 
 REGRET = np.random.default_rng(0).exponential(size=200)
 
@@ -41,8 +41,8 @@ def test_a_regret_below_zero_is_named_as_inexactness_and_not_praised():
     text = str(Gain.of(before, after))
     assert text == (
         "Perhaps use this model: regret -0.36 -> -1.89 per instance, a difference that the "
-        "solver's inexactness explains. The solver is not exact: 200 of 200 held-out decisions are "
-        "better than its own for the true label, by 1.89 per instance on average."
+        "solver's inexactness explains. The solver is not exact: 200 of 200 validation decisions "
+        "are better than its own for the true label, by 1.89 per instance on average."
     )
 
 
@@ -50,7 +50,7 @@ def test_a_gain_beyond_the_solvers_inexactness_is_one_and_the_inexactness_is_nam
     after = np.where(np.arange(200) < 10, -0.2, REGRET / 2)
     text = str(Gain.of(REGRET, after))
     assert text.startswith("Use this model: regret ")
-    assert "The solver is not exact: 10 of 200 held-out decisions" in text
+    assert "The solver is not exact: 10 of 200 validation decisions" in text
     assert "by 0.0100 per instance on average" in text
 
 
@@ -75,8 +75,8 @@ def test_a_regret_that_vanishes_is_a_gain_of_100_percent():
 @pytest.mark.parametrize(
     ("n", "words"),
     [
-        (1, "1 held-out instance is too few to tell: regret 3.00 -> 2.00 per instance."),
-        (4, "4 held-out instances are too few to tell: regret 3.00 -> 2.00 per instance."),
+        (1, "1 validation instance is too few to judge: regret 3.00 -> 2.00 per instance."),
+        (4, "4 validation instances are too few to judge: regret 3.00 -> 2.00 per instance."),
     ],
 )
 def test_a_handful_of_instances_cannot_tell(n, words):
@@ -87,14 +87,14 @@ def test_a_handful_of_instances_cannot_tell(n, words):
 def test_failed_decisions_are_part_of_the_verdict():
     text = Gain.of(REGRET, REGRET / 2, failures=Failures(3, 5)).verdict
     assert text.endswith(
-        "3 of 200 held-out decisions failed with squared error, 5 with this model; each counts as "
-        "the worst decision of squared error."
+        "3 of 200 validation decisions failed with squared error, 5 with this model; each counts "
+        "as the worst decision of squared error."
     )
     kept = Gain.of(REGRET, REGRET, failures=Failures(3, 3, left_out=2)).verdict
     assert kept.endswith(
-        "3 of 200 held-out decisions failed with squared error; each counts as the worst decision "
-        "of squared error. Instances left out because the solver failed on them with every model: "
-        "2."
+        "3 of 200 validation decisions failed with squared error; each counts as the worst "
+        "decision of squared error. Instances left out because the solver failed on them with "
+        "every model: 2."
     )
 
 
@@ -139,7 +139,7 @@ def test_a_gain_has_no_inexactness_unless_it_is_given():
 @pytest.mark.parametrize("failures", [Failures(two_stage=2), Failures(chosen=2)])
 def test_failures_of_one_model_alone_are_named(failures):
     verdict = Gain(2.0, 1.0, 0.5, 1.5, 50, failures=failures).verdict
-    assert f"{failures.two_stage} of 50 held-out decisions failed with squared error" in verdict
+    assert f"{failures.two_stage} of 50 validation decisions failed with squared error" in verdict
 
 
 def test_the_standard_error_of_two_values_is_known_and_of_one_is_not():
