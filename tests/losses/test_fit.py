@@ -11,7 +11,6 @@ import scipy.stats
 
 from lodl.errors import InvalidInputError
 from lodl.losses import (
-    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
@@ -21,6 +20,7 @@ from lodl.losses import (
     WeightedMSE,
     fit,
 )
+from lodl.oracle import Answers
 
 FAMILIES = [
     WeightedMSE(),
@@ -267,7 +267,7 @@ class Sevens(lodl.losses.Family):
     def fit(self, answers):
         return {"w": np.full(answers.y.size, 7.0)}
 
-    def stand_in(self, *, cost, scale):
+    def fallback(self, *, cost, scale):
         return {"w": cost / (len(scale) * scale**2)}
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ def test_where_nothing_costs_anything_a_squared_error_stands_in():
     [
         ({"context": [None] * 30}, DecisionHinges(), "`context` do not share their decisions"),
         ({"slopes": False}, DecisionHinges(), "must have slopes"),
-        ({}, WeightedMSE(), "`family` must be a family made of decisions"),
+        ({}, WeightedMSE(), "`family` must be a decision family"),
     ],
 )
 def test_what_cannot_be_shared_is_an_error(options, family, message):

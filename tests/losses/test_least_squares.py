@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from lodl.losses import _nnls
-from lodl.losses._nnls import solve_nnls
+from lodl.losses import _least_squares
+from lodl.losses._least_squares import solve_nnls
 
 few_examples = settings(deadline=None, max_examples=60, derandomize=True)
 
@@ -71,14 +71,14 @@ def test_the_optimality_conditions_hold_for_many_weights(n_rows, n_columns):
 def test_the_slow_method_that_always_ends_finds_the_same(monkeypatch):
     columns, target = problem(80, 20, seed=0)
     fast = solve_nnls(columns, target)
-    monkeypatch.setattr(_nnls, "_MAX_EXCHANGES", 0)
+    monkeypatch.setattr(_least_squares, "_MAX_EXCHANGES", 0)
     np.testing.assert_allclose(solve_nnls(columns, target), fast, atol=1e-10)
 
 
 def test_moving_weights_one_by_one_finds_the_same(monkeypatch):
     columns, target = problem(80, 20, seed=0)
     fast = solve_nnls(columns, target)
-    monkeypatch.setattr(_nnls, "_PATIENCE", 0)
+    monkeypatch.setattr(_least_squares, "_PATIENCE", 0)
     np.testing.assert_allclose(solve_nnls(columns, target), fast, atol=1e-10)
 
 
