@@ -48,13 +48,9 @@ def regrets(name: str, seed: int) -> list[float]:
     )
 
     def trained(loss: LearnedLoss) -> float:
-        training, stopping = np.split(np.arange(loss.n_instances), [len(splits.train.y)])
-        model = learner.train(
-            splits.train.x,
-            loss.subset(training),
-            x_validation=splits.validation.x,
-            loss_validation=loss.subset(stopping),
-        )
+        is_first = np.arange(loss.n_instances) < len(splits.train.y)
+        x = splits.train_and_validation.x
+        (model,) = learner.train(x, loss, masks=is_first[np.newaxis])
         return relative_regret(domain, model.predict(splits.test.x))
 
     losses = [squared_error_loss(splits.train_and_validation.y)]

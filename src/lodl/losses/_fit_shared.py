@@ -5,16 +5,13 @@ import numpy.typing as npt
 
 from lodl._arrays import check_predictions
 from lodl._typing import Array
-from lodl._version import package_version
-from lodl.losses._all_fits import AllFits
-from lodl.losses._decision_family import check_made_of_decisions
+from lodl.errors import InvalidInputError
+from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._family import Family
-from lodl.losses._fit_errors import FitStatus
-from lodl.losses._instance_fit import InstanceFit
-from lodl.losses._learned_loss import LearnedLoss
+from lodl.losses._fit import InstanceFit, LossBuilder
+from lodl.losses._learned_loss import FitStatus, LearnedLoss
 from lodl.losses._standardised import with_typical
-from lodl.oracle import Samples
-from lodl.oracle._pool import DecisionPool
+from lodl.oracle import DecisionPool, Samples
 
 _FEW = 100  # decisions that are all taken: a path on a small grid
 _N_NEAREST = 20  # decisions at each of three points; twice as many were no better
@@ -57,7 +54,12 @@ def fit_shared(samples: Samples, family: Family, *, at: npt.ArrayLike | None = N
         >>> shared.phi["slope"].shape  # all three decisions that are not the best one
         (20, 3, 4)
     """
-    made = check_made_of_decisions(family)
+    if not isinstance(family, DecisionFamily):
+        raise InvalidInputError(
+            "`family` must be a decision family such as `lodl.DecisionHinges()` to share "
+            f"decisions, got {family!r}."
+        )
+    made = family
     pool = samples.pool()
     n, dim = pool.y.shape
     y_hat = None if at is None else check_predictions(at, samples.y, name="at").reshape(n, dim)
@@ -67,24 +69,21 @@ def fit_shared(samples: Samples, family: Family, *, at: npt.ArrayLike | None = N
     chosen = pool.nearest(y_hat, _n_nearest(pool)) if unit else [np.empty(0, dtype=np.intp)] * n
     made = made.with_room_for(max(map(len, chosen)))
     scales = _error_scales(pool, y_hat)
-    fits = AllFits(made, n, dim)
+    builder = LossBuilder(made, samples.y)
     # The longest first, so that no array has to grow.
     for i in sorted(range(n), key=lambda i: -len(chosen[i])):
         errors = {"mean_regret": means[i], "n_fitted": int(n_answers[i]), "n_held_out": 0}
         if not n_answers[i] or not unit:
             why = FitStatus.NOTHING_TO_DECIDE if n_answers[i] else FitStatus.NO_SAMPLES
-            fits.put([i], [InstanceFit(scales[i], {**errors, "status": why})])
+            builder.put(i, InstanceFit(scales[i], {**errors, "status": why}))
             continue
         regret = pool.regrets(i, chosen[i])
         regret[regret < _ROUNDING * unit] = 0.0
         slope = pool.gradient[chosen[i]] - pool.gradient[pool.met[i, 0]]
         stake = max(float(means[i]), _LEAST_SHARE * unit)
         phi = made.made_of(regret, slope, stake, scales[i], unit)
-        fits.put([i], [InstanceFit(scales[i], {**errors, "status": FitStatus.FITTED}, phi, stake)])
-    fits.stand_in()
-    provenance = {**samples.provenance(), "shared": True, "lodl": package_version()}
-    y = np.asarray(samples.y, dtype=np.float64)
-    return LearnedLoss(made, y, fits.phi, fits.errors, provenance)
+        builder.put(i, InstanceFit(scales[i], {**errors, "status": FitStatus.FITTED}, phi, stake))
+    return builder.build({**samples.provenance(), "shared": True})
 
 
 def _n_nearest(pool: DecisionPool) -> int:
