@@ -1,7 +1,7 @@
 """`DirectedWeightedMAE`: absolute error with a weight per coordinate and sign, for kinked costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -107,6 +107,9 @@ class DirectedWeightedMAE(Family):
         both_sides = (phi["w_plus"] + phi["w_minus"])[:, None]
         kinks = both_sides / (2 * distance + (distance == 0))
         return kinks + 2 * _square_weights(phi, d) if self.squares else kinks
+
+    def rounded(self, rounding: float) -> "DirectedWeightedMAE":
+        return replace(self, rounding=rounding)
 
     def _within_kink(self, phi: Parameters, size: Tensor) -> tuple[Tensor, Tensor]:
         """Return |d| clipped to the width h of the rounded kink, and h."""
