@@ -143,7 +143,7 @@ def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
         )
         for row, numbers in zip(changes, values, strict=True)
     )
-    columns = ("instance", "regret before", "after", "avoided", "decision before", "after")
+    columns = ("instance", "regret before", "after", "avoided", "decision before", "decision after")
     return Table(caption, columns, rows)
 
 
@@ -160,7 +160,7 @@ def _trials_section(result: FitResult) -> Section:
         )
         for i, trial in enumerate(result.trials)
     )
-    columns = ("trained on", "validation regret", "round", "calls so far", "seconds so far", "")
+    columns = ("trained on", "regret", "round", "calls", "seconds", "")
     label = f"Validation regret of {len(rows)} models against solver calls"
     return Section(
         "trials",
