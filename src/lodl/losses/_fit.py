@@ -152,7 +152,7 @@ class LossBuilder:
         for name in errors.of_fits:
             self._columns[name][is_negligible] = np.nan
         is_missing = ~is_fitted | is_negligible
-        has_samples = errors.n_fitted > 0
+        has_samples = errors.n_fitted + errors.n_held_out > 0
         scales = self._error_scale[has_samples] if has_samples.any() else self._error_scale[:1]
         cost = (self._family.min_weight or _FALLBACK_SHARE) * typical_loss
         phi = self._family.fallback(cost=cost, scale=np.median(scales, axis=0))
@@ -235,20 +235,21 @@ def _measure(family: Family, phi: dict[str, Array], split: _Split) -> InstanceFi
     """Return the fit of an instance, without parameters if the loss is zero at every sample."""
     learned = split.usable if family.uses_slopes else split.fitted
     phi = _check_parameters(family, phi, dim=learned.d.shape[1])
-    value = _value(family, phi, learned)
+    value = value_of(family, phi, learned.d)
     if not value.any():
         return _without_fit(split, FitStatus.NOTHING_TO_DECIDE)
     errors = _counts(split, FitStatus.FITTED)
     if family.uses_slopes:
         errors |= _decision_errors(family, split)
     else:
-        errors |= _regret_errors(value, _value(family, phi, split.held_out), split)
+        errors |= _regret_errors(value, value_of(family, phi, split.held_out.d), split)
     return InstanceFit(error_scale(learned.d), errors, phi, mean_of(value))
 
 
-def _value(family: Family, phi: dict[str, Array], answers: Answers) -> Array:
+def value_of(family: Family, phi: dict[str, Array], d: Array) -> Array:
+    """Return the loss of one instance at errors (K, D), shape (K,)."""
     rows = {name: value[np.newaxis] for name, value in phi.items()}
-    return np.asarray(family.value(rows, answers.d[np.newaxis])[0])
+    return np.asarray(family.value(rows, d[np.newaxis])[0])
 
 
 def _regret_errors(value: Array, value_held_out: Array, split: _Split) -> dict[str, float]:
@@ -274,7 +275,7 @@ def _decision_errors(family: Family, split: _Split) -> dict[str, float]:
         explained = are_explained(held_out.d, held_out.regret, taken, fitted.regret, known)
         errors["explained_held_out"] = mean_of(explained)
     if _status_of(fitted) == FitStatus.FITTED:
-        value = _value(family, family.fit(fitted), held_out)
+        value = value_of(family, family.fit(fitted), held_out.d)
         errors["rank_correlation_held_out"] = rank_correlation(value, held_out.regret)
     return errors
 
