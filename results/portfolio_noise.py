@@ -13,7 +13,7 @@ import torch
 from lodl._typing import Array
 from lodl.domains import Domain, Prices, portfolio, synthetic_prices
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl_benchmarks.domains import read_prices
 from lodl_benchmarks.experiments import SETUPS
 from lodl_benchmarks.runner import METHODS, Run, keep_freed_memory
@@ -34,14 +34,13 @@ def domain_of(prices: Prices, n_days: int) -> Domain:
 def predictions_by_method(domain: Domain) -> dict[str, Array]:
     """Return, for each method, what its models predict for the test days."""
     setup, part = SETUPS["portfolio"], domain.splits.train_and_validation
-    samples = sample(
-        domain.problem,
+    samples = Oracle(domain.problem).sample(
         part.y,
+        setup.sampler,
+        N_SAMPLES,
         context=part.context,
         keys=range(len(part.y)),
-        sampler=setup.sampler,
-        n_samples=N_SAMPLES,
-        seed=SEED,
+        random_state=SEED,
     )
     with tempfile.TemporaryDirectory() as folder:
         return {
@@ -64,7 +63,7 @@ def predictions_by_method(domain: Domain) -> dict[str, Array]:
 def qualities(domain: Domain, constant: Array, deviation: Array) -> list[float]:
     """Return mean quality with less and less of what predictions add to a constant."""
     test = domain.splits.test
-    scale = quality_scale(domain.problem, test.y, context=test.context, seed=SEED)
+    scale = quality_scale(domain.problem, test.y, context=test.context, random_state=SEED)
     drawn = [constant + kept * deviation for kept in KEPT]
     worth = [decision_quality(domain.problem, y, test.y, context=test.context) for y in drawn]
     return [float(scale.normalise(quality).mean()) for quality in worth]

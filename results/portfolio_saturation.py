@@ -19,7 +19,7 @@ from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_quality, quality_scale
 from lodl.losses import DecisionHinges, DecisionRanking, fit
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl.training.torch import (
     Criterion,
     LearnedLossModule,
@@ -51,14 +51,8 @@ def predictions(domain: Domain) -> Iterator[tuple[str, float | None, Array]]:
     criteria: dict[str, tuple[Criterion, ...]] = {
         "2-stage": (SquaredError(splits.train.y), SquaredError(splits.validation.y))
     }
-    samples = sample(
-        domain.problem,
-        part.y,
-        context=part.context,
-        sampler=SETUP.sampler,
-        n_samples=N_SAMPLES,
-        slopes=True,
-        progress=False,
+    samples = Oracle(domain.problem, progress=False).sample(
+        part.y, SETUP.sampler, N_SAMPLES, context=part.context, slopes=True
     )
     for name, family in FAMILIES.items():
         loss = fit(samples, family, progress=False)
@@ -87,7 +81,7 @@ def main() -> None:
         for seed in SEEDS:
             domain = SETUP.build(seed)
             problem, test = domain.problem, domain.splits.test
-            scale = quality_scale(problem, test.y, context=test.context, seed=seed)
+            scale = quality_scale(problem, test.y, context=test.context, random_state=seed)
             for name, rate, y_hat in predictions(domain):
                 quality = decision_quality(problem, y_hat, test.y, context=test.context)
                 share = float((np.abs(y_hat) > 0.99).mean())

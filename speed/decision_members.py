@@ -25,9 +25,8 @@ from dataclasses import dataclass
 from decision_summaries import train, unseen_regret
 from lodl.domains import Domain
 from lodl.losses import DecisionHinges, DecisionRanking, Family, fit, squared_error_loss
-from lodl.losses._dual import largest, log_sum_exp, softmax
-from lodl.losses._family import Parameters, Tensor
-from lodl.oracle import sample
+from lodl.losses._family import Parameters, Tensor, largest, log_sum_exp, softmax
+from lodl.oracle import Oracle
 from lodl_benchmarks.rounds import TASKS
 from min_weight import Data, tasks
 
@@ -119,14 +118,8 @@ MEMBERS: dict[str, Family] = {
 def linear_regrets(domain: Domain) -> list[float]:
     """Return the regret of linear models of squared error, then of each member."""
     part = domain.splits.train_and_validation
-    samples = sample(
-        domain.problem,
-        part.y,
-        context=part.context,
-        sampler=TASKS["path"].sampler,
-        n_samples=20,
-        slopes=True,
-        progress=False,
+    samples = Oracle(domain.problem, progress=False).sample(
+        part.y, TASKS["path"].sampler, 20, context=part.context, slopes=True
     )
     losses = [fit(samples, member, progress=False) for member in MEMBERS.values()]
     every = [squared_error_loss(part.y), *losses]

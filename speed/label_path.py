@@ -7,7 +7,7 @@ numbers are printed, and fewer are better:
   called; comprehensions belong to the function around them. This is how often the next function
   stands in another file than the one before. The code before the oracle knew instances by content
   (40200a2^) has 100 with the default family, about the 102 that were once counted in it;
-- changes in that part of the way which is between the call of `oracle.sample` and its return;
+- changes in that part of the way which is between the call of `Oracle.sample` and its return;
 - changes while running: all steps from one file to another, loops and returns included;
 - calls to follow: pairs of a function and one it calls in another file, each pair counted once.
 
@@ -24,7 +24,7 @@ import numpy as np
 
 import lodl
 from lodl._typing import Array
-from lodl.oracle import Oracle, sample
+from lodl.oracle import Oracle
 from lodl.problems import VectorisedProblem
 
 PACKAGE = str(Path(lodl.__file__).parent)
@@ -55,7 +55,7 @@ class LabelPath:
         if event not in ("call", "return") or not is_ours(frame):
             return
         code = frame.f_code
-        if code is sample.__code__:
+        if code is Oracle.sample.__code__:
             self.is_sampling = event == "call"
         if event == "call" and not code.co_name.startswith("<"):
             self.read.setdefault(code, self.is_sampling)

@@ -25,7 +25,7 @@ from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
 from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMSE, Family, fit
-from lodl.oracle import Samples, sample
+from lodl.oracle import Oracle, Samples
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.experiments import SETUPS
 from lodl_benchmarks.rounds import TASKS, RoundsTask
@@ -90,14 +90,8 @@ class Data:
     def _ask(self, n_samples: int) -> Samples:
         part = self.domain.splits.train_and_validation
         if n_samples not in self._samples:
-            self._samples[n_samples] = sample(
-                self.domain.problem,
-                part.y,
-                context=part.context,
-                sampler=self.task.sampler,
-                n_samples=n_samples,
-                slopes=n_samples == 20,
-                progress=False,
+            self._samples[n_samples] = Oracle(self.domain.problem, progress=False).sample(
+                part.y, self.task.sampler, n_samples, context=part.context, slopes=n_samples == 20
             )
         return self._samples[n_samples]
 

@@ -18,12 +18,11 @@ from functools import partial
 import numpy as np
 import torch
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
 from lodl._threads import one_blas_thread
 from lodl.domains import shortest_path
 from lodl.evaluation import decision_loss, regret
 from lodl.losses import (
-    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
@@ -32,7 +31,7 @@ from lodl.losses import (
     WeightedMSE,
     fit,
 )
-from lodl.oracle import sample
+from lodl.oracle import Answers, Oracle
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import (
     Criterion,
@@ -74,13 +73,11 @@ def answers_of(name: str) -> list[Answers]:
     domain = setup.build(SEEDS[0])
     part = domain.splits.train
     first = slice(0, 2 * N_INSTANCES)  # of some instances nothing is lost
-    samples = sample(
-        domain.problem,
+    samples = Oracle(domain.problem, progress=False).sample(
         part.y[first],
+        setup.sampler,
+        max(COUNTS) + N_UNSEEN,
         context=None if part.context is None else part.context[first],
-        sampler=setup.sampler,
-        n_samples=max(COUNTS) + N_UNSEEN,
-        progress=False,
     )
     every = [samples.instance(i) for i in range(samples.n_instances)]
     return [answers for answers in every if answers.regret[: min(COUNTS)].any()][:N_INSTANCES]
@@ -127,13 +124,8 @@ class Decisions:
         self.setup = setup_of(name)
         self.domain = self.setup.build(seed)
         part = self.domain.splits.train_and_validation
-        self._samples = sample(
-            self.domain.problem,
-            part.y,
-            context=part.context,
-            sampler=self.setup.sampler,
-            n_samples=max(COUNTS),
-            progress=False,
+        self._samples = Oracle(self.domain.problem, progress=False).sample(
+            part.y, self.setup.sampler, max(COUNTS), context=part.context
         )
 
     def of_squared_error(self) -> float:

@@ -12,7 +12,7 @@ from time import process_time
 import numpy as np
 
 from lodl.domains import TopK
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl.samplers import AllPerturbed
 
 SIZES = {
@@ -25,7 +25,7 @@ def run_seconds(n: int, k: int) -> float:
     y = np.random.default_rng(0).normal(size=(n, 50))
     with tempfile.TemporaryDirectory() as folder:
         start = process_time()
-        sample(TopK(), y, sampler=AllPerturbed(), n_samples=k, store=f"{folder}/store.db")
+        Oracle(TopK(), store=f"{folder}/store.db").sample(y, AllPerturbed(), k)
         return process_time() - start
 
 

@@ -21,11 +21,11 @@ N, K, DIM = 10_000, 1_000, 50
 
 def sample(folder: str) -> None:
     from lodl.domains import TopK
-    from lodl.oracle import sample as ask
+    from lodl.oracle import Oracle
     from lodl.samplers import AllPerturbed
 
     y = np.random.default_rng(0).normal(size=(N, DIM))
-    ask(TopK(), y, sampler=AllPerturbed(), n_samples=K, n_jobs=2, store=f"{folder}/store.db")
+    Oracle(TopK(), n_jobs=2, store=f"{folder}/store.db").sample(y, AllPerturbed(), K)
 
 
 def memory(process: psutil.Process) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 
 import lodl
 from lodl.domains import TopK, WebAdvertising
-from lodl.oracle import Oracle, sample
+from lodl.oracle import Oracle
 from lodl.problems import VectorisedProblem
 
 ROUNDS = 3
@@ -61,7 +61,7 @@ def ask(problem: lodl.Problem, y: np.ndarray, k: int, *, keep: bool, **options: 
     """Sample, and return how many files a store has."""
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/store" if keep else None
-        sample(problem, y, sampler=lodl.AllPerturbed(), n_samples=k, store=store, **options)
+        Oracle(problem, store=store).sample(y, n_samples=k, **options)
         return len(list(Path(folder).rglob("*.*")))
 
 
@@ -108,7 +108,7 @@ def print_slopes() -> None:
     y = np.random.default_rng(0).normal(size=(n, dim))
     without = seconds(lambda: ask(Squares(), y, k, keep=False))
     with_slopes = seconds(lambda: ask(Squares(), y, k, keep=False, slopes=True))
-    samples = sample(Squares(), y, sampler=lodl.AllPerturbed(), n_samples=k, slopes=True)
+    samples = Oracle(Squares()).sample(y, lodl.AllPerturbed(), k, slopes=True)
     distinct = np.mean([len(answers.slope) for answers in samples])
     each = (with_slopes - without) / n * 1e3 * 20 / distinct
     print(f"slopes by differences, 20 distinct decisions, D = {dim}: {each:.2f} ms (target 5)")

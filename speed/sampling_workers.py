@@ -15,7 +15,7 @@ from time import perf_counter, sleep
 import numpy as np
 from distributed import Client, LocalCluster
 
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl.oracle._workers import Dask
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
@@ -45,7 +45,7 @@ class Millisecond(Problem):
 
 def seconds(y: np.ndarray, **where: object) -> float:
     start = perf_counter()
-    sample(Millisecond("busy" in sys.argv), y, sampler=AllPerturbed(), n_samples=K, **where)
+    Oracle(Millisecond("busy" in sys.argv), **where).sample(y, AllPerturbed(), K)
     return perf_counter() - start
 
 
@@ -60,7 +60,7 @@ def megabytes_sent(y: np.ndarray, client: Client) -> float:
     Dask.run = counted
     try:
         problem = Millisecond(is_busy=False, size=10_000_000)
-        sample(problem, y, sampler=AllPerturbed(), n_samples=K, executor=client)
+        Oracle(problem, executor=client).sample(y, AllPerturbed(), K)
     finally:
         Dask.run = run
     print(f"\na problem of 10 MB, {len(sizes)} tasks: {sum(sizes) / 1e6:.0f} MB sent to 2 workers")

@@ -19,7 +19,7 @@ from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
 from lodl.losses import LearnedLoss, fit, fit_shared, squared_error_loss
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl.training.linear import LinearLearner
 from lodl_benchmarks.learner import TASKS
 
@@ -43,23 +43,14 @@ def regrets(name: str, seed: int) -> list[float]:
     """Return the regret of 2-stage, then of each family with own and with shared decisions."""
     domain = TASKS[name].build(seed)
     splits, learner = domain.splits, LinearLearner()
-    samples = sample(
-        domain.problem,
-        splits.train_and_validation.y,
-        sampler=AllPerturbed(),
-        n_samples=20,
-        slopes=True,
-        progress=False,
+    samples = Oracle(domain.problem, progress=False).sample(
+        splits.train_and_validation.y, AllPerturbed(), 20, slopes=True
     )
 
     def trained(loss: LearnedLoss) -> float:
-        training, stopping = np.split(np.arange(loss.n_instances), [len(splits.train.y)])
-        model = learner.train(
-            splits.train.x,
-            loss.subset(training),
-            x_validation=splits.validation.x,
-            loss_validation=loss.subset(stopping),
-        )
+        is_first = np.arange(loss.n_instances) < len(splits.train.y)
+        x = splits.train_and_validation.x
+        (model,) = learner.train(x, loss, masks=is_first[np.newaxis])
         return relative_regret(domain, model.predict(splits.test.x))
 
     losses = [squared_error_loss(splits.train_and_validation.y)]

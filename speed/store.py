@@ -12,9 +12,8 @@ from time import process_time
 
 import numpy as np
 
-from lodl.oracle import open_store
 from lodl.oracle._answer_table import Run
-from lodl.oracle._store import Store
+from lodl.oracle._store import Store, open_store
 
 SIZES = [(50_000, 20), (2_000, 1_000)]  # instances, answers an instance
 AT_ONCE = 256  # instances of a task, and of a read

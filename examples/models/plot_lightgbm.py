@@ -71,7 +71,7 @@ model.fit(days[train], y[train], validation=0.3)
 print(model.summary())
 
 # %%
-two_stage = LightGBMLearner(trees).train(days[train], lodl.losses.squared_error_loss(y[train]))
+(two_stage,) = LightGBMLearner(trees).train(days[train], lodl.losses.squared_error_loss(y[train]))
 before = regret(bakery, two_stage.predict(days[test]), y[test])
 after = model.regret(days[test], y[test])
 gain = before - after

@@ -2,11 +2,11 @@
 A learner for another framework
 ===============================
 
-A learner has one method, ``train``, which returns something with one method, ``predict``. The loss
-gives values and gradients as NumPy arrays, so any framework that can pull a gradient back through a
-model will do. This learner is a small network in plain NumPy, written the way you would in JAX: the
-parameters are a dict of arrays, a step returns new ones, and ``pull_back`` does what ``jax.vjp``
-does. :doc:`/how-to/own-learner` has the same learner in JAX.
+A learner has one method, ``train``, which returns a predictor with one method, ``predict``, for
+each model. The loss gives values and gradients as NumPy arrays, so any framework that can pull a
+gradient back through a model will do. This learner is a small network in plain NumPy, written the
+way you would in JAX: the parameters are a dict of arrays, a step returns new ones, and
+``pull_back`` does what ``jax.vjp`` does. :doc:`/how-to/own-learner` has the same learner in JAX.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ import numpy as np
 
 import lodl
 from lodl.domains import shortest_path
+from lodl.report import plots
 from lodl.testing import check_learner
+from lodl.training import Learner, Predictor
 
 
 def network(w, x):
@@ -36,7 +38,7 @@ def pull_back(w, x, g):
 
 
 @dataclass(frozen=True)
-class NetworkPredictor:
+class NetworkPredictor(Predictor):
     w: dict[str, Any]
     centre: Any
     spread: Any
@@ -47,16 +49,20 @@ class NetworkPredictor:
 
 
 @dataclass(frozen=True)
-class NetworkLearner:
+class NetworkLearner(Learner):
     n_hidden: int = 8
-    n_steps: int = 300
+    max_steps: int = 300
     rate: float = 0.3
     stops_early = True
 
-    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
+    def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
+        masks = np.ones((1, len(x)), dtype=bool) if masks is None else masks
+        return [self.train_model(x, loss, mask, n_steps) for mask in masks]
+
+    def train_model(self, x, loss, mask, n_steps):
         rng, (n, n_labels) = np.random.default_rng(0), loss.y.shape
-        centre, spread = loss.y.mean(0), loss.y.std(0)
-        unit = loss.value(np.tile(centre, (n, 1))).sum()  # so that steps do not depend on it
+        centre, spread = loss.y[mask].mean(0), loss.y[mask].std(0)
+        unit = loss.value(np.tile(centre, (n, 1)))[mask].sum()  # so that steps do not depend on it
         w = {
             "in": rng.normal(size=(x.shape[1], self.n_hidden)) / np.sqrt(x.shape[1]),
             "bend": np.zeros(self.n_hidden),
@@ -64,14 +70,16 @@ class NetworkLearner:
             "constant": np.zeros(n_labels),
         }
         best, best_score = None, np.inf
-        for step in range((self.n_steps if n_steps is None else n_steps) + 1):
+        for step in range((self.max_steps if n_steps is None else n_steps) + 1):
             model = NetworkPredictor(w, centre, spread, step)
-            score = -step  # without validation instances, the last step is the best
-            if loss_validation is not None:
-                score = loss_validation.value(model.predict(x_validation)).mean()
+            y_hat = model.predict(x)
+            score = -step  # if nothing stops it, the last step is the best
+            if n_steps is None and not mask.all():
+                score = loss.value(y_hat)[~mask].mean()
             if score < best_score:
                 best, best_score = model, score
-            g = loss.gradient(model.predict(x)) * spread / unit
+            g = loss.gradient(y_hat) * spread / unit
+            g[~mask] = 0  # the other instances do not train the model
             w = {name: w[name] - self.rate * part for name, part in pull_back(w, x, g).items()}
         return best
 
@@ -96,5 +104,5 @@ print(f"score on new instances: {model.score(test.x, test.y):.3f}")
 # %%
 # The regret of each candidate on held-out instances, against the number of solver calls so far:
 
-lodl.report.plots.history(model)
+plots.trials(model)
 plt.show()

@@ -31,7 +31,7 @@ model.fit(train.x, train.y)
 print(model.summary())
 
 # %%
-two_stage = XGBoostLearner(trees).train(train.x, lodl.losses.squared_error_loss(train.y))
+(two_stage,) = XGBoostLearner(trees).train(train.x, lodl.losses.squared_error_loss(train.y))
 y_hat = {"squared error": two_stage.predict(test.x), "learned loss": model.predict(test.x)}
 before, after = (regret(problem, values, test.y) for values in y_hat.values())
 gain, best = before - after, decision_loss(problem, test.y, test.y).mean()

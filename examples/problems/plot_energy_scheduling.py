@@ -32,7 +32,8 @@ print(model.summary())
 # %%
 # Squared error is always one of the candidates, and it is kept if nothing is better.
 
-two_stage = learner.train(train.x, lodl.losses.squared_error_loss(train.y)).predict(test.x)
+(baseline,) = learner.train(train.x, lodl.losses.squared_error_loss(train.y))
+two_stage = baseline.predict(test.x)
 best = decision_loss(problem, test.y, test.y).mean()
 before = regret(problem, two_stage, test.y).mean() / best
 after = model.regret(test.x, test.y).mean() / best

@@ -31,7 +31,7 @@ def trained(seed):
     )
     lines = []
     for one in (lodl.losses.squared_error_loss(train.y), loss):
-        model = learner.train(train.x, one)
+        (model,) = learner.train(train.x, one)
         ends = model.predict(np.array([-1.0, 1.0])[None, :, None].repeat(25, axis=1))[0, [0, -1]]
         quality = normalised_decision_quality(domain.problem, model.predict(test.x), test.y)
         lines.append((ends, quality))

@@ -52,7 +52,8 @@ model = lodl.DecisionFocusedRegressor(
 model.fit(x[train], y[train])
 print(model.summary())
 
-two_stage = learner.train(x[train], lodl.losses.squared_error_loss(y[train])).predict(x[test])
+(baseline,) = learner.train(x[train], lodl.losses.squared_error_loss(y[train]))
+two_stage = baseline.predict(x[test])
 before = regret(Dispatch(), two_stage, y[test])
 after = model.regret(x[test], y[test])
 best = decision_loss(Dispatch(), y[test], y[test])

@@ -43,8 +43,8 @@ print("median weights of the 300 losses:", {k: round(v, 3) for k, v in weights.i
 
 learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.1, n_steps=150))
 models = {
-    "squared error": learner.train(x[:300], lodl.losses.squared_error_loss(y[:300])),
-    "learned loss": learner.train(x[:300], loss),
+    "squared error": learner.train(x[:300], lodl.losses.squared_error_loss(y[:300]))[0],
+    "learned loss": learner.train(x[:300], loss)[0],
 }
 for name, model in models.items():
     paid = regret(shop, model.predict(x[300:]), y[300:])

@@ -22,8 +22,8 @@ problem, train, test = domain.problem, domain.splits.train, domain.splits.test
 loss = lodl.learn_loss(problem, train.y, context=train.context, family=lodl.DecisionHinges())
 learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.03, n_steps=200))
 predictions = {
-    "squared error": learner.train(train.x, lodl.losses.squared_error_loss(train.y)),
-    "learned loss": learner.train(train.x, loss),
+    "squared error": learner.train(train.x, lodl.losses.squared_error_loss(train.y))[0],
+    "learned loss": learner.train(train.x, loss)[0],
 }
 
 # %%

@@ -29,13 +29,8 @@ learner = TorchLearner(
 
 def train(loss):
     """Train on the first instances, stop early on the others, and predict for all of them."""
-    first, last = np.arange(n_train), np.arange(n_train, len(both.y))
-    model = learner.train(
-        both.x[first],
-        loss.subset(first),
-        x_validation=both.x[last],
-        loss_validation=loss.subset(last),
-    )
+    is_first = np.arange(len(both.y)) < n_train
+    (model,) = learner.train(both.x, loss, masks=is_first[np.newaxis])
     return model, model.predict(both.x)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
-from lodl.oracle import open_store
+from lodl.oracle import Progress
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +109,7 @@ def test_sigterm_ends_the_workers_and_keeps_the_answers(start, tmp_path, argumen
     family = family_of(process)
     send(process.pid, signal.SIGTERM)
     check_end(process, signal.SIGTERM, family)
-    assert open_store(tmp_path / "store").n_answers > 0
+    assert Progress.read(tmp_path / "store").n_answers > 0
 
 
 def test_ctrl_c_while_workers_start_leaves_no_process(start):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lodl.errors import InvalidInputError
 from lodl.learning._folds import Average, Folds, cross_fit
 from lodl.losses import squared_error_loss
+from lodl.training import Learner, Predictor
 
 PROFILE = settings(deadline=None, max_examples=50, derandomize=True)
 VALIDATIONS = st.none() | st.integers(2, 6) | st.floats(0.01, 0.99)
@@ -110,70 +111,49 @@ def test_folds_say_what_judges():
 
 
 @dataclass(frozen=True)
-class Constant:
-    """Predicts the mean label it was trained on."""
+class Constant(Predictor):
+    """Predicts one label."""
 
-    mean: np.ndarray
+    label: np.ndarray
     n_steps: int
 
     def predict(self, x):
-        return np.broadcast_to(self.mean, (len(x), *self.mean.shape)).copy()
+        return np.broadcast_to(self.label, (len(x), *self.label.shape)).copy()
 
 
-class MeanLearner:
-    """Notes what it was given; the number of steps is that of the instances, squared."""
+class MeanLearner(Learner):
+    """Notes its arguments. The number of steps is that of the instances, squared."""
+
+    max_steps = 9
 
     def __init__(self):
         self.seen = []
 
-    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
-        judged = None if loss_validation is None else (x_validation, loss_validation.y)
-        self.seen.append((x, loss.y, judged))
-        return Constant(loss.y.mean(axis=0), len(x) ** 2)
+    def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
+        self.seen.append((x, masks, prepared, n_steps))
+        return [Constant(loss.y[mask].mean(axis=0), int(mask.sum()) ** 2) for mask in masks]
 
 
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_model_has_not_seen_what_it_predicts(stops):
     x, y = np.arange(7.0)[:, np.newaxis], np.random.default_rng(0).normal(size=(7, 2))
     learner, folds = MeanLearner(), folds_of(7, 3)  # parts of 3, 2 and 2
-    found = cross_fit(learner, x, squared_error_loss(y), folds, stops=stops)
+    found = cross_fit(learner, x, squared_error_loss(y), folds, prepared="known", stops=stops)
     np.testing.assert_allclose(found.y_hat, folds.means(y))
     assert [model.n_steps for model in found.models] == [16, 25, 25]
     assert found.n_steps == 22
-    for part, (x_seen, y_seen, judged) in zip(folds.held_out, learner.seen, strict=True):
-        np.testing.assert_array_equal(x_seen, x[folds.rest(part)])
-        np.testing.assert_array_equal(y_seen, y[folds.rest(part)])
-        assert (judged is not None) == stops
-        if stops:
-            np.testing.assert_array_equal(judged[0], x[part])
-            np.testing.assert_array_equal(judged[1], y[part])
-
-
-def test_training_stops_on_the_held_out_part_unless_told_otherwise():
-    learner = MeanLearner()
-    cross_fit(learner, np.zeros((6, 1)), squared_error_loss(np.eye(6)), folds_of(6, 2))
-    assert all(judged is not None for _, _, judged in learner.seen)
+    ((x_seen, masks, prepared, n_steps),) = learner.seen
+    assert x_seen is x
+    assert prepared == "known"
+    assert n_steps == (None if stops else 9)
+    for part, mask in zip(folds.held_out, masks, strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(~mask), part)
 
 
 def test_instances_never_held_out_are_predicted_by_the_last_model():
     y = np.random.default_rng(0).normal(size=(6, 2))
     found = cross_fit(MeanLearner(), np.zeros((6, 1)), squared_error_loss(y), folds_of(6, 0.5))
     np.testing.assert_allclose(found.y_hat, np.tile(y[:3].mean(axis=0), (6, 1)))
-
-
-@pytest.mark.parametrize("is_able", [True, False])
-def test_a_learner_may_train_all_folds_at_once_or_decline(is_able):
-    class AtOnce(MeanLearner):
-        def train_folds(self, x, loss, held_out, *, stops):
-            self.stops = stops
-            return [Constant(np.full(6, 9.0), 3) for _ in held_out] if is_able else None
-
-    learner = AtOnce()
-    loss = squared_error_loss(np.eye(6))
-    found = cross_fit(learner, np.zeros((6, 1)), loss, folds_of(6, 2), stops=False)
-    assert learner.stops is False
-    assert (found.y_hat == 9.0).all() == is_able
-    assert len(learner.seen) == (0 if is_able else 2)
 
 
 def test_an_average_predicts_the_mean_in_the_shape_of_a_label():
@@ -186,7 +166,7 @@ def test_an_average_predicts_the_mean_in_the_shape_of_a_label():
 
 def test_a_learner_that_returns_too_few_models_is_an_error():
     class TooFew(MeanLearner):
-        def train_folds(self, x, loss, held_out, *, stops):
+        def train(self, *_, **__):
             return [Constant(np.zeros(6), 3)]
 
     loss = squared_error_loss(np.eye(6))

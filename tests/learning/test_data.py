@@ -10,6 +10,7 @@ import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError
 from lodl.learning._folds import Folds
+from lodl.training import Learner, Predictor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -32,7 +33,7 @@ def quick(problem=PICK, estimator=None, **arguments):
     return DecisionFocusedRegressor(problem, estimator or Ridge(), **(settings | arguments))
 
 
-class FrameLearner:
+class FrameLearner(Learner):
     """Learns nothing, and sees what it is given."""
 
     takes_frames = True
@@ -40,19 +41,20 @@ class FrameLearner:
     def __init__(self):
         self.seen = []
 
-    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
-        self.seen += [x, *([] if x_validation is None else [x_validation])]
-        return Constant(loss.y.mean(axis=0))
+    def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
+        self.seen.append(x)
+        masks = np.ones((1, loss.n_instances), dtype=bool) if masks is None else masks
+        return [Constant(loss.y[mask].mean(axis=0)) for mask in masks]
 
 
-class Constant:
+class Constant(Predictor):
     n_steps = 0
 
     def __init__(self, mean):
-        self.mean = mean
+        self.label = mean
 
     def predict(self, x):
-        return np.tile(self.mean, (len(x), 1))
+        return np.tile(self.label, (len(x), 1))
 
 
 class NumbersLearner(FrameLearner):
@@ -108,7 +110,7 @@ def test_a_learner_that_takes_frames_gets_them_as_they_came(frame):
     model = quick(estimator=learner).fit(x, Y, validation=(x[:5], Y[:5]))
     assert model.predict(x).shape == Y.shape
     assert {type(one) for one in learner.seen} == {type(x)}
-    assert [len(one) for one in learner.seen] == [30, 5]
+    assert [len(one) for one in learner.seen] == [35]  # masks say which of them train
     with pytest.raises(InvalidInputError, match=r"`validation\[0\]` must have the columns it"):
         model.fit(x, Y, validation=(x[["town"]], Y))
 

@@ -62,7 +62,7 @@ def test_rounds_are_learned_with_a_time_limit():
     learner = learner_for(None)
 
     def train(loss):
-        model = learner.train(X, loss, n_steps=5)
+        (model,) = learner.train(X, loss, n_steps=5)
         return model, model.predict(X)
 
     rounds = learn_in_rounds(

@@ -12,7 +12,7 @@ import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.learning._model_folder import load_record
-from lodl.training import learner_for
+from lodl.training import Learner, Predictor, learner_for
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 3))
@@ -132,7 +132,7 @@ def test_a_forged_record_is_refused(model, tmp_path):
     folder = model.save(tmp_path / "model")
     model._record = None
     honest = json.loads((folder / "record.json").read_text())
-    for change in ({"instances": 7}, {"regret_kept": "x"}, {"history": [[]]}, {"instances": []}):
+    for change in ({"instances": 7}, {"regret_selected": "x"}, {"trials": [[]]}, {"instances": []}):
         (folder / "record.json").write_text(json.dumps(honest | change))
         forge(folder)
         with pytest.raises(ModelFolderError, match="cannot be used"):
@@ -181,25 +181,22 @@ def test_a_link_is_neither_followed_nor_replaced(model, folder, tmp_path, target
 
 
 @dataclass
-class OwnPredictor:
+class OwnPredictor(Predictor):
     inner: object
     n_steps: int = 1
 
     def predict(self, x):
         return self.inner.predict(x)
 
-    def save(self, folder):
-        raise AssertionError("nothing is written")
 
-
-class OwnLearner:
-    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
-        return OwnPredictor(learner_for(None).train(x, loss))
+class OwnLearner(Learner):
+    def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
+        return [OwnPredictor(model) for model in learner_for(None).train(x, loss, masks)]
 
 
 def test_a_predictor_that_could_not_be_loaded_is_not_saved(tmp_path):
     model = quick(OwnLearner()).fit(X, Y)
-    told = r"A OwnPredictor cannot be saved, because `load_model` could not load it.*predictors_"
+    told = r"A OwnPredictor cannot be saved: it does not override `save` and `load`"
     with pytest.raises(InvalidInputError, match=told):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ from torch import nn
 import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError, ModelFolderError
+from lodl.training import Predictor
 from lodl.training.torch import TorchLearner, TrainingSettings
 
 RNG = np.random.default_rng(0)
@@ -164,8 +165,9 @@ def test_other_folders_and_versions_say_what_they_are(folder, tmp_path):
 
 
 def test_what_cannot_be_saved_says_so(model, tmp_path):
-    class Stub:
-        pass
+    class Stub(Predictor):
+        def predict(self, x):
+            return x
 
     broken = quick(Ridge()).fit(X, Y)
     broken.predictors_ = [Stub()]

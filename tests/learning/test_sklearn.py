@@ -18,6 +18,7 @@ from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
 from lodl.problems import VectorisedProblem
 from lodl.sklearn import regret_scorer
+from lodl.training import Learner, Predictor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -43,13 +44,17 @@ class PickOpen(VectorisedProblem):
         return y[zs]
 
 
-class Linear(BaseEstimator):
+class Linear(BaseEstimator, Learner):
     """Least squares on labels that a step along the loss has moved: a learner, and quick."""
 
     def __init__(self, alpha=1.0):
         self.alpha = alpha
 
-    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
+    def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
+        masks = np.ones((1, len(x)), dtype=bool) if masks is None else masks
+        return [self.trained(x[mask], loss.subset(np.flatnonzero(mask))) for mask in masks]
+
+    def trained(self, x, loss):
         mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
         targets = loss.y - 0.1 * loss.gradient(mean)
         a = np.column_stack([np.ones(len(x)), x])
@@ -57,7 +62,7 @@ class Linear(BaseEstimator):
         return LinearPredictor(np.linalg.solve(a.T @ a + penalty, a.T @ targets))
 
 
-class LinearPredictor:
+class LinearPredictor(Predictor):
     n_steps = 1
 
     def __init__(self, weights):

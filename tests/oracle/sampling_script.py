@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lodl.oracle import _run, _store, sample
+from lodl.oracle import Oracle, _run, _store
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
@@ -43,8 +43,9 @@ class Slow(Problem):
 
 
 def regrets(problem, store, n_jobs=1):
-    arguments = {"sampler": AllPerturbed(), "n_samples": N_SAMPLES, "n_jobs": n_jobs}
-    samples = sample(problem, Y, store=store or None, **arguments)
+    options = {"n_jobs": n_jobs}
+    arguments = {"sampler": AllPerturbed(), "n_samples": N_SAMPLES}
+    samples = Oracle(problem, store=store or None, **options).sample(Y, **arguments)
     return np.array([answers.regret for answers in samples])
 
 
@@ -55,7 +56,7 @@ def run(folder, n_jobs, store="store"):
 
 def kill(folder, n_kills):
     moments = random.Random(n_kills)
-    sample(Slow(os.devnull), Y[:1], sampler=AllPerturbed(), n_samples=1)  # imports what it needs
+    Oracle(Slow(os.devnull)).sample(Y[:1], AllPerturbed(), 1)  # imports what it needs
     for _ in range(int(n_kills)):
         child = os.fork()
         if child == 0:

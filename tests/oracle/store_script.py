@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 
 from lodl.errors import StoreError
-from lodl.oracle import Oracle, _run, _store, sample
+from lodl.oracle import Oracle, _run, _store
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
 Y = np.random.default_rng(0).normal(size=(200, 20))
 _run._TASK_SECONDS, _store._SELDOM = 0.01, 0.0  # many transactions
-ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 100, "progress": False}
+ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 100}
 
 
 class Aim(Problem):
@@ -45,7 +45,7 @@ class Aim(Problem):
 
 
 def regrets(store, y=Y, oracle=None):
-    samples = sample(oracle or Aim(), y, store=store, **ARGUMENTS)
+    samples = Oracle(oracle or Aim(), store=store).sample(y, **ARGUMENTS)
     return [answers.regret.tobytes() for answers in samples]
 
 
@@ -76,7 +76,7 @@ def cvxpy(store):
         child = os.fork()
         if child == 0:
             problem = Portfolio()
-            sample(problem, Y[:3, :3], sampler=AllPerturbed(), n_samples=5, store=store)
+            Oracle(problem, store=store).sample(Y[:3, :3], AllPerturbed(), 5)
             print(problem.n_calls, flush=True)
             os._exit(0)
         os.waitpid(child, 0)
@@ -85,7 +85,7 @@ def cvxpy(store):
 
 def keep(store):
     global kept  # until the very end
-    kept = sample(Aim(), Y[:5], store=store, **ARGUMENTS)
+    kept = Oracle(Aim(), store=store).sample(Y[:5], **ARGUMENTS)
     assert kept[0].regret.shape == (100,)
 
 

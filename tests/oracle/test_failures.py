@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lodl.errors import OracleError, ProblemError
-from lodl.oracle import _run, open_samples, sample
+from lodl.oracle import Oracle, _run
 from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed
 
@@ -69,7 +69,7 @@ def flaky(request, y):
 
 def draw_all(y):
     plain = problem(lambda y_hat: y_hat, lambda z, y: 0.0, sense="max")
-    samples = sample(plain, y, sampler=AllPerturbed(), n_samples=K)
+    samples = Oracle(plain).sample(y, AllPerturbed(), K)
     return np.stack([answers.y_hat for answers in samples])
 
 
@@ -93,7 +93,7 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
     oracle, kinds = flaky
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     store = tmp_path / "store"
-    samples = sample(oracle, y, n_jobs=n_jobs, store=store, on_failure="skip", **kwargs)
+    samples = Oracle(oracle, n_jobs=n_jobs, store=store, on_failure="skip").sample(y, **kwargs)
     candidates = draw_all(y)
     for i, answers in enumerate(samples):
         ok = kinds[i] == "ok"
@@ -108,7 +108,7 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
     assert "one number per decision, got shape (3,)" in samples.first_failures["wrong_shape"]
     assert f"{samples.n_failures} of {N * K} samples failed" in caplog.text
     assert 'To try them again, use on_failure="raise" or another store.' in caplog.text
-    stored = open_samples(store, oracle, y, **kwargs)
+    stored = Oracle(oracle, store=store, on_failure="skip").sample(y, **kwargs)
     assert stored.first_failures == samples.first_failures
     assert stored.n_failures == samples.n_failures
     others = stored.select(~(kinds == "wrong_shape").any(axis=1))
@@ -120,7 +120,7 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
 def test_raise_names_instance_and_sample_and_chains_the_cause(flaky, y, n_jobs):
     oracle, kinds = flaky
     with pytest.raises(OracleError, match=r"failed at instance \d+, sample \d+: ") as caught:
-        sample(oracle, y, sampler=AllPerturbed(), n_samples=K, n_jobs=n_jobs)
+        Oracle(oracle, n_jobs=n_jobs).sample(y, AllPerturbed(), K)
     words = str(caught.value).replace(",", "").replace(":", "").split()
     instance, number = (int(words[words.index(word) + 1]) for word in ("instance", "sample"))
     kind = kinds[instance, number]
@@ -143,46 +143,52 @@ def test_raise_keeps_what_is_done_and_tries_the_failed_call_again(loop, y, tmp_p
     oracle = Expires(calls_file)
     kwargs = {"sampler": AllPerturbed(), "n_samples": 100}
     with pytest.raises(OracleError, match=r"licence expired.*What was done is kept") as caught:
-        sample(oracle, y, store=tmp_path / "store", **kwargs)
+        Oracle(oracle, store=tmp_path / "store").sample(y, **kwargs)
     assert str(tmp_path / "store") in str(caught.value)
     before = oracle.n_calls()
-    samples = sample(oracle, y, store=tmp_path / "store", **kwargs)
+    samples = Oracle(oracle, store=tmp_path / "store").sample(y, **kwargs)
     assert (samples.n_failures, samples.first_failures) == (0, {})
     assert oracle.n_calls() - before < N * 101 - 400
-    for a, b in zip(samples, sample(loop(), y, **kwargs), strict=True):
+    for a, b in zip(samples, Oracle(loop()).sample(y, **kwargs), strict=True):
         assert np.array_equal(a.regret, b.regret)
 
 
 def test_samples_skipped_once_stay_skipped_but_raise_tries_them_again(flaky, y, tmp_path):
     oracle, kinds = flaky
-    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "store"}
-    first = sample(oracle, y, on_failure="skip", **kwargs)
-    again = sample(oracle, y, on_failure="skip", **kwargs)
+    options = {"store": tmp_path / "store"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K}
+    first = Oracle(oracle, on_failure="skip", **options).sample(y, **kwargs)
+    again = Oracle(oracle, on_failure="skip", **options).sample(y, **kwargs)
     assert again.n_failures == first.n_failures == (kinds != "ok").sum()
     assert again.seconds == first.seconds  # nothing was called
     with pytest.raises(OracleError, match="The solver failed at instance 0, sample"):
-        sample(oracle, y, on_failure="raise", **kwargs)
+        Oracle(oracle, on_failure="raise", **options).sample(y, **kwargs)
 
 
 def test_failures_in_a_shared_store_are_told_by_the_instances_of_this_run(flaky, y, tmp_path):
     oracle, _ = flaky
-    kwargs = {"sampler": AllPerturbed(1.0), "n_samples": K, "on_failure": "skip"}
-    kwargs["max_failure_rate"] = 1.0
-    everything = sample(oracle, y, store=tmp_path / "store", **kwargs)
+    options = {"on_failure": "skip"}
+    kwargs = {"sampler": AllPerturbed(1.0), "n_samples": K}
+    options["max_failure_rate"] = 1.0
+    everything = Oracle(oracle, store=tmp_path / "store", **options).sample(y, **kwargs)
     rows = [7, 3]
-    alone = sample(oracle, y[rows], **kwargs).first_failures
+    alone = Oracle(oracle, **options).sample(y[rows], **kwargs).first_failures
     assert alone != everything.first_failures
-    assert sample(oracle, y[rows], store=tmp_path / "store", **kwargs).first_failures == alone
+    assert (
+        Oracle(oracle, store=tmp_path / "store", **options).sample(y[rows], **kwargs).first_failures
+        == alone
+    )
     assert everything.select(rows).first_failures == alone
 
 
 def test_too_many_failures_are_an_error(flaky, y, tmp_path):
     oracle, _ = flaky
-    kwargs = {"sampler": AllPerturbed(), "n_samples": K, "store": tmp_path / "store"}
+    options = {"store": tmp_path / "store"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     for _ in range(2):  # the second time from the store alone
         with pytest.raises(OracleError, match=r"\d+ of \d+ samples failed.*max_failure_rate=0\.02"):
-            sample(oracle, y, on_failure="skip", max_failure_rate=0.02, **kwargs)
-    samples = sample(oracle, y, on_failure="skip", max_failure_rate=0.1, **kwargs)
+            Oracle(oracle, on_failure="skip", max_failure_rate=0.02, **options).sample(y, **kwargs)
+    samples = Oracle(oracle, on_failure="skip", max_failure_rate=0.1, **options).sample(y, **kwargs)
     assert samples.n_failures > 0.02 * N * K
 
 
@@ -196,7 +202,7 @@ def test_an_oracle_that_always_fails_is_given_up_long_before_the_end(loop, y, ca
 
     oracle = Down(calls_file)
     with pytest.raises(OracleError, match=r"labels failed .* samples failed.*OSError: no licence"):
-        sample(oracle, y, sampler=AllPerturbed(), n_samples=1000, on_failure="skip")
+        Oracle(oracle, on_failure="skip").sample(y, AllPerturbed(), 1000)
     assert oracle.n_calls() < N * 1000 / 2
 
 
@@ -204,10 +210,13 @@ def test_a_failure_at_the_label_fails_the_whole_instance(y, tmp_path):
     oracle = failing_at(y[3], ValueError("cannot"))
     kwargs = {"sampler": AllPerturbed(), "n_samples": 20}
     with pytest.raises(OracleError, match="instance 3, the label itself: ValueError: cannot"):
-        sample(oracle, y, **kwargs)
+        Oracle(oracle).sample(y, **kwargs)
     for n_samples in (20, 40):  # growing does not count it twice
-        kwargs = {"sampler": AllPerturbed(), "n_samples": n_samples, "store": tmp_path / "store"}
-        samples = sample(oracle, y, on_failure="skip", max_failure_rate=1 / N, **kwargs)
+        options = {"store": tmp_path / "store"}
+        kwargs = {"sampler": AllPerturbed(), "n_samples": n_samples}
+        samples = Oracle(oracle, on_failure="skip", max_failure_rate=1 / N, **options).sample(
+            y, **kwargs
+        )
         assert len(samples[3].regret) == 0
         assert samples[3].y_hat.shape == (0, 4)
         assert np.isnan(samples.optimum[3])
@@ -222,10 +231,11 @@ def test_a_failure_at_the_label_fails_the_whole_instance(y, tmp_path):
 )
 def test_whatever_a_solver_raises_is_a_failure_that_names_the_instance(y, error, n_jobs):
     kind = type(error).__name__
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "n_jobs": n_jobs}
+    options = {"n_jobs": n_jobs}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
     with pytest.raises(OracleError, match=f"instance 3, the label itself: {kind}"):
-        sample(failing_at(y[3], error), y, **kwargs)
-    samples = sample(failing_at(y[3], error), y, on_failure="skip", **kwargs)
+        Oracle(failing_at(y[3], error), **options).sample(y, **kwargs)
+    samples = Oracle(failing_at(y[3], error), on_failure="skip", **options).sample(y, **kwargs)
     assert samples.n_failures == 5
     assert kind in samples.first_failures["raised"]
 
@@ -234,7 +244,7 @@ def test_an_interrupt_of_the_solvers_own_is_a_failure_where_ctrl_c_is_ignored(y)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
     try:
         with pytest.raises(OracleError, match="instance 3, the label itself: KeyboardInterrupt"):
-            sample(failing_at(y[3], KeyboardInterrupt()), y, sampler=AllPerturbed(), n_samples=5)
+            Oracle(failing_at(y[3], KeyboardInterrupt())).sample(y, AllPerturbed(), 5)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
@@ -252,7 +262,7 @@ def test_a_solver_that_returns_none_is_told_so(y, vectorised):
         is_vectorised = vectorised
 
     with pytest.raises(OracleError, match=r"`solve(_many)?` returned None: is a `return` missing"):
-        sample(Forgets(), y, sampler=AllPerturbed(), n_samples=5)
+        Oracle(Forgets()).sample(y, AllPerturbed(), 5)
 
 
 def test_regrets_that_overflow_are_failures(y):
@@ -264,8 +274,8 @@ def test_regrets_that_overflow_are_failures(y):
     )
     kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
     with pytest.raises(OracleError, match="expected a number that is not too large"):
-        sample(huge, y, **kwargs)
-    samples = sample(huge, y, on_failure="skip", max_failure_rate=1.0, **kwargs)
+        Oracle(huge).sample(y, **kwargs)
+    samples = Oracle(huge, on_failure="skip", max_failure_rate=1.0).sample(y, **kwargs)
     assert samples.n_failures == N * 5
     assert all(len(answers.regret) == 0 for answers in samples)
 
@@ -280,7 +290,7 @@ def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
             raise StubbornError("one", "two")
 
     with pytest.raises(OracleError, match="StubbornError: one and two") as caught:
-        sample(Raises(), y, sampler=AllPerturbed(), n_samples=5, n_jobs=2)
+        Oracle(Raises(), n_jobs=2).sample(y, AllPerturbed(), 5)
     assert "in solve" in str(caught.value.__cause__)
 
 
@@ -291,8 +301,8 @@ def test_a_solver_that_finds_no_optimum_is_not_taken_for_a_wrong_shape(y):
                 raise ProblemError("found no optimum")
             return y_hat
 
-    samples = sample(
-        NoOptimum(), y, sampler=AllPerturbed(), n_samples=K, on_failure="skip", max_failure_rate=0.2
+    samples = Oracle(NoOptimum(), on_failure="skip", max_failure_rate=0.2).sample(
+        y, AllPerturbed(), K
     )
     assert "found no optimum" in samples.first_failures["raised"]
     assert "wrong_shape" not in samples.first_failures
@@ -311,12 +321,12 @@ def test_a_candidate_that_is_not_finite_after_project_is_a_failure_of_its_own_ki
             return 0.0
 
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
-    samples = sample(Diverges(), y, on_failure="skip", max_failure_rate=1, **kwargs)
+    samples = Oracle(Diverges(), on_failure="skip", max_failure_rate=1).sample(y, **kwargs)
     assert samples.n_failures == (draw_all(y) > 1.5).any(axis=2).sum() > 0
     assert set(samples.first_failures) == {"bad_candidate"}
     assert np.isfinite(np.concatenate([answers.y_hat for answers in samples])).all()
     with pytest.raises(OracleError, match=r"the candidate is not finite\. .*`project`"):
-        sample(Diverges(), y, **kwargs)
+        Oracle(Diverges()).sample(y, **kwargs)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -325,10 +335,11 @@ def test_a_task_that_takes_too_long_returns_what_it_has_and_the_rest_is_done_lat
     y, kind, n_jobs, monkeypatch
 ):
     oracle, y = CLASSES[kind](), y[:3]
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 60, "on_failure": "skip"}
-    expected = sample(oracle, y, **kwargs)
+    options = {"on_failure": "skip"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 60}
+    expected = Oracle(oracle, **options).sample(y, **kwargs)
     monkeypatch.setattr(_run, "_TASK_SECONDS", 1e-9)  # a call or a batch per task
-    samples = sample(oracle, y, n_jobs=n_jobs, **kwargs)
+    samples = Oracle(oracle, n_jobs=n_jobs, **options).sample(y, **kwargs)
     assert samples.n_failures == expected.n_failures > 0
     for a, b in zip(samples, expected, strict=True):
         assert np.array_equal(a.regret, b.regret)
@@ -339,9 +350,9 @@ def test_what_is_kept_is_told_only_with_a_store(flaky, y, tmp_path):
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     for change in ({}, {"on_failure": "skip", "max_failure_rate": 0.0}):
         with pytest.raises(OracleError, match=r"Nothing is kept; with `store=`"):
-            sample(oracle, y, **kwargs, **change)
+            Oracle(oracle, **change).sample(y, **kwargs)
         with pytest.raises(OracleError, match=rf"What was done is kept in .*{tmp_path}"):
-            sample(oracle, y, store=tmp_path / "store", **kwargs, **change)
+            Oracle(oracle, store=tmp_path / "store", **change).sample(y, **kwargs)
 
 
 def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
@@ -359,7 +370,7 @@ def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
 
     far = y + 20.0 * np.arange(N)[:, np.newaxis]
     with pytest.raises(OracleError, match="ValueError: cannot project"):
-        sample(BadProjection(), far, sampler=AllPerturbed(0.1), n_samples=5)
+        Oracle(BadProjection()).sample(far, AllPerturbed(0.1), 5)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -371,7 +382,7 @@ def test_an_objective_that_is_not_finite_at_the_label_costs_one_call(loop, y, ca
     Broken.sense = "max"
     oracle = Broken(calls_file)
     with pytest.raises(OracleError, match="the label itself: the objective is inf, expected a fin"):
-        sample(oracle, y[:1], sampler=AllPerturbed(), n_samples=100, n_jobs=n_jobs)
+        Oracle(oracle, n_jobs=n_jobs).sample(y[:1], AllPerturbed(), 100)
     assert oracle.n_calls() == 1
 
 
@@ -382,6 +393,6 @@ def test_a_question_in_a_message_ends_the_sentence(y):
 
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     with pytest.raises(OracleError, match=r"is there no solution\? Nothing is kept"):
-        sample(Forgets(), y, **kwargs)
+        Oracle(Forgets()).sample(y, **kwargs)
     with pytest.raises(OracleError, match=r"is there no solution\? Nothing is kept"):
-        sample(Forgets(), y, on_failure="skip", max_failure_rate=0.0, **kwargs)
+        Oracle(Forgets(), on_failure="skip", max_failure_rate=0.0).sample(y, **kwargs)

@@ -10,8 +10,9 @@ import pytest
 
 import lodl
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle import _database, open_samples, open_store, sample
+from lodl.oracle import Oracle, Progress, _database
 from lodl.oracle._answer_table import Run
+from lodl.oracle._store import open_store
 from lodl.samplers import AllPerturbed
 
 ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 4}
@@ -20,7 +21,7 @@ FIELDS = Run._fields
 
 @pytest.fixture
 def store(loop, y, tmp_path):
-    sample(loop(), y, store=tmp_path / "store.db", **ARGUMENTS)
+    Oracle(loop(), store=tmp_path / "store.db").sample(y, **ARGUMENTS)
     return tmp_path / "store.db"
 
 
@@ -87,13 +88,11 @@ def forge(store, change, *, has_checksum=True):
     ids=str,
 )
 def test_forged_answers_with_a_right_checksum_are_left_out(store, loop, y, caplog, change):
-    expected = [one.regret.tobytes() for one in open_samples(store, loop(), y, **ARGUMENTS)]
+    expected = [one.regret.tobytes() for one in Oracle(loop(), store=store).sample(y, **ARGUMENTS)]
     forge(store, change)
-    with pytest.raises(StoreError, match=r"lacks \d+ of 30 answers"):
-        open_samples(store, loop(), y, **ARGUMENTS)
-    assert open_store(store).progress.n_answers == 30
+    assert Progress.read(store).n_answers == 30
     caplog.clear()
-    samples = sample(loop(), y, store=store, **ARGUMENTS)
+    samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert [one.regret.tobytes() for one in samples] == expected
     assert caplog.text.count("are damaged. They are ignored") == (change.get("start") != 2**63 - 1)
 
@@ -106,19 +105,19 @@ def test_forged_answers_with_a_right_checksum_are_left_out(store, loop, y, caplo
 def test_values_of_another_type_are_left_out(store, loop, y, caplog, change):
     forge(store, change, has_checksum=False)
     caplog.clear()
-    sample(loop(), y, store=store, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert caplog.text.count("are damaged. They are ignored") == 1
 
 
 def test_slopes_of_another_number_of_coordinates_are_left_out(loop, y, store, tmp_path, caplog):
     wide = tmp_path / "wide.db"
-    sample(loop(), np.c_[y, y], store=wide, slopes=True, **ARGUMENTS)
+    Oracle(loop(), store=wide).sample(np.c_[y, y], slopes=True, **ARGUMENTS)
     connection = sqlite3.connect(wide)
     rows = connection.execute("SELECT loss, status, decision, gradient FROM answers").fetchall()
     connection.close()
     longest = max(rows, key=lambda row: len(row[0]))
     forge(store, dict(zip(FIELDS[2:], longest, strict=True)) | {"gradient": longest[3][:-8]})
-    samples = sample(loop(), y, store=store, slopes=True, **ARGUMENTS)
+    samples = Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
     assert samples[0].slope.shape[1] == 5
     assert "are damaged" in caplog.text
 
@@ -128,7 +127,7 @@ def test_a_huge_value_is_refused_and_not_read(store, loop, y, monkeypatch):
     monkeypatch.setattr(_database, "MAX_VALUE", 2**22)
     tracemalloc.start()
     with pytest.raises(StoreError, match=r"cannot be read: string or blob too big"):
-        open_samples(store, loop(), y, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**22
@@ -166,14 +165,14 @@ def test_a_huge_value_is_refused_and_not_read(store, loop, y, monkeypatch):
 def test_a_forged_header_is_an_error(store, loop, y, key, text):
     edit(store, ("UPDATE header SET value = ? WHERE key = ?", text, key))
     with pytest.raises(StoreError, match=r"header of .* is damaged: .* Remove it and sample again"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
 
 
 def test_forged_parameters_are_those_of_another_problem(store, loop, y):
     text = '{"parameters": {"class": {"name": "Loop"}}}'
     edit(store, ("UPDATE header SET value = ? WHERE key = 'problem'", text))
     with pytest.raises(StoreError, match=r"another problem: its class is \{'name': 'Loop'\}"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
 
 
 @pytest.mark.parametrize(
@@ -188,15 +187,14 @@ def test_forged_totals_and_facts_count_as_none(store, loop, y, text):
         ("UPDATE header SET value = ? WHERE key IN ('n_answers', 'n_failures', 'seconds')", text),
         ("INSERT INTO header VALUES ('fact x', ?)", text),
     )
-    opened = open_store(store)
-    opened.recall("x")
-    assert "missing" not in str(opened.progress).replace(
+    open_store(store).recall("x")
+    assert "missing" not in str(Progress.read(store)).replace(
         "nothing that was asked for is missing", ""
     )
-    samples = open_samples(store, loop(), y, **ARGUMENTS)
+    samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert samples.seconds >= 0
-    sample(loop(), y + 1, store=store, **ARGUMENTS)
-    assert open_store(store).progress.n_answers >= 0
+    Oracle(loop(), store=store).sample(y + 1, **ARGUMENTS)
+    assert Progress.read(store).n_answers >= 0
 
 
 def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store, loop, y):
@@ -210,7 +208,7 @@ def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store,
     edit(store, ("UPDATE header SET value = ? WHERE key = 'spread'", spread))
     edit(store, ("UPDATE header SET value = '{}' WHERE key = 'problem'",))
     with pytest.raises(StoreError, match="answers of another problem"):
-        sample(Other(), y, store=store, **ARGUMENTS)
+        Oracle(Other(), store=store).sample(y, **ARGUMENTS)
 
 
 # Schema ----------------------------------------------------------------------------------------
@@ -236,7 +234,7 @@ def test_a_file_whose_tables_are_not_ours_is_refused_and_not_changed(store, loop
     edit(store, *((query,) for query in queries))
     before = store.read_bytes()
     with pytest.raises(StoreError, match=r"is a database, but not a store of answers. Choose ano"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert store.read_bytes() == before
 
 
@@ -246,15 +244,15 @@ def test_a_trigger_hidden_behind_the_name_of_a_table_is_refused(store, loop, y):
     entry = "INSERT INTO sqlite_master VALUES ('trigger', 'answers', 'answers', 0, ?)"
     edit(store, ("PRAGMA writable_schema = on",), (entry, trigger))
     with pytest.raises(StoreError, match=r"not a store of answers|malformed"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
 
 
 def test_the_database_of_another_program_is_refused_and_not_changed(loop, y, tmp_path):
     edit(tmp_path / "photos.db", ("CREATE TABLE photos (name)",))
     before = (tmp_path / "photos.db").read_bytes()
     for run in (
-        lambda: sample(loop(), y, store=tmp_path / "photos.db", **ARGUMENTS),
-        lambda: open_store(tmp_path / "photos.db"),
+        lambda: Oracle(loop(), store=tmp_path / "photos.db").sample(y, **ARGUMENTS),
+        lambda: Progress.read(tmp_path / "photos.db"),
     ):
         with pytest.raises(
             StoreError, match=r"not a store of answers. Choose another file"
@@ -270,7 +268,7 @@ def test_the_database_of_another_program_is_refused_and_not_changed(loop, y, tmp
 
 def test_an_empty_name_is_refused_and_nothing_is_written(loop, y, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for run in (lambda: sample(loop(), y, store="", **ARGUMENTS), lambda: open_store("")):
+    for run in (lambda: Oracle(loop(), store="").sample(y, **ARGUMENTS), lambda: Progress.read("")):
         with pytest.raises(InvalidInputError, match="`store` must be the name of a file, got ''"):
             run()
     assert not list(tmp_path.iterdir())
@@ -291,22 +289,22 @@ def test_a_place_that_cannot_be_is_a_clear_error(loop, y, tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")
     with pytest.raises((InvalidInputError, StoreError), match=match):
-        sample(loop(), y, store=place, **ARGUMENTS)
+        Oracle(loop(), store=place).sample(y, **ARGUMENTS)
     with pytest.raises((InvalidInputError, StoreError), match=f"{match}|There is no store at"):
-        open_store(place)
+        Progress.read(place)
 
 
 @pytest.mark.parametrize("place", [3, b"bytes", None])
 def test_a_place_of_another_type_is_refused(place):
     with pytest.raises(InvalidInputError, match="`store` must be the name of a file, got"):
-        open_store(place)
+        Progress.read(place)
 
 
 def test_nobody_is_told_to_remove_other_files(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious, and longer than the header of a database" * 9)
     for place, what in [("thesis.txt", "not a store of answers"), (".", "is a folder. A store is")]:
         with pytest.raises(StoreError, match=rf"{what}.*(C|c)hoose another") as told:
-            open_store(tmp_path / place)
+            Progress.read(tmp_path / place)
         assert "emove it" not in str(told.value)
 
 
@@ -321,22 +319,22 @@ def test_nobody_is_told_to_remove_other_files(tmp_path):
 def test_models_and_older_stores_are_told_from_stores(loop, y, tmp_path, name, match):
     (tmp_path / name).write_text("{}")
     with pytest.raises(StoreError, match=f"{match}.*choose another name"):
-        open_store(tmp_path)
+        Progress.read(tmp_path)
     with pytest.raises(StoreError, match=f"{match}.*choose another name"):
-        sample(loop(), y, store=tmp_path, **ARGUMENTS)
+        Oracle(loop(), store=tmp_path).sample(y, **ARGUMENTS)
 
 
 def test_a_pipe_is_no_store(loop, y, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(StoreError, match=r"pipe is not a regular file. Choose another name"):
-        sample(loop(), y, store=tmp_path / "pipe", **ARGUMENTS)
+        Oracle(loop(), store=tmp_path / "pipe").sample(y, **ARGUMENTS)
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
 def test_a_pipe_next_to_a_store_is_an_error(store, loop, y, suffix):
     os.mkfifo(f"{store}{suffix}")
     with pytest.raises(StoreError, match=rf"store.db{suffix} is not a regular file"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
 
 
 # The scale of the labels -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lodl.errors import InvalidInputError
-from lodl.oracle import _verify, sample
+from lodl.oracle import Oracle, _verify
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
 K = 20
@@ -32,8 +32,8 @@ def asked(loop, calls_file, tmp_path):
 
     def ask(y, **kwargs):
         before = oracle.n_calls()
-        kwargs = {"sampler": SCALED, "n_samples": K, "store": tmp_path / "store"} | kwargs
-        samples = sample(oracle, y, **kwargs)
+        kwargs = {"sampler": SCALED, "n_samples": K} | kwargs
+        samples = Oracle(oracle, store=tmp_path / "store").sample(y, **kwargs)
         return samples, oracle.n_calls() - before
 
     return ask
@@ -56,7 +56,7 @@ def test_a_longer_data_set_asks_only_for_what_is_new(asked, y, loop):
     asked(y[:4])
     longer, n_calls = asked(y)
     assert n_calls == 2 * (K + 1) + VERIFICATION
-    assert bits(longer) == bits(sample(loop(), y, sampler=SCALED, n_samples=K))
+    assert bits(longer) == bits(Oracle(loop()).sample(y, SCALED, K))
 
 
 def test_more_samples_ask_only_for_what_is_new(asked, y):
@@ -102,14 +102,14 @@ def test_contexts_of_tensors_are_told_apart(asked, y, loop, calls_file):
 
     oracle = ReadsTensor(calls_file)
     kwargs = {"sampler": SCALED, "n_samples": K}
-    ones, twos = (sample(oracle, y, context=n * torch.ones(6, 1), **kwargs) for n in (1, 2))
+    ones, twos = (Oracle(oracle).sample(y, context=n * torch.ones(6, 1), **kwargs) for n in (1, 2))
     assert not set(ones.instances.ids) & set(twos.instances.ids)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"seed": 1},
+        {"random_state": 1},
         {"sampler": AllPerturbed(0.6)},
         {"sampler": OnePerturbed(0.5)},
         {"keys": [f"day {i}" for i in range(6)]},
@@ -154,11 +154,11 @@ def test_whole_numbers_as_keys_give_the_candidates_of_published_results(pinned, 
     sampler = PINNED[pinned](y) if callable(PINNED[pinned]) else PINNED[pinned]
     oracle = loop()
     oracle.project = lambda y_hats: y_hats
-    samples = sample(oracle, y, keys=range(6), sampler=sampler, n_samples=1000, seed=5)
+    samples = Oracle(oracle).sample(y, sampler, 1000, keys=range(6), random_state=5)
     total = hashlib.sha256(b"".join(answers.y_hat.tobytes() for answers in samples))
     assert total.hexdigest()[:16] == pinned
     rows = np.array([2, 3])
-    few = sample(oracle, y[rows], keys=rows, sampler=sampler.take(rows), n_samples=7, seed=5)
+    few = Oracle(oracle).sample(y[rows], sampler.take(rows), 7, keys=rows, random_state=5)
     assert np.array_equal(few[1].y_hat, samples[3].y_hat[:7])
 
 
@@ -192,8 +192,8 @@ def test_centres_are_part_of_an_answer(asked, y):
 
 def test_a_union_of_stores_in_memory(loop, y):
     kwargs = {"n_samples": K, "slopes": False}
-    a = sample(loop(), y, sampler=SCALED, **kwargs)
-    b = sample(loop(), y, sampler=OnePerturbed(0.5), **kwargs)
+    a = Oracle(loop()).sample(y, SCALED, **kwargs)
+    b = Oracle(loop()).sample(y, OnePerturbed(0.5), **kwargs)
     for joined, one, two in zip(a.union(b), a, b, strict=True):
         both = np.concatenate([one.regret, two.regret])
         np.testing.assert_allclose(joined.regret, both, atol=1e-8)  # tiny ones count as rounding
@@ -204,19 +204,19 @@ def test_a_union_of_stores_in_memory(loop, y):
 
 def test_a_union_of_samples_of_two_problems_is_refused(loop, y):
     a, b = (
-        sample(loop(), y, context=[{"price": 1.0}] * 6, keys=range(6), sampler=one, n_samples=K)
+        Oracle(loop()).sample(y, one, K, context=[{"price": 1.0}] * 6, keys=range(6))
         for one in (SCALED, OnePerturbed(0.5))
     )
     a.union(b)
     dearer = loop()
     dearer.objective = lambda z, y, context: 7 * loop.objective(dearer, z, y, context)
-    b = sample(dearer, y, context=[{"price": 1.0}] * 6, keys=range(6), sampler=SCALED, n_samples=K)
+    b = Oracle(dearer).sample(y, SCALED, K, context=[{"price": 1.0}] * 6, keys=range(6))
     with pytest.raises(InvalidInputError, match=r"same problem: at 6 of 6 labels .*\(instance 0: "):
         a.union(b)
 
 
 def test_a_union_says_where_each_part_came_from(loop, y):
-    a, b = (sample(loop(), y, sampler=one, n_samples=3) for one in (SCALED, OnePerturbed(0.2)))
+    a, b = (Oracle(loop()).sample(y, one, 3) for one in (SCALED, OnePerturbed(0.2)))
     assert "series" not in a.provenance()
     told = a.union(b).provenance()
     assert [(one["sampler"], one["scale"]) for one in told["series"]] == [
@@ -231,7 +231,7 @@ def test_a_union_says_where_each_part_came_from(loop, y):
 
 
 def test_a_union_with_more_samples_of_the_same_sampler_keeps_all(loop, y):
-    few, many = (sample(loop(), y, sampler=SCALED, n_samples=n) for n in (5, 9))
+    few, many = (Oracle(loop()).sample(y, SCALED, n) for n in (5, 9))
     assert bits(few.union(many)) == bits(many.union(few)) == bits(many)
 
 
@@ -244,7 +244,7 @@ def test_slopes_are_added_to_a_store_without_them_and_cost_nothing_once_there(as
     assert plain[0].slope is None
     with_slopes, n_calls = asked(y, slopes=True)
     assert n_calls == 6 * (K + 1) + VERIFICATION - 2  # three instances are stored
-    fresh = sample(loop(), y, sampler=SCALED, n_samples=K, slopes=True)
+    fresh = Oracle(loop()).sample(y, SCALED, K, slopes=True)
     for a, b in zip(with_slopes, fresh, strict=True):
         assert np.array_equal(a.regret, b.regret)
         np.testing.assert_allclose(a.slope[a.decision], b.slope[b.decision], rtol=1e-6)
@@ -261,17 +261,18 @@ def test_a_slope_that_fails_is_a_failed_sample_and_is_not_asked_for_again(y, loo
                 raise ArithmeticError("no slope here")
             return 2 * (np.sinh(y) - z) * np.cosh(y)
 
-    kwargs = {"sampler": SCALED, "n_samples": K, "on_failure": "skip", "max_failure_rate": 1.0}
-    fresh = sample(NoSlope(), y, slopes=True, **kwargs)
+    options = {"on_failure": "skip", "max_failure_rate": 1.0}
+    kwargs = {"sampler": SCALED, "n_samples": K}
+    fresh = Oracle(NoSlope(), **options).sample(y, slopes=True, **kwargs)
     assert 0 < fresh.n_failures < 6 * K
-    kwargs["store"] = tmp_path / "store"
-    assert sample(NoSlope(), y, **kwargs).n_failures == 0
-    first, oracle = sample(NoSlope(), y, slopes=True, **kwargs), NoSlope()
-    again = sample(oracle, y, slopes=True, **kwargs)
+    options["store"] = tmp_path / "store"
+    assert Oracle(NoSlope(), **options).sample(y, **kwargs).n_failures == 0
+    first, oracle = Oracle(NoSlope(), **options).sample(y, slopes=True, **kwargs), NoSlope()
+    again = Oracle(oracle, **options).sample(y, slopes=True, **kwargs)
     assert oracle.n_slopes == 0
     for samples in (first, again, again.select(np.arange(6))):
         assert samples.n_failures == fresh.n_failures
         for a, b in zip(samples, fresh, strict=True):
             assert np.array_equal(a.y_hat, b.y_hat)
             assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
-    assert sample(NoSlope(), y, **kwargs).n_failures == 0
+    assert Oracle(NoSlope(), **options).sample(y, **kwargs).n_failures == 0

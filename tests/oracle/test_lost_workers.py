@@ -13,14 +13,14 @@ from distributed import Client, LocalCluster
 
 import lodl
 from lodl.errors import OracleError
-from lodl.oracle import _run, sample
+from lodl.oracle import Oracle, Progress, _run
 from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
 
 pytestmark = pytest.mark.slow
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
-LONG = {"sampler": AllPerturbed(), "n_samples": 1000, "progress": False}
+LONG = {"sampler": AllPerturbed(), "n_samples": 1000}
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_an_executor_that_was_shut_down_is_named(loop, y, pool, timeout):
         rf"The {pool.__name__} no longer accepts tasks .*after shutdown.*Keep it open.*`store=`"
     )
     with pytest.raises(OracleError, match=message):
-        sample(loop(), y, executor=executor, timeout=timeout, **LONG)
+        Oracle(loop(), executor=executor, timeout=timeout).sample(y, **LONG)
 
 
 def test_a_dask_client_that_was_closed_is_named(loop, y, cluster_client):
@@ -61,7 +61,7 @@ def test_a_dask_client_that_was_closed_is_named(loop, y, cluster_client):
     with pytest.raises(
         OracleError, match=r"The Dask cluster no longer accepts tasks .*Keep it open"
     ):
-        sample(loop(), y, executor=cluster_client, **LONG)
+        Oracle(loop(), executor=cluster_client).sample(y, **LONG)
 
 
 # Closed during a run ---------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def close_during_a_run(close, loop, y, calls_file, store, executor):
     thread = threading.Thread(target=close_later)
     thread.start()
     with pytest.raises(OracleError, match=r"no longer accepts tasks .*Keep it open") as caught:
-        sample(problem, y, executor=executor, store=store, **LONG)
+        Oracle(problem, executor=executor, store=store).sample(y, **LONG)
     thread.join()
     return str(caught.value)
 
@@ -95,7 +95,7 @@ def test_an_executor_that_is_shut_down_during_a_run_is_named_and_answers_are_kep
 
     error = close_during_a_run(close, loop, y, calls_file, store, executor)
     assert f"kept in {store}" in error
-    assert lodl.oracle.open_store(store).n_answers > 0
+    assert Progress.read(store).n_answers > 0
 
 
 def test_tasks_that_a_shutdown_cancels_in_the_queue_are_named(loop, y, monkeypatch):
@@ -106,7 +106,7 @@ def test_tasks_that_a_shutdown_cancels_in_the_queue_are_named(loop, y, monkeypat
     closer.start()
     try:
         with pytest.raises(OracleError, match="The ThreadPoolExecutor no longer accepts tasks"):
-            sample(loop(), y, executor=executor, **LONG)
+            Oracle(loop(), executor=executor).sample(y, **LONG)
     finally:
         done.set()
 
@@ -132,7 +132,7 @@ def test_an_error_of_a_task_is_named_without_a_guess_at_its_cause(loop, y):
             return "min" if os.getpid() == parent else 1 / 0
 
     with pytest.raises(OracleError, match=r"could not do a task \(ZeroDivisionError") as caught:
-        sample(Odd(), y, n_jobs=2, **LONG)
+        Oracle(Odd(), n_jobs=2).sample(y, **LONG)
     assert "unpickled" not in str(caught.value)
 
 
@@ -156,7 +156,7 @@ def test_an_exit_while_a_problem_is_unpickled_does_not_end_the_parent(loop, y):
     problem = loop()
     problem.part = leaves(os.getpid())
     with pytest.raises(OracleError, match=r"\(SystemExit: enough\).*unpickled.*imports installed"):
-        sample(problem, y, n_jobs=2, **LONG)
+        Oracle(problem, n_jobs=2).sample(y, **LONG)
 
 
 class Exits(lodl.Problem):

@@ -13,7 +13,7 @@ from lodl._threads import one_blas_thread
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE, fit
-from lodl.oracle import Oracle, _run, open_samples, sample
+from lodl.oracle import Oracle, _run
 from lodl.problems import LinearProblem, problem
 from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
 
@@ -34,7 +34,7 @@ def pick(sense="max", **kwargs):
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: type(s).__name__)
 def test_regrets_are_those_of_the_candidates_under_the_true_label(problem_class, y, sampler):
     context = [{"price": 1.0 + i} for i in range(len(y))]
-    samples = sample(problem_class(), y, context=context, sampler=sampler, n_samples=130)
+    samples = Oracle(problem_class()).sample(y, sampler, 130, context=context)
     assert (samples.n_instances, samples.n_samples, samples.label_shape) == (6, 130, (5,))
     for i, answers in enumerate(samples):
         assert answers.y_hat.shape == (130, 5)
@@ -43,7 +43,7 @@ def test_regrets_are_those_of_the_candidates_under_the_true_label(problem_class,
 
 
 def test_candidates_are_in_the_valid_range(loop, y):
-    samples = sample(loop(), y, sampler=AllPerturbed(10.0), n_samples=50)
+    samples = Oracle(loop()).sample(y, AllPerturbed(10.0), 50)
     y_hat = np.concatenate([answers.y_hat for answers in samples])
     assert y_hat.min() == -3
     assert y_hat.max() == 3
@@ -51,7 +51,7 @@ def test_candidates_are_in_the_valid_range(loop, y):
 
 def test_around_predictions_still_scores_under_the_label(loop, y):
     y_hat = np.clip(y[::-1], -2, 2)
-    samples = sample(loop(), y, sampler=AroundPredictions(y_hat, 1e-9), n_samples=3)
+    samples = Oracle(loop()).sample(y, AroundPredictions(y_hat, 1e-9), 3)
     for i, answers in enumerate(samples):
         np.testing.assert_allclose(answers.y_hat, np.tile(y_hat[i], (3, 1)), atol=1e-6)
         expected = regrets(loop(), y_hat[i][np.newaxis], y[i])[0]
@@ -61,7 +61,7 @@ def test_around_predictions_still_scores_under_the_label(loop, y):
 def test_labels_of_any_shape(y):
     matrix = y.reshape(3, 2, 5)
     flat = problem(lambda y_hat: y_hat.argmax(), lambda z, y: y.flat[z], sense="max")
-    samples = sample(flat, matrix, sampler=AllPerturbed(), n_samples=20)
+    samples = Oracle(flat).sample(matrix, AllPerturbed(), 20)
     assert samples[0].y_hat.shape == (20, 2, 5)
     for i, answers in enumerate(samples):
         chosen = matrix[i].ravel()[answers.y_hat.reshape(20, -1).argmax(axis=1)]
@@ -70,7 +70,7 @@ def test_labels_of_any_shape(y):
 
 def test_every_call_is_made_once(problem_class, y, calls_file):
     oracle = problem_class(calls_file)
-    samples = sample(oracle, y, sampler=AllPerturbed(), n_samples=40)
+    samples = Oracle(oracle).sample(y, AllPerturbed(), 40)
     assert oracle.n_calls() == samples.n_calls == 6 * 41
     assert samples.n_failures == 0
     assert samples.seconds > 0
@@ -79,8 +79,8 @@ def test_every_call_is_made_once(problem_class, y, calls_file):
 
 
 def test_head_is_a_prefix(problem_class, y):
-    samples = sample(problem_class(), y, sampler=AllPerturbed(), n_samples=230)
-    short = sample(problem_class(), y, sampler=AllPerturbed(), n_samples=50)
+    samples = Oracle(problem_class()).sample(y, AllPerturbed(), 230)
+    short = Oracle(problem_class()).sample(y, AllPerturbed(), 50)
     head = samples.head(50)
     assert head.n_samples == 50
     assert head.n_calls == 6 * 51
@@ -94,7 +94,7 @@ def test_head_is_a_prefix(problem_class, y):
 
 @pytest.mark.parametrize("kept", [[4, 1], np.array([False, True, False, False, True, False])])
 def test_a_selection_has_the_same_answers(loop, y, kept):
-    samples = sample(loop(), y, sampler=AroundPredictions(y + 0.3, 0.5), n_samples=30, slopes=True)
+    samples = Oracle(loop()).sample(y, AroundPredictions(y + 0.3, 0.5), 30, slopes=True)
     selection, numbers = samples.select(kept), np.arange(6)[kept]
     assert np.array_equal(selection.y, y[numbers])
     for answers, number in zip(selection, numbers, strict=True):
@@ -105,7 +105,7 @@ def test_a_selection_has_the_same_answers(loop, y, kept):
 
 
 def test_an_empty_selection_is_refused(loop, y):
-    samples = sample(loop(), y, sampler=AllPerturbed(), n_samples=3)
+    samples = Oracle(loop()).sample(y, AllPerturbed(), 3)
     with pytest.raises(InvalidInputError, match="at least one instance"):
         samples.select([])
     with pytest.raises(IndexError, match="There are 6 instances, got index 6"):
@@ -117,7 +117,7 @@ def test_an_empty_selection_is_refused(loop, y):
 
 def test_slopes_are_derivatives_of_the_extra_cost(problem_class, y):
     oracle = problem_class()
-    samples = sample(oracle, y, sampler=AllPerturbed(0.3), n_samples=60, slopes=True)
+    samples = Oracle(oracle).sample(y, AllPerturbed(0.3), 60, slopes=True)
     assert samples.has_slopes
     for answers in samples:
         zs = [oracle.solve(y_hat, None) for y_hat in (answers.y, *answers.y_hat)]
@@ -143,7 +143,7 @@ def test_a_slope_is_kept_once_per_distinct_decision(y, sense):
             return np.eye(5)[np.argmax(y_hat) if sense == "max" else np.argmin(y_hat)]
 
     sign = 1 if sense == "min" else -1
-    samples = sample(Best(), y, sampler=AllPerturbed(), n_samples=60, slopes=True)
+    samples = Oracle(Best()).sample(y, AllPerturbed(), 60, slopes=True)
     for answers in samples:
         assert len(answers.slope) <= 5
         z = np.eye(5)[(-sign * answers.y_hat).argmax(axis=1)]
@@ -158,7 +158,7 @@ def test_better_decisions_than_the_labels_keep_their_sign_and_are_told_once(y, c
         lambda y_hat: int(np.argmax(y_hat > y_hat.mean())), lambda z, y: y[z], sense="max"
     )
     with caplog.at_level(logging.WARNING, logger="lodl"):
-        samples = sample(heuristic, y, sampler=AllPerturbed(), n_samples=100)
+        samples = Oracle(heuristic).sample(y, AllPerturbed(), 100)
     negative = np.concatenate([answers.regret[answers.regret < 0] for answers in samples])
     assert samples.n_negative == negative.size > 0
     assert len(caplog.records) == 1
@@ -173,7 +173,7 @@ def test_slightly_negative_regrets_are_no_warning(y, caplog):
         return float(((z - y) ** 2).sum() * (abs(z[0] - y[0]) > 1) + 1e-7 * np.sin(1e5 * z[0]))
 
     inexact = problem(lambda y_hat: y_hat, objective, sense="min")
-    samples = sample(inexact, y, sampler=AllPerturbed(1.0), n_samples=50)
+    samples = Oracle(inexact).sample(y, AllPerturbed(1.0), 50)
     assert min(answers.regret.min() for answers in samples) < 0
     assert samples.n_negative == 0
     assert not caplog.records
@@ -181,7 +181,7 @@ def test_slightly_negative_regrets_are_no_warning(y, caplog):
 
 def test_a_wrong_sense_is_an_error(y):
     with pytest.raises(ProblemError, match=r'lead to a better.*`sense = "min"` of .* wrong'):
-        sample(pick("min"), y, sampler=AllPerturbed(3.0), n_samples=50)
+        Oracle(pick("min")).sample(y, AllPerturbed(3.0), 50)
 
 
 def test_rounding_is_not_taken_for_a_better_decision(y, caplog):
@@ -190,7 +190,7 @@ def test_rounding_is_not_taken_for_a_better_decision(y, caplog):
         lambda z, y: 1.0 - (0 if np.array_equal(z, y) else 1e-16 * 8),
         sense="min",
     )
-    samples = sample(rounds, y, sampler=AllPerturbed(), n_samples=5)
+    samples = Oracle(rounds).sample(y, AllPerturbed(), 5)
     assert not any(answers.regret.any() for answers in samples)
     assert samples.n_negative == 0
     assert not caplog.records
@@ -204,8 +204,8 @@ def test_a_large_constant_in_the_objective_changes_no_regret(y):
 
     kwargs = {"sampler": AllPerturbed(1.0), "n_samples": 30}
     for plain, shifted in zip(
-        sample(with_constant(0.0), y, **kwargs),
-        sample(with_constant(1e9), y, **kwargs),
+        Oracle(with_constant(0.0)).sample(y, **kwargs),
+        Oracle(with_constant(1e9)).sample(y, **kwargs),
         strict=True,
     ):
         np.testing.assert_allclose(shifted.regret, plain.regret, atol=1e-5)
@@ -221,9 +221,9 @@ def test_a_solver_that_writes_into_its_argument_does_not_change_the_label(y, n_j
     messy = problem(solve, lambda z, y: y[z], sense="max")
     before = y.copy()
     kwargs = {"sampler": AllPerturbed(), "n_samples": 20}
-    messy_samples = sample(messy, y, n_jobs=n_jobs, **kwargs)
+    messy_samples = Oracle(messy, n_jobs=n_jobs).sample(y, **kwargs)
     assert np.array_equal(y, before)
-    for a, b in zip(messy_samples, sample(pick(), y, **kwargs), strict=True):
+    for a, b in zip(messy_samples, Oracle(pick()).sample(y, **kwargs), strict=True):
         assert np.array_equal(a.regret, b.regret)
 
 
@@ -239,15 +239,17 @@ def test_a_solver_that_returns_its_own_buffer_is_scored_before_the_next_solve(y,
         return float(((z - y) ** 2).sum())
 
     kwargs = {"sampler": AllPerturbed(), "n_samples": 20, "slopes": slopes}
-    tidy = sample(problem(lambda y_hat: y_hat, objective, sense="min"), y, **kwargs)
-    for a, b in zip(sample(problem(solve, objective, sense="min"), y, **kwargs), tidy, strict=True):
+    tidy = Oracle(problem(lambda y_hat: y_hat, objective, sense="min")).sample(y, **kwargs)
+    for a, b in zip(
+        Oracle(problem(solve, objective, sense="min")).sample(y, **kwargs), tidy, strict=True
+    ):
         assert np.array_equal(a.regret, b.regret)
         if slopes:
             assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
 
 
 def test_labels_changed_afterwards_do_not_change_the_candidates(loop, y):
-    samples = sample(loop(), y, sampler=AllPerturbed(), n_samples=20)
+    samples = Oracle(loop()).sample(y, AllPerturbed(), 20)
     before, label = samples[0].y_hat, y[0].copy()
     y += 100
     assert np.array_equal(samples[0].y_hat, before)
@@ -255,7 +257,7 @@ def test_labels_changed_afterwards_do_not_change_the_candidates(loop, y):
 
 
 def test_provenance_is_json(loop, y):
-    samples = sample(loop(), y, sampler=AllPerturbed(np.arange(1.0, 6)), n_samples=3, seed=11)
+    samples = Oracle(loop()).sample(y, AllPerturbed(np.arange(1.0, 6)), 3, random_state=11)
     told = json.loads(json.dumps(samples.provenance()))
     assert told["sampler"] == "AllPerturbed"
     assert told["scale"] == {"shape": [5], "min": 1.0, "max": 5.0}
@@ -266,8 +268,8 @@ def test_provenance_is_json(loop, y):
     ("change", "match"),
     [
         ({"n_samples": 0}, "`n_samples` must be a whole number of at least 1, got 0"),
-        ({"seed": -1}, "`seed` must be a whole number of at least 0, got -1"),
-        ({"seed": 2**64}, r"`seed` must be below 2\^64"),
+        ({"random_state": -1}, "`random_state` must be a whole number of at least 0, got -1"),
+        ({"random_state": 2**64}, r"`random_state` must be below 2\^64"),
         ({"sampler": "all"}, "`sampler` must be a sampler such as"),
         ({"context": [1]}, r"`context` must have one entry per instance \(6\), got 1"),
         ({"keys": [1]}, r"`keys` must have one entry per instance \(6\), got 1"),
@@ -285,27 +287,30 @@ def test_provenance_is_json(loop, y):
     ],
 )
 def test_bad_arguments_are_named(loop, y, change, match):
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 3} | change
+    arguments = {"sampler": AllPerturbed(), "n_samples": 3, "context": None, "keys": None}
+    arguments |= {"random_state": 0}
+    options = {name: value for name, value in change.items() if name not in arguments}
+    arguments |= {name: value for name, value in change.items() if name in arguments}
     with pytest.raises(InvalidInputError, match=match):
-        sample(loop(), y, **kwargs)
+        Oracle(loop(), **options).sample(y, **arguments)
 
 
 def test_a_problem_must_be_one(y):
     with pytest.raises(InvalidInputError, match=r"must be a `lodl.Problem`, got <function"):
-        sample(lambda y_hat: y_hat, y, sampler=AllPerturbed(), n_samples=3)
+        Oracle(lambda y_hat: y_hat).sample(y, AllPerturbed(), 3)
     with pytest.raises(InvalidInputError, match=r"must be an instance, got the class TopK\. Call"):
-        sample(TopK, y, sampler=AllPerturbed(), n_samples=3)
+        Oracle(TopK).sample(y, AllPerturbed(), 3)
 
 
 def test_a_projection_must_keep_the_shape(y):
     with pytest.raises(ProblemError, match=r"`project` must keep the shape \(\d+, 5\)"):
-        sample(pick(project=lambda v: v[:, :2]), y, sampler=AllPerturbed(), n_samples=3)
+        Oracle(pick(project=lambda v: v[:, :2])).sample(y, AllPerturbed(), 3)
 
 
 def test_a_projection_of_one_candidate_is_told_that_it_gets_many(y):
     single = pick(project=lambda v: v if v[0] > 0 else -v)
     with pytest.raises(ProblemError, match=r"`project` raised ValueError.*shape \(\d+, 5\)"):
-        sample(single, y, sampler=AllPerturbed(), n_samples=5)
+        Oracle(single).sample(y, AllPerturbed(), 5)
 
 
 def test_importing_the_oracle_is_light():
@@ -329,8 +334,9 @@ def test_a_bar_is_shown_on_a_terminal_only(y, monkeypatch, stderr, progress, sho
     half_fails = problem(
         lambda y_hat: y_hat, lambda z, y: np.nan if z[0] > y[0] else 0.0, sense="min"
     )
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 40, "progress": progress}
-    sample(half_fails, y, on_failure="skip", max_failure_rate=1, **kwargs)
+    options = {"progress": progress}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 40}
+    Oracle(half_fails, on_failure="skip", max_failure_rate=1, **options).sample(y, **kwargs)
     text = stderr.getvalue()
     assert bool(text) == shows
     if shows:
@@ -344,7 +350,7 @@ def test_elsewhere_a_log_line_tells_calls_cost_time_left_and_failures(loop, y, m
     monkeypatch.setattr(_run, "_LOG_EVERY", 0.0)
     monkeypatch.setattr(_run, "_TASK_SECONDS", 0.02)
     with caplog.at_level(logging.INFO, logger="lodl"):
-        sample(loop(seconds=0.002), y, sampler=AllPerturbed(), n_samples=20)
+        Oracle(loop(seconds=0.002)).sample(y, AllPerturbed(), 20)
     first, *later = [record.message for record in caplog.records]
     assert re.match(
         r"126 solver calls to make, \d+\.?\d* ms each, about \d+ s left on 1 worker; "
@@ -358,12 +364,12 @@ def test_elsewhere_a_log_line_tells_calls_cost_time_left_and_failures(loop, y, m
 def test_fitting_many_families_from_one_store_calls_no_oracle(loop, y, tmp_path, calls_file):
     oracle, store = loop(calls_file), tmp_path / "samples"
     kwargs = {"sampler": AllPerturbed(), "n_samples": 60}
-    sample(oracle, y, store=store, **kwargs)
+    Oracle(oracle, store=store).sample(y, **kwargs)
     before = oracle.n_calls()
-    samples = open_samples(store, oracle, y, **kwargs)
+    samples = Oracle(oracle, store=store).sample(y, **kwargs)
     for family in (WeightedMSE(), DirectedWeightedMSE(), Quadratic()):
         fit(samples, family, progress=False)
-    assert oracle.n_calls() == before > 0
+    assert oracle.n_calls() == before + 12  # the verification
 
 
 def test_blas_has_one_thread_in_a_worker(y):
@@ -373,7 +379,7 @@ def test_blas_has_one_thread_in_a_worker(y):
 
     counting = problem(lambda y_hat: 0, n_threads, sense="min")
     for n_jobs in (1, 2):
-        samples = sample(counting, y, sampler=AllPerturbed(), n_samples=3, n_jobs=n_jobs)
+        samples = Oracle(counting, n_jobs=n_jobs).sample(y, AllPerturbed(), 3)
         assert samples.optimum.tolist() == [1.0] * 6
 
 
@@ -401,8 +407,8 @@ def test_the_message_of_a_failure_at_the_label_fits_the_failure(y):
     needs_context = problem(lambda y_hat, context: context["a"], lambda z, y: 0.0, sense="max")
     kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
     with pytest.raises(OracleError, match=r"the label itself: TypeError") as needs:
-        sample(needs_context, y, **kwargs)
+        Oracle(needs_context).sample(y, **kwargs)
     with pytest.raises(OracleError, match=r"the label itself: OSError: no licence") as licence:
-        sample(problem(no_licence, lambda z, y: 0.0, sense="max"), y, **kwargs)
+        Oracle(problem(no_licence, lambda z, y: 0.0, sense="max")).sample(y, **kwargs)
     assert "skip" not in str(needs.value) + str(licence.value)
     assert "context" not in str(licence.value)

@@ -10,7 +10,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from lodl.oracle import open_store, sample
+from lodl.oracle import Oracle, Progress
 from lodl.oracle._signals import ctrl_c_told_apart, hold_back
 from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
@@ -48,7 +48,7 @@ def test_ctrl_c_ends_workers_that_are_busy_with_a_function(loop, y, tmp_path):
     _, alive = psutil.wait_procs(family, timeout=15)
     assert len(family) == 2
     assert not alive
-    samples = sample(loop(), y, sampler=AllPerturbed(), n_samples=2, n_jobs=2)
+    samples = Oracle(loop(), n_jobs=2).sample(y, AllPerturbed(), 2)
     assert samples.n_failures == 0
 
 
@@ -70,10 +70,11 @@ def test_the_exit_of_a_signal_handler_is_not_taken_for_a_failure_of_the_solver(
                 os.kill(os.getpid(), signal.SIGTERM)
             return super().solve(y_hat, context)
 
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 5, "on_failure": "skip"}
+    options = {"on_failure": "skip"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 5}
     with pytest.raises(SystemExit, match="7"):
-        sample(Terminated(calls_file), y, store=tmp_path / "store", **kwargs)
-    assert open_store(tmp_path / "store").n_answers == 0  # it was within the first task
+        Oracle(Terminated(calls_file), store=tmp_path / "store", **options).sample(y, **kwargs)
+    assert Progress.read(tmp_path / "store").n_answers == 0  # it was within the first task
     handler = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit, match="7"):
         handler(signal.SIGTERM, None)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from lodl.errors import OracleError, StoreError
-from lodl.oracle import Oracle, _store, open_samples, open_store, sample
+from lodl.oracle import Oracle, Progress, _store
 from lodl.problems import problem
 from lodl.samplers import AllPerturbed
 
@@ -39,7 +39,7 @@ def filled(problem_class, y, store, calls_file):
     oracle = problem_class(calls_file)
 
     def run(n_instances=6):
-        return sample(oracle, y[:n_instances], store=store, **ARGUMENTS)
+        return Oracle(oracle, store=store).sample(y[:n_instances], **ARGUMENTS)
 
     run(2)
     run(4)
@@ -69,14 +69,14 @@ def scaled(factor):
 
 
 def test_answers_of_another_problem_are_noticed_and_told(y, store):
-    sample(scaled(1.0), y, store=store, **ARGUMENTS)
+    Oracle(scaled(1.0), store=store).sample(y, **ARGUMENTS)
     told = r"answers of another problem: 6 of 6 stored answers come out different when computed"
     where = r"again \(instance \d, sample \d+: .* stored, .* now\)"
     with pytest.raises(StoreError, match=f"{told} {where}"):
-        sample(scaled(1.1), y, store=store, **ARGUMENTS)
+        Oracle(scaled(1.1), store=store).sample(y, **ARGUMENTS)
 
 
-@pytest.mark.parametrize("change", [{}, {"seed": 1}], ids=["candidates", "labels alone"])
+@pytest.mark.parametrize("change", [{}, {"random_state": 1}], ids=["candidates", "labels alone"])
 @pytest.mark.parametrize(
     ("optimum", "error", "is_told"),
     [(0.7, 2e-6, True), (0.7, 1e-10, False), (0.0, 1e-17, False), (1e9, 1e-3, False)],
@@ -91,19 +91,19 @@ def test_an_iterative_solver_may_repeat_its_answers_roughly(
         return optimum + 0.01 * float(np.abs(z - y).max()) + next(errors)
 
     rough = problem(lambda v: v, objective, sense="min")
-    sample(rough, y, store=store, **ARGUMENTS)
+    Oracle(rough, store=store).sample(y, **ARGUMENTS)
     caplog.clear()
-    sample(rough, y, store=store, **(ARGUMENTS | change))
+    Oracle(rough, store=store).sample(y, **(ARGUMENTS | change))
     assert ("come out slightly different when computed again" in caplog.text) == is_told
 
 
 def test_a_setting_outside_the_problem_that_changes_answers_is_noticed(y, store):
     setting = {"price": 1.0}
     shop = problem(lambda v: v.argmax(), lambda z, y: setting["price"] * y[z], sense="max")
-    sample(shop, y, store=store, **ARGUMENTS)
+    Oracle(shop, store=store).sample(y, **ARGUMENTS)
     setting["price"] = 2.0
     with pytest.raises(StoreError, match="answers of another problem"):
-        sample(shop, y, store=store, **ARGUMENTS)
+        Oracle(shop, store=store).sample(y, **ARGUMENTS)
 
 
 def test_a_solver_that_is_not_deterministic_is_told_so(y, store):
@@ -111,9 +111,9 @@ def test_a_solver_that_is_not_deterministic_is_told_so(y, store):
     noisy = problem(
         lambda v: v + 0.1 * rng.normal(size=5), lambda z, y: ((z - y) ** 2).sum(), sense="min"
     )
-    sample(noisy, y, store=store, **ARGUMENTS)
+    Oracle(noisy, store=store).sample(y, **ARGUMENTS)
     with pytest.raises(StoreError, match=r"is not deterministic: .* of 6 stored.*Fix its seed"):
-        sample(noisy, y, store=store, **ARGUMENTS)
+        Oracle(noisy, store=store).sample(y, **ARGUMENTS)
 
 
 def test_calls_that_fail_when_computed_again_are_told_and_no_error(loop, y, store, caplog):
@@ -121,8 +121,8 @@ def test_calls_that_fail_when_computed_again_are_told_and_no_error(loop, y, stor
         def solve(self, y_hat, context):
             raise OSError("no licence")
 
-    sample(loop(), y, store=store, **ARGUMENTS)
-    assert sample(Down(), y, store=store, **ARGUMENTS).n_failures == 0
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
+    assert Oracle(Down(), store=store).sample(y, **ARGUMENTS).n_failures == 0
     assert "12 of 12 spot checks failed: instance 0, " in caplog.text
     assert "OSError: no licence. The stored answers could not be verified." in caplog.text
 
@@ -134,9 +134,9 @@ def test_an_interrupt_of_the_verification_says_what_is_kept(loop, y, store):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(10)
 
-    sample(loop(), y, store=store, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     with pytest.raises(KeyboardInterrupt, match=rf"What was done is kept in {store}"):
-        sample(Interrupted(), y, store=store, **ARGUMENTS)
+        Oracle(Interrupted(), store=store).sample(y, **ARGUMENTS)
 
 
 def test_a_few_answers_are_verified_however_many_failed_at_their_labels(y, store, calls_file, loop):
@@ -146,10 +146,10 @@ def test_a_few_answers_are_verified_however_many_failed_at_their_labels(y, store
                 raise ValueError("not this one")
             return super().solve(y_hat, context)
 
-    kwargs = ARGUMENTS | {"on_failure": "skip", "max_failure_rate": 1, "store": store}
-    sample(Picky(), y, **kwargs)
+    options = {"on_failure": "skip", "max_failure_rate": 1, "store": store}
+    Oracle(Picky(), **options).sample(y, **ARGUMENTS)
     oracle = Picky(calls_file)
-    sample(oracle, y, **kwargs)
+    Oracle(oracle, **options).sample(y, **ARGUMENTS)
     assert oracle.n_calls() == 2 * 2
 
 
@@ -158,28 +158,26 @@ def test_a_name_or_version_of_the_users_own_must_agree(loop, y, store, attribute
     one, other = loop(), loop()
     setattr(one, attribute, "spring")
     setattr(other, attribute, "autumn")
-    sample(one, y, store=store, **ARGUMENTS)
-    sample(loop(), y, store=store, **ARGUMENTS)  # without one of its own
-    for place in (store, open_store(store)):
-        with pytest.raises(StoreError, match=f"{attribute} is 'spring', this one's is 'autumn'. C"):
-            sample(other, y, store=place, **ARGUMENTS)
+    Oracle(one, store=store).sample(y, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)  # without one of its own
+    with pytest.raises(StoreError, match=f"{attribute} is 'spring', this one's is 'autumn'. C"):
+        Oracle(other, store=store).sample(y, **ARGUMENTS)
 
 
 def test_labels_of_another_shape_are_refused(loop, y, store):
-    sample(loop(), y, store=store, **ARGUMENTS)
-    for place in (store, open_store(store)):
-        with pytest.raises(StoreError, match=r"labels of shape \(5,\), these have shape \(4,\)"):
-            sample(loop(), y[:, :4], store=place, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
+    with pytest.raises(StoreError, match=r"labels of shape \(5,\), these have shape \(4,\)"):
+        Oracle(loop(), store=store).sample(y[:, :4], **ARGUMENTS)
 
 
 def test_a_scale_that_does_not_fit_the_labels_of_a_later_run_is_told(loop, store, caplog):
     y = np.random.default_rng(0).normal(size=(40, 5))
-    sample(loop(), y[:20], store=store, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y[:20], **ARGUMENTS)
     for part in (y, y[20:], y[3:7], y[:1]):
-        sample(loop(), part, store=store, **ARGUMENTS)
-    sample(loop(), 3 * y, store=store, sampler=AllPerturbed(1.0), n_samples=3)
+        Oracle(loop(), store=store).sample(part, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(3 * y, AllPerturbed(1.0), 3)
     assert "spread" not in caplog.text
-    sample(loop(), y * [1, 1, 1, 1, 3], store=store, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y * [1, 1, 1, 1, 3], **ARGUMENTS)
     assert f"{store} was made with labels whose spread is 0.3" in caplog.text
     assert "Name another store for these labels" in caplog.text
 
@@ -196,18 +194,18 @@ def test_a_model_built_in_the_constructor_works_with_a_store_across_processes(st
 
 
 def test_a_file_holds_the_same_bits_as_memory(problem_class, y, store):
-    samples = sample(problem_class(), y, store=store, **ARGUMENTS)
-    assert bits(samples) == bits(sample(problem_class(), y, **ARGUMENTS))
-    assert bits(open_samples(str(store), problem_class(), y, **ARGUMENTS)) == bits(samples)
+    samples = Oracle(problem_class(), store=store).sample(y, **ARGUMENTS)
+    assert bits(samples) == bits(Oracle(problem_class()).sample(y, **ARGUMENTS))
+    assert bits(Oracle(problem_class(), store=str(store)).sample(y, **ARGUMENTS)) == bits(samples)
 
 
 @pytest.mark.parametrize("steps", [[500, 1200], [50, 51, 730, 1200], [1200, 500]])
 def test_a_store_that_grew_has_the_same_bits(loop, y, store, steps):
     for n_samples in steps:
-        kwargs = {"sampler": AllPerturbed(), "n_samples": n_samples, "seed": 1}
-        grown = sample(loop(), y, store=store, **kwargs)
+        kwargs = {"sampler": AllPerturbed(), "n_samples": n_samples, "random_state": 1}
+        grown = Oracle(loop(), store=store).sample(y, **kwargs)
         assert grown.n_samples == n_samples
-        assert bits(grown) == bits(sample(loop(), y, **kwargs))
+        assert bits(grown) == bits(Oracle(loop()).sample(y, **kwargs))
 
 
 def slopes(samples):
@@ -215,19 +213,19 @@ def slopes(samples):
 
 
 def test_rows_that_would_be_too_large_are_cut_and_have_the_same_bits(loop, y, store, monkeypatch):
-    expected = slopes(sample(loop(), y, slopes=True, **ARGUMENTS))
+    expected = slopes(Oracle(loop()).sample(y, slopes=True, **ARGUMENTS))
     monkeypatch.setattr(_store, "_MAX_RUN", 300)
-    samples = sample(loop(), y, slopes=True, store=store, **ARGUMENTS)
+    samples = Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
     sizes = look(store, "SELECT length(loss) + length(gradient) FROM answers")
     assert max(sizes)[0] <= 300
     assert slopes(samples) == expected
-    assert slopes(open_samples(store, loop(), y, slopes=True, **ARGUMENTS)) == expected
+    assert slopes(Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)) == expected
 
 
 def test_slopes_are_added_to_answers_that_are_there(loop, y, store, calls_file):
-    sample(loop(), y, store=store, **ARGUMENTS)
-    samples = sample(loop(), y, slopes=True, store=store, **ARGUMENTS)
-    assert slopes(samples) == slopes(sample(loop(), y, slopes=True, **ARGUMENTS))
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
+    samples = Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
+    assert slopes(samples) == slopes(Oracle(loop()).sample(y, slopes=True, **ARGUMENTS))
 
 
 def test_an_answer_that_failed_in_another_process_does_not_hide_one_that_succeeded(loop, y, store):
@@ -236,36 +234,31 @@ def test_an_answer_that_failed_in_another_process_does_not_hide_one_that_succeed
             raise OSError("no licence")
 
     def lenient(oracle, place):
-        kwargs = ARGUMENTS | {"on_failure": "skip", "max_failure_rate": 1.0}
-        return sample(oracle, y, store=place, **kwargs)
+        options = {"on_failure": "skip", "max_failure_rate": 1.0}
+        return Oracle(oracle, store=place, **options).sample(y, **ARGUMENTS)
 
-    expected = bits(sample(loop(), y, store=store, **ARGUMENTS))
+    expected = bits(Oracle(loop(), store=store).sample(y, **ARGUMENTS))
     lenient(Down(), store.with_name("failed.db"))
     rows = look(store.with_name("failed.db"), "SELECT * FROM answers")
     for row in rows:
         edit(store, "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
-    assert bits(open_samples(store, loop(), y, **ARGUMENTS)) == expected
+    assert bits(Oracle(loop(), store=store).sample(y, **ARGUMENTS)) == expected
 
 
-def test_opening_what_is_not_there_is_a_clear_error(loop, y, store):
+def test_reading_a_store_that_does_not_exist_is_a_clear_error(store):
     for place in (store, store / "deeper" / "still"):
-        with pytest.raises(StoreError, match=r"no store at .*`lodl.oracle.sample` makes it"):
-            open_samples(place, loop(), y, **ARGUMENTS)
+        with pytest.raises(StoreError, match=r"no store at .*store=\.\.\.\)` creates it"):
+            Progress.read(place)
     assert not list(store.parent.iterdir())
-    sample(loop(), y[:4], store=store, **ARGUMENTS)
-    with pytest.raises(StoreError, match=r"lacks 42 of 126 answers. `lodl.oracle.sample` comp"):
-        open_samples(store, loop(), y, **ARGUMENTS)
 
 
-def test_a_store_may_be_open_for_several_runs_and_is_verified_once(loop, y, store, calls_file):
-    oracle = loop(calls_file)
-    sample(oracle, y, store=store, **ARGUMENTS)
-    shared, n_calls = open_store(store), []
-    for user in (oracle, oracle, loop(calls_file)):
-        before = oracle.n_calls()
-        samples = sample(user, y[:2], store=shared, **ARGUMENTS)
-        assert bits(samples) == bits(open_samples(store, oracle, y[:2], **ARGUMENTS))
-        n_calls.append(oracle.n_calls() - before)
+def test_a_store_is_verified_once_by_each_oracle(loop, y, store):
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
+    first, second, n_calls = Oracle(loop(), store=store), Oracle(loop(), store=store), []
+    for oracle in (first, first, second):
+        before = oracle.n_calls
+        assert len(oracle.sample(y[:2], **ARGUMENTS)) == 2
+        n_calls.append(oracle.n_calls - before)
     assert n_calls == [4, 0, 4]
 
 
@@ -277,15 +270,15 @@ def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, st
             return super().solve(y_hat, context)
 
     with pytest.raises(OracleError, match="licence expired"):
-        sample(Expires(calls_file, seconds=0.001), y, store=store, **ARGUMENTS)
-    progress = open_store(store).progress
+        Oracle(Expires(calls_file, seconds=0.001), store=store).sample(y, **ARGUMENTS)
+    progress = Progress.read(store)
     assert (progress.n_answers, progress.n_missing, progress.n_failures) == (70, 56, 0)
     assert "56 calls missing, about" in str(progress)
     for place in (store, None):
-        progress = sample(loop(), y, store=place, **ARGUMENTS).progress
+        progress = Oracle(loop(), store=place).sample(y, **ARGUMENTS).progress
         assert (progress.n_answers, progress.n_missing, progress.n_failures) == (126, 0, 0)
-    assert open_store(store).progress.n_missing == 0
-    assert "complete" in str(open_store(store).progress)
+    assert Progress.read(store).n_missing == 0
+    assert "complete" in str(Progress.read(store))
 
 
 # Damage ----------------------------------------------------------------------------------------
@@ -295,9 +288,6 @@ def test_a_damaged_row_is_noticed_and_only_its_answers_are_computed_again(filled
     oracle, run, expected = filled
     ids = [id_ for (id_,) in look(store, "SELECT DISTINCT id FROM answers WHERE length(loss) > 8")]
     edit(store, "UPDATE answers SET loss = zeroblob(length(loss)) WHERE id = ?", ids[1])
-    with pytest.raises(StoreError, match="lacks 20 of 126 answers"):
-        open_samples(store, oracle, y, **ARGUMENTS)
-    caplog.clear()
     before = oracle.n_calls()
     assert bits(run()) == expected
     assert oracle.n_calls() - before == 20 + 11  # verified: this instance at its label only
@@ -310,7 +300,7 @@ def test_a_damaged_row_is_noticed_and_only_its_answers_are_computed_again(filled
 
 def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
     """A bit flipped anywhere, a piece cut out, zeroed or doubled: same bits, or an error."""
-    expected = bits(sample(vectorised(), y, store=store, **ARGUMENTS))
+    expected = bits(Oracle(vectorised(), store=store).sample(y, **ARGUMENTS))
     content = store.read_bytes()
     rng = random.Random(0)
     n_errors = 0
@@ -330,7 +320,7 @@ def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
         path = store.with_name(f"{number}.db")
         path.write_bytes(mutated)
         try:
-            samples = open_samples(path, vectorised(), y, **ARGUMENTS)
+            samples = Oracle(vectorised(), store=path).sample(y, **ARGUMENTS)
             assert bits(samples) == expected
             assert samples.progress.n_answers >= 0
             assert samples.seconds >= 0
@@ -348,7 +338,7 @@ def test_damage_done_after_opening_is_an_error_not_a_number(filled, store):
 
 
 def test_a_store_that_was_removed_while_in_use_is_an_error_and_not_made_anew(loop, y, store):
-    samples = sample(loop(), y, store=store, **ARGUMENTS)
+    samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     samples.store.flush()
     for path in store.parent.glob("store.db*"):
         path.unlink()
@@ -360,17 +350,17 @@ def test_a_store_that_was_removed_while_in_use_is_an_error_and_not_made_anew(loo
 
 @pytest.mark.parametrize("key", ["version", "spread", "problem"])
 def test_a_header_that_lacks_something_is_a_clear_error(loop, y, store, key):
-    sample(loop(), y, store=store, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     edit(store, "DELETE FROM header WHERE key = ?", key)
     with pytest.raises(StoreError, match=r"header of .* is damaged.* Remove it and sample again"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
 
 
 def test_a_header_of_another_version_is_refused(loop, y, store):
-    sample(loop(), y, store=store, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     edit(store, "UPDATE header SET value = 99 WHERE key = 'version'")
     with pytest.raises(StoreError, match="format version 99, this version of lodl reads 3"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
 
 
 # Places ----------------------------------------------------------------------------------------
@@ -384,8 +374,8 @@ def test_an_empty_file_a_symlink_and_a_long_name_will_do(loop, y, tmp_path):
     (tmp_path / "empty").touch()
     (tmp_path / "link").symlink_to(tmp_path / "empty")
     for name in ("empty", "link", 240 * "n", "deep/er", "with space?&#%20.db", "\udcff.db"):
-        sample(loop(), y, store=tmp_path / name, **ARGUMENTS)
-        assert open_samples(tmp_path / name, loop(), y, **ARGUMENTS).n_failures == 0
+        Oracle(loop(), store=tmp_path / name).sample(y, **ARGUMENTS)
+        assert Oracle(loop(), store=tmp_path / name).sample(y, **ARGUMENTS).n_failures == 0
         assert (tmp_path / name).stat().st_size > 1000
 
 
@@ -396,22 +386,22 @@ def test_a_relative_path_does_not_move_with_the_working_folder(loop, y, tmp_path
             return super().solve(y_hat, context)
 
     monkeypatch.chdir(tmp_path)
-    samples = sample(Wanders(), y, store="store.db", **ARGUMENTS)
+    samples = Oracle(Wanders(), store="store.db").sample(y, **ARGUMENTS)
     assert Path.cwd() == Path("/")
     assert (tmp_path / "store.db").is_file()
     assert samples[0].regret.shape == (K,)
 
 
 def test_the_file_alone_is_as_good_when_it_is_copied_while_in_use(loop, y, tmp_path, store):
-    original = sample(loop(), y, store=store, **ARGUMENTS)
+    original = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     shutil.copy(store, tmp_path / "copy.db")
-    copy = open_samples(tmp_path / "copy.db", loop(), y, **ARGUMENTS)
+    copy = Oracle(loop(), store=tmp_path / "copy.db").sample(y, **ARGUMENTS)
     assert bits(copy) == bits(original)
     assert copy.seconds == original.seconds > 0
 
 
 def test_no_other_file_is_left_when_nobody_uses_the_store_any_more(loop, y, store):
-    samples = sample(loop(), y, store=store, **ARGUMENTS)
+    samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert samples[0].regret.shape == (K,)
     del samples
     assert sidecars(store) == []
@@ -433,18 +423,18 @@ def no_logs(store):
 def test_a_file_system_without_logs_will_do(loop, y, store, no_logs):
     no_logs()
     kwargs = ARGUMENTS | {"sampler": AllPerturbed(1.0)}
-    expected = bits(sample(loop(), y, **kwargs))
-    assert bits(sample(loop(), y[:3], store=store, **kwargs)) == expected[:3]
-    assert bits(sample(loop(), y, store=store, **kwargs)) == expected
+    expected = bits(Oracle(loop()).sample(y, **kwargs))
+    assert bits(Oracle(loop(), store=store).sample(y[:3], **kwargs)) == expected[:3]
+    assert bits(Oracle(loop(), store=store).sample(y, **kwargs)) == expected
     assert sidecars(store) == ["store.db-shm"]
 
 
 def test_a_store_moved_to_a_file_system_without_logs_will_do(loop, y, store, no_logs):
-    expected = bits(sample(loop(), y[:3], store=store, **ARGUMENTS))
+    expected = bits(Oracle(loop(), store=store).sample(y[:3], **ARGUMENTS))
     assert look(store, "PRAGMA journal_mode") == [("wal",)]
     no_logs()
-    assert bits(open_samples(store, loop(), y[:3], **ARGUMENTS)) == expected
-    assert bits(sample(loop(), y, store=store, **ARGUMENTS))[:3] == expected
+    assert bits(Oracle(loop(), store=store).sample(y[:3], **ARGUMENTS)) == expected
+    assert bits(Oracle(loop(), store=store).sample(y, **ARGUMENTS))[:3] == expected
 
 
 @pytest.fixture
@@ -490,35 +480,35 @@ def test_a_full_disk_is_an_error_and_what_fits_is_kept(mounted):
 
 
 def test_of_two_that_create_a_store_the_second_finds_the_first(store):
-    first = open_store(store, spread=np.ones(3), problem={})
-    second = open_store(store, spread=np.full(3, 2.0), problem={})
+    first = _store.open_store(store, spread=np.ones(3), problem={})
+    second = _store.open_store(store, spread=np.full(3, 2.0), problem={})
     assert np.array_equal(first.spread, second.spread)
 
 
 def test_a_store_that_another_process_locks_is_an_error_that_says_so(loop, y, store, monkeypatch):
     monkeypatch.setattr("lodl.oracle._database._PATIENCE", 0.05)
-    sample(loop(), y[:3], store=store, **ARGUMENTS)
+    Oracle(loop(), store=store).sample(y[:3], **ARGUMENTS)
     other = sqlite3.connect(store, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match=r"cannot be written to .*store.db: database is locked"):
-        sample(loop(), y, store=store, **ARGUMENTS)
+        Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     other.execute("ROLLBACK")
     other.execute("PRAGMA journal_mode = delete")
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(StoreError, match=r"is locked: another process .* Try again later"):
-        open_store(store)
+        Progress.read(store)
     other.close()
-    assert len(sample(loop(), y, store=store, **ARGUMENTS)) == 6
+    assert len(Oracle(loop(), store=store).sample(y, **ARGUMENTS)) == 6
 
 
 @pytest.mark.parametrize("is_file", [True, False], ids=["file", "memory"])
 def test_two_threads_that_share_an_oracle_agree(loop, store, is_file):
     y = np.random.default_rng(0).normal(size=(40, 5))
-    expected = bits(sample(loop(), y, **ARGUMENTS))
-    oracle = Oracle(loop(), store=open_store(store, spread=y.std(axis=0)) if is_file else None)
-    oracle.sample(y[:1], n_samples=1)
+    expected = bits(Oracle(loop()).sample(y, **ARGUMENTS))
+    oracle = Oracle(loop(), store=store if is_file else None)
+    oracle.sample(y, n_samples=1)
     scale = AllPerturbed(y.std(axis=0))
-    expected = bits(sample(loop(), y, sampler=scale, n_samples=K))
+    expected = bits(Oracle(loop()).sample(y, scale, K))
     found, errors = {}, []
 
     def work(number):

@@ -9,7 +9,7 @@ import pytest
 
 import lodl
 from lodl.errors import StoreError
-from lodl.oracle import Oracle, open_samples, sample
+from lodl.oracle import Oracle
 from lodl.oracle._verify import N_VERIFIED, N_VERIFIED_IF_CHEAP
 from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed
@@ -56,27 +56,26 @@ class AlsoCapped(Capped):
 def test_a_problem_with_other_parameters_is_refused_even_if_its_answers_are_the_same(
     other, match, store
 ):
-    sample(Capped(), Y[:6], store=store, **ARGUMENTS)
-    for run in (partial(sample, other, Y[:6], store=store), partial(open_samples, store, other)):
-        with pytest.raises(StoreError, match=f"holds answers of another problem: {match}"):
-            run(**ARGUMENTS) if run.func is sample else run(Y[:6], **ARGUMENTS)
+    Oracle(Capped(), store=store).sample(Y[:6], **ARGUMENTS)
+    with pytest.raises(StoreError, match=f"holds answers of another problem: {match}"):
+        Oracle(other, store=store).sample(Y[:6], **ARGUMENTS)
     with pytest.raises(StoreError, match=match):
         lodl.learn_loss(Oracle(other, store=store), Y[:6], n_samples=8)
 
 
 def test_an_equal_problem_finds_its_answers(store):
-    sample(Capped(), Y[:6], store=store, **ARGUMENTS)
-    sample(Capped(cap=100), Y[:6], store=store, **ARGUMENTS)
-    open_samples(store, Capped(100.0, [1.0, 1.0]), Y[:6], **ARGUMENTS)
+    Oracle(Capped(), store=store).sample(Y[:6], **ARGUMENTS)
+    Oracle(Capped(cap=100), store=store).sample(Y[:6], **ARGUMENTS)
+    Oracle(Capped(100.0, [1.0, 1.0]), store=store).sample(Y[:6], **ARGUMENTS)
 
 
 def test_arguments_bound_to_a_function_are_parameters(store):
     def shop(price):
         return problem(np.argmax, partial(_revenue, price=price), sense="max")
 
-    sample(shop(1), Y[:6], store=store, **ARGUMENTS)
+    Oracle(shop(1), store=store).sample(Y[:6], **ARGUMENTS)
     with pytest.raises(StoreError, match="another problem: its objective is"):
-        sample(shop(2), Y[:6], store=store, **ARGUMENTS)
+        Oracle(shop(2), store=store).sample(Y[:6], **ARGUMENTS)
 
 
 def _revenue(z, y, price):
@@ -84,14 +83,14 @@ def _revenue(z, y, price):
 
 
 def test_a_store_without_parameters_is_verified_by_its_answers(store):
-    sample(Capped(), Y[:6], store=store, **ARGUMENTS)
+    Oracle(Capped(), store=store).sample(Y[:6], **ARGUMENTS)
     connection = sqlite3.connect(store)
     with connection:
         connection.execute("UPDATE header SET value = '{}' WHERE key = 'problem'")
     connection.close()
-    sample(Capped(90.0), Y[:6], store=store, **ARGUMENTS)
+    Oracle(Capped(90.0), store=store).sample(Y[:6], **ARGUMENTS)
     with pytest.raises(StoreError, match="4 of 4 stored answers come out different"):
-        sample(Capped(-1.0), Y[:6], store=store, **ARGUMENTS)
+        Oracle(Capped(-1.0), store=store).sample(Y[:6], **ARGUMENTS)
 
 
 def test_a_change_that_only_matters_where_decisions_nearly_tie_is_noticed(store):
@@ -102,10 +101,10 @@ def test_a_change_that_only_matters_where_decisions_nearly_tie_is_noticed(store)
         lambda z, y: float(y[z]),
         sense="max",
     )
-    sample(pick, Y, store=store, **ARGUMENTS)
+    Oracle(pick, store=store).sample(Y, **ARGUMENTS)
     handicap["by"] = 0.1
     with pytest.raises(StoreError, match=r"answers of another problem: \d of 16 stored answers"):
-        sample(pick, Y, store=store, **ARGUMENTS)
+        Oracle(pick, store=store).sample(Y, **ARGUMENTS)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +114,10 @@ def test_few_answers_are_computed_again_and_fewer_if_a_call_takes_long(
     loop, store, calls_file, caplog, seconds, n_instances, monkeypatch
 ):
     oracle = loop(calls_file)
-    sample(oracle, Y, store=store, **ARGUMENTS)
+    Oracle(oracle, store=store).sample(Y, **ARGUMENTS)
     before = oracle.n_calls()
     caplog.set_level(logging.INFO, "lodl")
     monkeypatch.setattr("lodl.oracle._store.Store.seconds_per_call", seconds)
-    sample(oracle, Y, store=store, **ARGUMENTS)
+    Oracle(oracle, store=store).sample(Y, **ARGUMENTS)
     assert oracle.n_calls() - before == 2 * n_instances
     assert f"Computed {2 * n_instances} stored answers of {n_instances} instances" in caplog.text

@@ -17,7 +17,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from lodl.errors import OracleError
-from lodl.oracle import _run, sample
+from lodl.oracle import Oracle, _run
 from lodl.oracle._workers import Dask, choose_workers
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, AroundPredictions, TwoPerturbed
@@ -52,9 +52,9 @@ def anywhere(request):
 
 
 def test_with_one_seed_the_bits_are_the_same_everywhere(problem_class, y, anywhere, tmp_path):
-    kwargs = {"sampler": TwoPerturbed(), "n_samples": N_SAMPLES, "seed": 5, "slopes": True}
-    expected = sample(problem_class(), y, **kwargs)
-    samples = sample(problem_class(), y, store=tmp_path / "store", **kwargs, **anywhere)
+    kwargs = {"sampler": TwoPerturbed(), "n_samples": N_SAMPLES, "random_state": 5, "slopes": True}
+    expected = Oracle(problem_class()).sample(y, **kwargs)
+    samples = Oracle(problem_class(), store=tmp_path / "store", **anywhere).sample(y, **kwargs)
     assert bits(samples) == bits(expected)
     for a, b in zip(samples, expected, strict=True):
         assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
@@ -66,7 +66,7 @@ def test_a_dask_client_in_scope_is_used(loop, y, client):
             return float(os.getpid())
 
     with client.as_current():
-        samples = sample(Where(), y, sampler=AllPerturbed(), n_samples=1)
+        samples = Oracle(Where()).sample(y, AllPerturbed(), 1)
     assert set(samples.optimum) <= set(client.run(os.getpid).values())
 
 
@@ -103,7 +103,7 @@ def test_a_problem_travels_once_and_a_solver_is_set_up_once_per_worker(y, tmp_pa
         def objective(self, z, y, context):
             return y[z]
 
-    sample(SetsUp(), y, sampler=AllPerturbed(), n_samples=5000, n_jobs=2)
+    Oracle(SetsUp(), n_jobs=2).sample(y, AllPerturbed(), 5000)
     words = path.read_text().split()
     assert words.count("pickled") == 1
     assert len(words) == len(set(words)) <= 3
@@ -114,8 +114,8 @@ def test_what_cannot_be_sent_to_workers_is_an_error(loop, y):
     problem = loop()
     problem.lock = threading.Lock()
     with pytest.raises(OracleError, match=r"problem cannot be sent to a worker.*def __getstate__"):
-        sample(problem, y, n_jobs=2, **kwargs)
-    sample(problem, y, n_jobs=1, **kwargs)
+        Oracle(problem, n_jobs=2).sample(y, **kwargs)
+    Oracle(problem, n_jobs=1).sample(y, **kwargs)
 
 
 def stubborn():
@@ -148,7 +148,7 @@ def test_what_cannot_be_unpickled_on_a_worker_is_an_error(loop, y, client, where
     for workers in ({"n_jobs": 2}, {"executor": client}):
         began = time.monotonic()
         with pytest.raises(OracleError, match=r"could not do a task.*cannot be unpickled"):
-            sample(oracle, y, on_failure=on_failure, **kwargs, **workers)
+            Oracle(oracle, on_failure=on_failure, **workers).sample(y, **kwargs)
         assert time.monotonic() - began < 10
 
 
@@ -217,18 +217,18 @@ def check_poison(y, act, status, message, kinds=("raise", "skip"), **workers):
     """Check that all but one poisonous call come out as if it were not there."""
     poisoned, innocent = poisonous(act)
     kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "keys": range(3)}
-    expected = sample(innocent, y[:3], context=[{"poison": None}] * 3, **kwargs)
+    expected = Oracle(innocent).sample(y[:3], context=[{"poison": None}] * 3, **kwargs)
     context = [{"poison": None}, {"poison": expected[1].y_hat[2]}, {"poison": None}]
     if "skip" in kinds:
         skip = {"on_failure": "skip", "max_failure_rate": 0.2}
-        samples = sample(poisoned, y[:3], context=context, **skip, **kwargs, **workers)
+        samples = Oracle(poisoned, **skip, **workers).sample(y[:3], context=context, **kwargs)
         assert samples.n_failures == 1
         assert samples.first_failures == {status: f"instance 1, sample 2: {message}"}
         assert bits(samples)[::2] == bits(expected)[::2]
         assert np.array_equal(samples[1].regret, expected[1].regret[:2])
     if "raise" in kinds:
         with pytest.raises(OracleError, match=f"failed at instance 1, sample 2: {message}"):
-            sample(poisoned, y[:3], context=context, **kwargs, **workers)
+            Oracle(poisoned, **workers).sample(y[:3], context=context, **kwargs)
 
 
 DIED = ("died", "the call ended its worker process")
@@ -251,15 +251,18 @@ def test_on_dask_a_call_that_ends_its_process_is_isolated_and_named(y, client):
 def test_an_executor_that_breaks_is_an_error_and_nobody_is_blamed(y, tmp_path):
     poisoned, innocent = poisonous(leave)
     type(innocent).__name__ = type(poisoned).__name__  # the store is of this problem
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "store": tmp_path / "store"}
+    options = {"store": tmp_path / "store"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 3}
     kwargs["context"] = [{"poison": None}] * 5 + [{"poison": y[5]}]
     for on_failure in ("raise", "skip"):
         with (
             ProcessPoolExecutor(2) as executor,
             pytest.raises(OracleError, match=r"ProcessPoolExecutor.*cannot be replaced.*`n_jobs`"),
         ):
-            sample(poisoned, y, executor=executor, on_failure=on_failure, **kwargs)
-    assert sample(innocent, y, **kwargs).n_failures == 0
+            Oracle(poisoned, executor=executor, on_failure=on_failure, **options).sample(
+                y, **kwargs
+            )
+    assert Oracle(innocent, **options).sample(y, **kwargs).n_failures == 0
 
 
 def once(path):
@@ -283,9 +286,9 @@ def test_a_worker_that_dies_once_costs_nothing_but_time(
 
     kwargs = {"sampler": AllPerturbed(), "n_samples": 100}
     workers = {"executor": client} if where == "dask" else {"n_jobs": 2}
-    samples = sample(DiesOnce(calls_file, seconds=0.001), y, **kwargs, **workers)
+    samples = Oracle(DiesOnce(calls_file, seconds=0.001), **workers).sample(y, **kwargs)
     assert (tmp_path / "marker").exists()
-    assert bits(samples) == bits(sample(loop(), y, **kwargs))
+    assert bits(samples) == bits(Oracle(loop()).sample(y, **kwargs))
 
 
 def test_no_call_is_blamed_for_the_death_of_another(loop, y, tmp_path):
@@ -298,8 +301,11 @@ def test_no_call_is_blamed_for_the_death_of_another(loop, y, tmp_path):
                 os._exit(1)
             return y_hat
 
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 1, "n_jobs": 2, "on_failure": "skip"}
-    samples = sample(DiesOnce(), y[:2], context=[{"price": 1}, {"price": 2}], **kwargs)
+    options = {"n_jobs": 2, "on_failure": "skip"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1}
+    samples = Oracle(DiesOnce(), **options).sample(
+        y[:2], context=[{"price": 1}, {"price": 2}], **kwargs
+    )
     assert (tmp_path / "marker").exists()
     assert samples.n_failures == 0
 
@@ -313,12 +319,13 @@ def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 1000, "executor": client}
+    options = {"executor": client}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1000}
     before = client.run(os.getpid)
     thread = threading.Thread(target=press)
     thread.start()
     with pytest.raises(KeyboardInterrupt, match=r"after \d+ of 6006 calls\. Nothing is kept"):
-        sample(oracle, y, **kwargs)
+        Oracle(oracle, **options).sample(y, **kwargs)
     thread.join()
     assert client.run(os.getpid) == before
 
@@ -368,27 +375,34 @@ def test_a_slow_arrival_is_not_taken_for_a_slow_call(loop, y, what, monkeypatch)
         oracle.part = Slow()
     else:
         kwargs["context"] = [Slow(), Slow()]
-    samples = sample(oracle, y[:2], n_jobs=2, timeout=0.2, on_failure="skip", **kwargs)
+    samples = Oracle(oracle, n_jobs=2, timeout=0.2, on_failure="skip").sample(y[:2], **kwargs)
     assert samples.n_failures == 0
 
 
 @pytest.mark.parametrize("where", ["loky", "threads"])
 def test_a_batch_may_take_as_long_as_its_calls(vectorised, y, where, monkeypatch):
     quick_to_give_up(monkeypatch)
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 20, "timeout": 0.2}
+    options = {"timeout": 0.2}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 20}
     with ThreadPoolExecutor(1) as executor:
         workers = {"n_jobs": 1} if where == "loky" else {"executor": executor}
-        assert sample(vectorised(seconds=0.05), y[:2], **kwargs, **workers).n_failures == 0
+        assert (
+            Oracle(vectorised(seconds=0.05), **options, **workers)
+            .sample(y[:2], **kwargs)
+            .n_failures
+            == 0
+        )
 
 
 def test_on_dask_nobody_is_killed_for_the_work_of_others(loop, y, client, monkeypatch):
     quick_to_give_up(monkeypatch)
     pids = client.run(os.getpid)
     others = [client.submit(time.sleep, 2.5, workers=[one], pure=False) for one in pids]
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "timeout": 0.2, "on_failure": "skip"}
+    options = {"timeout": 0.2, "on_failure": "skip"}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 3}
     with monkeypatch.context() as patch:
         patch.setattr(_run.Runner, "_warm_up", lambda *_: 0.0)  # it would wait for them
-        assert sample(loop(), y, executor=client, **kwargs).n_failures == 0
+        assert Oracle(loop(), executor=client, **options).sample(y, **kwargs).n_failures == 0
     client.gather(others)
     assert client.run(os.getpid) == pids
 
@@ -400,7 +414,7 @@ def test_an_adaptive_cluster_may_start_without_workers(loop, y):
         Client(cluster, set_as_default=False) as client,
     ):
         cluster.adapt(minimum=0, maximum=1, interval="50ms")
-        samples = sample(loop(), y, sampler=AllPerturbed(), n_samples=3, executor=client)
+        samples = Oracle(loop(), executor=client).sample(y, AllPerturbed(), 3)
     assert samples.n_failures == 0
 
 
@@ -424,7 +438,7 @@ def test_an_interrupt_of_the_solvers_own_is_a_failure_on_any_executor(y):
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
         pytest.raises(OracleError, match="instance 0, the label itself: KeyboardInterrupt"),
     ):
-        sample(Interrupts(), y[:1], sampler=AllPerturbed(), n_samples=1, executor=executor)
+        Oracle(Interrupts(), executor=executor).sample(y[:1], AllPerturbed(), 1)
 
 
 def test_a_task_has_the_predictions_of_its_own_instances_only(loop):
@@ -436,8 +450,9 @@ def test_a_task_has_the_predictions_of_its_own_instances_only(loop):
             return super().submit(function, *arguments)
 
     with Measures(1) as executor:
-        kwargs = {"sampler": AroundPredictions(y + 0.1, 0.1), "n_samples": 1, "executor": executor}
-        sample(loop(seconds=0.001), y, **kwargs)
+        options = {"executor": executor}
+        kwargs = {"sampler": AroundPredictions(y + 0.1, 0.1), "n_samples": 1}
+        Oracle(loop(seconds=0.001), **options).sample(y, **kwargs)
     assert sizes[0] < y.nbytes / 2
 
 
@@ -446,7 +461,7 @@ def test_a_crash_is_told_by_its_call_and_not_by_a_dump(loop, y):
         def objective(self, z, y, context):
             return float(faulthandler.is_enabled())
 
-    samples = sample(Looks(), y, sampler=AllPerturbed(), n_samples=1, n_jobs=2)
+    samples = Oracle(Looks(), n_jobs=2).sample(y, AllPerturbed(), 1)
     assert not samples.optimum.any()
 
 
@@ -454,13 +469,14 @@ def test_an_executor_whose_call_hangs_is_an_error(y, monkeypatch):
     monkeypatch.setattr(_run, "_TASK_SECONDS", 0.1)
     monkeypatch.setattr(_run, "_SLACK", 0.3)
     poisoned, _ = poisonous(partial(time.sleep, 2))
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 1, "timeout": 0.2}
+    options = {"timeout": 0.2}
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1}
     kwargs["context"] = [{"poison": label} for label in y]
     with (
         ThreadPoolExecutor(1) as executor,
         pytest.raises(OracleError, match=r"workers of the ThreadPool.* cannot be replaced"),
     ):
-        sample(poisoned, y, executor=executor, **kwargs)
+        Oracle(poisoned, executor=executor, **options).sample(y, **kwargs)
 
 
 def test_a_worker_stopped_from_outside_is_replaced(loop, y, calls_file, monkeypatch):
@@ -476,9 +492,9 @@ def test_a_worker_stopped_from_outside_is_replaced(loop, y, calls_file, monkeypa
 
     thread = threading.Thread(target=stop_one)
     thread.start()
-    samples = sample(oracle, y, n_jobs=2, timeout=0.5, on_failure="skip", **kwargs)
+    samples = Oracle(oracle, n_jobs=2, timeout=0.5, on_failure="skip").sample(y, **kwargs)
     thread.join()
     assert set(samples.first_failures) <= {"timed_out"}
     assert samples.n_failures <= 1  # the call it was at
-    for a, b in zip(samples, sample(loop(), y, **kwargs), strict=True):
+    for a, b in zip(samples, Oracle(loop()).sample(y, **kwargs), strict=True):
         assert set(a.regret) <= set(b.regret)

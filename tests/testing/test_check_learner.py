@@ -1,14 +1,16 @@
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from lodl.errors import InvalidInputError, LearnerError
 from lodl.testing import check_learner
+from lodl.training import Learner, Predictor
 
 
 @dataclass
-class Line:
+class Line(Predictor):
     weights: np.ndarray
     n_steps: int = 0
 
@@ -16,14 +18,51 @@ class Line:
         return np.column_stack([np.ones(len(x)), x]) @ self.weights
 
 
-class GradientDescent:
+@dataclass
+class SavedLine(Line):
+    """A predictor with a file, which may be missing or wrong."""
+
+    kind: ClassVar[str] = "line of a test"
+    fault: str = ""
+
+    def predict(self, x):
+        return super().predict(x) + (self.fault == "broken file")
+
+    def save(self, folder):
+        path = self.write(folder, {"n_steps": self.n_steps})
+        if self.fault != "no file":
+            np.save(path / "weights.npy", self.weights)
+
+    @classmethod
+    def load(cls, folder, **_):
+        return cls(np.load(folder / "weights.npy"), cls.read(folder)["n_steps"])
+
+
+class GradientDescent(Learner):
     """A learner for linear models in a few lines of NumPy, and ways to break it."""
 
     def __init__(self, fault=None):
-        self.fault, self.n_trained = fault, 0
+        self.fault, self.n_trained, self.stops_early = fault, 0, fault == "steps"
 
-    def train(self, x, loss, *, x_validation=None, loss_validation=None, n_steps=None):
+    def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
+        if self.fault == "no masks":
+            return [self.trained(x, loss, n_steps)]
+        masks = np.ones((1, len(x)), dtype=bool) if masks is None else masks
+        if self.fault == "sees all":
+            masks = masks | True
+        if self.fault == "prepared" and prepared:
+            n_steps = 3
+        return [self.trained(x, loss, n_steps, mask) for mask in masks]
+
+    def prepare(self, x, y, masks=None):
+        return True
+
+    def trained(self, x, loss, n_steps, mask=True):
         self.n_trained += 1
+        some = np.flatnonzero(np.broadcast_to(mask, len(x)))
+        if self.fault == "writes":
+            x[0, 0] += 1
+        x, loss = x[some], loss.subset(some)
         features = np.column_stack([np.ones(len(x)), x])
         weights = np.linalg.lstsq(features, loss.y, rcond=None)[0]
         n_steps = 30 if n_steps is None else n_steps
@@ -32,11 +71,12 @@ class GradientDescent:
             weights = weights - rate * features.T @ loss.gradient(features @ weights) / len(x)
         if self.fault == "random":
             weights = weights + self.n_trained
-        if self.fault == "writes":
-            x[0, 0] += 1
         if self.fault == "poor":
             weights = -weights
-        model = Line(weights, None if self.fault == "no steps" else n_steps)
+        kind = SavedLine if "file" in str(self.fault) else Line
+        model = kind(weights, None if self.fault == "no steps" else n_steps)
+        if kind is SavedLine:
+            model.fault = self.fault
         if self.fault == "shape":
             model.predict = lambda x: np.ones((len(x), 1))
         if self.fault == "batch":
@@ -44,20 +84,27 @@ class GradientDescent:
         return model
 
 
-def test_a_learner_in_numpy_keeps_the_contract():
-    check_learner(GradientDescent())
+@pytest.mark.parametrize("fault", [None, "file"])
+def test_a_learner_in_numpy_keeps_the_contract(fault):
+    check_learner(GradientDescent(fault))
 
 
 @pytest.mark.parametrize(
     ("fault", "match"),
     [
-        ("ignores the loss", "does not lower the predictions, without validation instances"),
+        ("ignores the loss", "does not lower the predictions, without masks"),
         ("random", "Training twice with the same arguments gives different models"),
         ("writes", "changed its arguments"),
-        ("poor", "predicts validation labels no better than their mean"),
+        ("poor", "predicts new labels no better than their mean"),
         ("no steps", "`n_steps` of a predictor must be a whole number"),
+        ("no masks", "must return a list of 2 models, one per mask"),
+        ("sees all", "Labels outside its mask change a model that nothing stops"),
+        ("prepared", "With what `prepare` returned, `train` gives another model"),
+        ("steps", "must have `max_steps`"),
+        ("broken file", "A saved model is another model"),
+        ("no file", "A model cannot be saved or loaded"),
         ("shape", "`predict` must return finite numbers of shape"),
-        ("batch", "depends on the instances beside it"),
+        ("batch", "depends on the other instances"),
     ],
 )
 def test_a_fault_is_named(fault, match):
@@ -65,6 +112,8 @@ def test_a_fault_is_named(fault, match):
         check_learner(GradientDescent(fault))
 
 
-def test_what_has_no_train_is_no_learner():
-    with pytest.raises(InvalidInputError, match="`learner` must have a method `train`"):
+def test_a_class_is_no_learner():
+    with pytest.raises(
+        InvalidInputError, match=r"must be an instance of `lodl\.training\.Learner`"
+    ):
         check_learner(GradientDescent)

@@ -127,8 +127,8 @@ def test_the_contract_is_kept(regressor, items):
 def test_trees_from_the_mean_label_lower_the_learned_loss(name, regressor, data):
     x, y = data
     loss, learner = LOSSES[name](y), learner_for(regressor())
-    two_stage = learner.train(x, squared_error_loss(y), n_steps=8)
-    model = learner.train(x, loss, n_steps=60)
+    two_stage = learner.train(x, squared_error_loss(y), n_steps=8)[0]
+    model = learner.train(x, loss, n_steps=60)[0]
     assert loss.value(model.predict(x)).mean() < loss.value(two_stage.predict(x)).mean()
 
 
@@ -136,7 +136,7 @@ def test_trees_from_the_mean_label_lower_the_learned_loss(name, regressor, data)
 def test_trees_from_two_stage_move_predictions_where_decisions_cost_less(name, regressor, data):
     x, y = data
     learner = learner_for(regressor())
-    before, after = (learner.train(x, LOSSES[name](y), n_steps=n).predict(x) for n in (0, 10))
+    before, after = (learner.train(x, LOSSES[name](y), n_steps=n)[0].predict(x) for n in (0, 10))
     assert after.mean() < before.mean() - 0.04 * y.std()
 
 
@@ -146,14 +146,9 @@ def test_training_stops_where_the_validation_loss_is_least(regressor, data):
     noise = np.random.default_rng(5).normal(size=y.shape)  # nothing to learn
     loss = squared_error_loss(noise)
     learner = learner_for(regressor(n_estimators=50))
-    model = learner.train(
-        x[train],
-        loss.subset(train),
-        x_validation=x[held_out],
-        loss_validation=loss.subset(held_out),
-    )
-    again = learner.train(x[train], loss.subset(train), n_steps=model.n_steps)
-    longer = learner.train(x[train], loss.subset(train), n_steps=50)
+    (model,) = learner.train(x, loss, np.arange(N)[np.newaxis] < 40)
+    again = learner.train(x[train], loss.subset(train), n_steps=model.n_steps)[0]
+    longer = learner.train(x[train], loss.subset(train), n_steps=50)[0]
     assert model.n_steps < 50
     np.testing.assert_allclose(model.predict(x), again.predict(x), atol=1e-5)
     scores = [loss.subset(held_out).value(m.predict(x[held_out])).mean() for m in (model, longer)]
@@ -163,9 +158,9 @@ def test_training_stops_where_the_validation_loss_is_least(regressor, data):
 def test_without_a_step_the_prediction_is_that_of_the_start(regressor, data):
     x, y = data
     learner = learner_for(regressor())
-    cold = learner.train(x, squared_error_loss(y), n_steps=0)
+    cold = learner.train(x, squared_error_loss(y), n_steps=0)[0]
     np.testing.assert_allclose(cold.predict(x), np.broadcast_to(y.mean(axis=0), y.shape))
-    warm = learner.train(x, LOSSES["hinges"](y), n_steps=0)
+    warm = learner.train(x, LOSSES["hinges"](y), n_steps=0)[0]
     assert np.var(warm.predict(x) - y) < 0.8 * np.var(y)
     assert (cold.n_steps, warm.n_steps) == (0, 0)
 
@@ -188,6 +183,11 @@ def test_the_start_of_a_loss_of_decisions_is_remembered_for_the_same_instances_o
     assert len(calls) == 2 * first + 1
 
 
+def without(parts):
+    """Return masks that leave out the parts."""
+    return np.array([~np.isin(np.arange(N), part) for part in parts])
+
+
 def test_folds_start_from_two_stage_that_does_not_know_the_labels_held_out(regressor, data):
     x, y = data
     parts = np.array_split(np.random.default_rng(0).permutation(N), 4)
@@ -196,7 +196,7 @@ def test_folds_start_from_two_stage_that_does_not_know_the_labels_held_out(regre
     learner = learner_for(regressor(n_estimators=10))
     margins = [learner._two_stages(x, labels, parts)[0].margin for labels in (y, other)]
     np.testing.assert_array_equal(*margins)
-    seen = learner.train(x, squared_error_loss(y)).predict(np.delete(x, parts[0], axis=0))
+    seen = learner.train(x, squared_error_loss(y))[0].predict(np.delete(x, parts[0], axis=0))
     assert np.var(margins[0] - np.delete(y, parts[0], axis=0)) > np.var(
         seen - np.delete(y, parts[0], axis=0)
     )
@@ -206,7 +206,7 @@ def test_folds_trained_together_are_judged_on_what_they_have_not_seen(regressor,
     x, y = data
     parts = np.array_split(np.arange(N), 4)
     learner, loss = learner_for(regressor(n_estimators=10)), LOSSES["hinges"](y)
-    models = learner.train_folds(x, loss, parts)
+    models = learner.train(x, loss, without(parts))
     for model, part in zip(models, parts, strict=True):
         before = replace(model, parts=model.parts[:1])
         held_out = loss.subset(part)
@@ -214,16 +214,16 @@ def test_folds_trained_together_are_judged_on_what_they_have_not_seen(regressor,
             held_out.value(model.predict(x[part])).mean()
             <= held_out.value(before.predict(x[part])).mean()
         )
-    assert learner.train_folds(x, loss, parts[:3]) is None
-    assert learner.train_folds(x, squared_error_loss(y), parts) is None
 
 
 def test_the_regressor_is_used_and_not_changed(regressor, data):
     x, y = data
     model = regressor(n_estimators=7, learning_rate=0.05)
     before = repr(model.get_params())
-    slow = learner_for(model).train(x, squared_error_loss(y))
-    fast = learner_for(regressor(n_estimators=7, learning_rate=0.5)).train(x, squared_error_loss(y))
+    slow = learner_for(model).train(x, squared_error_loss(y))[0]
+    fast = learner_for(regressor(n_estimators=7, learning_rate=0.5)).train(
+        x, squared_error_loss(y)
+    )[0]
     assert repr(model.get_params()) == before
     assert slow.n_steps == 7
     assert np.var(slow.predict(x)) < 0.7 * np.var(fast.predict(x))
@@ -233,7 +233,7 @@ def test_the_regressor_is_used_and_not_changed(regressor, data):
 def test_labels_far_from_zero_lose_no_digits(name, regressor, data):
     x, y = data
     near, far = (
-        learner_for(regressor()).train(x, LOSSES[name](labels), n_steps=5).predict(x) - labels
+        learner_for(regressor()).train(x, LOSSES[name](labels), n_steps=5)[0].predict(x) - labels
         for labels in (y, y + 1e8)
     )
     np.testing.assert_allclose(near, far, atol=1e-4)
@@ -243,7 +243,7 @@ def test_constraints_of_the_regressor_hold_for_the_whole_model(with_objective, d
     x, y = data
     model = learner_for(with_objective(monotone_constraints=(-1, 0))).train(
         x, LOSSES["hinges"](y), n_steps=10
-    )
+    )[0]
     grid = np.column_stack([np.linspace(-2, 2, 20), np.zeros(20)])
     assert np.diff(model.predict(grid), axis=0).max() <= 1e-6
 
@@ -253,7 +253,7 @@ def test_the_seed_is_the_regressors_own_or_else_the_learners(regressor, data):
 
     def predictions(seed, **params):
         learner = learner_for(regressor(subsample=0.5, **params), seed=seed)
-        return learner.train(x, squared_error_loss(y), n_steps=3).predict(x)
+        return learner.train(x, squared_error_loss(y), n_steps=3)[0].predict(x)
 
     assert np.array_equal(predictions(0), predictions(0))
     assert not np.array_equal(predictions(0), predictions(1))
@@ -264,7 +264,7 @@ def test_the_seed_is_the_regressors_own_or_else_the_learners(regressor, data):
 def test_the_unit_of_the_loss_does_not_matter(regressor, data):
     x, y = data
     models = [
-        learner_for(regressor()).train(x, directed(y, over=10 * unit, under=unit), n_steps=5)
+        learner_for(regressor()).train(x, directed(y, over=10 * unit, under=unit), n_steps=5)[0]
         for unit in (1e-9, 1e9)
     ]
     np.testing.assert_allclose(models[0].predict(x), models[1].predict(x), rtol=1e-5)
@@ -294,7 +294,7 @@ def test_frames_have_names_categories_and_missing_values(frame, regressor, tmp_p
             {"size": size[:5][::-1], "colour": colour[:5][::-1]}, schema_overrides=kinds
         ).reverse()
     learner = learner_for(regressor(**categories_of(regressor)))
-    model = learner.train(x, of_two(y), x_validation=x[:20], loss_validation=of_two(y[:20]))
+    (model,) = learner.train(x, of_two(y), np.arange(N)[np.newaxis] >= 10)
     p = model.predict(x)
     assert np.mean((p - y) ** 2) < 0.3 * np.var(y)
     np.testing.assert_allclose(model.predict(other), p[:5])
@@ -313,7 +313,7 @@ def test_categories_are_known_by_name_and_new_ones_are_missing(regressor, tmp_pa
         return pandas.DataFrame({"size": np.zeros(len(colours)), "colour": kind})
 
     learner = learner_for(regressor(**categories_of(regressor)))
-    model = learner.train(table(*colour), squared_error_loss(y), n_steps=10)
+    model = learner.train(table(*colour), squared_error_loss(y), n_steps=10)[0]
     model.save(tmp_path)
     for one in (model, load_predictor(tmp_path)):
         red, blue, missing = one.predict(table("red", "blue", None))
@@ -336,7 +336,7 @@ def of_two(y):
 def test_a_saved_model_predicts_the_same(regressor, data, tmp_path):
     x, y = data
     for name in ("directed", "hinges"):
-        model = learner_for(regressor()).train(x, LOSSES[name](y), n_steps=5)
+        model = learner_for(regressor()).train(x, LOSSES[name](y), n_steps=5)[0]
         model.save(tmp_path / name)
         again = load_predictor(tmp_path / name)
         np.testing.assert_array_equal(again.predict(x), model.predict(x))
@@ -346,7 +346,7 @@ def test_a_saved_model_predicts_the_same(regressor, data, tmp_path):
 def test_bad_arguments_are_named(regressor, data):
     x, y = data
     learner = learner_for(regressor())
-    model = learner.train(x, squared_error_loss(y), n_steps=1)
+    model = learner.train(x, squared_error_loss(y), n_steps=1)[0]
     with pytest.raises(InvalidInputError, match="`x` must have the 2 features"):
         model.predict(x[:, :1])
     with pytest.raises(InvalidInputError, match="`x` must have one row per instance"):
@@ -407,7 +407,7 @@ def test_xgboost_takes_the_objective_in_both_of_its_interfaces(data):
 def test_too_few_rows_for_a_leaf_of_lightgbm_leave_the_mean_label(data):
     lightgbm = pytest.importorskip("lightgbm")
     x, y = data[0][:12], data[1][:12]
-    model = learner_for(lightgbm.LGBMRegressor(n_estimators=5)).train(x, squared_error_loss(y))
+    model = learner_for(lightgbm.LGBMRegressor(n_estimators=5)).train(x, squared_error_loss(y))[0]
     np.testing.assert_allclose(model.predict(x), np.broadcast_to(y.mean(axis=0), y.shape))
 
 

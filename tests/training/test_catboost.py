@@ -30,20 +30,15 @@ def test_the_number_of_trees_is_that_with_the_least_learned_loss(data):
     x, y = data
     loss, (train, held_out) = directed(y, 2.0, 0.5), np.split(np.arange(N), [40])
     learner = learner_for(regressor(n_estimators=60))
-    model = learner.train(
-        x[train],
-        loss.subset(train),
-        x_validation=x[held_out],
-        loss_validation=loss.subset(held_out),
-    )
+    (model,) = learner.train(x, loss, np.arange(N)[np.newaxis] < 40)
     scores = [
         loss.subset(held_out)
-        .value(learner.train(x[train], loss.subset(train), n_steps=n).predict(x[held_out]))
+        .value(learner.train(x[train], loss.subset(train), n_steps=n)[0].predict(x[held_out]))
         .mean()
         for n in range(1, model.n_steps + 4)
     ]
     assert model.n_steps == 1 + np.argmin(scores)
-    refit = learner.train(x[train], loss.subset(train), n_steps=model.n_steps)
+    refit = learner.train(x[train], loss.subset(train), n_steps=model.n_steps)[0]
     np.testing.assert_allclose(refit.predict(x), model.predict(x))
 
 
@@ -51,8 +46,8 @@ def test_the_regressor_is_used_and_not_changed(data):
     x, y = data
     model = catboost.CatBoostRegressor(num_trees=7, eta=0.02, random_state=3, silent=True)
     before = repr(model.get_params())
-    slow = learner_for(model).train(x, squared_error_loss(y))
-    fast = learner_for(regressor(n_estimators=7)).train(x, squared_error_loss(y))
+    slow = learner_for(model).train(x, squared_error_loss(y))[0]
+    fast = learner_for(regressor(n_estimators=7)).train(x, squared_error_loss(y))[0]
     assert repr(model.get_params()) == before
     assert not model.is_fitted()
     assert slow.n_steps == fast.n_steps == 7
@@ -73,7 +68,7 @@ def test_frames_have_names_categories_and_missing_values(frame, tmp_path):
         x = x.assign(colour=frames.Categorical(some)).set_axis(rng.permutation(N))
     else:
         x = x.with_columns(frames.Series("colour", some, dtype=frames.Categorical))
-    model = learner_for(regressor()).train(x, directed(y, 1.0, 0.9))
+    model = learner_for(regressor()).train(x, directed(y, 1.0, 0.9))[0]
     p = model.predict(x)
     assert np.mean((p - y) ** 2) < 0.3 * np.var(y)
     np.testing.assert_array_equal(model.predict(frames.DataFrame(kinds)), p)
@@ -84,7 +79,7 @@ def test_frames_have_names_categories_and_missing_values(frame, tmp_path):
 @pytest.mark.parametrize("n_steps", [0, 5])
 def test_a_saved_model_predicts_the_same(n_steps, data, tmp_path):
     x, y = data
-    model = learner_for(regressor()).train(x, directed(y), n_steps=n_steps)
+    model = learner_for(regressor()).train(x, directed(y), n_steps=n_steps)[0]
     model.save(tmp_path)
     again = load_predictor(tmp_path)
     np.testing.assert_array_equal(again.predict(x), model.predict(x))
@@ -97,7 +92,7 @@ def test_a_saved_model_predicts_the_same(n_steps, data, tmp_path):
 
 def test_equal_labels_are_predicted_as_they_are(data):
     x, _ = data
-    model = learner_for(regressor()).train(x, squared_error_loss(np.full((N, D), 4.0)))
+    model = learner_for(regressor()).train(x, squared_error_loss(np.full((N, D), 4.0)))[0]
     np.testing.assert_array_equal(model.predict(x), 4.0)
 
 

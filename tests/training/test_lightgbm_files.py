@@ -42,7 +42,7 @@ def saved(folder, x=FRAME, **parameters):
     estimator = lightgbm.LGBMRegressor(
         n_estimators=4, num_leaves=4, min_child_samples=3, **parameters
     )
-    model = learner_for(estimator).train(x, squared_error_loss(Y))
+    model = learner_for(estimator).train(x, squared_error_loss(Y))[0]
     model.save(folder)
     return model
 

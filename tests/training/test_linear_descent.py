@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lodl.losses import LearnedLoss, WeightedMSE
-from lodl.losses._fit_errors import FitErrors
+from lodl.losses import FitErrors, LearnedLoss, WeightedMSE
 from lodl.training import _linear_descent
 from lodl.training._linear_descent import Descent, _divided
 from lodl.training._scaling import Scaling
@@ -57,14 +56,14 @@ def test_held_out_losses_are_those_of_the_instances_a_model_does_not_see():
 def test_batches_reach_the_optimum_that_all_instances_at_once_reach(monkeypatch):
     x, loss = weighted_loss(1000)
     learner = LinearLearner()
-    in_batches = learner.train(x, loss, n_steps=600).predict(x)
+    in_batches = learner.train(x, loss, n_steps=600)[0].predict(x)
     monkeypatch.setattr(_linear_descent, "_BATCH_SIZE", 10_000)
-    at_once = learner.train(x, loss, n_steps=600).predict(x)
+    at_once = learner.train(x, loss, n_steps=600)[0].predict(x)
     least, found = loss.value(at_once).mean(), loss.value(in_batches).mean()
     assert found <= 1.001 * least
 
 
 def test_batches_do_not_depend_on_chance():
     x, loss = weighted_loss(700)
-    first, second = (LinearLearner().train(x, loss, n_steps=50).predict(x) for _ in range(2))
+    first, second = (LinearLearner().train(x, loss, n_steps=50)[0].predict(x) for _ in range(2))
     np.testing.assert_array_equal(first, second)

@@ -47,7 +47,7 @@ MODELS = {
 def test_a_loaded_model_predicts_the_same(name, data, tmp_path):
     x, y = data
     learner, estimator = MODELS[name]
-    model = learner().train(x, squared_error_loss(y))
+    model = learner().train(x, squared_error_loss(y))[0]
     model.save(tmp_path / "model")
     again = load_predictor(tmp_path / "model", estimator and estimator())
     np.testing.assert_array_equal(again.predict(x), model.predict(x))
@@ -59,14 +59,14 @@ def test_a_loaded_model_predicts_the_same(name, data, tmp_path):
 def test_a_linear_model_of_items_is_rebuilt_from_its_shape(tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 3, 2)), rng.normal(size=(20, 3))
-    model = TorchLearner(settings=QUICK).train(x, squared_error_loss(y))
+    model = TorchLearner(settings=QUICK).train(x, squared_error_loss(y))[0]
     model.save(tmp_path)
     np.testing.assert_array_equal(load_predictor(tmp_path).predict(x), model.predict(x))
 
 
 def test_a_module_is_handed_over_again(data, tmp_path):
     x, y = data
-    TorchLearner(network(), settings=QUICK).train(x, squared_error_loss(y)).save(tmp_path)
+    TorchLearner(network(), settings=QUICK).train(x, squared_error_loss(y))[0].save(tmp_path)
     with pytest.raises(ModelFolderError, match="hand over the untrained module as `estimator`"):
         load_predictor(tmp_path)
     with pytest.raises(ModelFolderError, match="`estimator` is another architecture"):
@@ -76,7 +76,7 @@ def test_a_module_is_handed_over_again(data, tmp_path):
 def test_what_a_forged_file_could_misuse_is_loaded_only_if_trusted(data, tmp_path):
     x, y = data
     forest = RandomForestRegressor(2, random_state=0)
-    model = learner_for(forest).train(x, squared_error_loss(y))
+    model = learner_for(forest).train(x, squared_error_loss(y))[0]
     model.save(tmp_path)
     with pytest.raises(ModelFolderError, match=r"trusted=\['sklearn.tree._tree.Tree'\]"):
         load_predictor(tmp_path)
@@ -87,7 +87,7 @@ def test_what_a_forged_file_could_misuse_is_loaded_only_if_trusted(data, tmp_pat
 def test_what_cannot_be_found_again_is_not_saved(data, tmp_path):
     x, y = data
     pipeline = make_pipeline(FunctionTransformer(lambda x: x), Ridge())
-    model = learner_for(pipeline).train(x, squared_error_loss(y))
+    model = learner_for(pipeline).train(x, squared_error_loss(y))[0]
     with pytest.raises(ModelFolderError, match="The estimator cannot be saved"):
         model.save(tmp_path)
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_found_again_is_not_saved(data, tmp_path):
 )
 def test_a_folder_that_cannot_be_used_says_why(damage, match, data, tmp_path):
     x, y = data
-    TorchLearner(settings=QUICK).train(x, squared_error_loss(y)).save(tmp_path)
+    TorchLearner(settings=QUICK).train(x, squared_error_loss(y))[0].save(tmp_path)
     damage(tmp_path)
     with pytest.raises(ModelFolderError, match=match):
         load_predictor(tmp_path)
@@ -175,7 +175,7 @@ def _never_hang():
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_description_is_refused_or_predicts(name, data, tmp_path):
     x, y = data
-    FORGED[name]().train(x, squared_error_loss(y)).save(tmp_path)
+    FORGED[name]().train(x, squared_error_loss(y))[0].save(tmp_path)
     file = tmp_path / "predictor.json"
     honest = json.loads(file.read_text())
     for at in places(honest):
@@ -196,7 +196,7 @@ def test_a_forged_description_is_refused_or_predicts(name, data, tmp_path):
 @pytest.mark.parametrize("name", FORGED)
 def test_a_pipe_in_place_of_a_file_is_refused(name, data, tmp_path):
     x, y = data
-    FORGED[name]().train(x, squared_error_loss(y)).save(tmp_path)
+    FORGED[name]().train(x, squared_error_loss(y))[0].save(tmp_path)
     for file in sorted(tmp_path.iterdir()):
         content = file.read_bytes()
         file.unlink()
@@ -210,7 +210,7 @@ def test_a_pipe_in_place_of_a_file_is_refused(name, data, tmp_path):
 
 def test_a_small_file_of_many_zeros_is_not_unpacked(data, tmp_path):
     x, y = data
-    FORGED["pipeline"]().train(x, squared_error_loss(y)).save(tmp_path)
+    FORGED["pipeline"]().train(x, squared_error_loss(y))[0].save(tmp_path)
     (file,) = tmp_path.glob("*.skops")
     with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros.npy", bytes(2**24))

@@ -16,7 +16,7 @@ from torch import Tensor
 from lodl._threads import one_torch_thread
 from lodl.domains import Domain
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss, fit
-from lodl.oracle import Samples, sample
+from lodl.oracle import Oracle, Samples
 from lodl.training.torch import predict
 from lodl_benchmarks.experiments._setups import SETUPS
 from lodl_benchmarks.paper import (
@@ -111,14 +111,8 @@ def _trained_at_once(domain: Domain, setup: Setup) -> int:
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> Samples:
     part = domain.splits.train_and_validation
-    return sample(
-        domain.problem,
-        part.y,
-        context=part.context,
-        keys=range(len(part.y)),
-        sampler=setup.sampler,
-        n_samples=n_samples,
-        n_jobs=n_cores,
+    return Oracle(domain.problem, n_jobs=n_cores).sample(
+        part.y, setup.sampler, n_samples, context=part.context, keys=range(len(part.y))
     )
 
 
@@ -144,7 +138,7 @@ def _measure_passes(domain: Domain, setup: Setup, loss: LearnedLoss, n_samples: 
 
 def _fit_step_seconds(loss: LearnedLoss, n_samples: int) -> float:
     """Measure a learned loss of one instance and its gradient by the parameters."""
-    phi = {name: torch.from_numpy(rows) for name, rows in loss.rows([0]).phi.items()}
+    phi = {name: torch.from_numpy(rows) for name, rows in loss.subset([0]).phi.items()}
     generator = torch.Generator().manual_seed(0)
     d = torch.randn((1, n_samples, loss.dim), dtype=torch.float64, generator=generator)
 

@@ -8,7 +8,7 @@ import torch
 
 from lodl._typing import Array, InstanceContext
 from lodl.losses import Family, fit, mean_squared_error
-from lodl.oracle import Oracle, Samples, sample
+from lodl.oracle import Oracle, Samples
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 from lodl_benchmarks.experiments._rounded import rounded, rounded_rows
@@ -73,14 +73,12 @@ def _losses(settings: LossesSettings) -> Iterator[tuple[str, str, _Loss]]:
     # The paper's y_hat_A - y_hat_B, scaled to 0 at the label and 1 at the swapped prediction.
     yield "linear", "handcrafted", lambda y_hat: (y_hat[:, 0] - y_hat[:, 1] + 1) / 2
     yield "DFL", "handcrafted", _through_soft_choice(settings.epsilon)
-    samples = sample(
-        problem,
+    samples = Oracle(problem, progress=False).sample(
         _LABEL[np.newaxis],
+        AllPerturbed(settings.scale),
+        settings.n_samples,
         keys=[0],
-        sampler=AllPerturbed(settings.scale),
-        n_samples=settings.n_samples,
-        seed=settings.seed,
-        progress=False,
+        random_state=settings.seed,
     )
     for name, method in METHODS.items():
         if isinstance(method, Learned) and not method.needs_slopes:
@@ -100,7 +98,7 @@ def _through_soft_choice(epsilon: float) -> _Loss:
 
 
 def _learn(samples: Samples, family: Family) -> _Loss:
-    phi = fit(samples, family, progress=False).rows().phi
+    phi = fit(samples, family, progress=False).phi
     return lambda y_hat: np.asarray(family.value(phi, (y_hat - _LABEL)[np.newaxis])[0])
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from lodl._typing import Array
 from lodl.learning import DecisionFocusedRegressor, HistoryRow
 from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE, Family, fit
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl.problems import LinearProblem
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule
@@ -123,14 +123,8 @@ class AtLabels(Treated):
 
     def criteria(self, data: Data) -> Criteria:
         part = data.evaluator.part
-        samples = sample(
-            data.evaluator.problem,
-            part.y,
-            context=part.context,
-            sampler=AllPerturbed(),
-            n_samples=self.n_samples,
-            seed=data.seed,
-            progress=False,
+        samples = Oracle(data.evaluator.problem, progress=False).sample(
+            part.y, AllPerturbed(), self.n_samples, context=part.context, random_state=data.seed
         )
         loss = fit(samples, self.family, holdout=0.0, progress=False)
         module = LearnedLossModule(loss, reduction="none", dtype=torch.float64)

@@ -20,7 +20,7 @@ from lodl.losses import (
     LearnedLoss,
     fit,
 )
-from lodl.oracle import Oracle, Samples, sample
+from lodl.oracle import Oracle, Samples
 from lodl.problems import LinearProblem
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.rounds._loop import Loop, Predictions, average
@@ -252,16 +252,13 @@ METHODS: Mapping[str, Method] = {
 
 def _ask(run: Run, family: Family, n_samples: int) -> Samples:
     part = run.domain.splits.train_and_validation
-    return sample(
-        run.domain.problem,
+    return Oracle(run.domain.problem, store=run.answers, progress=False).sample(
         part.y,
+        run.task.sampler,
+        n_samples,
         context=part.context,
-        sampler=run.task.sampler,
-        n_samples=n_samples,
-        seed=run.seed,
+        random_state=run.seed,
         slopes=family.uses_slopes,
-        store=run.answers,
-        progress=False,
     )
 
 

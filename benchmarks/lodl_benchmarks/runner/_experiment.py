@@ -13,8 +13,7 @@ from lodl._digest import digest
 from lodl._typing import Array
 from lodl.domains import Domain, Split
 from lodl.evaluation import decision_quality, quality_scale
-from lodl.oracle import Samples
-from lodl.oracle import sample as ask
+from lodl.oracle import Oracle, Samples
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 from lodl_benchmarks.pages import Row, parse_row
 from lodl_benchmarks.runner._complete_rows import (
@@ -126,18 +125,19 @@ def sample(
     """Sample around the labels of training and validation, or take what the store has."""
     domain = setup.build(experiment.seed)
     part = domain.splits.train_and_validation
-    return ask(
+    return Oracle(
         domain.problem,
-        part.y,
-        context=part.context,
-        keys=range(len(part.y)),
-        sampler=experiment.sampler,
-        n_samples=experiment.n_samples,
-        seed=experiment.seed,
-        slopes=slopes,
         n_jobs=n_jobs,
         store=out / "samples" / _source(experiment),
         progress=progress,
+    ).sample(
+        part.y,
+        experiment.sampler,
+        experiment.n_samples,
+        context=part.context,
+        keys=range(len(part.y)),
+        random_state=experiment.seed,
+        slopes=slopes,
     )
 
 
@@ -201,7 +201,7 @@ def _measure(experiment: Experiment, setup: Setup, method: Method, out: Path) ->
 
 def _normalised(domain: Domain, part: Split, y_hat: Array, seed: int) -> list[float]:
     """Return the normalised decision quality of each initialisation."""
-    scale = quality_scale(domain.problem, part.y, context=part.context, seed=seed)
+    scale = quality_scale(domain.problem, part.y, context=part.context, random_state=seed)
     quality = decision_quality(domain.problem, y_hat, part.y, context=part.context)
     values: list[float] = scale.normalise(quality).tolist()
     return values

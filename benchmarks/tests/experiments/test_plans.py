@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from lodl.domains import web_advertising
-from lodl.oracle import open_samples
+from lodl.oracle import Oracle
 from lodl_benchmarks.experiments import (
     SCALES,
     SETUPS,
@@ -86,7 +86,9 @@ def test_fewer_samples_are_the_first_of_the_one_store_of_a_seed(small, tmp_path)
     domain = small["web"].build(0)
     y = domain.splits.train_and_validation.y
     arguments = {"keys": range(len(y)), "sampler": plan[0].sampler}
-    assert open_samples(store, domain.problem, y, n_samples=60, **arguments).n_calls == 6 * 61
+    oracle = Oracle(domain.problem, store=store)
+    assert oracle.sample(y, n_samples=60, **arguments).n_calls == 6 * 61
+    assert oracle.n_calls <= 32  # the verification
     assert [row.oracle_calls for row in rows] == [6 * 51, 6 * 51, 6 * 61, 6 * 61]
     assert [row.test for row in rows[:2]] == [row.test for row in few]
     assert [row.gaussian_error for row in rows[:2]] == [row.gaussian_error for row in few]

@@ -6,7 +6,7 @@ from lodl.domains import item_knapsack, shortest_path, web_advertising
 from lodl.errors import InvalidInputError
 from lodl.evaluation import regret
 from lodl.losses import DecisionHinges, fit
-from lodl.oracle import sample
+from lodl.oracle import Oracle
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.surrogates import SPOPlus
@@ -40,14 +40,8 @@ def test_it_is_at_least_the_regret_and_zero_at_the_label(sense):
 @pytest.mark.parametrize("sense", DOMAINS)
 def test_hinges_over_all_decisions_are_the_same_loss(sense):
     domain, train, criterion, y_hat = parts(sense)
-    samples = sample(
-        domain.problem,
-        train.y,
-        context=train.context,
-        sampler=AllPerturbed(scale=5 * train.y.std()),
-        n_samples=400,
-        slopes=True,
-        progress=False,
+    samples = Oracle(domain.problem, progress=False).sample(
+        train.y, AllPerturbed(scale=5 * train.y.std()), 400, context=train.context, slopes=True
     )
     hinges = fit(samples, DecisionHinges(min_weight=0.0, max_decisions=400), progress=False)
     module = LearnedLossModule(hinges, reduction="none", dtype=torch.float64)

@@ -103,6 +103,14 @@ class Folds:
         """The instances whose decisions choose: all that are held out once."""
         return np.sort(np.concatenate(self.held_out))
 
+    @property
+    def masks(self) -> npt.NDArray[np.bool_]:
+        """Which instances each model trains on, shape (n_parts, n)."""
+        masks = np.ones((len(self.held_out), self.n), dtype=np.bool_)
+        for mask, part in zip(masks, self.held_out, strict=True):
+            mask[part] = False
+        return masks
+
     def rest(self, held_out: Index) -> Index:
         """Return the instances that are not in a part."""
         return np.setdiff1d(np.arange(self.n), held_out)
@@ -158,35 +166,22 @@ class CrossFit:
 
 
 def cross_fit(
-    learner: Learner, x: Features, loss: LearnedLoss, folds: Folds, *, stops: bool = True
+    learner: Learner,
+    x: Features,
+    loss: LearnedLoss,
+    folds: Folds,
+    *,
+    prepared: Any = None,
+    stops: bool = True,
 ) -> CrossFit:
     """Train a model without each part and predict the part.
 
     Training stops on the part's own loss, or, unless `stops`, when the learner's steps are over.
     """
-    models = _train_folds(learner, x, loss, folds, stops=stops)
+    n_steps = None if stops else learner.max_steps
+    models = learner.train(x, loss, folds.masks, prepared=prepared, n_steps=n_steps)
     y_hat = models[-1].predict(x)
     for part, model in zip(folds.held_out, models, strict=True):
         y_hat[part] = model.predict(take_rows(x, part))
-    n_steps = round(float(np.mean([model.n_steps for model in models])))
-    return CrossFit(tuple(models), y_hat, n_steps)
-
-
-def _train_folds(
-    learner: Learner, x: Features, loss: LearnedLoss, folds: Folds, *, stops: bool
-) -> Sequence[Predictor]:
-    """Return one model per part; a learner that has `train_folds` may train them at once."""
-    if hasattr(learner, "train_folds"):
-        at_once: Sequence[Predictor] | None = learner.train_folds(
-            x, loss, folds.held_out, stops=stops
-        )
-        if at_once is not None:
-            return at_once
-    models = []
-    for part in folds.held_out:
-        rest = folds.rest(part)
-        judge = {"x_validation": take_rows(x, part), "loss_validation": loss.subset(part)}
-        models.append(
-            learner.train(take_rows(x, rest), loss.subset(rest), **(judge if stops else {}))
-        )
-    return models
+    steps = round(float(np.mean([model.n_steps for model in models])))
+    return CrossFit(tuple(models), y_hat, steps)

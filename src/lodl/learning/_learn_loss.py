@@ -16,7 +16,7 @@ from lodl.learning._enough_samples import (
 from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, Family, LearnedLoss, fit, fit_shared
 from lodl.losses._family import check_can_fit
-from lodl.oracle import Oracle
+from lodl.oracle import ObjectiveKind, Oracle
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.samplers._sampler import check_sampler
@@ -83,7 +83,7 @@ def learn_loss(
     if family is not None:
         check_can_fit(family, dim)
     how: Any = {"slopes": family is None or family.uses_slopes, "random_state": random_state}
-    is_affine = oracle.probe(instances, sampler, **how).is_affine
+    is_affine = oracle.objective_kind(instances, sampler, **how) is ObjectiveKind.AFFINE
     if family is None:
         hinges = _WITH_SHARED_DECISIONS if share else DecisionHinges()
         is_hinges = is_affine or share

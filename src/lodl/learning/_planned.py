@@ -45,8 +45,7 @@ def planned(
     n_samples = _or(model.n_samples, default)
     n_rounds = _or(model.n_rounds, situation.n_rounds)
     families = _or(model.families, situation.families(n_samples))
-    stops_early = getattr(learner, "stops_early", False)
-    plan = Plan(n_samples, n_rounds, model.n_per_round, len(families), stops_early)
+    plan = Plan(n_samples, n_rounds, model.n_per_round, len(families), learner.stops_early)
     if _is_judged_by_pool(model.judge, situation):
         plan = replace(plan, has_looks=False)
     within = plan.within(model.max_calls, len(data.y))

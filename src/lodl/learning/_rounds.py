@@ -17,7 +17,7 @@ from lodl.learning._enough_samples import warn_of_few_samples
 from lodl.learning._held_out import HeldOutRegrets
 from lodl.learning._sharing import check_sharing
 from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss, fit, fit_shared
-from lodl.oracle import Oracle, Samples
+from lodl.oracle import ObjectiveKind, Oracle, Samples
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed, AtPredictions, Sampler
 
@@ -170,7 +170,7 @@ def learn_in_rounds(
         >>> x, y = domain.splits.train.x, domain.splits.train.y
         >>> learner = lodl.training.learner_for(None)  # a linear model
         >>> def train(loss):
-        ...     model = learner.train(x, loss, n_steps=20)
+        ...     (model,) = learner.train(x, loss, n_steps=20)
         ...     return model, model.predict(x)
         >>> rounds = lodl.learning.learn_in_rounds(domain.problem, y, train, n_rounds=1)
         >>> len(rounds.rounds), rounds.best.y_hat.shape
@@ -184,10 +184,11 @@ def learn_in_rounds(
     check_count("n_per_round", n_per_round)
     _check_budget(max_calls, len(labels) * (n_samples + 2))
     slopes = family is None or family.uses_slopes
-    probe = oracle.probe(instances, sampler, slopes=slopes, random_state=random_state)
-    family = family or (DecisionHinges() if probe.is_affine else DecisionRanking())
+    kind = oracle.objective_kind(instances, sampler, slopes=slopes, random_state=random_state)
+    is_affine = kind is ObjectiveKind.AFFINE
+    family = family or (DecisionHinges() if is_affine else DecisionRanking())
     if share:
-        check_sharing(family, instances.context, is_affine=probe.is_affine)
+        check_sharing(family, instances.context, is_affine=is_affine)
     warn_of_few_samples(family, n_samples + n_rounds * n_per_round, labels[0].size)
     started = time.perf_counter()
     how: Any = {"slopes": family.uses_slopes, "random_state": random_state}

@@ -4,16 +4,17 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from lodl._arrays import Features
-from lodl._gain import standard_error
 from lodl._typing import Array
 from lodl.errors import LodlError
 from lodl.learning._candidates import TWO_STAGE, Candidate
 from lodl.learning._data import Data
 from lodl.learning._folds import CrossFit, Folds, cross_fit
+from lodl.learning._gain import standard_error
 from lodl.learning._held_out import HeldOut, HeldOutRegrets
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._rounds import at_predictions
@@ -106,11 +107,18 @@ class Search:
     _tried: list[tuple[HistoryRow, Array]] = field(default_factory=list)
     _samples: Samples = field(init=False)  # all answers so far
     _two_stage: tuple[LearnedLoss, CrossFit] = field(init=False)
+    _prepared: Any = field(init=False)  # by the learner, for all losses
 
     def train_two_stage(self) -> None:
         """Train 2-stage. Data that the model cannot take then costs no solver calls."""
         loss = squared_error_loss(self.y)
-        self._two_stage = loss, cross_fit(self.learner, self.x, loss, self.folds)
+        self._prepared = self.learner.prepare(self.x, self.y, self.folds.masks)
+        self._two_stage = loss, self._fit(loss)
+
+    def _fit(self, loss: LearnedLoss, *, stops: bool = True) -> CrossFit:
+        return cross_fit(
+            self.learner, self.x, loss, self.folds, prepared=self._prepared, stops=stops
+        )
 
     def __post_init__(self) -> None:
         self.regrets = HeldOutRegrets(self.folds.judged)
@@ -184,7 +192,7 @@ class Search:
             n_asked: Questions to learn from at each prediction, 0 only to look at its decision.
         """
         loss = candidate.learn(self._samples, leader.y_hat if self.shares and leader else None)
-        fitted = cross_fit(self.learner, self.x, loss, self.folds, stops=candidate.stops)
+        fitted = self._fit(loss, stops=candidate.stops)
         return self._judge(candidate.name, loss, fitted, number, n_asked)
 
     def _judge(
@@ -342,10 +350,11 @@ class Search:
         if ensemble and len(self.folds.held_out) > 1:
             models = [model for _, fitted in chosen.parts for model in fitted.models]
             # Linear models average into one, which can be read.
-            return getattr(type(models[0]), "mean_of", list)(models)
+            return type(models[0]).mean(models)
         if self.folds.n_final < self.folds.n:  # that is what the only fold was trained on
             return [fitted.models[0] for _, fitted in chosen.parts]
+        prepared = self.learner.prepare(self.x, self.y)
         return [
-            self.learner.train(self.x, loss, n_steps=fitted.n_steps)
+            self.learner.train(self.x, loss, prepared=prepared, n_steps=fitted.n_steps)[0]
             for loss, fitted in chosen.parts
         ]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from lodl._version import package_version
+from lodl._json import package_version
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._family import Family, family_named
 
@@ -91,7 +91,7 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
     """
     if path.is_dir():
         raise LossFileError(
-            f"{path} is a folder, not a loss file. A store of samples? `lodl.oracle.open_samples`."
+            f"{path} is a folder, not a loss file. A store is an argument of `lodl.Oracle`."
         )
     if path.exists() and not path.is_file():  # to open a pipe would wait for ever
         raise unusable(path, "it is not a regular file")

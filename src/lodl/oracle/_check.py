@@ -16,7 +16,13 @@ from lodl._digest import digest
 from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._guard import Guard
-from lodl.oracle._probe import RELATIVE, ProbedInstance, is_straight_everywhere
+from lodl.oracle._objective_kind import (
+    RELATIVE,
+    ObjectiveKind,
+    TriedInstance,
+    kind_at,
+    kind_of,
+)
 from lodl.oracle._signals import CtrlC
 from lodl.problems import Problem
 from lodl.problems._problem import HOW_TO_TRAVEL, sign_of
@@ -24,6 +30,14 @@ from lodl.problems._what_failed import what_failed
 
 N_POINTS = 4  # noisy predictions of each instance
 _PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to compare; others may cache
+_NEAR = "so decision families are only valid near it: also try"
+_ADVICE = {
+    ObjectiveKind.AFFINE: "The objective is affine in the label: decision families are exact.",
+    ObjectiveKind.SMOOTH: "The objective is not affine in the label but smooth, "
+    f"{_NEAR} `ConvexDirectedQuadratic` or `DirectedWeightedMSE`.",
+    ObjectiveKind.KINKED: "The objective is not affine: its slope jumps at the label, "
+    f"{_NEAR} `ConvexDirectedQuadratic` or `DirectedWeightedMSE`.",
+}
 
 
 @dataclass(frozen=True)
@@ -35,8 +49,8 @@ class ProblemReport:
         n_instances: Number of instances that were tried.
         n_tried: Number of noisy predictions, of all these instances.
         n_changed: How many of them led to a decision of another worth than the label's.
-        is_affine: Whether the objective is affine in the label, as far as was tried. Where it is,
-            decision families bound the regret; elsewhere their slopes hold near the label only.
+        objective_kind: How the objective depends on the label, as far as was tried. If it is
+            affine, decision families bound the regret; otherwise their slopes hold near the label.
         findings: Broken rules, each with the instances that break it.
     """
 
@@ -44,8 +58,13 @@ class ProblemReport:
     n_instances: int
     n_tried: int
     n_changed: int
-    is_affine: bool
+    objective_kind: ObjectiveKind
     findings: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the objective is affine in the label."""
+        return self.objective_kind is ObjectiveKind.AFFINE
 
     def checked(self) -> ProblemReport:
         """Return the report itself, or raise its findings."""
@@ -58,16 +77,11 @@ class ProblemReport:
         return self
 
     def __str__(self) -> str:
-        affinity = (
-            "The objective is affine in the label: decision families are exact."
-            if self.is_affine
-            else "The objective is not affine in the label, so decision families are only valid "
-            "near it: also try `ConvexDirectedQuadratic` or `DirectedWeightedMSE`."
-        )
         doubt = "" if self.n_changed else " Does `solve` use the prediction?"
         return (
             f"{self.problem} is ok on {self.n_instances} instances: {self.n_changed} of "
-            f"{self.n_tried} noisy predictions changed the value of the decision.{doubt} {affinity}"
+            f"{self.n_tried} noisy predictions changed the value of the decision.{doubt} "
+            f"{_ADVICE[self.objective_kind]}"
         )
 
 
@@ -86,7 +100,7 @@ def check(
     """
     rng = np.random.default_rng(seed)
     findings: dict[str, list[int]] = {}
-    n_changed, is_affine = 0, True
+    n_changed, kinds = 0, list[ObjectiveKind]()
     for instance, label in enumerate(y):
         noise = scale * rng.standard_normal((N_POINTS, *label.shape))
         own = context_of(context, instance)
@@ -96,11 +110,11 @@ def check(
         if not findings:
             points = np.concatenate([label[np.newaxis], label + noise])
             decisions = [case.best, *case.decisions]
-            tried = ProbedInstance(own, points, decisions, case.best)
-            is_affine = is_affine and is_straight_everywhere(case.value_or_nan, tried, others)
+            tried = TriedInstance(own, points, decisions, case.best)
+            kinds.append(kind_at(case.value_or_nan, tried, others, np.asarray(scale)))
             n_changed += _n_changed(case)
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS
-    return ProblemReport(name, len(y), n_tried, n_changed, is_affine, findings)
+    return ProblemReport(name, len(y), n_tried, n_changed, kind_of(kinds), findings)
 
 
 class _FaultError(Exception):

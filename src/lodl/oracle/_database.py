@@ -61,7 +61,9 @@ class Database:
         self._has_changes = False
         if path is not None and not _is_file(path):
             if header is None:
-                raise StoreError(f"There is no store at {path}. `lodl.oracle.sample` makes it.")
+                raise StoreError(
+                    f"There is no store at {path}. `lodl.Oracle(problem, store=...)` creates it."
+                )
             _make_folder(path)
         try:
             self._open("rw" if header is None else "rwc")

@@ -174,6 +174,6 @@ def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:
 
 
 def _check_seed(seed: int) -> int:
-    if check_count("seed", seed, minimum=0) >= 2**64:
-        raise InvalidInputError(f"`seed` must be below 2^64, got {seed}.")
+    if check_count("random_state", seed, minimum=0) >= 2**64:
+        raise InvalidInputError(f"`random_state` must be below 2^64, got {seed}.")
     return int(seed)

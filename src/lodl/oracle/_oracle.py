@@ -22,8 +22,15 @@ from lodl.oracle._check import ProblemReport, check
 from lodl.oracle._database import check_place
 from lodl.oracle._failure import OK, listed
 from lodl.oracle._instances import Instances, Series
+from lodl.oracle._objective_kind import (
+    N_INSTANCES,
+    N_POINTS,
+    ObjectiveKind,
+    TriedInstance,
+    far_apart,
+    first_look,
+)
 from lodl.oracle._part import Part, pending
-from lodl.oracle._probe import N_INSTANCES, N_POINTS, Probe, ProbedInstance, far_apart, probe
 from lodl.oracle._run import OnFailure, Runner, RunSettings, Tally, Wanted, check_rate
 from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store, open_store
@@ -46,7 +53,7 @@ from lodl.samplers._sampler import check_sampler, spread_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_N_PROBED = 4 * N_INSTANCES  # instances tried at most, where some of their calls fail
+_MAX_TRIED = 4 * N_INSTANCES  # instances of a first look at most, if calls fail
 
 _logger = logging.getLogger(__name__)
 
@@ -92,7 +99,7 @@ class Oracle:
         self,
         problem: Problem,
         *,
-        store: str | os.PathLike[str] | Store | None = None,
+        store: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         executor: Executor | Any | None = None,
         timeout: float | None = None,
@@ -107,10 +114,10 @@ class Oracle:
         self.n_jobs = n_jobs
         self._executor = executor
         self._place = _place_of(store)
-        self._store = store if isinstance(store, Store) else None
+        self._store: Store | None = None
         self._opened: Workers | None = None
         self._tally = Tally()
-        self._probes: dict[str, Probe] = {}
+        self._kinds: dict[str, ObjectiveKind] = {}
         self._has_warned = self._knows_scale = False
 
     @classmethod
@@ -175,7 +182,43 @@ class Oracle:
         slopes: bool = False,
         random_state: int = 0,
     ) -> Samples:
-        """Return the regret of `n_samples` points around every label; see `lodl.oracle.sample`."""
+        """Return the regret of `n_samples` points around every label.
+
+            regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
+
+        With one `random_state` the regrets are the same bits for any number of workers, on any
+        executor, for a run in pieces and for one that grew, as far as the solver's are: BLAS
+        kernels of another kind of CPU may differ in the last digits, and a vectorised problem may
+        depend on the size of a batch.
+
+        Args:
+            y: Labels, shape (n_instances, *label_shape), a frame with a column for each number, or
+                `instances`. `n_instances * (n_samples + 1)` solver calls are made, fewer if
+                instances are equal or the store holds their answers.
+            sampler: Draws the points.
+            n_samples: Points per instance.
+            context: One entry per instance. Rows of a frame become dicts.
+            keys: Names of the instances, whole numbers or strings. By default, instances are
+                identified by label and context, so that a part, a fold or another order of the
+                data finds its answers.
+            slopes: Whether to compute the slope of each decision too, which decision families need.
+            random_state: Random seed of the points.
+
+        Raises:
+            InvalidInputError: An argument is not what was expected.
+            OracleError: A solver call failed, or too many did. Finished answers stay in the store.
+            ProblemError: Most points lead to better decisions than the labels: a wrong `sense`.
+            StoreError: The store is damaged, or belongs to another problem.
+
+        Example:
+            >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+            >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
+            >>> samples = oracle.sample(y, lodl.AllPerturbed(scale=2.0), n_samples=50)
+            >>> samples.n_calls
+            102
+            >>> np.unique(samples[0].regret)  # right, or wrong by 2
+            array([0., 2.])
+        """
         instances = self.instances(y, context, keys)
         samples = self.unanswered(instances, sampler, n_samples, slopes, random_state)
         self._answer(samples, pending(samples, retry=self.settings.stops))
@@ -218,11 +261,8 @@ class Oracle:
         return regret
 
     def is_affine(self, y: npt.ArrayLike | Instances, *, context: Context = None) -> bool:
-        """Return whether the objective is affine in the label, as far as fifteen decisions tell.
-
-        The result is remembered for these labels, in the store if there is one.
-        """
-        return self.probe(self.instances(y, context)).is_affine
+        """Return whether the objective is affine in the label; see `objective_kind`."""
+        return self.objective_kind(y, context=context) is ObjectiveKind.AFFINE
 
     def check(
         self, y: npt.ArrayLike, *, context: Context = None, random_state: int = 0
@@ -236,42 +276,54 @@ class Oracle:
         report: ProblemReport = self._apply(check, *arguments, random_state)
         return report.checked()
 
-    def probe(
+    def objective_kind(
         self,
-        instances: Instances,
+        y: npt.ArrayLike | Instances,
         sampler: Sampler | None = None,
         *,
+        context: Context = None,
         slopes: bool = False,
         random_state: int = 0,
-    ) -> Probe:
-        """Call the solver for the first few instances, and report what is unusual.
+    ) -> ObjectiveKind:
+        """Return how the objective of a decision depends on the label, from at most 18 calls.
 
-        The calls at labels and points are those that `sample` needs, too, and are kept; one call
-        per instance is made twice.
+        The first call for some labels also looks at the problem: it raises if the sense is wrong,
+        and warns if the solver is random or not exact. The kind is remembered for these labels, in
+        the store if there is one. With the arguments of a later `sample`, all but three of the
+        calls are among those that it needs.
 
         Args:
-            instances: The instances.
-            sampler: Draws the points.
-            slopes: Whether the answers need slopes.
+            y: Labels, or `instances`.
+            sampler: Draws the points. Defaults to `AllPerturbed()`.
+            context: One entry per instance.
+            slopes: Whether the answers get slopes.
             random_state: Random seed of the points.
 
         Raises:
             OracleError: A call failed.
             ProblemError: The sense is wrong.
+
+        Example:
+            >>> domain = lodl.domains.newsvendor(sizes=(10, 1, 1))
+            >>> lodl.Oracle(domain.problem).objective_kind(domain.splits.train.y)
+            <ObjectiveKind.KINKED: 'kinked'>
         """
+        instances = self.instances(y, context)
         name = digest([b"".join(instances.ids)])
-        known = self._probes.get(name) or self._recall(name, instances)
-        if known is None:
+        kind = self._kinds.get(name) or self._recall(name, instances)
+        if kind is None:
             sampler = AllPerturbed(spread_of(instances.y)) if sampler is None else sampler
             samples = self.unanswered(instances, sampler, N_POINTS, slopes, random_state)
             verify(samples, self._run, self.settings)
-            probed = self._probed(samples)
-            others = far_apart(instances.y) if instances.context is None else instances.y[:0]
-            known = self._apply(probe, probed, others) if probed else Probe(is_affine=False)
-            known.report(self.problem)
-            self._remember(name, known, instances)
-        self._probes[name] = known
-        return known
+            kind = ObjectiveKind.SMOOTH
+            if tried := self._tried(samples):
+                others = far_apart(instances.y) if instances.context is None else instances.y[:0]
+                look = self._apply(first_look, tried, others, spread_of(instances.y))
+                look.report(self.problem)
+                kind = look.kind
+            self._open_store(spread_of(instances.y)).remember(name, {"kind": kind})
+        self._kinds[name] = kind
+        return kind
 
     # The one path of every call -------------------------------------------------------------
 
@@ -368,11 +420,11 @@ class Oracle:
         loss = np.where(known.status == OK, known.loss, np.nan)
         return loss, y_hats.shape[: y_hats.ndim - labels.ndim + 1]
 
-    def _probed(self, samples: Samples) -> list[ProbedInstance]:
+    def _tried(self, samples: Samples) -> list[TriedInstance]:
         """Call the solver for the first instances, and a second time at their labels."""
         lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
-        probed: list[ProbedInstance] = []
-        instances, n = samples.instances, min(_N_PROBED, samples.n_instances)
+        tried: list[TriedInstance] = []
+        instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
         for first in range(0, n, N_INSTANCES):
             rows = np.arange(first, min(first + N_INSTANCES, n))
             wanted = Wanted(decisions=True)
@@ -388,20 +440,17 @@ class Oracle:
                     points = np.concatenate([instances.y[row : row + 1], drawn])[columns]
                     context = context_of(instances.context, row)
                     decisions = [made[row, column] for column in columns]
-                    probed.append(ProbedInstance(context, points, decisions, again[row, 0]))
-            if len(probed) >= N_INSTANCES:
+                    tried.append(TriedInstance(context, points, decisions, again[row, 0]))
+            if len(tried) >= N_INSTANCES:
                 break
-        return probed
+        return tried
 
-    def _recall(self, name: str, instances: Instances) -> Probe | None:
+    def _recall(self, name: str, instances: Instances) -> ObjectiveKind | None:
         fact = self._open_store(spread_of(instances.y)).recall(name)
         try:
-            return None if fact is None else Probe(is_affine=bool(fact["is_affine"]))
-        except (KeyError, TypeError):
+            return None if fact is None else ObjectiveKind(fact["kind"])
+        except (KeyError, TypeError, ValueError):
             return None
-
-    def _remember(self, name: str, known: Probe, instances: Instances) -> None:
-        self._open_store(spread_of(instances.y)).remember(name, {"is_affine": known.is_affine})
 
     def _check_rate(self, samples: Samples) -> None:
         counts = samples.counts
@@ -443,13 +492,9 @@ class Oracle:
 
 def _place_of(store: object) -> Path | None:
     """Return the place of a store, independent of later changes of the working folder."""
-    if not isinstance(store, str | os.PathLike | Store | None):
+    if not isinstance(store, str | os.PathLike | None):
         raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
-    if store is None:
-        return None
-    if isinstance(store, Store):
-        return store.place
-    return check_place(store)
+    return None if store is None else check_place(store)
 
 
 def _check_scale(spread: Array, store: Store) -> None:

@@ -162,6 +162,24 @@ class Samples:
         distinct, number = np.unique(both, axis=0, return_inverse=True)
         return replace(answers, decision=number.reshape(-1), slope=distinct[:, 1:])
 
+    def errors_and_regrets(self) -> tuple[Array, Array]:
+        """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed."""
+        n = self.n_instances
+        y_hat = np.concatenate(
+            [
+                [
+                    part.candidates(self.problem, self.instances, row, 0, part.n_samples)
+                    for row in range(n)
+                ]
+                for part in self.series
+            ],
+            axis=1,
+        )
+        known = self._complete(range(n))
+        is_ok = (known.status[:, 1:] == OK) & (known.status[:, :1] == OK)
+        regret = np.where(is_ok, regret_of(known.loss[:, 1:], known.loss[:, :1]), np.nan)
+        return (y_hat - self.y[:, np.newaxis]).reshape(n, self.n_samples, -1), regret
+
     def first_regrets(self) -> Array:
         """Return the regret of the first candidate of each instance, NaN where it failed."""
         loss = self.store.known([(self.instances.ids, 1), (self.series[0].ids, 1)]).loss
@@ -185,7 +203,7 @@ class Samples:
         if not self.has_slopes:
             raise InvalidInputError(
                 "`samples` must have slopes to share decisions: sample with "
-                "`lodl.oracle.sample(..., slopes=True)`."
+                "`Oracle.sample(..., slopes=True)`."
             )
         return self._pool
 

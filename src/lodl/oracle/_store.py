@@ -47,6 +47,22 @@ class Progress:
     n_planned: int  # answers that it holds when the last run is complete
     seconds: float  # time that the answers took, summed over workers
 
+    @classmethod
+    def read(cls, place: str | os.PathLike[str]) -> "Progress":
+        """Return the progress of the store in a file.
+
+        Raises:
+            StoreError: There is no store, or it is damaged.
+
+        Example:
+            >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+            >>> oracle = lodl.Oracle(lodl.domains.TopK(1), store="answers.db")
+            >>> samples = oracle.sample(y, n_samples=10)
+            >>> lodl.oracle.Progress.read("answers.db").n_answers
+            22
+        """
+        return open_store(place).progress
+
     @property
     def n_missing(self) -> int:
         """Calls that the last run has still to make."""
@@ -337,12 +353,6 @@ def open_store(
 
     Raises:
         StoreError: There is no store and none is created, it is damaged, or of another problem.
-
-    Example:
-        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
-        >>> samples = lodl.Oracle(lodl.domains.TopK(1), store="answers.db").sample(y, n_samples=10)
-        >>> lodl.oracle.open_store("answers.db").progress.n_answers
-        22
     """
     header = None if spread is None else _header(spread, problem)
     return Store(*_opened(check_place(place), header))

@@ -31,7 +31,7 @@ class AroundPredictions(Sampler):
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[2.0, 1.5]])
         >>> sampler = lodl.AroundPredictions(y_hat, scale=0.1)
-        >>> samples = lodl.oracle.sample(lodl.domains.TopK(1), y, sampler=sampler, n_samples=50)
+        >>> samples = lodl.Oracle(lodl.domains.TopK(1)).sample(y, sampler, n_samples=50)
         >>> samples[0].d.mean(axis=0).round(1)  # errors lie around that of the prediction
         array([-1. ,  0.5])
     """

@@ -30,7 +30,7 @@ class AtPredictions(AroundPredictions):
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[2.0, 1.5]])
         >>> sampler = lodl.samplers.AtPredictions(y_hat, scale=0.1)
-        >>> samples = lodl.oracle.sample(lodl.domains.TopK(1), y, sampler=sampler, n_samples=2)
+        >>> samples = lodl.Oracle(lodl.domains.TopK(1)).sample(y, sampler, n_samples=2)
         >>> samples[0].d  # the prediction itself, and the point beyond it
         array([[-1. ,  0.5],
                [-2. ,  1. ]])

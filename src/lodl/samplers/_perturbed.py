@@ -21,9 +21,8 @@ class AllPerturbed(Sampler):
 
     Example:
         >>> y = np.array([[3.0, 1.0, 0.0]])
-        >>> samples = lodl.oracle.sample(
-        ...     lodl.domains.TopK(1), y, sampler=lodl.AllPerturbed(scale=0.5), n_samples=4
-        ... )
+        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
+        >>> samples = oracle.sample(y, lodl.AllPerturbed(scale=0.5), n_samples=4)
         >>> samples[0].d.shape  # four errors, wrong in all three coordinates
         (4, 3)
     """
@@ -45,9 +44,8 @@ class OnePerturbed(Sampler):
 
     Example:
         >>> y = np.array([[3.0, 1.0, 0.0]])
-        >>> samples = lodl.oracle.sample(
-        ...     lodl.domains.TopK(1), y, sampler=lodl.OnePerturbed(scale=0.5), n_samples=4
-        ... )
+        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
+        >>> samples = oracle.sample(y, lodl.OnePerturbed(scale=0.5), n_samples=4)
         >>> (samples[0].d != 0).sum(axis=1)
         array([1, 1, 1, 1])
     """
@@ -69,9 +67,8 @@ class TwoPerturbed(Sampler):
 
     Example:
         >>> y = np.array([[3.0, 1.0, 0.0]])
-        >>> samples = lodl.oracle.sample(
-        ...     lodl.domains.TopK(1), y, sampler=lodl.TwoPerturbed(scale=0.5), n_samples=4
-        ... )
+        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
+        >>> samples = oracle.sample(y, lodl.TwoPerturbed(scale=0.5), n_samples=4)
         >>> (samples[0].d != 0).sum(axis=1)
         array([2, 2, 2, 2])
     """

@@ -15,7 +15,8 @@ from lodl._typing import Array
 from lodl.errors import FamilyError, InvalidInputError, LossFileError, MissingExtraError
 from lodl.losses import Family, FitErrors, LearnedLoss, load_loss
 from lodl.losses._family import check_can_fit, pad_rows, shapes_like
-from lodl.oracle._answers import Answers
+from lodl.losses._pooled import terms_of
+from lodl.oracle import Answers
 
 _N_INSTANCES, _N_ERRORS, _N_SAMPLES = 3, 20, 60
 _STEP = 1e-6
@@ -30,9 +31,9 @@ def check_family(
     Checked, on parameters drawn at random and on parameters fitted to the choice of the best of
     `dim` items: shapes; that the loss is never negative, zero at the label, and convex along
     segments where it claims `is_convex`; the gradient against finite differences; the shape and
-    the sign of the curvature; that a fit and a stand-in have finite parameters of the right shapes
-    that keep `non_negative`; that NumPy and torch agree (if torch is installed); and that a saved
-    loss can be loaded.
+    the sign of the curvature; that the loss is linear in the parameters that `degrees` names; that
+    a fit and a fallback have finite parameters of the right shapes that keep `non_negative`; that
+    NumPy and torch agree (if torch is installed); and that a saved loss can be loaded.
 
     Args:
         family: The family to check.
@@ -112,14 +113,14 @@ class _Case:
 
 
 def _fit_findings(case: _Case) -> Iterator[str]:
-    """Look at what `fit`, `fit_many` and `stand_in` return."""
+    """Look at what `fit`, `fit_many` and `fallback` return."""
     many = case.family.fit_many(case.answers)
     if len(many) != len(case.answers):
         yield f"`fit_many` returns {len(many)} results for {len(case.answers)} instances."
-    stand_in = case.family.stand_in(cost=1.0, scale=np.ones(case.dim))
+    fallback = case.family.fallback(cost=1.0, scale=np.ones(case.dim))
     for where, phi in (
         ("fit", case.fits[0]),
-        ("stand_in", stand_in),
+        ("fallback", fallback),
         *(("fit_many", p) for p in many),
     ):
         yield from _parameter_findings(case, where, phi)
@@ -162,9 +163,16 @@ def _formula_findings(
     slope = _differences(lambda at: family.value(phi, at), d)
     if not _agree(results["gradient"], slope, _TOLERANCE):
         yield f"{what}: `gradient` is not the derivative of `value`."
+    if family.degrees and not _agree(_sum_of_terms(family, phi, d), value, _TOLERANCE):
+        yield f"{what}: the loss is not the sum of the terms that `degrees` names."
     if (results["curvature"] < 0).any():
         yield f"{what}: `curvature` is negative, {results['curvature'].min():.3g} at least."
     yield from (f"{what}: {finding}" for finding in _torch_findings(family, phi, d, results))
+
+
+def _sum_of_terms(family: Family, phi: dict[str, Array], d: Array) -> Array:
+    weights = np.stack([phi[name] for name in family.degrees], axis=1)
+    return np.asarray((terms_of(family, d) * weights[:, np.newaxis]).sum(axis=(-2, -1)))
 
 
 def _is_convex(case: _Case, phi: dict[str, Array]) -> bool:

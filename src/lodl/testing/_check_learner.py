@@ -1,51 +1,67 @@
-"""Say in plain words where a learner breaks its contract."""
+"""Contract check of learners: `check_learner`."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lodl._typing import Array
-from lodl.errors import InvalidInputError, LearnerError
+from lodl.errors import InvalidInputError, LearnerError, MissingExtraError, ModelFolderError
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
 
 if TYPE_CHECKING:
-    from lodl.training import Learner, Predictor
+    from lodl.training import Learner
 
-_N, _N_VALIDATION = 60, 20
-_OVER, _UNDER = 10.0, 0.1  # what predicting too much and too little costs
-_SLACK = 1e-6  # of a label's deviation: sums in another order
+_N, _N_STOPPING = 60, 20  # instances that train, and that stop
+_OVER, _UNDER = 10.0, 0.1  # costs of predicting too much and too little
+_ROUNDING = 1e-6  # share of the labels' deviation: sums in another order
 
 
-def check_learner(learner: "Learner", *, items: bool = False, seed: int = 0) -> None:
-    """Check that a learner does what `lodl` relies on, with eight short training runs.
+def check_learner(
+    learner: "Learner",
+    *,
+    items: bool = False,
+    estimator: Any = None,
+    trusted: Sequence[str] = (),
+    seed: int = 0,
+) -> None:
+    """Check that a learner does what `lodl` relies on, with a few short training runs.
 
-    Checked, on labels that are a noisy linear function of the features: that predictions have the
-    labels' shape, are finite and do not depend on the other instances; that training changes
-    neither features nor labels and gives the same model twice; that squared error beats the mean
-    label; that a loss that punishes predicting too much lowers the predictions, with validation
-    instances and without; and that `n_steps` is a whole number that can be handed over.
+    The labels are a noisy linear function of the features. Checked are: `train` returns one model
+    per mask, changes no argument, and gives the same models twice and with what `prepare` returned;
+    a model does not depend on the labels outside its mask if nothing stops it; predictions are
+    finite, have the labels' shape and do not depend on the other instances; squared error beats the
+    mean label; a loss that punishes predicting too much lowers the predictions; `n_steps` is a
+    whole number and is obeyed; a model that can be saved predicts the same when loaded.
 
     Args:
         learner: The learner to check.
         items: Whether to check features of items, (n, items, p), instead of joint ones, (n, p).
+        estimator: The argument of `lodl.training.load_predictor`.
+        trusted: The argument of `lodl.training.load_predictor`.
         seed: Random seed for the data.
 
     Raises:
-        InvalidInputError: It has no `train`.
+        InvalidInputError: It is not a `lodl.training.Learner`.
         LearnerError: With one line per finding.
     """
-    if isinstance(learner, type) or not callable(getattr(learner, "train", None)):
-        raise InvalidInputError(f"`learner` must have a method `train`, got {learner!r}.")
-    x, y = _data(items, np.random.default_rng(seed))
-    findings = list(_findings(learner, x, y))
+    from lodl.training import Learner
+
+    if not isinstance(learner, Learner):
+        raise InvalidInputError(
+            f"`learner` must be an instance of `lodl.training.Learner`, got {learner!r}."
+        )
+    check = _Check(learner, *_data(items, np.random.default_rng(seed)))
+    findings = list(check.findings({"estimator": estimator, "trusted": trusted}))
     if findings:
         lines = "".join(f"\n- {finding}" for finding in findings)
         raise LearnerError(f"{type(learner).__name__} breaks the contract:{lines}")
 
 
 def _data(items: bool, rng: np.random.Generator) -> tuple[Array, Array]:
-    n, n_items, n_features = _N + _N_VALIDATION, 3, 2
+    n, n_items, n_features = _N + _N_STOPPING, 3, 2
     x = rng.normal(size=(n, n_items, n_features) if items else (n, n_features))
     weights = rng.normal(size=(n_features, 1 if items else n_items))
     y = (x @ weights).reshape(n, n_items)
@@ -53,56 +69,106 @@ def _data(items: bool, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _directed(y: Array) -> LearnedLoss:
-    over, under = np.full(y.shape, _OVER), np.full(y.shape, _UNDER)
-    phi = {"w_plus": over, "w_minus": under}
+    phi = {"w_plus": np.full(y.shape, _OVER), "w_minus": np.full(y.shape, _UNDER)}
     return LearnedLoss(DirectedWeightedMSE(), y, phi, FitErrors.empty(len(y)), {})
 
 
-def _train(learner: "Learner", x: Array, loss: LearnedLoss, *, validation: bool) -> "Predictor":
-    index, held_out = np.arange(_N), np.arange(_N, _N + _N_VALIDATION)
-    if not validation:
-        return learner.train(x[:_N], loss.subset(index))
-    return learner.train(
-        x[:_N],  # a view: what is written to it shows
-        loss.subset(index),
-        x_validation=x[_N:],
-        loss_validation=loss.subset(held_out),
-    )
+class _Check:
+    """One learner with the data to check it on."""
 
+    def __init__(self, learner: "Learner", x: Array, y: Array) -> None:
+        self.learner, self.x, self.y = learner, x, y
+        order = np.arange(len(y))
+        self.masks = np.stack([order < _N, order >= _N_STOPPING])
+        self.rounding = _ROUNDING * y.std()
 
-def _findings(learner: "Learner", x: Array, y: Array) -> Iterator[str]:
-    before = x.copy(), y.copy()
-    two_stage = _train(learner, x, squared_error_loss(y), validation=True)
-    p = np.asarray(two_stage.predict(x))
-    if p.shape != y.shape or not np.isfinite(p).all():
-        yield f"`predict` must return finite numbers of shape {y.shape}, got shape {p.shape}."
-        return
-    if not (np.array_equal(x, before[0]) and np.array_equal(y, before[1])):
-        yield "`train` or `predict` changed its arguments."
-    slack = _SLACK * y.std()
-    if np.abs(two_stage.predict(x[:5]) - p[:5]).max() > slack:
-        yield "The prediction for an instance depends on the instances beside it."
-    again = _train(learner, x, squared_error_loss(y), validation=True)
-    if np.abs(again.predict(x) - p).max() > slack:
-        yield "Training twice with the same arguments gives different models: fix its seed."
-    if np.mean((p[_N:] - y[_N:]) ** 2) >= np.var(y[_N:]):
-        yield "Trained on squared error, it predicts validation labels no better than their mean."
-    for validation in (True, False):
-        model = _train(learner, x, _directed(y), validation=validation)
-        if not np.mean(model.predict(x)) < p.mean() - 0.02 * y.std():
-            yield (
-                "A loss that punishes predicting too much does not lower the predictions, "
-                f"{'with' if validation else 'without'} validation instances: is the loss used?"
+    def train(self, loss: LearnedLoss, masks: Any = None, **options: Any) -> Any:
+        models = self.learner.train(self.x, loss, masks, **options)
+        n_models = 1 if masks is None else len(masks)
+        if not isinstance(models, list) or len(models) != n_models:
+            raise LearnerError(
+                f"`train` of {type(self.learner).__name__} must return a list of {n_models} "
+                f"models, one per mask, got {models!r}."
             )
-    yield from _step_findings(learner, x, y, two_stage)
+        return models
 
+    def differs(self, model: Any, y_hat: Array) -> bool:
+        return bool(np.abs(model.predict(self.x) - y_hat).max() > self.rounding)
 
-def _step_findings(learner: "Learner", x: Array, y: Array, trained: "Predictor") -> Iterator[str]:
-    n_steps = getattr(trained, "n_steps", None)
-    if not isinstance(n_steps, int) or n_steps < 0:
-        yield f"`n_steps` of a predictor must be a whole number of at least 0, got {n_steps!r}."
-        return
-    index = np.arange(_N)
-    longer = learner.train(x[index], _directed(y).subset(index), n_steps=n_steps + 1)
-    if longer.n_steps != n_steps + 1:
-        yield f"Trained for {n_steps + 1} steps, a predictor has `n_steps` = {longer.n_steps}."
+    def findings(self, loading: dict[str, Any]) -> Iterator[str]:
+        before = self.x.copy(), self.y.copy(), self.masks.copy()
+        baseline, _ = self.train(squared_error_loss(self.y), self.masks)
+        p = np.asarray(baseline.predict(self.x))
+        if p.shape != self.y.shape or not np.isfinite(p).all():
+            yield f"`predict` must return finite numbers of shape {self.y.shape}, got {p.shape}."
+            return
+        if not all(map(np.array_equal, before, (self.x, self.y, self.masks))):
+            yield "`train` or `predict` changed its arguments."
+        if np.abs(baseline.predict(self.x[:5]) - p[:5]).max() > self.rounding:
+            yield "The prediction for an instance depends on the other instances."
+        if np.mean((p[_N:] - self.y[_N:]) ** 2) >= np.var(self.y[_N:]):
+            yield "Trained on squared error, it predicts new labels no better than their mean."
+        yield from self.loss_findings(p)
+        yield from self.step_findings(baseline)
+        yield from self.saving_findings(baseline, p, loading)
+
+    def loss_findings(self, baseline: Array) -> Iterator[str]:
+        loss = _directed(self.y)
+        model, _ = self.train(loss, self.masks)
+        everywhere = self.train(loss)[0]
+        y_hat, least = model.predict(self.x), baseline.mean() - 0.02 * self.y.std()
+        for low, way in ((y_hat, "with"), (everywhere.predict(self.x), "without")):
+            if not np.mean(low) < least:
+                yield (
+                    "A loss that punishes predicting too much does not lower the predictions, "
+                    f"{way} masks: is the loss used?"
+                )
+        again = self.train(loss, self.masks)[0]
+        if self.differs(again, y_hat):
+            yield "Training twice with the same arguments gives different models: fix its seed."
+        prepared = self.learner.prepare(self.x, self.y, self.masks)
+        for one in (squared_error_loss(self.y), loss):
+            known = self.train(one, self.masks, prepared=prepared)[0]
+        if self.differs(known, y_hat):
+            yield "With what `prepare` returned, `train` gives another model."
+
+    def step_findings(self, baseline: Any) -> Iterator[str]:
+        n_steps, max_steps = baseline.n_steps, self.learner.max_steps
+        if not isinstance(n_steps, int) or n_steps < 0:
+            yield f"`n_steps` of a predictor must be a whole number of at least 0, got {n_steps!r}."
+            return
+        if self.learner.stops_early and max_steps is None:
+            yield "A learner with `stops_early` must have `max_steps`."
+        changed = self.y.copy()
+        changed[_N:] += 100 * self.y.std()
+        first, second = (
+            self.train(_directed(y), self.masks[:1], n_steps=n_steps + 1)[0]
+            for y in (self.y, changed)
+        )
+        if first.n_steps != n_steps + 1:
+            yield f"Trained for {n_steps + 1} steps, a predictor has `n_steps` = {first.n_steps}."
+        if np.abs(first.predict(self.x) - second.predict(self.x)).max() > 0.02 * self.y.std():
+            yield "Labels outside its mask change a model that nothing stops."
+
+    def saving_findings(self, model: Any, y_hat: Array, loading: dict[str, Any]) -> Iterator[str]:
+        from lodl.training import Predictor, load_predictor
+
+        if not isinstance(model, Predictor):
+            yield f"`train` must return instances of `lodl.training.Predictor`, got {model!r}."
+            return
+        (same,) = type(model).mean([model])
+        if self.differs(same, y_hat):
+            yield "`mean` of one model predicts otherwise than the model."
+        if type(model).save is Predictor.save:
+            return
+        with TemporaryDirectory() as folder:
+            try:
+                model.save(Path(folder))
+                loaded = load_predictor(folder, **loading)
+            except MissingExtraError:
+                return
+            except ModelFolderError as error:
+                yield f"A model cannot be saved or loaded: {error}"
+                return
+            if loaded.n_steps != model.n_steps or self.differs(loaded, y_hat):
+                yield "A saved model is another model when it is loaded."

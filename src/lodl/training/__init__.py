@@ -1,7 +1,5 @@
-"""Training on learned losses: one module per framework, behind one protocol."""
+"""Models trained on learned losses: `Learner`, `Predictor`, and a module per framework."""
 
-from lodl.training._choose import learner_for
-from lodl.training._learner import Learner, Predictor
-from lodl.training._saving import load_predictor
+from lodl.training._learner import Learner, Predictor, learner_for, load_predictor
 
 __all__ = ["Learner", "Predictor", "learner_for", "load_predictor"]

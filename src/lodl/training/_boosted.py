@@ -2,17 +2,18 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.training._features import as_rows, check_features, count_rows
-from lodl.training._saving import shape_in, write_predictor
+from lodl.training._learner import Predictor, shape_in
 
 
 class Trees(ABC):
@@ -34,11 +35,10 @@ class Trees(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedPredictor:
+class BoostedPredictor(Predictor):
     """A constant plus the trees of one or two fits.
 
     Attributes:
-        kind: Name of the framework.
         centre: The constant of each output.
         parts: Trees of 2-stage, then those of the learned loss.
         label_shape: Shape of a label.
@@ -46,7 +46,6 @@ class BoostedPredictor:
         n_steps: Rounds of boosting on the loss it was trained for.
     """
 
-    kind: str
     centre: Array
     parts: tuple[Trees, ...]
     label_shape: tuple[int, ...]
@@ -75,34 +74,31 @@ class BoostedPredictor:
             "n_steps": self.n_steps,
             "parts": [part.save(part_file(path, i)) for i, part in enumerate(self.parts)],
         }
-        write_predictor(path, self.kind, content)
+        self.write(path, content)
+
+    @classmethod
+    @abstractmethod
+    def load_trees(cls, folder: Path, content: dict[str, Any]) -> Sequence[Trees]:
+        """Return the trees in a folder, checked against `predictor.json`."""
+
+    @classmethod
+    def load(cls, folder: Path, **_: Any) -> Self:
+        content = cls.read(folder)
+        parts = tuple(cls.load_trees(folder, content))
+        centre, label_shape = np.array(content["centre"], dtype=np.float64), shape_in(content)
+        fits = centre.ndim == 1 and centre.size and math.prod(label_shape) % centre.size == 0
+        if not fits or not np.isfinite(centre).all():
+            raise ValueError(f"`centre` does not fit labels of shape {label_shape}")
+        for part in parts:
+            check_count("n_rounds", part.n_rounds, minimum=0)
+        n_features = check_count("n_features", content["n_features"])
+        n_steps = check_count("n_steps", content["n_steps"], minimum=0)
+        return cls(centre, parts, label_shape, n_features, n_steps)
 
 
 def part_file(folder: Path, number: int) -> Path:
     """Return where a predictor's trees are."""
     return folder / f"trees_{number}"
-
-
-def loaded(content: dict[str, Any], parts: list[Trees]) -> BoostedPredictor:
-    """Return the predictor of a folder.
-
-    Raises:
-        ValueError: A value in `predictor.json` does not fit.
-    """
-    centre, label_shape = np.array(content["centre"], dtype=np.float64), shape_in(content)
-    fits = centre.ndim == 1 and centre.size and math.prod(label_shape) % centre.size == 0
-    if not fits or not np.isfinite(centre).all():
-        raise ValueError(f"`centre` does not fit labels of shape {label_shape}")
-    for part in parts:
-        check_count("n_rounds", part.n_rounds, minimum=0)
-    return BoostedPredictor(
-        content["kind"],
-        centre,
-        tuple(parts),
-        label_shape,
-        check_count("n_features", content["n_features"]),
-        check_count("n_steps", content["n_steps"], minimum=0),
-    )
 
 
 def categories_in(part: dict[str, Any]) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ that fold k starts from come from models that saw neither k nor the fold they pr
 serves two folds, so that five folds need ten of them.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -24,13 +24,13 @@ import numpy as np
 
 from lodl._arrays import check_count, take_rows
 from lodl._typing import Array
-from lodl.losses import LearnedLoss, squared_error_loss
-from lodl.losses._squared_error_loss import is_squared_error
+from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
 from lodl.training._boosted import BoostedPredictor
 from lodl.training._boosting_objective import BoostingObjective
 from lodl.training._boosting_rounds import Boosting, Stopping
-from lodl.training._features import as_rows, check_features, count_items
+from lodl.training._features import as_rows, check_features, check_masks, count_items
 from lodl.training._inner_folds import Index, inner_folds
+from lodl.training._learner import Learner, Masks
 from lodl.training._remembered import Remembered
 
 _DEFAULT_RATE = 0.3  # XGBoost's learning rate where none is given
@@ -46,7 +46,7 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
-class BoostingLearner(ABC):
+class BoostingLearner(Learner):
     """Boost trees on a learned loss.
 
     Attributes:
@@ -62,7 +62,7 @@ class BoostingLearner(ABC):
     seed: int = 0
     _grown: Remembered[Boosting] = field(default_factory=Remembered, init=False, repr=False)
     _starts: Remembered[list[Start]] = field(default_factory=Remembered, init=False, repr=False)
-    kind: ClassVar[str]
+    predictor: ClassVar[type[BoostedPredictor]]
     stops_early = True
     takes_frames = True
 
@@ -81,8 +81,8 @@ class BoostingLearner(ABC):
 
     @property
     @abstractmethod
-    def max_rounds(self) -> int:
-        """The number of rounds that the estimator asks for."""
+    def max_steps(self) -> int:
+        """Number of trees of the estimator."""
 
     @property
     def learning_rate(self) -> float:
@@ -99,6 +99,33 @@ class BoostingLearner(ABC):
         self,
         x: Any,
         loss: LearnedLoss,
+        masks: Masks | None = None,
+        *,
+        prepared: Any = None,
+        n_steps: int | None = None,
+    ) -> list[BoostedPredictor]:
+        x = check_features(x, loss.n_instances)
+        if masks is None:
+            return [self._train_one(x, loss, n_steps=n_steps)]
+        masks = check_masks(masks, loss.n_instances)
+        if (~masks).sum(axis=0).max() == 1 and n_steps in (None, self.max_steps):
+            parts = [np.flatnonzero(~mask) for mask in masks]
+            at_once = self._train_folds(x, loss, parts, stops=n_steps is None)
+            if at_once is not None:
+                return at_once
+        models = []
+        for mask in masks:
+            rest, part = np.flatnonzero(mask), np.flatnonzero(~mask)
+            stop: dict[str, Any] = {"n_steps": n_steps}
+            if n_steps is None and len(part):
+                stop = {"x_validation": take_rows(x, part), "loss_validation": loss.subset(part)}
+            models.append(self._train_one(take_rows(x, rest), loss.subset(rest), **stop))
+        return models
+
+    def _train_one(
+        self,
+        x: Any,
+        loss: LearnedLoss,
         *,
         x_validation: Any = None,
         loss_validation: LearnedLoss | None = None,
@@ -108,7 +135,7 @@ class BoostingLearner(ABC):
         if loss.family.uses_slopes:
             start = self._starts.get(x, [loss.y], lambda: [self._two_stage(x, loss.y)])[0]
         else:
-            start = _mean_label(self.kind, x, loss.y)
+            start = _mean_label(self.predictor, x, loss.y)
         if x_validation is None or loss_validation is None:
             return self._boosted(start, x, loss, None, n_steps)
         held_out = check_features(
@@ -117,7 +144,7 @@ class BoostingLearner(ABC):
         stopping = self._stopping(start.model, held_out, loss_validation)
         return self._boosted(start, x, loss, stopping)
 
-    def train_folds(
+    def _train_folds(
         self, x: Any, loss: LearnedLoss, held_out: Sequence[Index], *, stops: bool = True
     ) -> list[BoostedPredictor] | None:
         """Return a model trained without each part, stopped on the part's own loss.
@@ -156,7 +183,7 @@ class BoostingLearner(ABC):
         def sprout() -> Boosting:
             return self.boosting(as_rows(x), start.margin, BoostingObjective.of(loss))
 
-        n_steps = self.max_rounds if n_steps is None else n_steps
+        n_steps = self.max_steps if n_steps is None else n_steps
         if not is_squared_error(loss):
             trees = sprout()
         elif stopping is None:  # trees that grew until they were stopped are as good, and grow on
@@ -203,25 +230,25 @@ class BoostingLearner(ABC):
     ) -> list[Stopping]:
         """Boost on squared error of some instances; return what was best for each of the parts."""
         features, loss = take_rows(x, rest), squared_error_loss(y)
-        start = _mean_label(self.kind, features, y[rest])
+        start = _mean_label(self.predictor, features, y[rest])
         objective = BoostingObjective.of(loss.subset(rest))
         stopping = [
             self._stopping(start.model, take_rows(x, part), loss.subset(part)) for part in parts
         ]
-        self.boosting(as_rows(features), start.margin, objective).run(self.max_rounds, stopping)
+        self.boosting(as_rows(features), start.margin, objective).run(self.max_steps, stopping)
         return stopping
 
     def _started(self, x: Any, y: Array, p: Array, n_steps: Sequence[int]) -> Start:
         """Return 2-stage of as many rounds as were best on average, and predictions of it."""
-        mean, loss = _mean_label(self.kind, x, y), squared_error_loss(y)
+        mean, loss = _mean_label(self.predictor, x, y), squared_error_loss(y)
         model = self._boosted(mean, x, loss, None, round(float(np.mean(n_steps))))
         return Start(model, p.reshape(mean.margin.shape))
 
 
-def _mean_label(kind: str, x: Any, y: Array) -> Start:
+def _mean_label(kind: type[BoostedPredictor], x: Any, y: Array) -> Start:
     n_items = count_items(x, y)
     centre = y.reshape(len(y) * (n_items or 1), -1).mean(axis=0)
-    model = BoostedPredictor(kind, centre, (), tuple(y.shape[1:]), x.shape[-1], 0)
+    model = kind(centre, (), tuple(y.shape[1:]), x.shape[-1], 0)
     return Start(model, model.margin(as_rows(x)))
 
 

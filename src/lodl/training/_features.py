@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lodl._arrays import as_numbers, is_frame, place_of
 from lodl._typing import Array
@@ -103,3 +104,22 @@ def count_items(x: Any, y: Array) -> int | None:
             "a label."
         )
     return int(x.shape[1])
+
+
+def check_masks(masks: Any, n: int) -> npt.NDArray[np.bool_]:
+    """Return masks of shape (n_models, n). Defaults to one model that trains on all instances."""
+    if masks is None:
+        return np.ones((1, n), dtype=np.bool_)
+    checked = np.asarray(masks)
+    if checked.dtype != np.bool_ or checked.ndim != 2 or checked.shape[1] != n or not len(checked):
+        raise InvalidInputError(
+            f"`masks` must be booleans of shape (n_models, {n}), got {checked.dtype} of shape "
+            f"{checked.shape}."
+        )
+    if not checked.any(axis=1).all():
+        raise InvalidInputError("`masks` must have an instance to train on in every row.")
+    if len(np.unique(checked.all(axis=1))) > 1:
+        raise InvalidInputError(
+            "`masks` must leave out instances, which stop the model, in every row or in none."
+        )
+    return checked

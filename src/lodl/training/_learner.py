@@ -1,55 +1,283 @@
-"""What trains a model on a learned loss, whatever the framework."""
+"""Learner and Predictor, the contract of every model; `learner_for` and `load_predictor`."""
 
-from typing import Any, Protocol, runtime_checkable
+import importlib
+import json
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+
+from lodl._arrays import check_count
+from lodl._json import plain
 from lodl._typing import Array
+from lodl.errors import InvalidInputError, MissingExtraError, ModelFolderError
 from lodl.losses import LearnedLoss
 
+Masks = npt.NDArray[np.bool_]
+"""Shape (n_models, n): whether model k trains on instance i."""
 
-@runtime_checkable
-class Predictor(Protocol):
+_FILE = "predictor.json"
+_VERSION = 2
+_KINDS: "dict[str, type[Predictor]]" = {}
+_MODULES = {  # kinds of predictors, and the modules that register them
+    "linear": "lodl.training.linear",
+    "torch": "lodl.training.torch",
+    "sklearn": "lodl.training.sklearn",
+    "xgboost": "lodl.training.xgboost",
+    "lightgbm": "lodl.training.lightgbm",
+    "catboost": "lodl.training.catboost",
+}
+_REGRESSORS = {  # packages of boosted trees: their regressor, and our learner
+    "xgboost": ("XGBRegressor", "XGBoostLearner"),
+    "lightgbm": ("LGBMRegressor", "LightGBMLearner"),
+    "catboost": ("CatBoostRegressor", "CatBoostLearner"),
+}
+
+
+class Predictor(ABC):
     """A trained model.
 
+    A subclass that names its `kind` can be saved and loaded: it overrides `save` and `load`, and
+    `load_predictor` finds it by that name once its module is imported.
+
     Attributes:
-        n_steps: How long it was trained: steps, trees or rounds, whatever its learner counts.
+        kind: Unique name of the class in files.
+        n_steps: Length of the training: steps, trees or rounds, whatever the learner counts.
+        n_features: Number of features. Only needed to save the model.
+        label_shape: Shape of a label. Only needed to save the model.
     """
 
+    kind: ClassVar[str]
     n_steps: int
+    n_features: int
+    label_shape: tuple[int, ...]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            known = _KINDS.setdefault(cls.kind, cls)
+            if known.__qualname__ != cls.__qualname__:
+                raise TypeError(f"`kind` must be unique, but {known} is {cls.kind!r} already.")
+            _KINDS[cls.kind] = cls
+
+    @abstractmethod
     def predict(self, x: Any) -> Array:
         """Return predictions of shape (n, *label_shape)."""
-        ...
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model to a folder that `lodl.training.load_predictor` reads.
+
+        Raises:
+            ModelFolderError: Models of this class cannot be saved.
+        """
+        raise ModelFolderError(
+            f"{type(self).__name__} cannot be saved to {str(folder)!r}: it has no file format. "
+            "Give the class a `kind`, and override `save` and `load`."
+        )
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        *,
+        estimator: Any = None,  # noqa: ARG003
+        trusted: Sequence[str] = (),  # noqa: ARG003
+    ) -> Self:
+        """Return the model that `save` wrote to a folder. Called by `load_predictor`."""
+        raise unusable(folder, f"{cls.__name__} does not override `load`")
+
+    @classmethod
+    def mean(cls, predictors: Sequence[Self]) -> list[Self]:
+        """Return models with the same mean prediction, one if the class can average."""
+        return list(predictors)
+
+    def write(self, folder: str | PathLike[str], content: Mapping[str, Any]) -> Path:
+        """Write `predictor.json` for `save`. Returns the folder, created if necessary."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        record = {"kind": self.kind, "version": _VERSION, **content}
+        (path / _FILE).write_text(json.dumps(record, indent=1, default=plain), encoding="utf-8")
+        return path
+
+    @staticmethod
+    def read(folder: str | PathLike[str]) -> dict[str, Any]:
+        """Return the content of `predictor.json` for `load`."""
+        path = Path(folder)
+        if not (path / _FILE).is_file():
+            raise unusable(path, f"there is no {_FILE} in it")
+        try:
+            content: dict[str, Any] = json.loads((path / _FILE).read_text(encoding="utf-8"))
+            kind, version = content["kind"], content["version"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise unusable(path, f"its {_FILE} is damaged ({error})") from error
+        if not isinstance(kind, str) or version != _VERSION:
+            raise unusable(
+                path,
+                f"it is of kind {kind!r} and version {version!r}; this package reads version "
+                f"{_VERSION}",
+            )
+        return content
 
 
-@runtime_checkable
-class Learner(Protocol):
-    """Trains a model on a learned loss.
+class Learner(ABC):
+    """Trains models on a learned loss.
 
     Features have shape (n, p), from which the whole label is predicted, or (n, items, p), where one
     model predicts each item's part of the label. `lodl.losses.squared_error_loss(y)` is the loss of
-    2-stage training. A learner that uses validation instances to stop early may say so by an
-    attribute `stops_early = True`: then 2-stage is also tried without them. One that takes pandas
-    and polars frames says `takes_frames = True`; others get arrays.
-    `lodl.testing.check_learner` checks a learner of your own.
+    the baseline. `lodl.testing.check_learner` checks a custom learner.
+
+    Attributes:
+        takes_frames: Whether features may be pandas or polars frames. Other learners get arrays.
+        stops_early: Whether instances outside a mask stop the training on squared error. The
+            baseline is then also trained for `max_steps`.
     """
 
+    takes_frames: ClassVar[bool] = False
+    stops_early: ClassVar[bool] = False
+
+    @property
+    def max_steps(self) -> int | None:
+        """The most steps of a model. None if squared error takes no steps."""
+        return None
+
+    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> Any:
+        """Return what depends on features, labels and masks only, to be shared by losses.
+
+        Hand it to every `train` with the same three arguments. The models are the same without it.
+        """
+        return None
+
+    @abstractmethod
     def train(
         self,
         x: Any,
         loss: LearnedLoss,
+        masks: Masks | None = None,
         *,
-        x_validation: Any = None,
-        loss_validation: LearnedLoss | None = None,
+        prepared: Any = None,
         n_steps: int | None = None,
-    ) -> Predictor:
-        """Return a model trained on the loss; the same arguments give the same model.
+    ) -> Sequence[Predictor]:
+        """Train one model per mask. The same arguments give the same models.
 
         Args:
-            x: Features of the training instances.
-            loss: The loss of the training instances, in the same order.
-            x_validation: Features of validation instances.
-            loss_validation: Their loss: training stops where its mean is least.
-            n_steps: Without validation instances, how long to train: the `n_steps` of a model that
-                had some. None leaves it to the learner.
+            x: Features of all instances.
+            loss: The loss of the same instances, in the same order.
+            masks: Which instances each model trains on, shape (n_models, n). The other instances
+                stop it: it has the state in which their mean loss was least. Defaults to one model
+                that trains on all instances.
+            prepared: The result of `prepare` for the same features, labels and masks.
+            n_steps: How many steps to train, such as the `n_steps` of a model that was stopped.
+                Nothing stops the models then. Defaults to the learner's choice.
         """
-        ...
+
+
+def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
+    """Return the learner of an estimator.
+
+    Frameworks are imported only if they are needed.
+
+    Args:
+        estimator: None for a linear model, a PyTorch module, a regressor of XGBoost, LightGBM or
+            CatBoost, a scikit-learn regressor or pipeline, or a `Learner`, which is returned
+            unchanged.
+        seed: Random seed of the training.
+
+    Example:
+        >>> from sklearn.linear_model import Ridge
+        >>> type(lodl.training.learner_for(Ridge())).__name__
+        'SklearnLearner'
+    """
+    if estimator is None:
+        linear: Learner = importlib.import_module("lodl.training.linear").LinearLearner()
+        return linear
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(estimator, torch.nn.Module):
+        return _learner("torch", "TorchLearner", estimator, seed)
+    if isinstance(estimator, type):
+        raise InvalidInputError(
+            f"`estimator` must be an instance, got the class {estimator.__name__}. "
+            f"Call it: `{estimator.__name__}(...)`."
+        )
+    if isinstance(estimator, Learner):
+        return estimator
+    for package, (regressor, learner) in _REGRESSORS.items():
+        kind = getattr(sys.modules.get(package), regressor, None)
+        if kind is not None and isinstance(estimator, kind):
+            return _learner(package, learner, estimator, seed)
+    # Searches have `predict` only once they are fitted.
+    if hasattr(estimator, "fit") and (
+        hasattr(estimator, "predict") or hasattr(estimator, "get_params")
+    ):
+        return _learner("sklearn", "SklearnLearner", estimator, seed)
+    raise InvalidInputError(
+        "`estimator` must be None, a PyTorch module, a scikit-learn regressor or a subclass of "
+        f"`lodl.training.Learner`, got {estimator!r}."
+    )
+
+
+def _learner(kind: str, name: str, estimator: Any, seed: int) -> Learner:
+    learner: Learner = getattr(importlib.import_module(_MODULES[kind]), name)(estimator, seed=seed)
+    return learner
+
+
+def load_predictor(
+    folder: str | PathLike[str], estimator: Any = None, *, trusted: Sequence[str] = ()
+) -> Predictor:
+    """Return the model that a predictor's `save` wrote to a folder.
+
+    Nothing in the folder is code, and no pickle is read. A custom predictor is found by its `kind`
+    once the module with its class is imported.
+
+    Args:
+        folder: The folder.
+        estimator: The untrained PyTorch module of a saved module: its code is not in the folder.
+            Other models need none.
+        trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
+            harm. The error of a model that needs more names them.
+
+    Raises:
+        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
+            holds types that are not trusted.
+        MissingExtraError: The model's framework is not installed.
+    """
+    kind = Predictor.read(folder)["kind"]
+    if kind not in _KINDS and kind in _MODULES:
+        importlib.import_module(_MODULES[kind])
+    if kind not in _KINDS:
+        raise unusable(
+            folder,
+            f"it is of kind {kind!r}, which is none of {', '.join(sorted({*_MODULES, *_KINDS}))}. "
+            "Import the module that defines its class first",
+        )
+    try:
+        return _KINDS[kind].load(Path(folder), estimator=estimator, trusted=trusted)
+    except (MissingExtraError, ModelFolderError):
+        raise
+    except Exception as error:  # of any framework that reads its files
+        raise unusable(folder, f"a part of it is missing or damaged ({error})") from error
+
+
+def shape_in(content: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the label shape in `predictor.json`, checked."""
+    shape = tuple(check_count("label_shape", size) for size in content["label_shape"])
+    if not shape:
+        raise ValueError("`label_shape` is empty")
+    return shape
+
+
+def file_in(folder: Path, name: str) -> Path:
+    """Return a file of a model. Anything but a regular file is refused: a pipe would hang."""
+    path = folder / name
+    if not path.is_file():
+        raise unusable(folder, f"{name} is missing or damaged: it is not a regular file")
+    return path
+
+
+def unusable(path: object, reason: str) -> ModelFolderError:
+    """Return an error that names the folder and the reason why it cannot be used."""
+    return ModelFolderError(f"The model in {str(path)!r} cannot be used: {reason.rstrip('.')}.")

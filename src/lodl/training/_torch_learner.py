@@ -10,13 +10,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from lodl._arrays import check_count
+from lodl._arrays import check_count, take_rows
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
-from lodl.losses import LearnedLoss, squared_error_loss
-from lodl.losses._squared_error_loss import is_squared_error
-from lodl.training._features import check_numbers, count_items
+from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
+from lodl.training._features import check_masks, check_numbers, count_items
 from lodl.training._inner_folds import inner_folds
+from lodl.training._learner import Learner, Masks
 from lodl.training._remembered import Remembered
 from lodl.training._scores import Score, validation_loss
 from lodl.training._single import train_singly
@@ -35,7 +35,7 @@ _N_FOLDS = 5  # one of which stops 2-stage where there are no validation instanc
 
 
 @dataclass(frozen=True, eq=False)
-class TorchLearner:
+class TorchLearner(Learner):
     """Train a module on a learned loss, from several initial states, with Adam.
 
     Features are standardised, and the module's outputs are multiplied by the labels' deviation and
@@ -63,7 +63,8 @@ class TorchLearner:
         >>> x, y = domain.splits.train.x, domain.splits.train.y
         >>> loss = lodl.learn_loss(domain.problem, y)
         >>> learner = TorchLearner(n_initialisations=1)
-        >>> learner.train(x, loss, n_steps=10).predict(x).shape
+        >>> (model,) = learner.train(x, loss, n_steps=10)
+        >>> model.predict(x).shape
         (30, 16)
     """
 
@@ -80,7 +81,38 @@ class TorchLearner:
     def __post_init__(self) -> None:
         check_count("n_initialisations", self.n_initialisations)
 
+    @property
+    def max_steps(self) -> int:
+        return (self.settings or _MODULE).n_steps
+
     def train(
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        masks: Masks | None = None,
+        *,
+        prepared: Any = None,
+        n_steps: int | None = None,
+    ) -> list[TorchPredictor]:
+        x = check_numbers(x, loss.n_instances)
+        if masks is None:
+            return [self._train_one(x, loss, n_steps=n_steps)]
+        masks = check_masks(masks, loss.n_instances)
+        if (~masks).sum(axis=0).max() == 1 and n_steps in (None, self.max_steps):
+            parts = [np.flatnonzero(~mask) for mask in masks]
+            at_once = self._train_folds(x, loss, parts, stops=n_steps is None)
+            if at_once is not None:
+                return at_once
+        models = []
+        for mask in masks:
+            rest, part = np.flatnonzero(mask), np.flatnonzero(~mask)
+            stop: dict[str, Any] = {"n_steps": n_steps}
+            if n_steps is None and len(part):
+                stop = {"x_validation": take_rows(x, part), "loss_validation": loss.subset(part)}
+            models.append(self._train_one(take_rows(x, rest), loss.subset(rest), **stop))
+        return models
+
+    def _train_one(
         self,
         x: Any,
         loss: LearnedLoss,
@@ -120,7 +152,7 @@ class TorchLearner:
             )
         return start.predictor(trained, slice(None))
 
-    def train_folds(
+    def _train_folds(
         self,
         x: Any,
         loss: LearnedLoss,
@@ -144,7 +176,7 @@ class TorchLearner:
             two_stage = self._two_stage.get(
                 x,
                 [loss.y, is_out],
-                lambda: self.train_folds(x, squared_error_loss(loss.y), held_out) or [],
+                lambda: self._train_folds(x, squared_error_loss(loss.y), held_out) or [],
             )
             starts = [
                 replace(start, modules=list(model.modules))
@@ -180,17 +212,19 @@ class TorchLearner:
         def two_stage() -> list[TorchPredictor]:
             if y_validation is not None:
                 towards = squared_error_loss(y_validation)
-                return [self.train(x, loss, x_validation=x_validation, loss_validation=towards)]
+                return [
+                    self._train_one(x, loss, x_validation=x_validation, loss_validation=towards)
+                ]
             if len(y) < _N_FOLDS:
-                return [self.train(x, loss)]
+                return [self._train_one(x, loss)]
             rest, part = next(inner_folds(len(y), _N_FOLDS, self.seed))
-            stopped = self.train(
+            stopped = self._train_one(
                 x[rest],
                 loss.subset(rest),
                 x_validation=x[part],
                 loss_validation=loss.subset(part),
             )
-            return [self.train(x, loss, n_steps=stopped.n_steps)]
+            return [self._train_one(x, loss, n_steps=stopped.n_steps)]
 
         key = [y] if y_validation is None else [y, x_validation, y_validation]
         return list(self._two_stage.get(x, key, two_stage)[0].modules)

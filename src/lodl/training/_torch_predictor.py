@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.training._features import check_numbers
+from lodl.training._learner import Predictor, file_in, shape_in, unusable
 from lodl.training._models import mlp
-from lodl.training._saving import file_in, shape_in, unusable, write_predictor
 from lodl.training._scaling import Scaling
 
 _FILE = "model.safetensors"
@@ -45,7 +45,7 @@ class LinearShape:
 
 
 @dataclass(frozen=True, eq=False)
-class TorchPredictor:
+class TorchPredictor(Predictor):
     """The mean of several trained modules, in the labels' own unit.
 
     Attributes:
@@ -56,6 +56,7 @@ class TorchPredictor:
         n_steps: Steps of training, the mean over the modules.
     """
 
+    kind: ClassVar[str] = "torch"
     modules: tuple[nn.Module, ...]
     linear: LinearShape | None
     features: Scaling
@@ -63,12 +64,12 @@ class TorchPredictor:
     n_steps: int
 
     @property
-    def n_features(self) -> int:
+    def n_features(self) -> int:  # type: ignore[override]
         """Number of features."""
         return len(self.features.centre)
 
     @property
-    def label_shape(self) -> tuple[int, ...]:
+    def label_shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """Shape of a label."""
         return np.shape(self.labels.centre)
 
@@ -90,7 +91,7 @@ class TorchPredictor:
             "linear": None if self.linear is None else asdict(self.linear),
             "module": type(self.modules[0]).__qualname__,
         }
-        path = write_predictor(folder, "torch", content)
+        path = self.write(folder, content)
         tensors = {
             f"{scale}.{name}": torch.as_tensor(values)
             for scale in ("features", "labels")
@@ -101,33 +102,33 @@ class TorchPredictor:
                 tensors[f"{i}.{name}"] = rows.detach().cpu().clone().contiguous()
         save_file(tensors, path / _FILE)
 
-
-def load(folder: Path, content: Mapping[str, Any], module: Any, *_: Any) -> TorchPredictor:
-    """Return the model in a folder; use `lodl.training.load_predictor`."""
-    try:
-        tensors = load_file(file_in(folder, _FILE))
-    except SafetensorError as error:
-        raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
-    linear = _linear_shape(content, tensors)
-    module = module if linear is None else linear.model()
-    if not isinstance(module, nn.Module):
-        raise unusable(
-            folder,
-            f"it holds the state of a PyTorch module ({content['module']}), not its code: hand "
-            f"over the untrained module as `estimator`, got {module!r}",
+    @classmethod
+    def load(cls, folder: Path, *, estimator: Any = None, **_: Any) -> "TorchPredictor":
+        content = cls.read(folder)
+        try:
+            tensors = load_file(file_in(folder, _FILE))
+        except SafetensorError as error:
+            raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
+        linear = _linear_shape(content, tensors)
+        module = estimator if linear is None else linear.model()
+        if not isinstance(module, nn.Module):
+            raise unusable(
+                folder,
+                f"it holds the state of a PyTorch module ({content['module']}), not its code: hand "
+                f"over the untrained module as `estimator`, got {module!r}",
+            )
+        n_modules = check_count("n_modules", content["n_modules"])
+        if n_modules > len(tensors):
+            raise ValueError(f"`n_modules` is {n_modules} for {len(tensors)} tensors")
+        modules = [deepcopy(module).eval() for _ in range(n_modules)]
+        for i, one in enumerate(modules):
+            _load_state(one, f"{i}.", tensors, folder)
+        features, labels = (
+            Scaling(tensors[f"{scale}.centre"].numpy(), tensors[f"{scale}.spread"].numpy())
+            for scale in ("features", "labels")
         )
-    n_modules = check_count("n_modules", content["n_modules"])
-    if n_modules > len(tensors):
-        raise ValueError(f"`n_modules` is {n_modules} for {len(tensors)} tensors")
-    modules = [deepcopy(module).eval() for _ in range(n_modules)]
-    for i, one in enumerate(modules):
-        _load_state(one, f"{i}.", tensors, folder)
-    features, labels = (
-        Scaling(tensors[f"{scale}.centre"].numpy(), tensors[f"{scale}.spread"].numpy())
-        for scale in ("features", "labels")
-    )
-    n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-    return TorchPredictor(tuple(modules), linear, features, labels, n_steps)
+        n_steps = check_count("n_steps", content["n_steps"], minimum=0)
+        return cls(tuple(modules), linear, features, labels, n_steps)
 
 
 def _linear_shape(content: Mapping[str, Any], tensors: dict[str, Tensor]) -> LinearShape | None:
@@ -145,7 +146,7 @@ def _linear_shape(content: Mapping[str, Any], tensors: dict[str, Tensor]) -> Lin
     return LinearShape(n_features, label_shape, n_items)
 
 
-def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], folder: Path) -> None:
+def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], folder: object) -> None:
     start = len(prefix)
     state = {name[start:]: rows for name, rows in tensors.items() if name.startswith(prefix)}
     kinds = {rows.dtype for rows in state.values() if rows.dtype.is_floating_point}

@@ -1,7 +1,7 @@
 """CatBoost: its regressor trained on a learned loss.
 
 learner = CatBoostLearner(CatBoostRegressor(depth=4))
-model = learner.train(x, loss)
+(model,) = learner.train(x, loss)
 
 CatBoost calls a custom objective of several labels twice for each row and tree, which is far too
 slow, and gives one of a single label blocks of rows, which the loss of an instance may straddle. So
@@ -12,20 +12,20 @@ where the trees before have come.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lodl._arrays import is_frame, require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._squared_error_loss import is_squared_error
-from lodl.training._boosted import BoostedPredictor, Trees, loaded, part_file
+from lodl.losses import is_squared_error
+from lodl.training._boosted import BoostedPredictor, Trees, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective
 from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas
-from lodl.training._saving import file_in, unusable
+from lodl.training._learner import file_in, unusable
 
 require("catboost", extra="catboost")
 
@@ -49,6 +49,26 @@ _ALIASES = (
 
 
 @dataclass(frozen=True, eq=False)
+class CatBoostPredictor(BoostedPredictor):
+    """Trees of CatBoost, added to a constant."""
+
+    kind: ClassVar[str] = "catboost"
+
+    @classmethod
+    def load_trees(cls, folder: Path, content: dict[str, Any]) -> list[Trees]:
+        parts: list[Trees] = []
+        for i, part in enumerate(content["parts"]):
+            names = (_block_file(part_file(folder, i), k).name for k in range(part["n_blocks"]))
+            files = [file_in(folder, name) for name in names]  # ends at the first that is missing
+            try:
+                blocks = [CatBoostRegressor().load_model(str(file)) for file in files]
+            except CatBoostError as error:
+                raise unusable(folder, f"its trees are missing or damaged ({error})") from error
+            parts.append(CatBoostTrees(blocks, part["n_rounds"]))
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
 class CatBoostLearner(BoostingLearner):
     """Train a `CatBoostRegressor` on a learned loss: see `lodl.training._boosting`.
 
@@ -58,7 +78,7 @@ class CatBoostLearner(BoostingLearner):
     CatBoost expects without knowing it.
     """
 
-    kind = "catboost"
+    predictor = CatBoostPredictor
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,7 +94,7 @@ class CatBoostLearner(BoostingLearner):
             )
 
     @property
-    def max_rounds(self) -> int:
+    def max_steps(self) -> int:
         given = self.estimator.get_params()
         return next((given[name] for name in _NAMES_OF_N_TREES if name in given), _N_TREES)
 
@@ -171,20 +191,6 @@ class CatBoostTrees(Trees):
         for i, block in enumerate(self.blocks):
             block.save_model(str(_block_file(path, i)))
         return {"n_rounds": self.n_rounds, "n_blocks": len(self.blocks)}
-
-
-def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
-    """Return the model in a folder; use `lodl.training.load_predictor`."""
-    parts: list[Trees] = []
-    for i, part in enumerate(content["parts"]):
-        names = (_block_file(part_file(folder, i), k).name for k in range(part["n_blocks"]))
-        files = [file_in(folder, name) for name in names]  # ends at the first that is missing
-        try:
-            blocks = [CatBoostRegressor().load_model(str(file)) for file in files]
-        except CatBoostError as error:
-            raise unusable(folder, f"its trees are missing or damaged ({error})") from error
-        parts.append(CatBoostTrees(blocks, part["n_rounds"]))
-    return loaded(content, parts)
 
 
 def _block_file(path: Path, number: int) -> Path:

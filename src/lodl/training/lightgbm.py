@@ -1,7 +1,7 @@
 """LightGBM: its regressor trained on a learned loss, and the loss as an objective.
 
 learner = LightGBMLearner(LGBMRegressor(num_leaves=15))
-model = learner.train(x, loss)
+(model,) = learner.train(x, loss)
 
 In a training call of your own you only need `objective`.
 """
@@ -9,7 +9,7 @@ In a training call of your own you only need `objective`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from lodl._arrays import require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._boosted import BoostedPredictor, Trees, categories_in, loaded, part_file
+from lodl.training._boosted import BoostedPredictor, Trees, categories_in, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas, categories_of, with_categories
+from lodl.training._learner import file_in, unusable
 from lodl.training._lightgbm_text import checked_text
-from lodl.training._saving import file_in, unusable
 
 require("lightgbm", extra="lightgbm")
 
@@ -72,6 +72,32 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
 
 
 @dataclass(frozen=True, eq=False)
+class LightGBMPredictor(BoostedPredictor):
+    """Trees of LightGBM, added to a constant."""
+
+    kind: ClassVar[str] = "lightgbm"
+
+    @classmethod
+    def load_trees(cls, folder: Path, content: dict[str, Any]) -> list[Trees]:
+        parts: list[Trees] = []
+        for i, part in enumerate(content["parts"]):
+            file = file_in(folder, part_file(folder, i).with_suffix(".txt").name)
+            categories = categories_in(part)
+            try:
+                text = checked_text(
+                    file.read_text(encoding="utf-8"),
+                    n_features=content["n_features"],
+                    n_outputs=len(content["centre"]),
+                    categories=categories,
+                )
+                booster = lightgbm.Booster(model_str=text)
+            except (ValueError, lightgbm.basic.LightGBMError) as error:
+                raise unusable(folder, f"{file.name} is damaged ({error})") from error
+            parts.append(LightGBMTrees(booster, part["n_rounds"], categories))
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
 class LightGBMLearner(BoostingLearner):
     """Train an `LGBMRegressor` on a learned loss: see `lodl.training._boosting`.
 
@@ -80,7 +106,7 @@ class LightGBMLearner(BoostingLearner):
     was not there in training counts as missing. A polars frame is converted to pandas.
     """
 
-    kind = "lightgbm"
+    predictor = LightGBMPredictor
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,7 +127,7 @@ class LightGBMLearner(BoostingLearner):
             )
 
     @property
-    def max_rounds(self) -> int:
+    def max_steps(self) -> int:
         rounds: int = self.estimator.n_estimators
         return rounds
 
@@ -195,26 +221,6 @@ class LightGBMTrees(Trees):
     def save(self, path: Path) -> dict[str, Any]:
         self.booster.save_model(path.with_suffix(".txt"))
         return {"n_rounds": self.n_rounds, "categories": self.categories}
-
-
-def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
-    """Return the model in a folder; use `lodl.training.load_predictor`."""
-    parts: list[Trees] = []
-    for i, part in enumerate(content["parts"]):
-        file = file_in(folder, part_file(folder, i).with_suffix(".txt").name)
-        categories = categories_in(part)
-        try:
-            text = checked_text(
-                file.read_text(encoding="utf-8"),
-                n_features=content["n_features"],
-                n_outputs=len(content["centre"]),
-                categories=categories,
-            )
-            booster = lightgbm.Booster(model_str=text)
-        except (ValueError, lightgbm.basic.LightGBMError) as error:
-            raise unusable(folder, f"{file.name} is damaged ({error})") from error
-        parts.append(LightGBMTrees(booster, part["n_rounds"], categories))
-    return loaded(content, parts)
 
 
 def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:

@@ -1,15 +1,15 @@
 """A linear model, trained on a learned loss with NumPy alone.
 
 learner = LinearLearner()
-model = learner.train(x, loss)
+(model,) = learner.train(x, loss)
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,10 @@ from safetensors.numpy import load_file, save_file
 
 from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
-from lodl.losses import LearnedLoss
-from lodl.losses._squared_error_loss import is_squared_error
-from lodl.training._features import check_numbers, count_items
+from lodl.losses import LearnedLoss, is_squared_error
+from lodl.training._features import check_masks, check_numbers, count_items
+from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._linear_descent import LEARNING_RATE, N_STEPS, PATIENCE, Descent
-from lodl.training._saving import file_in, unusable, write_predictor
 from lodl.training._scaling import Scaling
 
 __all__ = ["LinearLearner", "LinearPredictor"]
@@ -35,7 +33,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class LinearLearner:
+class LinearLearner(Learner):
     """Train a linear model on a learned loss.
 
     Squared error is solved in closed form. Any other loss is minimised by Adam, on all instances at
@@ -59,43 +57,24 @@ class LinearLearner:
 
     def train(
         self,
-        x: Array,
+        x: Any,
         loss: LearnedLoss,
+        masks: Mask | None = None,
         *,
-        x_validation: Array | None = None,
-        loss_validation: LearnedLoss | None = None,
+        prepared: Any = None,
         n_steps: int | None = None,
-    ) -> "LinearPredictor":
-        x = check_numbers(x, loss.n_instances)
-        if x_validation is None or loss_validation is None:
-            everything = np.ones((len(x), 1), dtype=np.bool_)
-            n_steps = self.n_steps if n_steps is None else n_steps
-            return self._train(x, loss, everything, n_steps, patience=None)[0]
-        x_both = np.concatenate([x, check_numbers(x_validation, loss_validation.n_instances)])
-        loss_both = LearnedLoss.concatenate([loss, loss_validation])
-        is_trained = np.arange(len(x_both))[:, np.newaxis] < len(x)
-        return self._train(x_both, loss_both, is_trained, self.n_steps, self.patience)[0]
-
-    def train_folds(
-        self,
-        x: Array,
-        loss: LearnedLoss,
-        held_out: Sequence[npt.NDArray[np.intp]],
-        *,
-        stops: bool = True,
     ) -> "list[LinearPredictor]":
-        """Return a model trained without each part, all at once.
-
-        If it `stops`, then on the part's own loss.
-        """
         x = check_numbers(x, loss.n_instances)
-        is_trained = np.ones((len(x), len(held_out)), dtype=np.bool_)
-        for i, part in enumerate(held_out):
-            is_trained[part, i] = False
-        if (~is_trained).sum(axis=1).max() > 1:
-            raise InvalidInputError("`held_out` must be parts that have no instance in common.")
+        stops = masks is not None and n_steps is None and not np.all(masks)
+        is_trained = check_masks(masks, loss.n_instances).T
         patience = self.patience if stops else None
-        return self._train(x, loss, is_trained, self.n_steps, patience)
+        steps = self.n_steps if n_steps is None else n_steps
+        if (~is_trained).sum(axis=1).max() > 1:
+            return [
+                self._train(x, loss, is_trained[:, [k]], steps, patience)[0]
+                for k in range(is_trained.shape[1])
+            ]
+        return self._train(x, loss, is_trained, steps, patience)
 
     def _train(
         self, x: Array, loss: LearnedLoss, is_trained: Mask, n_steps: int, patience: int | None
@@ -120,7 +99,7 @@ class LinearLearner:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearPredictor:
+class LinearPredictor(Predictor):
     """A linear model of standardised features, in the labels' own unit.
 
     Attributes:
@@ -130,28 +109,29 @@ class LinearPredictor:
         n_steps: Steps of training.
     """
 
+    kind: ClassVar[str] = "linear"
     weights: Array
     features: Scaling
     labels: Scaling
     n_steps: int
 
-    @staticmethod
-    def mean_of(models: "Sequence[LinearPredictor]") -> "list[LinearPredictor]":
+    @classmethod
+    def mean(cls, predictors: "Sequence[LinearPredictor]") -> "list[LinearPredictor]":
         """Return one model that predicts the mean of several, if they have the same scales."""
-        first = models[0]
-        if any(_scales(model) != _scales(first) for model in models):
-            return list(models)
-        weights = np.mean([model.weights for model in models], axis=0)
-        n_steps = round(float(np.mean([model.n_steps for model in models])))
+        first = predictors[0]
+        if any(_scales(model) != _scales(first) for model in predictors):
+            return list(predictors)
+        weights = np.mean([model.weights for model in predictors], axis=0)
+        n_steps = round(float(np.mean([model.n_steps for model in predictors])))
         return [LinearPredictor(weights, first.features, first.labels, n_steps)]
 
     @property
-    def n_features(self) -> int:
+    def n_features(self) -> int:  # type: ignore[override]
         """Number of features."""
         return len(self.weights) - 1
 
     @property
-    def label_shape(self) -> tuple[int, ...]:
+    def label_shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """Shape of a label."""
         return np.shape(self.labels.centre)
 
@@ -163,7 +143,7 @@ class LinearPredictor:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the model to a folder that `lodl.training.load_predictor` reads."""
-        path = write_predictor(folder, "linear", {"n_steps": self.n_steps})
+        path = self.write(folder, {"n_steps": self.n_steps})
         arrays = {
             f"{scale}.{name}": np.ascontiguousarray(values)
             for scale in ("features", "labels")
@@ -171,23 +151,22 @@ class LinearPredictor:
         }
         save_file({"weights": np.ascontiguousarray(self.weights), **arrays}, path / _FILE)
 
-
-def load(folder: Path, content: Mapping[str, Any], *_: Any) -> LinearPredictor:
-    """Return the model in a folder; use `lodl.training.load_predictor`."""
-    try:
-        arrays = load_file(file_in(folder, _FILE))
-    except SafetensorError as error:
-        raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
-    features, labels = (
-        Scaling(arrays[f"{scale}.centre"], arrays[f"{scale}.spread"])
-        for scale in ("features", "labels")
-    )
-    n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-    model = LinearPredictor(arrays["weights"], features, labels, n_steps)
-    n_rows, n_outputs = model.weights.shape
-    if features.centre.shape != (n_rows - 1,) or math.prod(model.label_shape) % n_outputs:
-        raise ValueError("its arrays do not fit each other")
-    return model
+    @classmethod
+    def load(cls, folder: Path, **_: Any) -> "LinearPredictor":
+        try:
+            arrays = load_file(file_in(folder, _FILE))
+        except SafetensorError as error:
+            raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
+        features, labels = (
+            Scaling(arrays[f"{scale}.centre"], arrays[f"{scale}.spread"])
+            for scale in ("features", "labels")
+        )
+        n_steps = check_count("n_steps", cls.read(folder)["n_steps"], minimum=0)
+        model = cls(arrays["weights"], features, labels, n_steps)
+        n_rows, n_outputs = model.weights.shape
+        if features.centre.shape != (n_rows - 1,) or math.prod(model.label_shape) % n_outputs:
+            raise ValueError("its arrays do not fit each other")
+        return model
 
 
 def _scales(model: LinearPredictor) -> list[bytes]:

@@ -1,7 +1,7 @@
 """scikit-learn: any regressor or pipeline, trained on a learned loss.
 
 learner = SklearnLearner(make_pipeline(StandardScaler(), Ridge()))
-model = learner.train(x, loss)
+(model,) = learner.train(x, loss)
 """
 
 import zipfile
@@ -10,22 +10,21 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lodl._arrays import check_count, join_rows, require, take_rows
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, ModelFolderError
-from lodl.losses import LearnedLoss
-from lodl.losses._squared_error_loss import is_squared_error
-from lodl.training._features import as_rows, check_features, count_items, count_rows
+from lodl.losses import LearnedLoss, is_squared_error
+from lodl.training._features import as_rows, check_features, check_masks, count_items, count_rows
 from lodl.training._inner_folds import inner_folds
 from lodl.training._label_shift import shifted_targets
+from lodl.training._learner import Learner, Masks, Predictor, file_in, shape_in, unusable
 from lodl.training._linear_descent import N_STEPS, PATIENCE
 from lodl.training._remembered import Remembered
 from lodl.training._reweighting import reweighted_targets
-from lodl.training._saving import file_in, shape_in, unusable, write_predictor
 
 require("sklearn", extra="sklearn")
 
@@ -44,7 +43,7 @@ _N_ROUNDS = 2  # without validation instances: between the 1 and the 4 that did 
 
 
 @dataclass(frozen=True, eq=False)
-class SklearnLearner:
+class SklearnLearner(Learner):
     """Train any scikit-learn regressor or pipeline on a learned loss.
 
     2-stage is a plain `fit`. What follows depends on what was fitted:
@@ -74,7 +73,8 @@ class SklearnLearner:
         >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
         >>> x, y = domain.splits.train.x, domain.splits.train.y
         >>> loss = lodl.learn_loss(domain.problem, y)
-        >>> SklearnLearner(Ridge()).train(x, loss).predict(x).shape
+        >>> (model,) = SklearnLearner(Ridge()).train(x, loss)
+        >>> model.predict(x).shape
         (30, 16)
     """
 
@@ -97,6 +97,28 @@ class SklearnLearner:
         check_count("n_folds", self.n_folds, minimum=2)
 
     def train(
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        masks: Masks | None = None,
+        *,
+        prepared: Any = None,
+        n_steps: int | None = None,
+    ) -> "list[SklearnPredictor]":
+        x = check_features(x, loss.n_instances)
+        if masks is None:
+            return [self._train_one(x, loss, n_steps=n_steps)]
+        masks = check_masks(masks, loss.n_instances)
+        models = []
+        for mask in masks:
+            rest, part = np.flatnonzero(mask), np.flatnonzero(~mask)
+            stop: dict[str, Any] = {"n_steps": n_steps}
+            if n_steps is None and len(part):
+                stop = {"x_validation": take_rows(x, part), "loss_validation": loss.subset(part)}
+            models.append(self._train_one(take_rows(x, rest), loss.subset(rest), **stop))
+        return models
+
+    def _train_one(
         self,
         x: Any,
         loss: LearnedLoss,
@@ -206,7 +228,7 @@ class SklearnLearner:
 
 
 @dataclass(frozen=True, eq=False)
-class SklearnPredictor:
+class SklearnPredictor(Predictor):
     """Fitted regressors that predict labels of any shape.
 
     Attributes:
@@ -217,14 +239,15 @@ class SklearnPredictor:
         is_linear: Whether it is linear and was trained on the loss itself.
     """
 
+    kind: ClassVar[str] = "sklearn"
     models: list[Any]
     label_shape: tuple[int, ...]
     n_features: int
     n_steps: int
     is_linear: bool = False
 
-    @staticmethod
-    def mean_of(predictors: "Sequence[SklearnPredictor]") -> "list[SklearnPredictor]":
+    @classmethod
+    def mean(cls, predictors: "Sequence[SklearnPredictor]") -> "list[SklearnPredictor]":
         """Return one model that predicts the mean of several, if all are linear in the features."""
         first = predictors[0]
         if any(not one.is_linear or isinstance(one.models[0], Pipeline) for one in predictors):
@@ -246,7 +269,7 @@ class SklearnPredictor:
             "n_features": self.n_features,
             "n_steps": self.n_steps,
         }
-        path = write_predictor(folder, "sklearn", content) / _FILE
+        path = self.write(folder, content) / _FILE
         io.dump(self.models, path)
         nameless = [kind for kind in io.get_untrusted_types(file=path) if "<" in kind]
         if nameless:
@@ -256,23 +279,23 @@ class SklearnPredictor:
                 "no name in a module cannot be found again. Use a function or class of a module."
             )
 
-
-def load(folder: Path, content: dict[str, Any], _: Any, trusted: Sequence[str]) -> SklearnPredictor:
-    """Return the model in a folder; use `lodl.training.load_predictor`."""
-    io = require("skops.io", extra="sklearn")
-    path = file_in(folder, _FILE)
-    _check_size(path)
-    unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
-    if unknown:
-        raise unusable(
-            folder,
-            f"it holds {', '.join(unknown)}, which a forged file could misuse to crash Python or "
-            f"to run code. If you trust where it comes from, load it with `trusted={unknown}`",
-        )
-    models = io.load(path, trusted=list(trusted))
-    n_features = check_count("n_features", content["n_features"])
-    n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-    return SklearnPredictor(models, shape_in(content), n_features, n_steps)
+    @classmethod
+    def load(cls, folder: Path, *, trusted: Sequence[str] = (), **_: Any) -> "SklearnPredictor":
+        content = cls.read(folder)
+        io = require("skops.io", extra="sklearn")
+        path = file_in(folder, _FILE)
+        _check_size(path)
+        unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
+        if unknown:
+            raise unusable(
+                folder,
+                f"it holds {', '.join(unknown)}, which a forged file could misuse to crash Python "
+                f"or to run code. If you trust its origin, load it with `trusted={unknown}`",
+            )
+        models = io.load(path, trusted=list(trusted))
+        n_features = check_count("n_features", content["n_features"])
+        n_steps = check_count("n_steps", content["n_steps"], minimum=0)
+        return cls(models, shape_in(content), n_features, n_steps)
 
 
 def _check_size(path: Path) -> None:

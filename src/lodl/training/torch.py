@@ -16,7 +16,7 @@ from lodl.training._learned_loss_module import LearnedLossModule  # noqa: E402
 from lodl.training._models import mlp  # noqa: E402
 from lodl.training._scores import Score, validation_cost, validation_loss  # noqa: E402
 from lodl.training._torch_learner import TorchLearner  # noqa: E402
-from lodl.training._torch_predictor import TorchPredictor, load  # noqa: E402
+from lodl.training._torch_predictor import TorchPredictor  # noqa: E402
 from lodl.training._trainer import Trained, TrainingSettings, predict, train  # noqa: E402
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "TorchPredictor",
     "Trained",
     "TrainingSettings",
-    "load",
     "mlp",
     "predict",
     "train",

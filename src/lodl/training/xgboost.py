@@ -1,7 +1,7 @@
 """XGBoost: its regressor trained on a learned loss, and the loss as an objective.
 
 learner = XGBoostLearner(XGBRegressor(max_depth=3))
-model = learner.train(x, loss)
+(model,) = learner.train(x, loss)
 
 In a training call of your own you only need `objective`:
 
@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from lodl._arrays import require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._boosted import BoostedPredictor, Trees, categories_in, loaded, part_file
+from lodl.training._boosted import BoostedPredictor, Trees, categories_in, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective, CustomObjective
 from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas, categories_of, with_categories
-from lodl.training._saving import file_in
+from lodl.training._learner import file_in
 
 require("xgboost", extra="xgboost")
 
@@ -65,6 +65,32 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
 
 
 @dataclass(frozen=True, eq=False)
+class XGBoostPredictor(BoostedPredictor):
+    """Trees of XGBoost, added to a constant."""
+
+    kind: ClassVar[str] = "xgboost"
+
+    @classmethod
+    def load_trees(cls, folder: Path, content: dict[str, Any]) -> list[Trees]:
+        parts: list[Trees] = []
+        for i, part in enumerate(content["parts"]):
+            file = file_in(folder, part_file(folder, i).with_suffix(".json").name)
+            booster = xgboost.Booster(model_file=file)
+            if booster.num_boosted_rounds() < part["n_rounds"] or (
+                booster.num_features() != content["n_features"]
+            ):
+                raise ValueError(f"{file.name} does not fit `n_rounds` and `n_features`")
+            options = {name: part["options"][name] for name in _OPTIONS}
+            if not all(isinstance(options[name], kind) for name, kind in _OPTIONS.items()):
+                raise ValueError(f"`options` has unsuitable values, {options}")
+            if options["missing"] is None:
+                options["missing"] = math.nan
+            options["nthread"] = min(options["nthread"], os.cpu_count() or 1)
+            parts.append(XGBoostTrees(booster, part["n_rounds"], options, categories_in(part)))
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
 class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training._boosting`.
 
@@ -74,7 +100,7 @@ class XGBoostLearner(BoostingLearner):
     there in training counts as missing.
     """
 
-    kind = "xgboost"
+    predictor = XGBoostPredictor
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,7 +123,7 @@ class XGBoostLearner(BoostingLearner):
             )
 
     @property
-    def max_rounds(self) -> int:
+    def max_steps(self) -> int:
         rounds: int = self.estimator.get_num_boosting_rounds()
         return rounds
 
@@ -204,26 +230,6 @@ class XGBoostTrees(Trees):
         missing = self.options["missing"]
         options = {**self.options, "missing": None if math.isnan(missing) else missing}
         return {"n_rounds": self.n_rounds, "options": options, "categories": self.categories}
-
-
-def load(folder: Path, content: dict[str, Any], *_: Any) -> BoostedPredictor:
-    """Return the model in a folder; use `lodl.training.load_predictor`."""
-    parts: list[Trees] = []
-    for i, part in enumerate(content["parts"]):
-        file = file_in(folder, part_file(folder, i).with_suffix(".json").name)
-        booster = xgboost.Booster(model_file=file)
-        if booster.num_boosted_rounds() < part["n_rounds"] or (
-            booster.num_features() != content["n_features"]
-        ):
-            raise ValueError(f"{file.name} does not fit `n_rounds` and `n_features`")
-        options = {name: part["options"][name] for name in _OPTIONS}
-        if not all(isinstance(options[name], kind) for name, kind in _OPTIONS.items()):
-            raise ValueError(f"`options` has unsuitable values, {options}")
-        if options["missing"] is None:
-            options["missing"] = math.nan
-        options["nthread"] = min(options["nthread"], os.cpu_count() or 1)
-        parts.append(XGBoostTrees(booster, part["n_rounds"], options, categories_in(part)))
-    return loaded(content, parts)
 
 
 def _matrix(x: Any, **options: Any) -> Any:

@@ -1,0 +1,221 @@
+"""Objective kinds (affine, smooth or kinked in the label), and a first look at a new problem.
+
+A decision's objective is *affine* if it is a straight line wherever it is tried. Otherwise it is
+*kinked* if its slope jumps at the label, as the cost of shortage and excess does, or else *smooth*.
+A kink at the label is told by the second difference of the label's own decision z*,
+
+    g(t) = f(z*, y + t u) + f(z*, y - t u) - 2 f(z*, y),
+
+which shrinks like t if there is a kink at y, and like t^2, or to 0, if there is none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from lodl._typing import Array, Decision, InstanceContext
+from lodl.errors import ProblemError
+from lodl.oracle._guard import Guard
+from lodl.problems import Problem
+from lodl.problems._problem import sign_of
+from lodl.problems._regret import read_only, score
+
+N_INSTANCES = 3  # instances of a first look
+N_POINTS = 4  # points of each instance besides its label
+RELATIVE = 1e-6  # share of the largest objective: the tolerance at which solvers stop
+_LAST_DIGITS = 1e-12  # share of an objective: the rounding of its own sum
+_N_LABELS = 15  # labels far from the mean, and as many others, at which the objective is tried
+_MAX_COORDINATES = 16  # coordinates along which a kink is looked for
+_STEPS = 2**-5, 2**-8  # share of the distance to a point, of two second differences
+_MIN_RATIO = 8**-1.5  # ratio of two second differences, half-way between t^2 (1/64) and t (1/8)
+_ENOUGH, _MOST = 5, 0.9  # comparisons that reveal a wrong sense, and the share that must fail
+
+_Value = Callable[[Decision, Array], float]  # the objective of a decision under a label, or NaN
+
+_logger = logging.getLogger(__name__)
+
+
+class ObjectiveKind(StrEnum):
+    """How the objective of a decision depends on the label."""
+
+    AFFINE = "affine"  # a straight line wherever it was tried
+    SMOOTH = "smooth"  # not a straight line, and no kink at the label
+    KINKED = "kinked"  # the slope jumps at the label
+
+
+class TriedInstance(NamedTuple):
+    """An instance with decisions made for a few points; the first point is the label."""
+
+    context: InstanceContext
+    points: Array
+    decisions: Sequence[Decision]
+    repeated: Decision  # the decision of a second call at the label
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """What a few decisions show about a problem.
+
+    Attributes:
+        kind: The kind of the objective.
+        n_compared: Pairs of decisions that differ in value under the prediction of one of them.
+        n_worse: Pairs in which the solver's decision for that prediction is the worse one.
+        excess: Mean amount by which it is worse.
+        size: Mean difference in value of all pairs.
+        repeats: Values of the label's decision in two calls, if they differ.
+    """
+
+    kind: ObjectiveKind
+    n_compared: int = 0
+    n_worse: int = 0
+    excess: float = 0.0
+    size: float = 0.0
+    repeats: tuple[float, float] | None = None
+
+    def report(self, problem: Problem) -> None:
+        """Raise if the sense is wrong. Warn if the solver is random or not exact."""
+        if self.repeats is not None:
+            _logger.warning(
+                "The solver is not deterministic: two calls with the same label led to objectives "
+                "of %.6g and %.6g. Fix its seed, threads and time limit, because regrets and "
+                "gains contain this noise.",
+                *self.repeats,
+            )
+        elif self.n_compared >= _ENOUGH and self.n_worse > _MOST * self.n_compared:
+            other = "max" if problem.sense == "min" else "min"
+            raise ProblemError(
+                f"In {self.n_worse} of {self.n_compared} comparisons the solver's decision is "
+                f"worse, under the very prediction it was made for, than one made for another "
+                f'prediction. `sense` of {type(problem).__name__} is "{problem.sense}": should it '
+                f'be "{other}"? Or does `objective` score something else than `solve` optimises?'
+            )
+        elif self.n_worse:
+            _logger.warning(
+                "The solver is not exact: in %d of %d comparisons its decision was worse, under "
+                "the prediction it was made for, than one made for another prediction, by %.3g on "
+                "average (decisions differ by %.3g). Regrets are off by as much, and may be "
+                "negative. Use a smaller gap or tolerance if you can.",
+                *(self.n_worse, self.n_compared, self.excess, self.size),
+            )
+
+
+def first_look(
+    guard: Guard, instances: Sequence[TriedInstance], others: Array, scale: Array
+) -> FirstLook:
+    """Compare the decisions of a few instances. This evaluates objectives and calls no solver.
+
+    Args:
+        guard: Has the problem and the time limit.
+        instances: The instances.
+        others: Labels of other instances, at which the objective is tried, too.
+        scale: Standard deviation of the labels, in their shape.
+    """
+    sign = sign_of(guard.problem)
+    differences, repeats, kinds = [np.empty(0)], None, []
+    for instance in instances:
+        value = _values(guard, instance.context)
+        table = sign * np.array(
+            [[value(z, point) for point in instance.points] for z in instance.decisions]
+        )
+        own = np.diag(table)
+        gain = (own - table)[~np.eye(len(table), dtype=bool)]  # > 0: the other one is better
+        size = np.abs(table[np.isfinite(table)]).max(initial=0.0)
+        differences.append(gain[np.abs(gain) > RELATIVE * size])  # NaN is not
+        first, second = (
+            value(z, instance.points[0]) for z in (instance.decisions[0], instance.repeated)
+        )
+        if abs(first - second) > RELATIVE * size:
+            repeats = (first, second)
+        kinds.append(kind_at(value, instance, others, scale))
+    gains = np.concatenate(differences)
+    worse = gains[gains > 0]
+    return FirstLook(
+        kind_of(kinds),
+        gains.size,
+        worse.size,
+        float(worse.mean()) if worse.size else 0.0,
+        float(np.abs(gains).mean()) if gains.size else 0.0,
+        repeats,
+    )
+
+
+def _values(guard: Guard, context: InstanceContext) -> _Value:
+    def value(z: Decision, y: Array) -> float:
+        try:
+            with guard.limited():
+                return score(guard.problem, z, read_only(y), context)
+        except Exception:  # noqa: BLE001 - a point may be outside what the objective accepts
+            return np.nan
+
+    return value
+
+
+def kind_of(kinds: Sequence[ObjectiveKind]) -> ObjectiveKind:
+    """Return the kind of an objective, given its kind at some instances.
+
+    It is affine if it is so at all of them, and kinked if it is so at half of them: a kink
+    elsewhere may lie next to a label by chance.
+    """
+    if kinds and all(kind is ObjectiveKind.AFFINE for kind in kinds):
+        return ObjectiveKind.AFFINE
+    n_kinked = sum(kind is ObjectiveKind.KINKED for kind in kinds)
+    return ObjectiveKind.KINKED if 0 < len(kinds) <= 2 * n_kinked else ObjectiveKind.SMOOTH
+
+
+def kind_at(value: _Value, instance: TriedInstance, others: Array, scale: Array) -> ObjectiveKind:
+    """Return the kind of the objective at one instance.
+
+    Args:
+        value: Returns the objective of a decision under a label.
+        instance: The decisions are tried along the lines from the label to the points.
+        others: Labels of other instances. Two decisions are tried half-way to each of them, as a
+            kink may lie where only few labels are.
+        scale: Standard deviation of the labels, in their shape.
+    """
+    y, decisions, ahead = instance.points[0], instance.decisions, instance.points[1:]
+    around = [(z, point, 2 * y - point, y) for z in decisions for point in ahead]
+    between = [(z, y, other, (y + other) / 2) for z in decisions[:2] for other in others]
+    if all(_is_straight(value, *line) for line in around + between):
+        return ObjectiveKind.AFFINE
+    n = min(_MAX_COORDINATES, y.size)
+    units = np.zeros((n, y.size))
+    places = np.linspace(0, y.size - 1, n).astype(int)
+    units[np.arange(n), places] = np.broadcast_to(scale, y.shape).ravel()[places]
+    directions = [*(ahead - y), *units.reshape(-1, *y.shape)]
+    has_kink = any(_has_kink(value, decisions[0], y, u) for u in directions)
+    return ObjectiveKind.KINKED if has_kink else ObjectiveKind.SMOOTH
+
+
+def _is_straight(value: _Value, z: Decision, ahead: Array, behind: Array, middle: Array) -> bool:
+    """Return whether a decision is worth half-way what it is worth on average at both ends."""
+    bend, unit = _bend(value, z, ahead, behind, middle)
+    return bool(bend <= unit)
+
+
+def _has_kink(value: _Value, z: Decision, y: Array, u: Array) -> bool:
+    """Return whether second differences along `u` shrink too slowly for a smooth objective."""
+    (wide, _), (narrow, unit) = (_bend(value, z, y + t * u, y - t * u, y) for t in _STEPS)
+    return bool(narrow > max(unit, _MIN_RATIO * wide))  # NaN is not
+
+
+def _bend(
+    value: _Value, z: Decision, ahead: Array, behind: Array, middle: Array
+) -> tuple[float, float]:
+    """Return the size of a second difference, and below which size it is rounding."""
+    ends, here = [value(z, ahead), value(z, behind)], value(z, middle)
+    change = max(abs(end - here) for end in ends)
+    return abs(sum(ends) - 2 * here), RELATIVE * change + _LAST_DIGITS * abs(here)
+
+
+def far_apart(y: Array) -> Array:
+    """Return some labels: the furthest from the mean, and others spread evenly."""
+    distance = np.abs(y - y.mean(axis=0)).reshape(len(y), -1).max(axis=1)
+    order = np.argsort(-distance, kind="stable")
+    chosen = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
+    return np.asarray(y[np.unique(chosen)])

@@ -1,0 +1,52 @@
+"""The test of whether a linear model is right."""
+
+import numpy as np
+import pytest
+
+from lodl.learning._curvature import z_of_curvature
+
+
+def folds(n: int) -> np.ndarray:
+    return np.arange(n) % 5 != np.arange(5)[:, np.newaxis]
+
+
+def data(degree: int, *, seed: int = 0, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 4))
+    return x, (x @ rng.normal(size=(4, 6)) + 3) ** degree * rng.uniform(0.8, 1.2, size=(n, 6))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_linear_labels_are_told_from_curved_ones(seed):
+    assert z_of_curvature(*data(1, seed=seed), folds(200)) < 0
+    assert z_of_curvature(*data(3, seed=seed), folds(200)) > 2
+
+
+def test_units_of_labels_and_features_do_not_matter():
+    x, y = data(3)
+    z = z_of_curvature(x, y, folds(200))
+    assert z_of_curvature(
+        1e6 * x, y * np.array([1e-6, 1, 1, 1, 1, 1e9]), folds(200)
+    ) == pytest.approx(z)
+
+
+def test_items_share_a_model():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 5, 3))
+    w = rng.normal(size=3)
+    noise = 0.3 * rng.normal(size=(60, 5))
+    assert z_of_curvature(x, x @ w + noise, folds(60)) < 0
+    assert z_of_curvature(x, (x @ w) ** 3 + noise, folds(60)) > 1
+
+
+def test_data_that_show_nothing_give_zero():
+    x, _ = data(1)
+    assert z_of_curvature(x, np.ones((200, 3)), folds(200)) == 0.0
+    assert z_of_curvature(x, x, np.ones((1, 200), dtype=bool)) == 0.0
+
+
+def test_many_features_get_powers_only():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 80))
+    y = x[:, :3] ** 2 + 0.1 * rng.normal(size=(300, 3))
+    assert z_of_curvature(x, y, folds(300)) > 2
