@@ -96,7 +96,9 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
         return {key: from_json(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     accepted = (int, float) if kind is float else (kind,)
     if origin is None and isinstance(value, accepted) and isinstance(value, bool) == (kind is bool):
-        return float(value) if kind is float else value
+        if kind is float:
+            float(value)  # raises if it is a whole number beyond all floats
+        return value
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
 
 

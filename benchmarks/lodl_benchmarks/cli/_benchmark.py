@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodl.cli._markdown import print_markdown
-from lodl.cli._options import Jobs, named
+from lodl.cli._modules import named
+from lodl.cli._options import Jobs
+from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:
     from lodl.report import Table

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from lodl.cli._markdown import print_markdown
-from lodl.cli._options import Jobs, named
+from lodl.cli._modules import named
+from lodl.cli._options import Jobs
 from lodl.errors import DataError, InvalidInputError
+from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

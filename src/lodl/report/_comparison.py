@@ -69,7 +69,7 @@ class Comparison:
         return sentences
 
     def __str__(self) -> str:
-        return "\n".join([self.table().markdown(), "", *self.sentences()])
+        return "\n".join([self.table().text(), "", *self.sentences()])
 
     def _problems(self) -> dict[str, str]:
         """Return the problem of each result, with the parameters in which they differ."""

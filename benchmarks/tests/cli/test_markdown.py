@@ -1,6 +1,6 @@
 import pytest
 
-from lodl.cli._markdown import print_markdown
+from lodl_benchmarks.cli._markdown import print_markdown
 
 _COLUMNS = ("task", *(f"a longer title {i}" for i in range(9)), "kept")
 _ROWS = [
