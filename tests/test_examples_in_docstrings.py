@@ -56,7 +56,6 @@ FIRST_MET = [
     "lodl.samplers.AtPredictions",
     "lodl.testing.check_family",
     "lodl.testing.check_problem",
-    "lodl.testing.is_affine",
     "lodl.training.learner_for",
     "lodl.training.sklearn.SklearnLearner",
     "lodl.training.torch.LearnedLossModule",

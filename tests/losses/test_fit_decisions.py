@@ -18,7 +18,6 @@ from lodl.losses import (
 )
 from lodl.oracle import Answers, Oracle
 from lodl.samplers import AllPerturbed
-from lodl.testing import is_affine
 
 FAMILIES = [DecisionHinges(), DecisionRanking()]
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
@@ -103,7 +102,7 @@ def test_slopes_explain_all_decisions_where_the_objective_is_affine_only(name):
     part = domain.splits.train
     samples = Oracle(domain.problem, progress=False).sample(part.y, AllPerturbed(), 20, slopes=True)
     summary = summarise(fit(samples, DecisionHinges(), progress=False))
-    is_local = not is_affine(domain.problem, part.y)
+    is_local = not Oracle(domain.problem).is_affine(part.y)
     assert is_local == (name == "newsvendor")
     assert (summary.decisions_explained < 0.9) == is_local
     assert ("local slopes" in [finding.name for finding in summary.findings]) == is_local

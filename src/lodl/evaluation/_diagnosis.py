@@ -11,14 +11,13 @@ from lodl._arrays import check_count, check_predictions, rank_correlation
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.evaluation._findings import (
-    NOTHING_TO_DECIDE,
     SCALE,
     WRONG_SENSE,
     Finding,
     finding_text,
 )
 from lodl.evaluation._loss_summary import LossSummary, mean_of_known, summarise
-from lodl.losses import LearnedLoss
+from lodl.losses import FitStatus, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import check_predicted
@@ -118,7 +117,9 @@ class Diagnosis:
     def _find(self) -> Iterator[Finding]:
         """Yield the findings about a loss where a model predicts, the most important first."""
         of_fit = self.summary.findings
-        if of_fit and of_fit[0].name in (WRONG_SENSE, NOTHING_TO_DECIDE):
+        if not self.summary.n_by_status[FitStatus.FITTED] or WRONG_SENSE in {
+            finding.name for finding in of_fit
+        }:
             yield from of_fit
         elif self.regret < 0 or self.foreign_regret < 0:
             yield Finding(
