@@ -34,11 +34,11 @@ def arrays_of(loss):
     return {"y": loss.y, **phi, **errors}
 
 
-def assert_same(found, expected):
-    assert found.family == expected.family
-    assert found.provenance == expected.provenance
+def assert_same(actual, expected):
+    assert actual.family == expected.family
+    assert actual.provenance == expected.provenance
     theirs = arrays_of(expected)
-    for name, rows in arrays_of(found).items():
+    for name, rows in arrays_of(actual).items():
         np.testing.assert_array_equal(rows, theirs[name], err_msg=name)
         assert rows.dtype == theirs[name].dtype, name
 
