@@ -24,12 +24,12 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
+from lodl._threads import PerThread
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.oracle._ask import Result, Task, ask
 from lodl.oracle._in_worker import TaskError, applied, apply, prepare_process, work
 from lodl.oracle._signals import ctrl_c_told_apart, hold_back
 from lodl.problems import Problem
-from lodl.problems._per_thread import PerThread
 from lodl.problems._problem import HOW_TO_TRAVEL
 
 _IDLE = 60  # seconds after which a process without work ends

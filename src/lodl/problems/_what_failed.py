@@ -1,4 +1,4 @@
-"""What to say about a call of a problem's function that raised."""
+"""The message of an exception in a problem's function, with a hint if a context is missing."""
 
 import dis
 from types import FrameType
@@ -7,11 +7,11 @@ from lodl._typing import InstanceContext
 
 
 def what_failed(error: BaseException, context: InstanceContext) -> str:
-    """Return what a function raised, and whether it seems to miss a context.
+    """Return the type and message of an exception, with a hint if a context seems to be missing.
 
     Args:
         error: The exception, with its traceback.
-        context: The context of the instance, None where there is none.
+        context: The context of the instance, or None.
     """
     text = f"{type(error).__name__}: {error}"
     if context is None and _is_about_none(error) and _uses_an_argument_that_is_none(error):
@@ -24,7 +24,7 @@ def _is_about_none(error: BaseException) -> bool:
 
 
 def _uses_an_argument_that_is_none(error: BaseException) -> bool:
-    """Return whether the function that raised was given None, and works with it."""
+    """Return whether an argument of the function that raised is None and is used in it."""
     frame = _innermost(error)
     if frame is None:
         return False

@@ -1,4 +1,4 @@
-"""Problems made from plain functions."""
+"""Problems made of plain functions, with or without a context."""
 
 import inspect
 from collections.abc import Callable
@@ -28,11 +28,10 @@ def problem(
         solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.
         objective: `objective(z, y, context) -> float`, or without `context`.
         sense: "min" if the objective is a cost, "max" if it is a gain.
-        project: Maps predictions (k, *label_shape) into the valid range; None leaves them as they
-            are.
+        project: Maps predictions (k, *label_shape) into the valid range. Defaults to the identity.
         slope: `slope(z, y, context)`, or without `context`: the derivative of the objective with
-            respect to the label, in the label's shape. None takes differences of `objective`: 2 D
-            evaluations per distinct decision, for labels of D numbers.
+            respect to the label, in the label's shape. Defaults to differences of `objective`,
+            which take 2 D evaluations per distinct decision for labels of D numbers.
         unit: The unit of the objective, for summaries and reports.
 
     Example:
@@ -44,7 +43,7 @@ def problem(
 
 
 class _FunctionProblem(Problem):
-    """A problem from two plain functions."""
+    """A problem made of plain functions."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ _Place = Literal["none", "last", "by name"]
 
 @dataclass(frozen=True)
 class FunctionWithContext:
-    """A user's function, and where it takes the context."""
+    """A user's function and the way it takes the context: not at all, last, or by name."""
 
     function: Callable[..., Any]
     place: _Place
@@ -113,9 +112,9 @@ def function_with_context(
     """Return a user's function to be called with `context=`, whether it takes one or not.
 
     Args:
-        name: Name of the argument, for the message if it is not such a function.
+        name: Name of the argument, for the message if the function cannot be called like this.
         function: The function.
-        n_without: Number of its arguments before the context.
+        n_without: Number of arguments before the context.
     """
     return FunctionWithContext(function, _place_of_context(name, function, n_without))
 
@@ -126,7 +125,7 @@ def _place_of_context(name: str, function: Callable[..., Any], n_without: int) -
         raise InvalidInputError(f"`{name}` must be a function, got {function!r}.")
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some built-ins have no signature; none of them takes a context
+    except ValueError:  # built-ins without a signature take no context
         return "none"
     arguments = [None] * n_without
     if _binds(signature, *arguments, context=None) and "context" in signature.parameters:
