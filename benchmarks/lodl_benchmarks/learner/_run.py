@@ -12,8 +12,7 @@ from lodl import DecisionFocusedRegressor
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
-from lodl_benchmarks.learner._models import MODELS
-from lodl_benchmarks.learner._tasks import TASKS, LearnerTask
+from lodl_benchmarks.learner._tasks import MODELS, TASKS, LearnerTask
 from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows
 
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lodl.report import Cell, Table
-from lodl_benchmarks.learner._models import MODELS
-from lodl_benchmarks.learner._tasks import TASKS, LearnerTask
+from lodl_benchmarks.learner._tasks import MODELS, TASKS, LearnerTask
 from lodl_benchmarks.runner import RowValues
 
 _COLUMNS = (

@@ -18,7 +18,7 @@ from lodl.report.parts import (
     shortened,
     style,
 )
-from lodl_benchmarks.pages._method_colours import method_colours
+from lodl_benchmarks.pages._draw import method_colours
 
 _TEXT = (
     "True regret and learned loss as the prediction moves away from the label (dashed line) in one "

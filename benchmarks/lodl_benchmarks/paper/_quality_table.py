@@ -1,13 +1,12 @@
-"""Tables 1 and 2: decision quality, with the paper's numbers beside ours."""
+"""Tables 1 and 2: decision quality, with the paper's numbers next to ours."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lodl.report import Cell, Table
 from lodl_benchmarks.pages import PARTS, MeanStd, Row, in_method_order, mean_cell, method_colours
-from lodl_benchmarks.paper._lines import with_lines
 from lodl_benchmarks.paper._published import (
     DOMAINS,
     SAMPLERS,
@@ -148,3 +147,21 @@ def _titles(columns: set[str | int]) -> dict[str | int, str]:
 
 def _cell(quality: MethodQuality | None) -> Cell:
     return Cell("") if quality is None else mean_cell(quality.ours, quality.paper)
+
+
+def with_lines(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield each row with the name of its line.
+
+    That is its method; where a method has rows of several numbers of samples, those of the smallest
+    number have its plain name, and the others say how many they have.
+    """
+    fewest: dict[str, int] = {}
+    for row in rows:
+        fewest[row.method] = min(fewest.get(row.method, _n_samples(row)), _n_samples(row))
+    for row in rows:
+        n = _n_samples(row)
+        yield row.method if n == fewest[row.method] else f"{row.method}, {n:,} samples", row
+
+
+def _n_samples(row: Row) -> int:
+    return int(row.setting("n_samples") or 0)

@@ -17,8 +17,8 @@ from scipy import stats
 
 from lodl.report import Cell, Table
 from lodl_benchmarks.pages import MeanStd, Row, in_method_order, mean_cell, method_colours
-from lodl_benchmarks.paper._lines import with_lines
 from lodl_benchmarks.paper._published import DOMAINS, ERROR_UNITS, TABLE3, ErrorUnit
+from lodl_benchmarks.paper._quality_table import with_lines
 
 ERRORS = ("empirical", "gaussian")
 """The neighbourhoods in which errors are measured."""

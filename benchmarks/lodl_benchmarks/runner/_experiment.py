@@ -24,7 +24,7 @@ from lodl_benchmarks.runner._complete_rows import (
     versions,
 )
 from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Run
-from lodl_benchmarks.runner._setup import Setup
+from lodl_benchmarks.runner._task import Setup
 from lodl_benchmarks.surrogates import Surrogate
 
 _KNOWN_BY_SCALE = (OnePerturbed, TwoPerturbed, AllPerturbed)
