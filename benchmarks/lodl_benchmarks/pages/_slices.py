@@ -34,7 +34,7 @@ class Slice:
 
     Attributes:
         instance: The instance.
-        direction: The line, in words.
+        direction: Name of the line.
         offsets: Points on the line; 0 is the label.
         regret: The true regret at the points.
         loss: The learned losses at the points, by name.
