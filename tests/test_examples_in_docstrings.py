@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 FIRST_MET = [
     "lodl.AllPerturbed",
-    "lodl.AroundPredictions",
+    "lodl.AtPredictions",
     "lodl.ConvexDirectedQuadratic",
     "lodl.DecisionFocusedRegressor",
     "lodl.DecisionHinges",
@@ -54,7 +54,6 @@ FIRST_MET = [
     "lodl.problems.highs.RecourseProgram",
     "lodl.problems.ortools.OrtoolsLinearProblem",
     "lodl.problems.pyepo.PyepoProblem",
-    "lodl.samplers.AtPredictions",
     "lodl.testing.check_family",
     "lodl.testing.check_problem",
     "lodl.testing.is_affine",

@@ -258,7 +258,7 @@ def test_samples_around_predictions_alone_are_noticed_in_families_that_see_regre
     y_poor = y_hat[::-1]  # decisions that are not good already
     at_labels, at_predictions = (
         Oracle(TopK(1)).sample(y, sampler, 50, slopes=True)
-        for sampler in (lodl.AllPerturbed(0.4), lodl.AroundPredictions(y_poor, 0.1))
+        for sampler in (lodl.AllPerturbed(0.4), lodl.AtPredictions(y_poor, 0.1, n_exact=0))
     )
     both = at_labels.union(at_predictions), at_predictions.union(at_labels)
     alone, *joined = (

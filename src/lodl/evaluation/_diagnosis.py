@@ -141,7 +141,7 @@ def diagnose(
         y_hat: The model's predictions for the same instances.
         context: One entry per instance, or None.
         sampler: The sampler the loss was learned with. Needed only if the loss does not record it:
-            a scale that is an array, `AroundPredictions`, or a sampler of your own.
+            a scale that is an array, `AtPredictions`, or a sampler of your own.
         n_calls: Maximum number of solver calls. If they are too few for all instances, a random
             part of the instances is examined.
         seed: Random seed for the choice of instances and points.

@@ -9,7 +9,6 @@ from lodl.evaluation._probe import Probe
 from lodl.losses import LearnedLoss
 from lodl.samplers import (
     AllPerturbed,
-    AroundPredictions,
     AtPredictions,
     OnePerturbed,
     Sampler,
@@ -20,7 +19,6 @@ _N_DRAWS = 200  # per instance; they need no oracle call
 _MOST = 0.99
 _TRACE = 0.1  # share of the size of an error
 _BY_NAME = {one.__name__: one for one in (AllPerturbed, OnePerturbed, TwoPerturbed)}
-_AT_PREDICTIONS = {one.__name__ for one in (AroundPredictions, AtPredictions)}
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,8 @@ def sampler_of(loss: LearnedLoss) -> Sampler | None:
 
 def is_one_sided(loss: LearnedLoss) -> bool:
     """Return whether a loss was learned only where a model predicts, not around labels."""
-    series = loss.provenance.get("series", [loss.provenance])
-    return all(one.get("sampler") in _AT_PREDICTIONS for one in series)
+    draws = loss.provenance.get("draws", [loss.provenance])
+    return all(one.get("sampler") == AtPredictions.__name__ for one in draws)
 
 
 def locate_predictions(
