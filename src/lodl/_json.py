@@ -96,7 +96,9 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
         return {key: from_json(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     accepted = (int, float) if kind is float else (kind,)
     if origin is None and isinstance(value, accepted) and isinstance(value, bool) == (kind is bool):
-        return float(value) if kind is float else value
+        if kind is float:
+            float(value)  # raises if it is a whole number beyond all floats
+        return value
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
 
 
@@ -119,3 +121,10 @@ def _first_that_fits(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
         except (TypeError, ValueError):
             continue
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
+
+
+def package_version() -> str:
+    """Return the version of the installed package, which files name."""
+    from importlib.metadata import version  # slow to import
+
+    return version("lodl")

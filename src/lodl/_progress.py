@@ -1,5 +1,6 @@
-"""A progress bar on a terminal, silence elsewhere."""
+"""Progress for users: a bar on a terminal, and log messages on request."""
 
+import logging
 from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ if TYPE_CHECKING:
 def progress_bar(
     total: int, *, unit: str, description: str, enabled: bool, delay: float = 0.0
 ) -> "tqdm[Any]":
-    """Return a bar with the amount done, the rate and the time left; off without a terminal.
+    """Return a bar that shows the amount done, the rate and the time left.
 
-    It appears after `delay` seconds if the work is not done by then.
+    The bar appears after `delay` seconds if the work is not done by then, and never without a
+    terminal.
     """
     return _bar_type()(
         total=total,
@@ -21,7 +23,7 @@ def progress_bar(
         unit_scale=True,
         desc=description,
         dynamic_ncols=True,
-        miniters=1,  # time alone says when to draw, so that no thread needs to watch the bar
+        miniters=1,  # the time alone decides when to draw, so that no thread has to watch the bar
         delay=delay,
         disable=None if enabled else True,  # None: tqdm looks for a terminal itself
     )
@@ -29,10 +31,10 @@ def progress_bar(
 
 @cache
 def _bar_type() -> "type[tqdm[Any]]":
-    """Return a tqdm whose lock is this process's own.
+    """Return a tqdm class whose lock belongs to this process alone.
 
-    The usual one is shared with forked processes: one that is killed while it holds the lock would
-    leave all others waiting for ever.
+    tqdm's default lock is shared with forked processes: if one is killed while it holds the lock,
+    all others wait forever.
     """
     from tqdm import tqdm  # slow to import
 
@@ -41,3 +43,13 @@ def _bar_type() -> "type[tqdm[Any]]":
 
     Bar.set_lock(RLock())
     return Bar
+
+
+def show_logs() -> None:
+    """Show messages of level INFO on standard error, unless logging is already configured."""
+    logger = logging.getLogger("lodl")
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger.addHandler(handler)
+    logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lodl
-from lodl.cli._models import estimator_named
+from lodl.cli._modules import estimator_named
 
 pytestmark = pytest.mark.slow
 

@@ -160,7 +160,7 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine:PickOne", {"sampler": "None"}, "--sampler must be one of AllPerturbed, "),
         ("mine:PickOne", {"scale": "wide"}, "--scale must be a number"),
         ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
-        ("mine:PickOne", {"on-failure": "stop"}, "--on-failure must be one of raise, skip"),
+        ("mine:PickOne", {"on-failure": "stop"}, '--on-failure must be "raise" or "skip"'),
         ("mine:PickOne", {"max-failure-rate": 2}, "--max-failure-rate must be from 0 to 1"),
         ("mine:PickOne", {"timeout": -1}, "--timeout must be"),
         ("mine:PickOne", {"n-samples": 0}, "--n-samples must be a whole number of at least 1"),

@@ -9,9 +9,7 @@ import pytest
 from lodl import losses
 from lodl.errors import LossFileError
 
-pytestmark = pytest.mark.slow
-
-N_MUTATIONS = 12_000
+N_MUTATIONS = 4_000
 MAX_BYTES = 8_000_000
 
 

@@ -53,7 +53,7 @@ def spoiled(**methods):
         ),
         ({"fit": lambda self, answers: {"w": np.full(5, np.nan)}}, "that are not finite"),
         ({"fit": lambda self, answers: {"w": -np.ones(5)}}, "`fit` returns a negative 'w'"),
-        ({"stand_in": lambda self, cost, scale: {}}, "`stand_in` must return parameters"),
+        ({"fallback": lambda self, cost, scale: {}}, "`fallback` must return parameters"),
         ({"degrees": {"w": 1}}, "not the sum of the terms that `degrees` names"),
         ({"fit_many": lambda self, instances: []}, "`fit_many` returns 0 results for 3 instances"),
         (
@@ -91,7 +91,7 @@ def test_a_formula_that_differs_on_torch_is_found():
         factor = 1 if isinstance(d, np.ndarray) else 2
         return factor * (phi["w"][:, None] * d * d).sum(-1)
 
-    with pytest.raises(FamilyError, match="`value` of torch tensors is not that of NumPy arrays"):
+    with pytest.raises(FamilyError, match="`value` differs between torch tensors and NumPy arrays"):
         check_family(spoiled(value=value))
 
 

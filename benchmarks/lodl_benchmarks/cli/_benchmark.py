@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodl.cli._markdown import print_markdown
-from lodl.cli._options import Jobs, named
+from lodl.cli._modules import named
+from lodl.cli._options import Jobs
+from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:
     from lodl.report import Table
@@ -113,7 +114,7 @@ def peers(
     n_jobs: Jobs = -1,
 ) -> None:
     """The learner against PyEPO's methods and squared error."""
-    from lodl.report import save_figure
+    from lodl.report.parts import save_figure
     from lodl_benchmarks import peers as room  # torch and PyEPO: only where needed
 
     chosen = named("scale", scale, room.SCALES)

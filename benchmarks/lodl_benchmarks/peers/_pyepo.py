@@ -11,8 +11,8 @@ from torch import Tensor
 
 from lodl._typing import Array
 from lodl.problems import LinearProblem
-from lodl.problems.pyepo import opt_model
 from lodl_benchmarks.peers._loop import Member
+from lodl_benchmarks.peers._opt_model import OptModel
 
 Given: TypeAlias = Literal["costs", "decisions", "all"]
 """What a loss compares the prediction with: true costs, best decisions, both and their value."""
@@ -103,7 +103,7 @@ class PyEPOLoss:
         if self.has_pool:
             arguments["dataset"] = _pool_of(known.decisions[torch.as_tensor(member.train)])
         make = getattr(import_module("pyepo.func"), self.name)
-        module = make(opt_model(solver.problem, known.costs.shape[1]), **arguments)
+        module = make(OptModel(solver.problem, known.costs.shape[1]), **arguments)
         module.processes, module.pool = 2, solver  # batches go where PyEPO has its processes
         module._branch_rng = np.random.RandomState(member.seed)
         return module

@@ -1,7 +1,26 @@
 """Real tasks, and what a careful practitioner reaches on them."""
 
+from lodl_benchmarks.real._demands import bikes, restaurant
+from lodl_benchmarks.real._flights import ReserveCrews, flight_staff, reserve_crews
+from lodl_benchmarks.real._job_scheduling import Job, JobScheduling
 from lodl_benchmarks.real._pjm import PJM_ORIGINS, GenerationScheduling, pjm
 from lodl_benchmarks.real._semo import SEMO_TASKS, semo
 from lodl_benchmarks.real._split import Split
+from lodl_benchmarks.real._staffing import Staffing
 
-__all__ = ["PJM_ORIGINS", "SEMO_TASKS", "GenerationScheduling", "Split", "pjm", "semo"]
+__all__ = [
+    "PJM_ORIGINS",
+    "SEMO_TASKS",
+    "GenerationScheduling",
+    "Job",
+    "JobScheduling",
+    "ReserveCrews",
+    "Split",
+    "Staffing",
+    "bikes",
+    "flight_staff",
+    "pjm",
+    "reserve_crews",
+    "restaurant",
+    "semo",
+]

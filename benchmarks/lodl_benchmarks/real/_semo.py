@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from lodl._typing import Array
 from lodl.domains import Knapsack
 from lodl.errors import DataError, InvalidInputError
 from lodl.problems import Problem
+from lodl_benchmarks.real._job_scheduling import Job, JobScheduling
 from lodl_benchmarks.real._split import Split, dates, read_table, standardised
 
 N_PERIODS = 48
@@ -29,7 +30,7 @@ _LABELS = {"price": (-np.inf, np.inf), "knapsack_value": (-np.inf, np.inf)}
 Features = Literal["item", "item and weight", "day"]
 """What a model of SEMO prices sees: see `semo`."""
 
-SEMO_TASKS = ("knapsack 60", "knapsack 120", "knapsack 180")
+SEMO_TASKS = ("knapsack 60", "knapsack 120", "knapsack 180", "scheduling 1", "scheduling 2")
 
 
 def semo(
@@ -45,6 +46,8 @@ def semo(
 
     An instance is a day, its label has a number for each of 48 half-hours. Knapsack: choose
     half-hours of the most value, each with a weight of 3, 5 or 7 that is the same every day.
+    Scheduling: run the jobs of the file's `load1` or `load2` when power is cheap (`JobScheduling`;
+    like the published comparison, without the costs of machines).
     Features are the eight published ones, standardised by the training days.
 
     Args:
@@ -61,14 +64,10 @@ def semo(
             a test day of the time order. Test days of random splits are not kept apart.
     """
     x, labels, n_days = _read(days)
-    number = task.rpartition(" ")[2]
     if task not in SEMO_TASKS:
         raise InvalidInputError(f"`task` must be one of {', '.join(SEMO_TASKS)}, got {task!r}.")
-    specification = _specification(tasks)
-    problem: Problem
-    weights = np.array(specification["knapsack"]["weights"], dtype=np.float64)
-    problem = Knapsack((float(number),), (tuple(weights.tolist()),))
-    y = labels["knapsack_value"]
+    problem, weights = _problem(tasks, task)
+    y = labels["price" if weights is None else "knapsack_value"]
     order = np.arange(n_days - _N_TEST if choosing else n_days)
     if seed is not None:
         order = np.random.default_rng(seed).permutation(order)
@@ -77,11 +76,28 @@ def semo(
     return Split(problem, x_train, y[train], x_test, y[test], is_ordered=seed is None)
 
 
-def _seen(x: Array, features: Features, weights: Array) -> Array:
+def _problem(path: str | Path, task: str) -> tuple[Problem, Array | None]:
+    """Return the problem of a task and, for knapsacks, its weights."""
+    kind, number = task.split()
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if kind == "knapsack":
+            weights = np.array(content["knapsack"]["weights"], dtype=np.float64)
+            return Knapsack((float(number),), (tuple(weights.tolist()),)), weights
+        load = content["scheduling"][f"load{number}"]
+        jobs = tuple(Job(**job) for job in load["tasks"])
+        return JobScheduling(jobs, tuple(m["capacity"] for m in load["machines"])), None
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise DataError(f"{path} does not describe the task {task!r}: {error!r}") from error
+
+
+def _seen(x: Array, features: Features, weights: Array | None) -> Array:
     if features == "day":
         return x.reshape(len(x), -1)
     if features == "item":
         return x
+    if weights is None:
+        raise InvalidInputError("Jobs have no weights: `features` must be 'item' or 'day'.")
     weight = np.broadcast_to(weights[:, np.newaxis] / weights.mean(), (*x.shape[:2], 1))
     return np.concatenate([x, weight, x * weight], axis=2)
 
@@ -100,10 +116,3 @@ def _read(path: str | Path) -> tuple[Array, dict[str, Array], int]:
     x = table[list(_RANGES)].to_numpy(np.float64).reshape(n_days, N_PERIODS, -1)
     labels = {name: table[name].to_numpy(np.float64).reshape(n_days, -1) for name in _LABELS}
     return x, labels, n_days
-
-
-def _specification(path: str | Path) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON: {error}") from error

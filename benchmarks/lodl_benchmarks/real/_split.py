@@ -12,6 +12,8 @@ from lodl._typing import Array
 from lodl.errors import DataError
 from lodl.problems import Problem
 
+_TEST_SHARE = 0.25
+
 Numbers: TypeAlias = tuple[float, float]
 """Smallest and largest value that a column may have."""
 
@@ -104,3 +106,16 @@ def dates(table: pd.DataFrame, column: str, path: str | Path) -> pd.DatetimeInde
     if not days.is_monotonic_increasing:
         raise DataError(f"{path}: the rows must be in the order of `{column}`.")
     return days
+
+
+def in_order(n: int, choosing: bool) -> tuple[slice, slice]:
+    """Return the instances that train and, the last quarter, those that test.
+
+    Args:
+        n: Number of instances.
+        choosing: Whether to drop the test instances and to split the others in the same way.
+    """
+    n_train = n - int(n * _TEST_SHARE)
+    if choosing:
+        n, n_train = n_train, n_train - int(n_train * _TEST_SHARE)
+    return slice(n_train), slice(n_train, n)

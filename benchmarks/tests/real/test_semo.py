@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from lodl.errors import DataError, InvalidInputError
-from lodl_benchmarks.real import SEMO_TASKS, semo
+from lodl_benchmarks.real import SEMO_TASKS, JobScheduling, semo
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,15 @@ def test_choosing_splits_have_no_test_day_of_the_time_order(files):
     days = np.vstack([choosing.y_train, choosing.y_test])
     assert len(days) == 290 - 139
     assert not (days[:, np.newaxis] == test).all(axis=2).any()
+
+
+def test_schedules_have_prices_and_no_weights(files):
+    split = semo(*files, "scheduling 1")
+    assert isinstance(split.problem, JobScheduling)
+    prices, values = split.y_test, semo(*files, SEMO_TASKS[0]).y_test
+    np.testing.assert_allclose(prices * 5, values)
+    with pytest.raises(InvalidInputError, match="Jobs have no weights"):
+        semo(*files, "scheduling 1", features="item and weight")
 
 
 def test_unknown_tasks_and_incomplete_days_are_refused(files, tmp_path):

@@ -1,4 +1,4 @@
-"""`lodl demo`: the main job, end to end, on two problems."""
+"""`lodl demo`: two models from data to decisions, with their reports."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -27,11 +27,11 @@ class _Task:
     """A problem, its data, and a model for it.
 
     Attributes:
-        text: What is predicted, what is decided, and by which model.
+        text: Description of the prediction, the decision and the model.
         domain: Makes problem and data.
         estimator: Makes the model.
-        families: The losses to try.
-        n_rounds: Rounds that ask where models predict.
+        families: Losses to try.
+        n_rounds: Rounds of points where models predict.
     """
 
     text: str

@@ -1,14 +1,16 @@
-"""Workers of a Dask cluster: nannies restart workers that died or were killed for being late."""
+"""Workers of a Dask cluster, and the choice of workers for the options of an oracle."""
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from lodl.oracle._workers import Futures, Workers, WorkersLostError
+from lodl.errors import InvalidInputError
+from lodl.oracle._workers import Futures, Processes, ThisProcess, Workers, WorkersLostError
 from lodl.problems import Problem
 
 _NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
@@ -17,7 +19,7 @@ _DEAF = 60.0  # seconds after which a worker that does not respond is killed
 
 
 class Dask(Workers):
-    """The workers of a Dask cluster."""
+    """The workers of a Dask cluster. Nannies restart workers that died, or were killed as late."""
 
     may_exit = True
 
@@ -135,3 +137,45 @@ def _key_of(future: "Future[Any]") -> str:
 def _kill_worker(dask_worker: Any) -> None:
     """Kill the worker process of a nanny, which starts another. A busy worker would not obey."""
     os.kill(dask_worker.pid, signal.SIGKILL)
+
+
+def choose_workers(
+    problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
+) -> Workers:
+    """Return the workers for the options of an oracle."""
+    if executor is None and n_jobs is None:
+        executor = _dask_client()
+    if type(executor).__name__ == "ClientExecutor":  # wraps a Dask client
+        executor = getattr(executor, "_client", executor)
+    if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
+        return Dask(problem, executor)
+    if isinstance(executor, Executor):
+        return Workers(problem, executor, f"the {type(executor).__name__}")
+    if executor is not None:
+        what = "a `concurrent.futures.Executor` or a Dask client"
+        raise InvalidInputError(f"`executor` must be {what}, got {executor!r}.")
+    n_workers = _count_workers(n_jobs)
+    if n_workers == 1 and timeout is None:  # a call in this process cannot be abandoned
+        return ThisProcess(problem, name="this process")
+    return Processes(problem, n_workers)
+
+
+def _count_workers(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        what = "None or a whole number other than 0 (-1 for all cores)"
+        raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
+    if n_jobs > 0:
+        return n_jobs
+    from loky import cpu_count
+
+    return max(int(cpu_count()) + 1 + n_jobs, 1)
+
+
+def _dask_client() -> Any:
+    """Return the active Dask client, or None."""
+    distributed: Any = sys.modules.get("distributed")  # not imported: then there is no client
+    with suppress(ValueError):
+        return None if distributed is None else distributed.Client.current()
+    return None

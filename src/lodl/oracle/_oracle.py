@@ -18,6 +18,7 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
+from lodl.oracle._dask import choose_workers
 from lodl.oracle._database import check_place
 from lodl.oracle._failures import OK, Tally, listed
 from lodl.oracle._instances import Draws, GivenPoints, Instances
@@ -33,7 +34,7 @@ from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings, Wanted, pend
 from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store
 from lodl.oracle._verify import verify
-from lodl.oracle._workers import Workers, choose_workers
+from lodl.oracle._workers import Workers
 from lodl.problems import Problem
 from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import (

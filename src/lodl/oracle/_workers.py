@@ -6,12 +6,11 @@ a worker that does not have it returns None and gets the task again together wit
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from contextlib import contextmanager, suppress
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import contextmanager
 from functools import cached_property
 from multiprocessing.resource_tracker import ensure_running
 from multiprocessing.util import Finalize
@@ -19,12 +18,12 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
-from lodl.errors import InvalidInputError, LodlError, OracleError
+from lodl._threads import PerThread
+from lodl.errors import LodlError, OracleError
 from lodl.oracle._failures import described
 from lodl.oracle._signals import delayed_signals, marked_ctrl_c
 from lodl.oracle._task import Result, Task, answer, applied, apply, work
 from lodl.problems import Problem
-from lodl.problems._per_thread import PerThread
 from lodl.problems._problem import HOW_TO_TRAVEL
 
 _IDLE = 60  # seconds after which a process without work ends
@@ -271,50 +270,6 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_WATCH)
     os._exit(1)
-
-
-def choose_workers(
-    problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
-) -> Workers:
-    """Return the workers for the options of an oracle."""
-    if executor is None and n_jobs is None:
-        executor = _dask_client()
-    if type(executor).__name__ == "ClientExecutor":  # wraps a Dask client
-        executor = getattr(executor, "_client", executor)
-    if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
-        from lodl.oracle._dask import Dask
-
-        return Dask(problem, executor)
-    if isinstance(executor, Executor):
-        return Workers(problem, executor, f"the {type(executor).__name__}")
-    if executor is not None:
-        what = "a `concurrent.futures.Executor` or a Dask client"
-        raise InvalidInputError(f"`executor` must be {what}, got {executor!r}.")
-    n_workers = _count_workers(n_jobs)
-    if n_workers == 1 and timeout is None:  # a call in this process cannot be abandoned
-        return ThisProcess(problem, name="this process")
-    return Processes(problem, n_workers)
-
-
-def _count_workers(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-        what = "None or a whole number other than 0 (-1 for all cores)"
-        raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
-    if n_jobs > 0:
-        return n_jobs
-    from loky import cpu_count
-
-    return max(int(cpu_count()) + 1 + n_jobs, 1)
-
-
-def _dask_client() -> Any:
-    """Return the active Dask client, or None."""
-    distributed: Any = sys.modules.get("distributed")  # not imported: then there is no client
-    with suppress(ValueError):
-        return None if distributed is None else distributed.Client.current()
-    return None
 
 
 def _dumps(thing: object, name: str, hint: str = "") -> bytes:
