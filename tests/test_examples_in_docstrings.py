@@ -60,7 +60,14 @@ FIRST_MET = [
     "lodl.training.torch.LearnedLossModule",
     "lodl.training.torch.TorchLearner",
 ]
-ADAPTERS = ("cvxpy", "pyomo", "pyepo", "ortools", "highs", "command")  # test_examples.py has these
+ADAPTERS = (
+    "cvxpy",
+    "pyomo",
+    "pyepo",
+    "ortools",
+    "highs",
+    "command",
+)  # in problems/test_adapters.py
 
 
 def public_examples():

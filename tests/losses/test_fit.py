@@ -143,11 +143,11 @@ def test_without_held_out_samples_their_errors_are_not_defined(draw):
 )
 def test_the_result_has_the_same_bits_for_any_number_of_workers(family, draw):
     samples = draw(n_instances=18, n_samples=200, label_shape=(3, 4))
-    one, two = (fit(samples, family, n_jobs=n_jobs) for n_jobs in (1, 2))
-    for name in one.phi:
-        np.testing.assert_array_equal(one.phi[name], two.phi[name])
-    for name, figures in one.errors.arrays().items():
-        np.testing.assert_array_equal(figures, two.errors.arrays()[name])
+    serial, parallel = (fit(samples, family, n_jobs=n_jobs) for n_jobs in (1, 2))
+    for name in serial.phi:
+        np.testing.assert_array_equal(serial.phi[name], parallel.phi[name])
+    for name, figures in serial.errors.arrays().items():
+        np.testing.assert_array_equal(figures, parallel.errors.arrays()[name])
 
 
 def test_failed_samples_are_left_out(draw, make_samples):

@@ -61,15 +61,20 @@ def test_all_decisions_are_in_the_loss_and_padding_ends_with_the_largest_number_
 ):
     samples = best_item()
     loss = fit(samples, family)
-    met = [np.unique(one.decision[one.regret > 0]) for one in map(samples.instance, range(9))]
-    assert (loss.phi["slope"].any(axis=-1).sum(axis=1) == [len(one) for one in met]).all()
+    met = [
+        np.unique(answers.decision[answers.regret > 0])
+        for answers in map(samples.instance, range(9))
+    ]
+    assert (
+        loss.phi["slope"].any(axis=-1).sum(axis=1) == [len(decisions) for decisions in met]
+    ).all()
     n_own = family.parameter_shapes(6)["slope"][0] - family.max_decisions  # the label's decision
-    assert loss.phi["slope"].shape == (9, max(len(one) for one in met) + n_own, 6)
-    for i, one in enumerate(map(samples.instance, range(9))):
-        alone = {name: rows[np.newaxis] for name, rows in family.fit(one).items()}
-        expected = family.value(alone, one.d[np.newaxis])[0]
-        found = [loss.value(y_hat[np.newaxis], [i])[0] for y_hat in one.y_hat]
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert loss.phi["slope"].shape == (9, max(len(decisions) for decisions in met) + n_own, 6)
+    for i, answers in enumerate(map(samples.instance, range(9))):
+        alone = {name: rows[np.newaxis] for name, rows in family.fit(answers).items()}
+        expected = family.value(alone, answers.d[np.newaxis])[0]
+        actual = [loss.value(y_hat[np.newaxis], [i])[0] for y_hat in answers.y_hat]
+        np.testing.assert_allclose(actual, expected, rtol=1e-9)
 
 
 @every_family
@@ -77,9 +82,9 @@ def test_held_out_samples_judge_a_loss_made_of_the_others(family, best_item):
     samples = best_item(n_instances=40)
     errors = fit(samples, family, n_jobs=1).errors
     held_out = np.arange(20) % 5 == 4
-    for i, one in enumerate(map(samples.instance, range(40))):
-        costly = one.decision[held_out & (one.regret > 0)]
-        share = np.isin(costly, one.decision[~held_out]).mean() if len(costly) else np.nan
+    for i, answers in enumerate(map(samples.instance, range(40))):
+        costly = answers.decision[held_out & (answers.regret > 0)]
+        share = np.isin(costly, answers.decision[~held_out]).mean() if len(costly) else np.nan
         np.testing.assert_equal(errors.met_held_out[i], share)
     assert np.nanmedian(errors.rank_correlation_held_out) > 0.5
     assert (errors.explained_held_out == 1).all()  # the objective is affine in the label
@@ -112,9 +117,9 @@ def test_slopes_explain_all_decisions_where_the_objective_is_affine_only(name):
 @every_family
 def test_the_bits_do_not_depend_on_the_number_of_workers(family, best_item):
     samples = best_item(n_instances=18)
-    one, two = (fit(samples, family, n_jobs=n_jobs) for n_jobs in (1, 2))
-    for name in one.phi:
-        np.testing.assert_array_equal(one.phi[name], two.phi[name])
+    serial, parallel = (fit(samples, family, n_jobs=n_jobs) for n_jobs in (1, 2))
+    for name in serial.phi:
+        np.testing.assert_array_equal(serial.phi[name], parallel.phi[name])
 
 
 @every_family

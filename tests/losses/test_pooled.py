@@ -48,21 +48,21 @@ def test_the_basis_times_the_weights_is_the_loss(family):
 @every_family
 def test_losses_that_are_alike_are_found_from_two_samples_each(family):
     d, regret, phi = draw(family, n_samples=2)
-    found, _, tau = pool(family, d, regret)
+    actual, _, tau = pool(family, d, regret)
     assert tau == "all alike"
     for name in family.degrees:
-        np.testing.assert_allclose(found[name], phi[name], rtol=1e-4)
+        np.testing.assert_allclose(actual[name], phi[name], rtol=1e-4)
 
 
 @every_family
 def test_losses_that_differ_keep_a_part_of_their_differences(family):
     d, regret, phi = draw(family, n_samples=8, spread=1.0, seed=1)
-    found, held_out, tau = pool(family, d, regret)
+    actual, held_out, tau = pool(family, d, regret)
     assert tau != "all alike"
-    common = {name: np.repeat(found[name].mean(axis=0)[None], len(d), axis=0) for name in found}
+    common = {name: np.repeat(actual[name].mean(axis=0)[None], len(d), axis=0) for name in actual}
     unseen = np.random.default_rng(2).normal(size=d.shape)
     truth = family.value(phi, unseen)
-    own = np.square(family.value(found, unseen) - truth).mean()
+    own = np.square(family.value(actual, unseen) - truth).mean()
     assert own < 0.8 * np.square(family.value(common, unseen) - truth).mean()
     assert 0.2 < own / np.square(held_out - regret).mean() < 1.5  # one answer less, no bound
 
@@ -115,11 +115,11 @@ def test_failed_answers_are_left_out(family):
     d, regret, _ = draw(family, n_samples=4, spread=0.5)
     d_more = np.concatenate([d, 7 * d[:, :1]], axis=1)
     regret_more = np.concatenate([regret, np.full((len(d), 1), np.nan)], axis=1)
-    expected, found = pool(family, d, regret), pool(family, d_more, regret_more)
+    expected, actual = pool(family, d, regret), pool(family, d_more, regret_more)
     for name in expected[0]:
-        np.testing.assert_allclose(found[0][name], expected[0][name], rtol=1e-7)
-    np.testing.assert_allclose(found[1][:, :4], expected[1], rtol=1e-7)
-    assert np.isnan(found[1][:, 4]).all()
+        np.testing.assert_allclose(actual[0][name], expected[0][name], rtol=1e-7)
+    np.testing.assert_allclose(actual[1][:, :4], expected[1], rtol=1e-7)
+    assert np.isnan(actual[1][:, 4]).all()
 
 
 @every_family

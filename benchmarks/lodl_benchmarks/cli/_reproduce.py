@@ -198,11 +198,11 @@ def figure_cost(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> No
 def settings(
     domain: Domains = None,
     prices: Prices = None,
-    n_samples: Annotated[int, typer.Option(min=10, help="Candidates per instance.")] = 2000,
+    n_samples: Annotated[int, typer.Option(min=10, help="Points per instance.")] = 2000,
     out: Out = OUT / "settings",
     n_jobs: Jobs = -1,
 ) -> None:
-    """Choose sampler, surrogate and learning rates on validation data, with seeds of their own."""
+    """Choose sampler, surrogate and learning rates on validation data, with separate seeds."""
     from rich.console import Console
 
     from lodl_benchmarks import experiments, runner  # torch: only where needed
@@ -245,7 +245,7 @@ def every(
 def write_slices(out: Path, plan: Sequence["Experiment"], setups: Mapping[str, "Setup"]) -> None:
     """Write slices of learned losses, of Web Advertising if it is there, else of the first domain.
 
-    Where only rows were copied to the folder there are no losses to cut, and an older file stays.
+    If only rows were copied to the folder, there are no losses to cut, and an older file stays.
     """
     from lodl.report.parts import write_json
     from lodl_benchmarks.experiments import slices_of_losses  # torch: only where needed
@@ -283,7 +283,7 @@ def _kept(out: Path, name: str, kind: type[_Record], settings: object) -> _Recor
     out.mkdir(parents=True, exist_ok=True)  # or fail before hours are spent
     try:
         found: Any = read_json(out / f"{name}.json", kind)
-    except DataError:  # to be made again
+    except DataError:  # make it again
         return None
     return found if found is not None and found.settings == settings else None
 

@@ -39,7 +39,7 @@ from lodl_benchmarks.runner import (
 from lodl_benchmarks.surrogates import SurrogateLoss
 
 COST_SCALES = {"quick": (1000, 200), "paper": (5000, 500)}
-"""Candidates per instance and steps of training, by scale."""
+"""Points per instance and steps of training, by scale."""
 
 _DOMAINS = ("web", "portfolio")
 _FAMILY = ConvexDirectedQuadratic(min_weight=1e-3, ridge=0.0)  # as in the committed figure

@@ -1,9 +1,13 @@
-"""The tasks: every domain, with about 300 instances to learn from."""
+"""Tasks and models of the learner's benchmark: every domain, with about 300 instances."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from typing import Any, TypeAlias
 
 from lodl.domains import (
+    Split,
     item_knapsack,
     knapsack,
     linear_model,
@@ -12,6 +16,7 @@ from lodl.domains import (
     shortest_path,
     web_advertising,
 )
+from lodl.training.torch import mlp
 from lodl_benchmarks.domains import (
     assignment,
     dispatch,
@@ -24,7 +29,7 @@ from lodl_benchmarks.runner import Task
 
 @dataclass(frozen=True, eq=False)
 class LearnerTask(Task):
-    """A domain, and what a user would tell the learner about it.
+    """A domain with the learner's settings for it.
 
     Attributes:
         shuffle: Whether held-out instances are drawn at random; False for days in order.
@@ -62,3 +67,29 @@ TASKS: dict[str, LearnerTask] = {
     ),
 }
 """The tasks by name: the paper's three, then the others."""
+
+
+MakeModel: TypeAlias = Callable[[Split], Any]
+"""Makes an estimator for instances like these."""
+
+_TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3, "random_state": 0}
+
+
+def _network(data: Split) -> Any:
+    n_items = data.x.shape[1] if data.x.ndim == 3 else None
+    return mlp(data.x.shape[-1], data.y.shape[1:], hidden=(64,), n_items=n_items)
+
+
+def _of(module: str, name: str, **parameters: Any) -> MakeModel:
+    return lambda _: getattr(import_module(module), name)(**parameters)
+
+
+MODELS: dict[str, MakeModel] = {
+    "linear": lambda _: None,
+    "mlp": _network,
+    "xgboost": _of("xgboost", "XGBRegressor", **_TREES),
+    "lightgbm": _of("lightgbm", "LGBMRegressor", **_TREES, verbose=-1),
+    "catboost": _of("catboost", "CatBoostRegressor", **_TREES, verbose=False),
+    "forest": _of("sklearn.ensemble", "RandomForestRegressor", min_samples_leaf=3, random_state=0),
+}
+"""The models by name; "linear" is the learner's own."""

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from lodl.report import Cell, Table
 from lodl.report.parts import Block, Section, inline_svg
-from lodl_benchmarks.pages._draw_quality import draw_quality
-from lodl_benchmarks.pages._draw_time import PART_COLOURS, draw_time, in_seconds
+from lodl_benchmarks.pages._draw import (
+    PART_COLOURS,
+    draw_quality,
+    draw_time,
+    in_seconds,
+    method_colours,
+)
 from lodl_benchmarks.pages._mean_std import mean_cell
-from lodl_benchmarks.pages._method_colours import method_colours
 from lodl_benchmarks.pages._results import Result, Results
 from lodl_benchmarks.pages._rows import PARTS, Row, Settings
 from lodl_benchmarks.pages._settings import settings_in_words, versions_of

@@ -18,7 +18,7 @@ from lodl.report.parts import (
     shortened,
     style,
 )
-from lodl_benchmarks.pages._method_colours import method_colours
+from lodl_benchmarks.pages._draw import method_colours
 
 _TEXT = (
     "True regret and learned loss as the prediction moves away from the label (dashed line) in one "
@@ -34,7 +34,7 @@ class Slice:
 
     Attributes:
         instance: The instance.
-        direction: The line, in words.
+        direction: Name of the line.
         offsets: Points on the line; 0 is the label.
         regret: The true regret at the points.
         loss: The learned losses at the points, by name.

@@ -88,7 +88,11 @@ def _line(
 
 
 def _by_seed(rows: Sequence[RowValues], method: str) -> dict[int, RowValues]:
-    return {row["seed"]: row for row in rows if row["method"] == method}
+    return {
+        row["seed"]: row
+        for row in sorted(rows, key=lambda row: row["seed"])
+        if row["method"] == method
+    }
 
 
 def _mean(rows: Mapping[int, RowValues], name: str) -> float:

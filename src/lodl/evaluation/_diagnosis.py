@@ -217,7 +217,7 @@ def diagnose(
     oracle = Oracle.of(oracle)
     y_hat, y, context = check_predicted(oracle.problem, y_hat, y, context)
     loss.check_labels(y)
-    check_predictions(y_hat, y)  # of a single model
+    check_predictions(y_hat, y)  # refuses predictions of several models
     n_examined = check_count("n_calls", n_calls, minimum=_CALLS_PER_INSTANCE) // _CALLS_PER_INSTANCE
     index = np.sort(rng.permutation(len(y))[:n_examined])
     points = _points(oracle.problem, y_hat, y, index, rng)

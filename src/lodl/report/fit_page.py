@@ -21,7 +21,8 @@ from lodl.report._draw import (
 )
 from lodl.report._html import Block, Cell, Headline, Section, Table
 from lodl.report._page import render
-from lodl.report._result import ChangedDecision, FitResult
+from lodl.report._records import ChangedDecision
+from lodl.report._result import FitResult
 from lodl.report._style import inline_svg, new_figure, style
 from lodl.report._text import amounts, shortened
 
