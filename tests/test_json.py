@@ -3,8 +3,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from lodl._json import read_json, write_json
 from lodl.errors import DataError
-from lodl.report.parts import read_json, write_json
 
 
 @dataclass(frozen=True)
