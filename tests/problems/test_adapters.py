@@ -5,11 +5,13 @@
 every test below by one entry in each table it can join.
 """
 
+import doctest
 import pickle
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -418,3 +420,10 @@ def test_a_decision_that_the_label_forbids_says_what_to_add(name):
 def test_predictions_are_projected_on_the_range_of_the_parameter(name):
     problem = NEWSVENDORS[name]()
     np.testing.assert_array_equal(problem.project(np.array([[-1.0, 2.0]])), [[0, 2]])
+
+
+@pytest.mark.parametrize("module", ["highs", "cvxpy", "command", "pyomo", "pyepo", "ortools"])
+def test_the_examples_of_an_adapter_run(module):
+    results = doctest.testmod(import_module(f"lodl.problems.{module}"))
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -17,7 +17,7 @@ from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows
 
 
 def plan(tasks: Sequence[str], models: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
-    """Return all trials, those of the first model and the first seed first."""
+    """Return all trials by model, then by seed, then by task."""
     return [Trial(task, model, seed) for model in models for seed in seeds for task in tasks]
 
 
@@ -35,7 +35,7 @@ def run(
 
     Args:
         trials: What to run.
-        out: Folder of `rows.jsonl`; what is there is not computed again.
+        out: Folder of `rows.jsonl`; existing rows are not computed again.
         tasks: The tasks by name.
         options: Arguments of the learner; None are its defaults, which the tables show.
         progress: Whether to show a bar on a terminal.

@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def tables(rows: Sequence[RowValues], tasks: Mapping[str, LearnerTask] = TASKS) -> list[Table]:
-    """Return how often the learner is better or worse, a table per model, and what was chosen."""
+    """Return counts of better and worse tasks, a table per model, and the selected models."""
     shown = [
         (model, [row for row in rows if row["model"] == model])
         for model in MODELS

@@ -29,7 +29,7 @@ from lodl_benchmarks.runner import Task
 
 @dataclass(frozen=True, eq=False)
 class LearnerTask(Task):
-    """A domain, and what a user would tell the learner about it.
+    """A domain with the learner's settings for it.
 
     Attributes:
         shuffle: Whether held-out instances are drawn at random; False for days in order.

@@ -10,7 +10,7 @@ from lodl.report.parts import INK, MUTED, PAPER, new_figure, shortened, style
 from lodl_benchmarks.pages._results import REFERENCES, Result
 from lodl_benchmarks.pages._rows import PARTS
 
-# After Okabe and Ito, which colour-blind readers can tell apart. Two families of one kind share a
+# After Okabe and Ito, for colour-blind readers. Two families of one kind share a
 # hue, the directed one darker; vermilion, the most salient, is ours; baselines are grey.
 _METHOD_COLOURS: Mapping[str, str] = {
     "Random": "#a3a9b0",

@@ -27,7 +27,7 @@ class Row:
         domain: Where the decisions are taken.
         method: What the models were trained on.
         test: Normalised decision quality on test data, one per model.
-        validation: Likewise on validation data.
+        validation: Decision qualities on validation data.
         seed: The seed of the draw.
         settings: Everything that was chosen for the run, as text.
         oracle_calls: Calls of the solver.

@@ -1,4 +1,4 @@
-"""The settings of a run in words, for those who want to repeat it."""
+"""The settings of a run as text, for readers who want to repeat it."""
 
 import re
 from collections import defaultdict

@@ -6,18 +6,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl.report.parts import (
-    INK,
-    MUTED,
-    Block,
-    Section,
-    blaming,
-    inline_svg,
-    new_figure,
-    read_json,
-    shortened,
-    style,
-)
+from lodl._json import blaming, read_json
+from lodl.report.parts import INK, MUTED, Block, Section, inline_svg, new_figure, shortened, style
 from lodl_benchmarks.pages._draw import method_colours
 
 _TEXT = (
@@ -34,7 +24,7 @@ class Slice:
 
     Attributes:
         instance: The instance.
-        direction: The line, in words.
+        direction: Name of the line.
         offsets: Points on the line; 0 is the label.
         regret: The true regret at the points.
         loss: The learned losses at the points, by name.

@@ -50,10 +50,10 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class CostSettings:
-    """What is measured.
+    """Settings of the measurement.
 
     Attributes:
-        n_samples: Candidates per instance, K.
+        n_samples: Points per instance, K.
         n_steps: Steps of training, T, without early stopping.
         cores: Numbers of cores to measure on; the first is 1.
         domains: Names of setups.
@@ -69,7 +69,7 @@ class CostSettings:
 
 @dataclass(frozen=True)
 class PreparationCosts:
-    """What learned losses need before training, on a number of cores, by the clock.
+    """Seconds that learned losses take before training, on a number of cores, by the clock.
 
     Attributes:
         cores: The number of cores.
@@ -91,7 +91,7 @@ class UnitCosts:
     Attributes:
         surrogate_forward: The surrogate's decision and its worth, per instance of a batch as large
             as those of the training (the paper's T_O of DFL).
-        surrogate_backward: Its gradient, likewise (T'_O).
+        surrogate_backward: Seconds of its gradient (T'_O).
         learned_loss: A learned loss and its gradient by its own parameters, per sample: a step of a
             fit by gradient descent (T_LODL).
     """
@@ -256,7 +256,7 @@ def costs_of_domain(
 
     for learned losses, and M for the others, whose steps wait for one another. So learned losses
     cost less than DFL, of M', from (P - p) / (M' - M - p) cores, `break_even`, and from
-    P / (M' - M) models, `break_even_models`; None where they never do.
+    P / (M' - M) models, `break_even_models`, or None if they never do.
 
     Args:
         domain: The name of the domain.

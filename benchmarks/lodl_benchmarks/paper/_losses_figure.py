@@ -34,14 +34,14 @@ _Numbers: TypeAlias = tuple[float, ...]
 
 @dataclass(frozen=True)
 class LossesSettings:
-    """What the figure of the losses is made of.
+    """Settings of the figure of the losses.
 
     Attributes:
-        n_samples: Candidates from which the losses are learned.
-        scale: Standard deviation of the candidates around the label.
+        n_samples: Points from which the losses are learned.
+        scale: Standard deviation of the points around the label.
         epsilon: Softness of the handcrafted surrogate.
         n_grid: Predictions along each axis of a surface.
-        seed: Random seed for the candidates.
+        seed: Random seed for the points.
         versions: Versions of the packages; under others the figure is made again.
     """
 

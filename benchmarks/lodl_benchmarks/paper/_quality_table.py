@@ -26,13 +26,13 @@ class MethodQuality:
     """The decision quality of one method in one column.
 
     Attributes:
-        method: What the models were trained on, with the number of samples where it has several.
+        method: Loss that the models were trained on, with the number of samples if it has several.
         column: A domain, a sampler, or a number of samples.
         ours: Normalised test decision quality over all runs.
         n_runs: The number of runs.
-        paper: The published number, None where there is none.
-        sampler: The sampler of the candidates of learned losses.
-        n_samples: Candidates per instance.
+        paper: The published number, if there is one.
+        sampler: The sampler of the points of learned losses.
+        n_samples: Points per instance.
         oracle_calls: Calls of the solver per domain seed.
         seconds: Sampling, fitting and training per domain seed, on one core.
     """
@@ -152,8 +152,8 @@ def _cell(quality: MethodQuality | None) -> Cell:
 def with_lines(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
     """Yield each row with the name of its line.
 
-    That is its method; where a method has rows of several numbers of samples, those of the smallest
-    number have its plain name, and the others say how many they have.
+    The name is the row's method. If a method has rows with several numbers of samples, all rows but
+    those with the fewest also name their number.
     """
     fewest: dict[str, int] = {}
     for row in rows:

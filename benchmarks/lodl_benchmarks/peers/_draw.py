@@ -17,7 +17,7 @@ from lodl_benchmarks.peers._tasks import TASKS
 
 @dataclass(frozen=True)
 class _Mark:
-    """How a method is drawn."""
+    """Marker and colour of a method."""
 
     colour: str
     shape: str

@@ -29,7 +29,7 @@ class Outcome:
 
     Attributes:
         y_hat: Predictions for given features, which were not seen before.
-        details: What was chosen and what one model costs, in JSON values.
+        details: Selected parameters and the cost of one model, as JSON values.
     """
 
     y_hat: Array
@@ -52,7 +52,7 @@ class Treated(Method):
 
     @property
     def parameters(self) -> tuple[Any, ...]:
-        """Values of the main parameter to choose from; a single None where there is none."""
+        """Values of the main parameter to choose from; a single None if the method has none."""
         return (None,)
 
     @abstractmethod
@@ -111,11 +111,11 @@ class OfPyEPO(Treated):
 
 @dataclass(frozen=True)
 class AtLabels(Treated):
-    """A family of the paper, learned from candidates around the labels.
+    """A family of the paper, learned from points around the labels.
 
     Attributes:
         family: The family.
-        n_samples: Candidates per instance.
+        n_samples: Points per instance.
     """
 
     family: Family
@@ -162,8 +162,8 @@ class Ours(Method):
 def n_looks(history: Sequence[HistoryRow], n_instances: int) -> int:
     """Return the calls of our learner that choose among models and teach none.
 
-    In a round several candidates are asked about at each held-out prediction, and their answers
-    are learned from. Models that are only compared are asked about at the prediction alone.
+    A round calls the solver at several points near each held-out prediction and learns from the
+    answers. Models that are only compared cost one call per instance.
     """
     calls = np.diff([row.n_calls for row in history])
     return int(calls[calls <= n_instances].sum())

@@ -1,4 +1,4 @@
-"""Many models of one architecture, each with data of its own, as one batched computation."""
+"""Many models of one architecture, each with its own data, as one batched computation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Architecture:
 
 
 class Networks:
-    """Models that differ in their weights; `weights` are those of all of them.
+    """Models that differ in their weights; `weights` are the weights of all models.
 
     Predictions are in the unit of the labels: outputs times a spread, plus a centre.
 

@@ -26,7 +26,7 @@ _CORE = (TWO_STAGE, "SPO+", "PFYL", "lsLTR", "NCE", OURS)
 
 @dataclass(frozen=True)
 class Scale:
-    """What is run unless something else is asked for.
+    """Default tasks, methods and seeds of a run.
 
     Attributes:
         tasks: Names of the tasks.
@@ -49,11 +49,11 @@ SCALES: Mapping[str, Scale] = {
 learner's present defaults were chosen."""
 
 
-N_BLOCKS = 50  # means of so many blocks of test instances are kept: enough for paired intervals
+N_BLOCKS = 50  # blocks of test instances whose means a row keeps: enough for paired intervals
 
 
 def plan(tasks: Sequence[str], methods: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
-    """Return what there is to run, seed by seed: methods that need linearity where it is given."""
+    """Return all trials, seed by seed. Methods that need linearity skip other tasks."""
     return [
         Trial(task, method, seed)
         for seed in seeds
@@ -76,7 +76,7 @@ def run(
 
     Args:
         trials: What to run.
-        out: Folder of `rows.jsonl`; what is there is not computed again.
+        out: Folder of `rows.jsonl`; existing rows are not computed again.
         tasks: The tasks by name.
         methods: The methods by name.
         n_jobs: Workers, as in joblib.
@@ -143,7 +143,7 @@ def _identity(trial: Trial, task: PeersTask, method: Method) -> dict[str, Any]:
 def learner_digest() -> str:
     """Return a digest of what our learner does by default, from what it does on a small task.
 
-    Other defaults try other losses, ask another number of questions, or predict something else, so
+    Other defaults try other losses, make another number of calls, or predict something else, so
     rows that were computed with them are computed again.
     """
     domain = shortest_path(0, sizes=(16, 4, 1), grid=(3, 3))

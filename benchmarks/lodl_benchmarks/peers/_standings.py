@@ -1,4 +1,4 @@
-"""How our learner stands on each linear task: beside the best other method, 2-stage and SPO+."""
+"""Standings of our learner on each linear task: the best other method, 2-stage and SPO+."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Standing:
         ours: Our learner.
         two_stage: 2-stage.
         best: The best of all other methods that have these seeds, 2-stage among them.
-        reference: SPO+; None where it was not run.
+        reference: SPO+, if it was run.
     """
 
     task: str
@@ -62,7 +62,7 @@ class Standing:
 
     @property
     def ratio(self) -> float:
-        """How many times as many calls SPO+ takes, looks left out on both sides."""
+        """Ratio of SPO+'s calls to ours, looks left out on both sides."""
         return 0.0 if self.reference is None else self.reference.calls / self.ours.calls
 
 

@@ -1,4 +1,4 @@
-"""What the rows say: regrets with their errors, paired by data seed and test instance."""
+"""Summary of the rows: regrets with their errors, paired by data seed and test instance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class Score:
         looks: Mean of the calls at held-out instances that stop and choose, counted apart.
         calls_of_one: Mean of the calls to train one model, everything chosen; None for our learner.
         seconds_solving: Mean of the processor's seconds in the solver, of the rows that have them.
-        seconds: Mean of all of the processor's seconds, likewise.
+        seconds: Mean of the processor's seconds of all models.
     """
 
     task: str
@@ -80,7 +80,7 @@ class Score:
 def scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Score]]:
     """Return the methods of each task, tasks and methods in the order of the rows.
 
-    Where a row was computed again, with another learner or other settings, the last one counts.
+    If a row was computed again, with another learner or other settings, the last row counts.
     """
     latest = {(row["task"], row["method"], row["seed"]): row for row in rows}
     groups: dict[str, dict[str, list[Mapping[str, Any]]]] = {}

@@ -192,7 +192,7 @@ def _task(name: str, of_task: Mapping[str, Score]) -> Table:
 
 
 def _beside(score: Score, baseline: Score | None) -> float:
-    """Return the regret, less that of 2-stage on the same seeds where it is known."""
+    """Return the regret less 2-stage's regret on the same seeds, if it is known."""
     return score.regret if baseline is None else score.less(baseline).mean
 
 

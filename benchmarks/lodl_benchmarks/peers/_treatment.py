@@ -25,7 +25,7 @@ Criteria = Callable[[Sequence[Member]], Criterion]
 
 @dataclass(frozen=True)
 class Treatment:
-    """What is done with every method.
+    """The protocol that every method follows.
 
     Attributes:
         n_folds: Parts of the data, each held out once to choose learning rate, the method's main
@@ -45,7 +45,7 @@ class Treatment:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a method is given: no test instances.
+    """Inputs of a method: no test instances.
 
     Attributes:
         x: Standardised features.
@@ -70,7 +70,7 @@ class Chosen:
 
     Attributes:
         networks: Trained on all instances.
-        choice: What was chosen.
+        choice: Selected parameters.
         n_steps: How long they were trained.
         held_out: Mean regret of held-out decisions.
         calls_of_one: Oracle calls to train one of them, everything chosen.

@@ -23,8 +23,8 @@ class Predictions:
 
     Attributes:
         train: Predictions for the training instances, shape (n, *label_shape).
-        validation: Likewise for the validation instances.
-        test: Likewise for the test instances.
+        validation: Predictions for the validation instances.
+        test: Predictions for the test instances.
     """
 
     train: Array

@@ -33,12 +33,12 @@ _TEMPERATURES = (0.1, 0.3, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a method is given.
+    """Inputs of a method.
 
     Attributes:
         task: The task.
         domain: Its data.
-        seed: The seed of the data, and of the candidates.
+        seed: The seed of the data, and of the points.
         answers: Folder that keeps the oracle's answers; the methods of a task and seed share it.
     """
 
@@ -89,7 +89,7 @@ class TwoStage(Method):
 
 @dataclass(frozen=True)
 class WithSolver(Method):
-    """SPO+, the solver in the training loop; calls are those of one model, on average."""
+    """SPO+, the solver in the training loop. Calls are counted per model, on average."""
 
     def run(self, run: Run) -> Outcome:
         splits, problem = run.domain.splits, run.domain.problem
@@ -118,7 +118,7 @@ class AtLabels(Method):
 
     Attributes:
         family: The family of the loss.
-        n_samples: Candidates per instance; None is the task's number.
+        n_samples: Points per instance. Defaults to the task's number.
     """
 
     family: Family

@@ -38,7 +38,7 @@ class RowsFile:
         """Write one row, given as JSON values, to the disk."""
         line = json.dumps(values, sort_keys=True, allow_nan=False).encode() + b"\n"
         with self.path.open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
             _mend_end(file)
             file.write(line)
             file.flush()

@@ -61,7 +61,7 @@ class Setup(Task):
     """A domain of the paper, with the settings that experiments use and tune.
 
     Attributes:
-        sampler: Draws the candidates from which losses are learned.
+        sampler: Draws the points from which losses are learned.
         samplers: The samplers that tuning tries.
         surrogate: The handcrafted relaxation of decision-focused learning.
         surrogates: The surrogates that tuning tries.

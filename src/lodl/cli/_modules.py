@@ -16,7 +16,11 @@ from lodl.problems import Problem
 _T = TypeVar("_T")
 
 _HIDDEN = (64,)  # units of a small network; others are named MODULE:ESTIMATOR
-_TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3}  # for hundreds of instances
+_TREES = {
+    "n_estimators": 200,
+    "learning_rate": 0.1,
+    "max_depth": 3,
+}  # parameters that suit hundreds of instances
 _REGRESSORS: Mapping[str, tuple[str, Mapping[str, Any]]] = {  # by package
     "xgboost": ("XGBRegressor", {"enable_categorical": True}),
     "lightgbm": ("LGBMRegressor", {"verbosity": -1}),
@@ -141,7 +145,7 @@ def _network(x_shape: tuple[int, ...], label_shape: tuple[int, ...], seed: int) 
 
 
 def _regressor(package: str, seed: int) -> Any:
-    importlib.import_module(f"lodl.training.{package}")  # says what to install
+    importlib.import_module(f"lodl.training.boosting.{package}")  # says what to install
     kind, quiet = _REGRESSORS[package]
     regressor = getattr(importlib.import_module(package), kind)
     return regressor(**_TREES, random_state=seed, **quiet)

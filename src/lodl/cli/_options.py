@@ -33,8 +33,8 @@ Jobs: TypeAlias = Annotated[
 def calls_solver(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the argument PROBLEM and the options of an oracle.
 
-    The command gets the oracle as its parameter `oracle`, and those of the oracle's options that it
-    has as parameters, too.
+    The command gets the oracle as its parameter `oracle`. An option that is also one of its own
+    parameters is passed on.
     """
     own, shared = signature(command).parameters, signature(_oracle).parameters
 

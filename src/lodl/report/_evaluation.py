@@ -11,7 +11,7 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.report._html import Cell, Table
-from lodl.report._result import FEWEST_INSTANCES, Estimate
+from lodl.report._records import FEWEST_INSTANCES, Estimate
 from lodl.report._text import amounts
 
 _HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
