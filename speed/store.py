@@ -2,7 +2,7 @@
 
     python speed/store.py
 
-Losses are random, so that none repeat; without slopes. Reading is what `samples.known` does, 256
+Losses are random, so that none repeat; without slopes. Reading is what `samples.table` does, 256
 instances at a time.
 """
 
@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 
 from lodl.oracle._answer_table import Run
-from lodl.oracle._store import Store, open_store
+from lodl.oracle._store import Store
 
 SIZES = [(50_000, 20), (2_000, 1_000)]  # instances, answers an instance
 AT_ONCE = 256  # instances of a task, and of a read
@@ -41,7 +41,7 @@ def read(store: Store, answers: list[Run], k: int) -> float:
     began = process_time()
     for first in range(0, len(answers), AT_ONCE):
         ids = [run.id for run in answers[first : first + AT_ONCE]]
-        assert np.isfinite(store.known([(ids, k)]).loss).all()
+        assert np.isfinite(store.table([(ids, k)]).loss).all()
     return process_time() - began
 
 
@@ -51,9 +51,9 @@ def main() -> None:
         answers = runs(n, k)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "answers.db")
-            written = write(open_store(path, spread=np.ones(50)), answers)
+            written = write(Store(path, np.ones(50)), answers)
             size = path.stat().st_size / (n * k)
-            seconds = read(open_store(path), answers, k)
+            seconds = read(Store(path), answers, k)
         speeds = f"{n * k / written / 1e6:9.2f} mio{n * k / seconds / 1e6:8.2f} mio"
         print(f"{f'{n:,} x {k:,}':>20}{size:12.1f}{speeds}")
 

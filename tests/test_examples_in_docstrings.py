@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 FIRST_MET = [
     "lodl.AllPerturbed",
-    "lodl.AroundPredictions",
+    "lodl.AtPredictions",
     "lodl.ConvexDirectedQuadratic",
     "lodl.DecisionFocusedRegressor",
     "lodl.DecisionHinges",
@@ -53,7 +53,6 @@ FIRST_MET = [
     "lodl.problems.highs.RecourseProgram",
     "lodl.problems.ortools.OrtoolsLinearProblem",
     "lodl.problems.pyepo.PyepoProblem",
-    "lodl.samplers.AtPredictions",
     "lodl.testing.check_family",
     "lodl.testing.check_problem",
     "lodl.training.learner_for",

@@ -26,11 +26,11 @@ from lodl.losses import (
 )
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem, Problem, problem
-from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
+from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
 
 __all__ = [
     "AllPerturbed",
-    "AroundPredictions",
+    "AtPredictions",
     "ConvexDirectedQuadratic",
     "DecisionFocusedRegressor",
     "DecisionHinges",

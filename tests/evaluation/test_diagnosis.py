@@ -232,7 +232,7 @@ def test_the_size_of_errors_is_in_units_of_the_samplers_scale(factor, scale):
 
 
 @pytest.mark.parametrize(
-    "sampler", [lodl.AllPerturbed(np.full(DIM, 0.4)), lodl.AroundPredictions(np.zeros((N, DIM)))]
+    "sampler", [lodl.AllPerturbed(np.full(DIM, 0.4)), lodl.AtPredictions(np.zeros((N, DIM)))]
 )
 def test_sizes_are_compared_only_with_a_recorded_scale_around_labels(y, y_hat, sampler):
     loss = lodl.learn_loss(TopK(1), y, family=lodl.WeightedMSE(), sampler=sampler, n_samples=9)

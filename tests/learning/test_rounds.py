@@ -164,7 +164,7 @@ def test_a_margin_of_one_has_no_point_beyond():
 @pytest.mark.parametrize(("margin", "expected"), [(3.0, 3.0), (2.0, 2.0), (1.0, 2.0)])
 def test_rounds_ask_beyond_predictions_as_far_as_the_margin_says(margin, expected):
     samples = learn(n_rounds=1, family=lodl.DecisionHinges(margin=margin)).samples
-    samplers = [one.sampler for one in samples.series]
+    samplers = [one.sampler for one in samples.draws]
     assert [one.margin for one in samplers if isinstance(one, AtPredictions)] == [expected] * 2
 
 

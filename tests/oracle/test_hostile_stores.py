@@ -12,7 +12,7 @@ import lodl
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle import Oracle, Progress, _database
 from lodl.oracle._answer_table import Run
-from lodl.oracle._store import open_store
+from lodl.oracle._store import Store
 from lodl.samplers import AllPerturbed
 
 ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 4}
@@ -139,20 +139,20 @@ def test_a_huge_value_is_refused_and_not_read(store, loop, y, monkeypatch):
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ("spread", "[1.0, 1.0, 0.0, 1.0, 1.0]"),
-        ("spread", "[1.0, 1.0, -1.0, 1.0, 1.0]"),
-        ("spread", "[1.0, 1.0, NaN, 1.0, 1.0]"),
-        ("spread", "[1.0, 1.0, Infinity, 1.0, 1.0]"),
-        ("spread", f"[1{400 * '0'}]"),
-        ("spread", "[[1.0], 2.0]"),
-        ("spread", "{}"),
-        ("spread", "[]"),
-        ("spread", '"wide"'),
-        ("spread", "null"),
-        ("spread", "[" * 100_000),
-        ("spread", ""),
-        ("spread", None),
-        ("spread", b"\xff\xfe"),
+        ("label_scale", "[1.0, 1.0, 0.0, 1.0, 1.0]"),
+        ("label_scale", "[1.0, 1.0, -1.0, 1.0, 1.0]"),
+        ("label_scale", "[1.0, 1.0, NaN, 1.0, 1.0]"),
+        ("label_scale", "[1.0, 1.0, Infinity, 1.0, 1.0]"),
+        ("label_scale", f"[1{400 * '0'}]"),
+        ("label_scale", "[[1.0], 2.0]"),
+        ("label_scale", "{}"),
+        ("label_scale", "[]"),
+        ("label_scale", '"wide"'),
+        ("label_scale", "null"),
+        ("label_scale", "[" * 100_000),
+        ("label_scale", ""),
+        ("label_scale", None),
+        ("label_scale", b"\xff\xfe"),
         ("version", "[" * 100_000),
         ("version", b"\xff\xfe\xfd"),
         ("problem", '{"parameters": ["class"]}'),
@@ -187,10 +187,8 @@ def test_forged_totals_and_facts_count_as_none(store, loop, y, text):
         ("UPDATE header SET value = ? WHERE key IN ('n_answers', 'n_failures', 'seconds')", text),
         ("INSERT INTO header VALUES ('fact x', ?)", text),
     )
-    open_store(store).recall("x")
-    assert "missing" not in str(Progress.read(store)).replace(
-        "nothing that was asked for is missing", ""
-    )
+    Store(store).recall("x")
+    assert "missing" not in str(Progress.read(store)).replace("no planned call is missing", "")
     samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert samples.seconds >= 0
     Oracle(loop(), store=store).sample(y + 1, **ARGUMENTS)
@@ -203,9 +201,9 @@ def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store,
             return 7 + 3 * super().objective(z, y, context)
 
     edit(store, ("UPDATE header SET value = 0",))
-    edit(store, ("UPDATE header SET value = 3 WHERE key = 'version'",))
-    spread = str([1.0] * 5)
-    edit(store, ("UPDATE header SET value = ? WHERE key = 'spread'", spread))
+    edit(store, ("UPDATE header SET value = 4 WHERE key = 'version'",))
+    scale = str([1.0] * 5)
+    edit(store, ("UPDATE header SET value = ? WHERE key = 'label_scale'", scale))
     edit(store, ("UPDATE header SET value = '{}' WHERE key = 'problem'",))
     with pytest.raises(StoreError, match="answers of another problem"):
         Oracle(Other(), store=store).sample(y, **ARGUMENTS)
@@ -312,11 +310,11 @@ def test_nobody_is_told_to_remove_other_files(tmp_path):
     ("name", "match"),
     [
         ("model.json", r"is a saved model, which `lodl.load_model` reads"),
-        ("lodl.json", r"is a store of an older version of lodl, whose answers this version cannot"),
-        ("zarr.json", r"is a store of an older version of lodl, whose answers this version cannot"),
+        ("result.json", r"is a saved model, which `lodl.load_model` reads"),
+        ("notes.json", r"is a folder"),
     ],
 )
-def test_models_and_older_stores_are_told_from_stores(loop, y, tmp_path, name, match):
+def test_a_folder_is_no_store(loop, y, tmp_path, name, match):
     (tmp_path / name).write_text("{}")
     with pytest.raises(StoreError, match=f"{match}.*choose another name"):
         Progress.read(tmp_path)
@@ -346,4 +344,4 @@ def test_a_fit_without_a_store_does_not_speak_of_one(caplog):
     y = np.concatenate([0.01 * x[:20, :1], 10 * x[20:, :1]])
     stock = lodl.problem(lambda v: v, lambda z, y: float(np.abs(z - y).sum()), sense="min")
     lodl.DecisionFocusedRegressor(stock, families=(), n_rounds=0, n_samples=2).fit(x, y)
-    assert "spread" not in caplog.text
+    assert "deviation" not in caplog.text

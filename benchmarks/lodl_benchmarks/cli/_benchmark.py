@@ -81,7 +81,7 @@ def learner(
 
 def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
     """Print tables, and write them to a file beside their rows."""
-    from lodl.report.parts import write_text
+    from lodl._json import write_text
 
     text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in tables)
     path = write_text(out / name, f"{text}\n")

@@ -111,9 +111,9 @@ def _trained_at_once(domain: Domain, setup: Setup) -> int:
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> Samples:
     part = domain.splits.train_and_validation
-    return Oracle(domain.problem, n_jobs=n_cores).sample(
-        part.y, setup.sampler, n_samples, context=part.context, keys=range(len(part.y))
-    )
+    oracle = Oracle(domain.problem, n_jobs=n_cores)
+    instances = oracle.instances(part.y, part.context, keys=range(len(part.y)))
+    return oracle.sample(instances, setup.sampler, n_samples)
 
 
 def _training_seconds(method: Method, run: Run) -> float:

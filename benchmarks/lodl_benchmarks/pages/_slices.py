@@ -6,18 +6,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl.report.parts import (
-    INK,
-    MUTED,
-    Block,
-    Section,
-    blaming,
-    inline_svg,
-    new_figure,
-    read_json,
-    shortened,
-    style,
-)
+from lodl._json import blaming, read_json
+from lodl.report.parts import INK, MUTED, Block, Section, inline_svg, new_figure, shortened, style
 from lodl_benchmarks.pages._draw import method_colours
 
 _TEXT = (

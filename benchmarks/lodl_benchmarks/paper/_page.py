@@ -7,8 +7,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from lodl._json import blaming, read_json
 from lodl.report import Table
-from lodl.report.parts import Block, Section, blaming, inline_svg, read_json
+from lodl.report.parts import Block, Section, inline_svg
 from lodl_benchmarks.pages import (
     FIDELITY_TEXT,
     FIDELITY_TITLE,

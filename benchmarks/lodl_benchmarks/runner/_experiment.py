@@ -125,17 +125,12 @@ def sample(
     """Sample around the labels of training and validation, or take what the store has."""
     domain = setup.build(experiment.seed)
     part = domain.splits.train_and_validation
-    return Oracle(
-        domain.problem,
-        n_jobs=n_jobs,
-        store=out / "samples" / _source(experiment),
-        progress=progress,
-    ).sample(
-        part.y,
+    store = out / "samples" / _source(experiment)
+    oracle = Oracle(domain.problem, n_jobs=n_jobs, store=store, progress=progress)
+    return oracle.sample(
+        oracle.instances(part.y, part.context, keys=range(len(part.y))),
         experiment.sampler,
         experiment.n_samples,
-        context=part.context,
-        keys=range(len(part.y)),
         random_state=experiment.seed,
         slopes=slopes,
     )

@@ -282,7 +282,7 @@ def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:
     Both are NaN unless all samples were drawn around labels, with a scale that the loss records.
     """
     recorded, is_auto = loss.provenance.get("scale"), loss.provenance.get("scale_is_auto")
-    if loss.provenance.get("sampler") not in _AROUND_LABELS or "series" in loss.provenance:
+    if loss.provenance.get("sampler") not in _AROUND_LABELS or "draws" in loss.provenance:
         return math.nan, math.nan
     scale: Array | float = math.nan  # an array that was passed is not recorded
     if isinstance(recorded, int | float):

@@ -1,4 +1,4 @@
-"""The answers about some instances as arrays, one row an instance, one column a point."""
+"""Answers in a store's rows (`Run`), and as arrays of instances by columns (`AnswerTable`)."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.oracle._failure import OK, Status
+from lodl.oracle._failures import OK, Status
 
 _LAST_STATUS = max(Status)
 
@@ -19,9 +19,9 @@ class Run(NamedTuple):
 
     id: bytes  # identifies the instance at its label, or one sampler's points of it
     start: int  # the first column
-    loss: bytes  # decision losses (float64), NaN where a call failed
+    loss: bytes  # decision losses (float64), NaN if a call failed
     status: bytes  # the outcome of each call (uint8)
-    decision: bytes  # the row of `gradient` for each call (int32), -1 where it is not known
+    decision: bytes  # the row of `gradient` for each call (int32), -1 if it is not known
     gradient: bytes  # derivatives of the loss of distinct decisions by the label (float64)
 
     @property
@@ -44,16 +44,16 @@ class Run(NamedTuple):
 
     @property
     def n_answers(self) -> int:
-        """How many answers there are, whatever became of the calls."""
+        """Number of answers, failed calls included."""
         return len(self.status) - self.status.count(0)
 
     @property
     def n_failures(self) -> int:
-        """How many of them failed."""
+        """Number of failed calls."""
         return self.n_answers - self.status.count(OK)
 
     def pieces(self, max_bytes: int, dim: int) -> "list[Run]":
-        """Return runs of fewer columns, each with the slopes it needs, of at most some bytes."""
+        """Return runs of at most `max_bytes` bytes, each with the slopes that it needs."""
         n_calls = len(self.status)
         if self.n_bytes <= max_bytes or n_calls < 2:
             return [self]
@@ -76,19 +76,19 @@ class Run(NamedTuple):
 
 
 class AnswerTable:
-    """The answers about some instances; arrays have shape (n, columns).
+    """Answers about some instances; arrays have shape (n, columns).
 
     Attributes:
-        loss: Decision losses, NaN where a call failed or was not made.
+        loss: Decision losses, NaN if a call failed or was not made.
         status: The outcome of each call, 0 if it was not made.
-        decision: A row of `gradient`, or -1.
+        decision: Each answer's row of `gradient`, or -1.
     """
 
     def __init__(self, n: int, n_columns: int, dim: int) -> None:
         self.loss = np.full((n, n_columns), np.nan)
         self.status = np.zeros((n, n_columns), dtype=np.uint8)
         self.decision = np.full((n, n_columns), -1, dtype=np.int32)
-        self._failed = np.zeros_like(self.status)  # slopes that failed, of known decisions
+        self._failed = np.zeros_like(self.status)  # failed slopes of known decisions
         self._gradients: list[Array] = []
         self._dim, self._n_gradients = dim, 0
 
@@ -97,13 +97,12 @@ class AnswerTable:
         """Derivatives of the loss by the label, shape (m, D)."""
         return np.concatenate(self._gradients) if self._gradients else np.empty((0, self._dim))
 
-    def lay(
+    def add(
         self, rows: Mapping[bytes, Sequence[int]], first: int, last: int, runs: Sequence[Run]
     ) -> bool:
-        """Lay runs over columns `first` to `last`, or return False if one of them is damaged.
+        """Add runs of distinct ids, the same start and the same sizes. False if one is damaged.
 
-        The runs are of distinct ids and have the same start and sizes. A successful answer replaces
-        a failed one, and an answer with a slope replaces one without.
+        A successful answer replaces a failed one, and an answer with a slope one without.
 
         Args:
             rows: The rows of each id.
@@ -112,6 +111,7 @@ class AnswerTable:
             runs: The answers.
         """
         start, n_calls, size = runs[0].start, len(runs[0].status), len(runs[0].gradient)
+        numbers = [row for run in runs for row in rows[run.id]]
         runs = [run for run in runs for _ in rows[run.id]]
         shape = len(runs), n_calls
         try:
@@ -135,22 +135,24 @@ class AnswerTable:
             decision = np.where(decision < 0, -1, decision + offset)
             self._gradients.append(gradient)
             self._n_gradients += len(gradient)
-        numbers = [row for id_ in dict.fromkeys(run.id for run in runs) for row in rows[id_]]
-        here: Any = np.array(numbers)[:, None], np.arange(begin, begin + n)
-        there = self.status[here]
-        if there.any():
-            before, after = _worth(there, self.decision[here]), _worth(status, decision)
-            failed = np.where((before == 2) & (after == 1), status, self._failed[here])
-            self._failed[here] = failed
-            is_better = after > before
-            status = np.where(is_better, status, there)
-            loss = np.where(is_better, loss, self.loss[here])
-            decision = np.where(is_better, decision, self.decision[here])
-        self.status[here], self.loss[here], self.decision[here] = status, loss, decision
+        cells: Any = np.array(numbers)[:, None], np.arange(begin, begin + n)
+        if self.status[cells].any():
+            status, loss, decision = self._better(cells, status, loss, decision)
+        self.status[cells], self.loss[cells], self.decision[cells] = status, loss, decision
         return True
 
+    def _better(self, cells: Any, status: Any, loss: Any, decision: Any) -> tuple[Any, Any, Any]:
+        """Return, for each cell, the better of its answer and a new one."""
+        before = _worth(self.status[cells], self.decision[cells])
+        after = _worth(status, decision)
+        slope_failed = (before == 2) & (after == 1)
+        self._failed[cells] = np.where(slope_failed, status, self._failed[cells])
+        pairs = (status, self.status), (loss, self.loss), (decision, self.decision)
+        first, second, third = (np.where(after > before, new, old[cells]) for new, old in pairs)
+        return first, second, third
+
     def require_slopes(self) -> None:
-        """Take an answer without a slope for a failure if the slope failed, else for pending."""
+        """Turn answers without a slope into failures if the slope failed, else into pending."""
         lacks = (self.status == OK) & (self.decision < 0)
         self.status = np.where(lacks, self._failed, self.status)
 
@@ -174,5 +176,5 @@ def _is_sound(
 
 
 def _worth(status: npt.NDArray[np.uint8], decision: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
-    """Return 0 for pending calls, 1 for failed ones, 2 for successes, 3 for those with slopes."""
+    """Return 0 for pending calls, 1 for failures, 2 for successes, 3 for those with slopes."""
     return np.asarray((status > 0).astype(np.int8) + (status == OK) + (decision >= 0))

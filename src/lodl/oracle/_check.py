@@ -15,6 +15,7 @@ from lodl._arrays import context_of
 from lodl._digest import digest
 from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError
+from lodl.oracle._failures import what_failed
 from lodl.oracle._guard import Guard
 from lodl.oracle._objective_kind import (
     RELATIVE,
@@ -26,7 +27,6 @@ from lodl.oracle._objective_kind import (
 from lodl.oracle._signals import CtrlC
 from lodl.problems import Problem
 from lodl.problems._problem import HOW_TO_TRAVEL, sign_of
-from lodl.problems._what_failed import what_failed
 
 N_POINTS = 4  # noisy predictions of each instance
 _PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to compare; others may cache

@@ -13,20 +13,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lodl._arrays import context_of
 from lodl._typing import Array, Decision, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._guard import Guard
+from lodl.oracle._run import Calls, Runner, Wanted
+from lodl.oracle._samples import Samples
+from lodl.oracle._store import Store
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import read_only, score
 
 N_INSTANCES = 3  # instances of a first look
+_MAX_TRIED = 4 * N_INSTANCES  # instances of a first look at most, if calls fail
 N_POINTS = 4  # points of each instance besides its label
 RELATIVE = 1e-6  # share of the largest objective: the tolerance at which solvers stop
 _LAST_DIGITS = 1e-12  # share of an objective: the rounding of its own sum
@@ -47,6 +52,14 @@ class ObjectiveKind(StrEnum):
     AFFINE = "affine"  # a straight line wherever it was tried
     SMOOTH = "smooth"  # not a straight line, and no kink at the label
     KINKED = "kinked"  # the slope jumps at the label
+
+    @classmethod
+    def parse(cls, fact: Any) -> ObjectiveKind | None:
+        """Return the kind in a store's fact, or None if it holds none."""
+        try:
+            return cls(fact["kind"])
+        except (KeyError, TypeError, ValueError):
+            return None
 
 
 class TriedInstance(NamedTuple):
@@ -103,6 +116,37 @@ class FirstLook:
                 "negative. Use a smaller gap or tolerance if you can.",
                 *(self.n_worse, self.n_compared, self.excess, self.size),
             )
+
+
+def try_instances(
+    samples: Samples, run: Callable[[Samples, list[Calls], Wanted], Runner]
+) -> list[TriedInstance]:
+    """Call the solver for the first instances, and a second time at their labels.
+
+    Args:
+        samples: The instances, with at least `N_POINTS` points each.
+        run: Makes calls, and goes on if some of them fail.
+    """
+    tried: list[TriedInstance] = []
+    instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
+    # Scored again, a solver that is random would change what the store holds.
+    scratch = replace(samples, store=Store(None, samples.store.label_scale))
+    for first in range(0, n, N_INSTANCES):
+        rows = np.arange(first, min(first + N_INSTANCES, n))
+        made = run(samples, [Calls(rows, 0, N_POINTS + 1)], Wanted(decisions=True)).decisions
+        unscored = Wanted(scores=False, decisions=True)
+        again = run(scratch, [Calls(rows, 0, 1)], unscored).decisions
+        for row in rows.tolist():
+            columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
+            if 0 in columns and len(columns) > 1 and (row, 0) in again:
+                drawn = samples.draws[0].points(samples.problem, instances, row, 0, N_POINTS)
+                points = np.concatenate([instances.y[row : row + 1], drawn])[columns]
+                decisions = [made[row, column] for column in columns]
+                context = context_of(instances.context, row)
+                tried.append(TriedInstance(context, points, decisions, again[row, 0]))
+        if len(tried) >= N_INSTANCES:
+            break
+    return tried
 
 
 def first_look(
