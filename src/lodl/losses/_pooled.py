@@ -29,6 +29,7 @@ linear models cost 100 instead of 114 (dishes of a restaurant), 12 instead of 15
 airport) and 81 instead of 84 (newsvendor), as good as with twelve samples.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,21 +42,21 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_can_fit
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
-from lodl.losses._least_squares import solve_nnls
+from lodl.losses._least_squares import solve_nnls_of_gram
 from lodl.losses._standardised import error_scale
 from lodl.oracle import Samples
 
 _N_GROUPS = 5  # groups of instances that are left out in turn
-_PULLS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e3)  # strengths towards one weight per parameter
+_PULLS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 1e3)  # strengths towards one weight per parameter
 _STRENGTHS = (np.inf, *(10.0 ** np.arange(5, -3.1, -0.5)).tolist())  # tau over residual variance
 _N_ANSWERS = 48  # answers that an instance is fitted to, with those about near labels
 _NEAR_SHARE = 0.25  # largest share of the instances that count as near
 _N_COMPARED = 4096  # instances among which near labels are searched
-_N_JUDGED = 1000  # instances that select tau
+_N_JUDGED = 300  # instances that select tau
 _SHARE = 0.1  # of the tau that predicts left-out answers best
 _FLOOR = 1e-3  # least pooled weight as a share of the mean, if the family has no `min_weight`
 _AT_ONCE = 2**22  # numbers in the largest array of a step
-_TOLERANCE = 1e-10  # of the dual equations, relative to the regrets
+_TOLERANCE = 1e-8  # of the dual equations, relative to the regrets
 _MAX_STEPS, _MAX_HALVINGS = 60, 20
 
 Index = npt.NDArray[np.intp]
@@ -134,8 +135,8 @@ def pool(
     for rows in answers.chunks():
         f, regrets, own_less = answers.near(rows, without)
         weights[rows] = _instance_weights(f, regrets, common, share)
-        left_out = _Residuals(f, own_less, common).without_each(share)[:, : r.shape[1]]
-        held_out[rows] = r[rows] / unit - left_out
+        left_out = own_less if np.isinf(share) else next(_left_out(f, own_less, common, [share]))
+        held_out[rows] = r[rows] / unit - left_out[:, : r.shape[1]]
     weights = np.maximum(weights, family.min_weight * common.mean())
     weights = weights.reshape(len(d), *powers.shape) * unit / powers
     phi |= {name: weights[:, g] for g, name in enumerate(family.degrees)}
@@ -215,7 +216,9 @@ def _nearest(y: Array, n_samples: int) -> Index:
         z = scaled[part]
         distance = np.square(z).sum(axis=1) / 2 - z @ z.T
         distance[np.diag_indices(len(part))] = -np.inf  # itself first, also among copies
-        nearest[part] = part[np.argsort(distance, axis=1, kind="stable")[:, :m]]
+        near = np.argpartition(distance, m - 1, axis=1)[:, :m]
+        order_of_near = np.argsort(np.take_along_axis(distance, near, axis=1), axis=1)
+        nearest[part] = part[np.take_along_axis(near, order_of_near, axis=1)]
     return nearest
 
 
@@ -269,33 +272,31 @@ def _alike(gram: Array, moment: Array, alike: Array, floor: float) -> Array:
 
 def _solve_gram(gram: Array, moment: Array, pull: float = 0.0) -> Array:
     """Return the w >= 0 that minimises w'Gw - 2 m'w + pull |w - 1|^2."""
-    rounding = 1e-12 * float(np.trace(gram))
-    lower = np.linalg.cholesky(gram + (pull + rounding) * np.eye(len(gram)))
-    return solve_nnls(np.asarray(lower.T), np.linalg.solve(lower, moment + pull))
+    pulled = gram + pull * np.eye(len(gram))
+    diagonal = pulled.diagonal()
+    is_seen = diagonal > 0
+    length = np.sqrt(np.square(moment + pull)[is_seen] / diagonal[is_seen]).max(initial=0.0)
+    return solve_nnls_of_gram(pulled, moment + pull, float(length) or 1.0)
 
 
-class _Residuals:
-    """Residuals of answers that are left out one at a time.
+def _left_out(f: Array, e: Array, common: Array, taus: Sequence[float]) -> Iterator[Array]:
+    """Yield, for each tau, the residuals of answers that are left out one at a time.
 
     Args:
         f: Features, shape (n, K, P).
         e: Residuals of common weights, shape (n, K).
         common: The common weights.
+        taus: Strengths of the pull towards them.
     """
-
-    def __init__(self, f: Array, e: Array, common: Array) -> None:
-        self.e = e
-        value, self.vector = np.linalg.eigh((f * common**2) @ f.swapaxes(1, 2))
-        self.value = np.maximum(value, 0.0)
-        self.along = np.einsum("nkl,nk->nl", self.vector, e)
-
-    def without_each(self, tau: float) -> Array:
-        """Return the residuals, shape (n, K)."""
-        if np.isinf(tau):
-            return self.e
-        inverse = 1 / (self.value + tau)
-        solution = (self.vector @ (self.along * inverse)[..., np.newaxis])[..., 0]
-        return np.asarray(solution / (self.vector**2 @ inverse[..., np.newaxis])[..., 0])
+    value, vector = np.linalg.eigh((f * common**2) @ f.swapaxes(1, 2))
+    along = (vector.swapaxes(1, 2) @ e[..., np.newaxis])[..., 0]
+    for tau in taus:
+        inverse = 1 / (np.maximum(value, 0.0) + tau)
+        solution, diagonal = (
+            (matrix @ column[..., np.newaxis])[..., 0]
+            for matrix, column in ((vector, along * inverse), (vector**2, inverse))
+        )
+        yield e if np.isinf(tau) else solution / diagonal
 
 
 def _strength(answers: _Answers, common: Array, without: Array) -> tuple[float, float | str]:
@@ -310,9 +311,8 @@ def _strength(answers: _Answers, common: Array, without: Array) -> tuple[float, 
         chosen = np.intersect1d(rows, judges)
         if len(chosen):
             f, _, e = answers.near(chosen, without)
-            residuals = _Residuals(f, e, common)
-            for i, strength in enumerate(_STRENGTHS):
-                errors[i] += np.square(residuals.without_each(strength * unit)[:, :n_samples]).sum()
+            left_out = _left_out(f, e, common, [strength * unit for strength in _STRENGTHS])
+            errors += [np.square(residuals[:, :n_samples]).sum() for residuals in left_out]
     best = _STRENGTHS[int(np.argmin(np.maximum(errors, _TOLERANCE * np.square(r).sum())))]
     return best * unit, best if np.isfinite(best) else "all alike"
 
