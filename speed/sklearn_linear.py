@@ -25,7 +25,7 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
-from lodl.training._linear_form import LinearForm
+from lodl.training.sklearn._linear_form import LinearForm
 from lodl_benchmarks.learner import TASKS
 
 SEEDS = (1001, 1002, 1003)

@@ -14,7 +14,7 @@ from lightgbm import LGBMRegressor
 
 import lodl
 from lodl.evaluation import regret
-from lodl.training.lightgbm import LightGBMLearner
+from lodl.training.boosting.lightgbm import LightGBMLearner
 
 PRICE = np.array([4.0, 3.5, 6.0, 2.0, 5.0, 3.0])
 COST = np.array([1.0, 2.0, 2.0, 1.5, 1.0, 2.5])

@@ -32,7 +32,7 @@ from lodl.training.torch import TorchLearner, TrainingSettings
 
 pytestmark = pytest.mark.slow
 
-DOMAIN = shortest_path(1, sizes=(50, 10, 300), degree=6, noise=0.3)
+DOMAIN = shortest_path(11, sizes=(50, 10, 300), degree=6, noise=0.3)
 DATA, TEST = DOMAIN.splits.train_and_validation, DOMAIN.splits.test
 FAMILIES = (DecisionHinges(), DecisionHinges(squared_error=1.0))
 LINEAR = TorchLearner(

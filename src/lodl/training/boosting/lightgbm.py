@@ -1,9 +1,9 @@
-"""LightGBM: its regressor trained on a learned loss, and the loss as an objective.
+"""LightGBM regressors trained on a learned loss, and the loss as an objective of LightGBM.
 
 learner = LightGBMLearner(LGBMRegressor(num_leaves=15))
 (model,) = learner.train(x, loss)
 
-In a training call of your own you only need `objective`.
+In your own training call you only need `objective`.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,18 @@ from lodl._arrays import require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._boosted import BoostedPredictor, Trees, categories_in, part_file
-from lodl.training._boosting import BoostingLearner
-from lodl.training._boosting_objective import BoostingObjective, CustomObjective
-from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in, unusable
-from lodl.training._lightgbm_text import checked_text
+from lodl.training.boosting._learner import BoostingLearner
+from lodl.training.boosting._lightgbm_text import checked_text
+from lodl.training.boosting._objective import BoostingObjective, CustomObjective
+from lodl.training.boosting._trees import (
+    N_FOR_THREADS,
+    BoostedPredictor,
+    Boosting,
+    Trees,
+    categories_in,
+)
 
 require("lightgbm", extra="lightgbm")
 
@@ -31,8 +36,7 @@ import lightgbm  # noqa: E402
 
 __all__ = ["LightGBMLearner", "objective"]
 
-_MANY = 100_000  # numbers to predict from which on more than one thread is worth it
-_NOT_FOR_TREES = (  # parameters of the regressor that are ours, or not of the booster
+_REPLACED = (  # parameters of the regressor that the loss replaces or the booster does not have
     "objective",
     "metric",
     "n_estimators",
@@ -58,7 +62,7 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
     Example:
         >>> import lightgbm, numpy as np
         >>> from lodl.losses import squared_error_loss
-        >>> from lodl.training.lightgbm import objective
+        >>> from lodl.training.boosting.lightgbm import objective
         >>> x, y = np.arange(80.0).reshape(80, 1), np.arange(160.0).reshape(80, 2)
         >>> start = np.tile(y.mean(axis=0), (80, 1))
         >>> data = lightgbm.Dataset(x, label=np.zeros(80), init_score=start)
@@ -69,88 +73,6 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
         (80, 2)
     """
     return CustomObjective(BoostingObjective.of(loss), lightgbm.Dataset)
-
-
-@dataclass(frozen=True, eq=False)
-class LightGBMPredictor(BoostedPredictor):
-    """Trees of LightGBM, added to a constant."""
-
-    kind: ClassVar[str] = "lightgbm"
-
-    @classmethod
-    def load_trees(cls, folder: Path, content: dict[str, Any]) -> list[Trees]:
-        parts: list[Trees] = []
-        for i, part in enumerate(content["parts"]):
-            file = file_in(folder, part_file(folder, i).with_suffix(".txt").name)
-            categories = categories_in(part)
-            try:
-                text = checked_text(
-                    file.read_text(encoding="utf-8"),
-                    n_features=content["n_features"],
-                    n_outputs=len(content["centre"]),
-                    categories=categories,
-                )
-                booster = lightgbm.Booster(model_str=text)
-            except (ValueError, lightgbm.basic.LightGBMError) as error:
-                raise unusable(folder, f"{file.name} is damaged ({error})") from error
-            parts.append(LightGBMTrees(booster, part["n_rounds"], categories))
-        return parts
-
-
-@dataclass(frozen=True, eq=False)
-class LightGBMLearner(BoostingLearner):
-    """Train an `LGBMRegressor` on a learned loss: see `lodl.training._boosting`.
-
-    All of its parameters are used except `objective` and `metric`, which the loss replaces.
-    LightGBM itself handles missing values and categories, which are known by their names; one that
-    was not there in training counts as missing. A polars frame is converted to pandas.
-    """
-
-    predictor = LightGBMPredictor
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.estimator, lightgbm.LGBMRegressor):
-            raise InvalidInputError(
-                f"`estimator` must be an LGBMRegressor, got {self.estimator!r}."
-            )
-        params = self.estimator.get_params()
-        if params["objective"] not in ("regression", None):
-            raise InvalidInputError(
-                "`objective` of the estimator must be left at None, because the learned loss "
-                f"replaces it, got {params['objective']!r}."
-            )
-        if params["boosting_type"] != "gbdt":
-            raise InvalidInputError(
-                "`boosting_type` of the estimator must be 'gbdt', whose trees can be counted, got "
-                f"{params['boosting_type']!r}."
-            )
-
-    @property
-    def max_steps(self) -> int:
-        rounds: int = self.estimator.n_estimators
-        return rounds
-
-    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> "LightGBMBoosting":
-        return LightGBMBoosting(x, margin, objective, self._parameters(margin))
-
-    def _parameters(self, margin: Array) -> dict[str, Any]:
-        given = self.estimator.get_params().items()
-        return {
-            "random_state": self.seed,
-            "n_jobs": 0 if margin.size >= _MANY else 1,
-            "verbosity": -1,
-            "deterministic": True,
-            "force_col_wise": True,  # otherwise a measurement of time decides
-            "feature_pre_filter": False,  # too few rows to split would be an error
-            **{
-                name: value
-                for name, value in given
-                if value is not None and name not in _NOT_FOR_TREES
-            },
-            "objective": "none",
-            "num_class": margin.shape[1],
-        }
 
 
 class LightGBMBoosting(Boosting):
@@ -221,6 +143,81 @@ class LightGBMTrees(Trees):
     def save(self, path: Path) -> dict[str, Any]:
         self.booster.save_model(path.with_suffix(".txt"))
         return {"n_rounds": self.n_rounds, "categories": self.categories}
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMPredictor(BoostedPredictor):
+    """Trees of LightGBM, added to a constant."""
+
+    kind: ClassVar[str] = "lightgbm"
+
+    @staticmethod
+    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> LightGBMTrees:
+        file = file_in(path.parent, path.with_suffix(".txt").name)
+        categories = categories_in(part)
+        try:
+            text = checked_text(
+                file.read_text(encoding="utf-8"),
+                n_features=content["n_features"],
+                n_outputs=len(content["centre"]),
+                categories=categories,
+            )
+            booster = lightgbm.Booster(model_str=text)
+        except (ValueError, lightgbm.basic.LightGBMError) as error:
+            raise unusable(path.parent, f"{file.name} is damaged ({error})") from error
+        return LightGBMTrees(booster, part["n_rounds"], categories)
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMLearner(BoostingLearner):
+    """Train an `LGBMRegressor` on a learned loss: see `lodl.training.boosting._learner`.
+
+    All of its parameters are used except `objective` and `metric`, which the loss replaces.
+    LightGBM itself handles missing values and categories, which are known by their names; one that
+    was not there in training counts as missing. A polars frame is converted to pandas.
+    """
+
+    predictor = LightGBMPredictor
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, lightgbm.LGBMRegressor):
+            raise InvalidInputError(
+                f"`estimator` must be an LGBMRegressor, got {self.estimator!r}."
+            )
+        params = self.estimator.get_params()
+        if params["objective"] not in ("regression", None):
+            raise InvalidInputError(
+                "`objective` of the estimator must be left at None, because the learned loss "
+                f"replaces it, got {params['objective']!r}."
+            )
+        if params["boosting_type"] != "gbdt":
+            raise InvalidInputError(
+                "`boosting_type` of the estimator must be 'gbdt', whose trees can be counted, got "
+                f"{params['boosting_type']!r}."
+            )
+
+    @property
+    def max_steps(self) -> int:
+        rounds: int = self.estimator.n_estimators
+        return rounds
+
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> LightGBMBoosting:
+        return LightGBMBoosting(x, margin, objective, self._parameters(margin))
+
+    def _parameters(self, margin: Array) -> dict[str, Any]:
+        given = self.estimator.get_params().items()
+        return {
+            "random_state": self.seed,
+            "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
+            "verbosity": -1,
+            "deterministic": True,
+            "force_col_wise": True,  # otherwise a measurement of time decides
+            "feature_pre_filter": False,  # too few rows to split would be an error
+            **{name: value for name, value in given if value is not None and name not in _REPLACED},
+            "objective": "none",
+            "num_class": margin.shape[1],
+        }
 
 
 def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:

@@ -1,9 +1,9 @@
-"""XGBoost: its regressor trained on a learned loss, and the loss as an objective.
+"""XGBoost regressors trained on a learned loss, and the loss as an objective of XGBoost.
 
 learner = XGBoostLearner(XGBRegressor(max_depth=3))
 (model,) = learner.train(x, loss)
 
-In a training call of your own you only need `objective`:
+In your own training call you only need `objective`:
 
     xgboost.train({"base_score": 0.0}, xgboost.DMatrix(x, label=y), obj=objective(loss))
 """
@@ -21,12 +21,17 @@ from lodl._arrays import require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._boosted import BoostedPredictor, Trees, categories_in, part_file
-from lodl.training._boosting import BoostingLearner
-from lodl.training._boosting_objective import BoostingObjective, CustomObjective
-from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in
+from lodl.training.boosting._learner import BoostingLearner
+from lodl.training.boosting._objective import BoostingObjective, CustomObjective
+from lodl.training.boosting._trees import (
+    N_FOR_THREADS,
+    BoostedPredictor,
+    Boosting,
+    Trees,
+    categories_in,
+)
 
 require("xgboost", extra="xgboost")
 
@@ -34,8 +39,7 @@ import xgboost  # noqa: E402
 
 __all__ = ["XGBoostLearner", "objective"]
 
-_MANY = 100_000  # numbers to predict from which on more than one thread is worth it
-_OURS = ("objective", "eval_metric", "base_score")  # parameters that a learned loss replaces
+_REPLACED = ("objective", "eval_metric", "base_score")  # parameters that the loss replaces
 
 
 def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
@@ -53,7 +57,7 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
     Example:
         >>> import numpy as np, xgboost
         >>> from lodl.losses import squared_error_loss
-        >>> from lodl.training.xgboost import objective
+        >>> from lodl.training.boosting.xgboost import objective
         >>> x, y = np.arange(8.0).reshape(8, 1), np.arange(16.0).reshape(8, 2)
         >>> data, loss = xgboost.DMatrix(x, label=y), squared_error_loss(y)
         >>> parameters = {"base_score": y.mean(), "num_target": 2}
@@ -62,94 +66,6 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
         (8, 2)
     """
     return CustomObjective(BoostingObjective.of(loss), xgboost.DMatrix)
-
-
-@dataclass(frozen=True, eq=False)
-class XGBoostPredictor(BoostedPredictor):
-    """Trees of XGBoost, added to a constant."""
-
-    kind: ClassVar[str] = "xgboost"
-
-    @classmethod
-    def load_trees(cls, folder: Path, content: dict[str, Any]) -> list[Trees]:
-        parts: list[Trees] = []
-        for i, part in enumerate(content["parts"]):
-            file = file_in(folder, part_file(folder, i).with_suffix(".json").name)
-            booster = xgboost.Booster(model_file=file)
-            if booster.num_boosted_rounds() < part["n_rounds"] or (
-                booster.num_features() != content["n_features"]
-            ):
-                raise ValueError(f"{file.name} does not fit `n_rounds` and `n_features`")
-            options = {name: part["options"][name] for name in _OPTIONS}
-            if not all(isinstance(options[name], kind) for name, kind in _OPTIONS.items()):
-                raise ValueError(f"`options` has unsuitable values, {options}")
-            if options["missing"] is None:
-                options["missing"] = math.nan
-            options["nthread"] = min(options["nthread"], os.cpu_count() or 1)
-            parts.append(XGBoostTrees(booster, part["n_rounds"], options, categories_in(part)))
-        return parts
-
-
-@dataclass(frozen=True, eq=False)
-class XGBoostLearner(BoostingLearner):
-    """Train an `XGBRegressor` on a learned loss: see `lodl.training._boosting`.
-
-    All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
-    loss replaces, and of callbacks, which are refused. XGBoost itself handles missing values and,
-    with `enable_categorical=True`, categories. Those are known by their names; one that was not
-    there in training counts as missing.
-    """
-
-    predictor = XGBoostPredictor
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.estimator, xgboost.XGBRegressor):
-            raise InvalidInputError(f"`estimator` must be an XGBRegressor, got {self.estimator!r}.")
-        if self.estimator.objective not in ("reg:squarederror", None):
-            raise InvalidInputError(
-                "`objective` of the estimator must be left at 'reg:squarederror', because the "
-                f"learned loss replaces it, got {self.estimator.objective!r}."
-            )
-        if self.estimator.booster not in ("gbtree", None):
-            raise InvalidInputError(
-                "`booster` of the estimator must be 'gbtree', whose trees can be counted, got "
-                f"{self.estimator.booster!r}."
-            )
-        if self.estimator.callbacks:
-            raise InvalidInputError(
-                "`callbacks` of the estimator must be None, because the learner itself stops "
-                f"training, got {self.estimator.callbacks!r}."
-            )
-
-    @property
-    def max_steps(self) -> int:
-        rounds: int = self.estimator.get_num_boosting_rounds()
-        return rounds
-
-    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> "XGBoostBoosting":
-        return XGBoostBoosting(
-            x, margin, objective, self._parameters(margin), self._matrix_options(margin.size)
-        )
-
-    def _parameters(self, margin: Array) -> dict[str, Any]:
-        given = self.estimator.get_xgb_params().items()
-        return {
-            "random_state": self.seed,
-            "n_jobs": 0 if margin.size >= _MANY else 1,
-            **{name: value for name, value in given if value is not None and name not in _OURS},
-            "base_score": 0.0,  # the start is added in `BoostedPredictor`
-            "num_target": margin.shape[1],
-            "disable_default_eval_metric": 1,
-        }
-
-    def _matrix_options(self, size: int) -> dict[str, Any]:
-        return {
-            "missing": self.estimator.missing,
-            "enable_categorical": self.estimator.enable_categorical,
-            "feature_types": self.estimator.feature_types,
-            "nthread": self.estimator.n_jobs or (0 if size >= _MANY else 1),
-        }
 
 
 _OPTIONS = {  # arguments of `xgboost.DMatrix` that a folder keeps
@@ -230,6 +146,90 @@ class XGBoostTrees(Trees):
         missing = self.options["missing"]
         options = {**self.options, "missing": None if math.isnan(missing) else missing}
         return {"n_rounds": self.n_rounds, "options": options, "categories": self.categories}
+
+
+@dataclass(frozen=True, eq=False)
+class XGBoostPredictor(BoostedPredictor):
+    """Trees of XGBoost, added to a constant."""
+
+    kind: ClassVar[str] = "xgboost"
+
+    @staticmethod
+    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> XGBoostTrees:
+        file = file_in(path.parent, path.with_suffix(".json").name)
+        booster = xgboost.Booster(model_file=file)
+        n_rounds, n_features = booster.num_boosted_rounds(), booster.num_features()
+        if n_rounds < part["n_rounds"] or n_features != content["n_features"]:
+            raise ValueError(f"{file.name} does not fit `n_rounds` and `n_features`")
+        options = {name: part["options"][name] for name in _OPTIONS}
+        if not all(isinstance(options[name], kind) for name, kind in _OPTIONS.items()):
+            raise ValueError(f"`options` has unsuitable values, {options}")
+        if options["missing"] is None:
+            options["missing"] = math.nan
+        options["nthread"] = min(options["nthread"], os.cpu_count() or 1)
+        return XGBoostTrees(booster, part["n_rounds"], options, categories_in(part))
+
+
+@dataclass(frozen=True, eq=False)
+class XGBoostLearner(BoostingLearner):
+    """Train an `XGBRegressor` on a learned loss: see `lodl.training.boosting._learner`.
+
+    All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
+    loss replaces, and of callbacks, which are refused. XGBoost itself handles missing values and,
+    with `enable_categorical=True`, categories. Those are known by their names; one that was not
+    there in training counts as missing.
+    """
+
+    predictor = XGBoostPredictor
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, xgboost.XGBRegressor):
+            raise InvalidInputError(f"`estimator` must be an XGBRegressor, got {self.estimator!r}.")
+        if self.estimator.objective not in ("reg:squarederror", None):
+            raise InvalidInputError(
+                "`objective` of the estimator must be left at 'reg:squarederror', because the "
+                f"learned loss replaces it, got {self.estimator.objective!r}."
+            )
+        if self.estimator.booster not in ("gbtree", None):
+            raise InvalidInputError(
+                "`booster` of the estimator must be 'gbtree', whose trees can be counted, got "
+                f"{self.estimator.booster!r}."
+            )
+        if self.estimator.callbacks:
+            raise InvalidInputError(
+                "`callbacks` of the estimator must be None, because the learner itself stops "
+                f"training, got {self.estimator.callbacks!r}."
+            )
+
+    @property
+    def max_steps(self) -> int:
+        rounds: int = self.estimator.get_num_boosting_rounds()
+        return rounds
+
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> XGBoostBoosting:
+        return XGBoostBoosting(
+            x, margin, objective, self._parameters(margin), self._matrix_options(margin.size)
+        )
+
+    def _parameters(self, margin: Array) -> dict[str, Any]:
+        given = self.estimator.get_xgb_params().items()
+        return {
+            "random_state": self.seed,
+            "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
+            **{name: value for name, value in given if value is not None and name not in _REPLACED},
+            "base_score": 0.0,  # the start is added in `BoostedPredictor`
+            "num_target": margin.shape[1],
+            "disable_default_eval_metric": 1,
+        }
+
+    def _matrix_options(self, size: int) -> dict[str, Any]:
+        return {
+            "missing": self.estimator.missing,
+            "enable_categorical": self.estimator.enable_categorical,
+            "feature_types": self.estimator.feature_types,
+            "nthread": self.estimator.n_jobs or (0 if size >= N_FOR_THREADS else 1),
+        }
 
 
 def _matrix(x: Any, **options: Any) -> Any:

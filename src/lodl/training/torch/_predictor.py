@@ -1,4 +1,4 @@
-"""Trained modules, with the scales around them, and their file."""
+"""TorchPredictor: trained modules with their scales, and their file."""
 
 import math
 from collections.abc import Mapping
@@ -16,22 +16,22 @@ from torch import Tensor, nn
 
 from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl.training._features import check_numbers
+from lodl.training._features import Scaling, check_numbers
 from lodl.training._learner import Predictor, file_in, shape_in, unusable
-from lodl.training._models import mlp
-from lodl.training._scaling import Scaling
+from lodl.training.torch._mlp import mlp
+from lodl.training.torch._stack import device_of, dtype_of
 
 _FILE = "model.safetensors"
 
 
 @dataclass(frozen=True)
 class LinearShape:
-    """What a linear model is made from.
+    """The arguments of a built-in linear model.
 
     Attributes:
         n_features: Size of the last axis of the features.
         label_shape: Shape of a label.
-        n_items: Number of items that one model serves, None where features are joint.
+        n_items: Number of items that one model predicts, or None if features are joint.
     """
 
     n_features: int
@@ -50,7 +50,7 @@ class TorchPredictor(Predictor):
 
     Attributes:
         modules: The modules, of one architecture.
-        linear: How to make them, if they are the built-in linear models.
+        linear: The shape of built-in linear models. None for the user's modules.
         features: The scale of features.
         labels: The scale of outputs.
         n_steps: Steps of training, the mean over the modules.
@@ -84,7 +84,7 @@ class TorchPredictor(Predictor):
         return np.asarray(self.labels.centre + self.labels.spread * total / len(self.modules))
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write the state of the modules to a folder; the code of a module is not in it."""
+        """Write the state of the modules to a folder. The code of a module is not in it."""
         content = {
             "n_steps": self.n_steps,
             "n_modules": len(self.modules),
@@ -121,8 +121,8 @@ class TorchPredictor(Predictor):
         if n_modules > len(tensors):
             raise ValueError(f"`n_modules` is {n_modules} for {len(tensors)} tensors")
         modules = [deepcopy(module).eval() for _ in range(n_modules)]
-        for i, one in enumerate(modules):
-            _load_state(one, f"{i}.", tensors, folder)
+        for i, copy in enumerate(modules):
+            _load_state(copy, f"{i}.", tensors, folder)
         features, labels = (
             Scaling(tensors[f"{scale}.centre"].numpy(), tensors[f"{scale}.spread"].numpy())
             for scale in ("features", "labels")
@@ -132,7 +132,7 @@ class TorchPredictor(Predictor):
 
 
 def _linear_shape(content: Mapping[str, Any], tensors: dict[str, Tensor]) -> LinearShape | None:
-    """Return what a built-in linear model is made from, None if the module is the user's."""
+    """Return the shape of a built-in linear model, or None if the module is the user's."""
     if content["linear"] is None:
         return None
     values = content["linear"]
@@ -146,7 +146,7 @@ def _linear_shape(content: Mapping[str, Any], tensors: dict[str, Tensor]) -> Lin
     return LinearShape(n_features, label_shape, n_items)
 
 
-def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], folder: object) -> None:
+def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], folder: Path) -> None:
     start = len(prefix)
     state = {name[start:]: rows for name, rows in tensors.items() if name.startswith(prefix)}
     kinds = {rows.dtype for rows in state.values() if rows.dtype.is_floating_point}
@@ -156,13 +156,3 @@ def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], fold
         module.load_state_dict(state)
     except RuntimeError as error:
         raise unusable(folder, f"`estimator` is another architecture ({error})") from error
-
-
-def dtype_of(module: nn.Module) -> torch.dtype:
-    """Return the type of a module's parameters."""
-    return next((rows.dtype for rows in module.parameters()), torch.get_default_dtype())
-
-
-def device_of(module: nn.Module) -> torch.device:
-    """Return where a module's parameters are."""
-    return next((rows.device for rows in module.parameters()), torch.device("cpu"))

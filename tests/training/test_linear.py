@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from lodl.losses import FitErrors, LearnedLoss, WeightedMSE
-from lodl.training import _linear_descent
-from lodl.training._linear_descent import Descent, _divided
-from lodl.training._scaling import Scaling
-from lodl.training.linear import LinearLearner
+from lodl.training import linear
+from lodl.training._features import Scaling
+from lodl.training.linear import Descent, LinearLearner, _divided
 
 
 def weighted_loss(n, dim=2, seed=0):
@@ -20,44 +19,41 @@ def weighted_loss(n, dim=2, seed=0):
 
 
 def folds(n, n_folds):
-    is_trained = np.ones((n, n_folds), dtype=bool)
-    for i in range(n):
-        is_trained[i, i % n_folds] = False
-    return is_trained
+    return np.arange(n) % n_folds != np.arange(n_folds)[:, np.newaxis]
 
 
 @pytest.mark.parametrize("n", [10, 256, 257, 1000])
 def test_every_instance_is_in_one_batch_and_folds_lie_together(n):
-    is_trained = folds(n, 5)
-    batches = _divided(is_trained)
+    masks = folds(n, 5)
+    batches = _divided(masks)
     assert sorted(np.concatenate(batches)) == list(range(n))
     assert max(map(len, batches)) <= 256
     for batch in batches:
-        held_out_by = (~is_trained[batch]).argmax(axis=1)
+        held_out_by = (~masks[:, batch]).argmax(axis=0)
         assert (np.diff(held_out_by) >= 0).all()
         assert len(set(held_out_by)) == 5
 
 
-def test_held_out_losses_are_those_of_the_instances_a_model_does_not_see():
-    n = 600
+@pytest.mark.parametrize("overlap", [False, True])
+def test_validation_losses_are_of_the_instances_outside_a_mask(overlap):
+    n, rng = 600, np.random.default_rng(1)
     x, loss = weighted_loss(n)
-    rows = np.hstack([x, np.ones((n, 1))])
-    labels = Scaling.of_labels(loss.y, None)
-    is_trained = folds(n, 3)
-    descent = Descent(rows, loss, is_trained, labels, 0.01)
-    w = np.random.default_rng(1).normal(size=(3, 4, 2))
-    got = descent._held_out(w, np.arange(3))
-    for model in range(3):
-        y_hat = labels.centre + labels.spread * (rows @ w[model])
-        expected = loss.value(y_hat)[~is_trained[:, model]].mean()
-        assert got[model] == pytest.approx(expected)
+    rows = np.stack([np.hstack([k + x, np.ones((n, 1))]) for k in range(3)])
+    masks = rng.uniform(size=(3, n)) < 0.5 if overlap else folds(n, 3)
+    labels = [Scaling.of_labels(loss.y[mask], None) for mask in masks]
+    descent = Descent(rows, loss, masks, labels, 0.01)
+    w = rng.normal(size=(3, 4, 2))
+    got = descent._scores(w, descent.batches, np.arange(3))
+    for k, (scale, mask) in enumerate(zip(labels, masks, strict=True)):
+        y_hat = scale.centre + scale.spread * (rows[k] @ w[k])
+        assert got[k] == pytest.approx(loss.value(y_hat)[~mask].mean(), rel=1e-5)
 
 
 def test_batches_reach_the_optimum_that_all_instances_at_once_reach(monkeypatch):
     x, loss = weighted_loss(1000)
     learner = LinearLearner()
     in_batches = learner.train(x, loss, n_steps=600)[0].predict(x)
-    monkeypatch.setattr(_linear_descent, "_BATCH_SIZE", 10_000)
+    monkeypatch.setattr(linear, "_BATCH_SIZE", 10_000)
     at_once = learner.train(x, loss, n_steps=600)[0].predict(x)
     least, found = loss.value(at_once).mean(), loss.value(in_batches).mean()
     assert found <= 1.001 * least

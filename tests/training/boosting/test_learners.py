@@ -20,7 +20,7 @@ from lodl.losses import (
 )
 from lodl.testing import check_learner
 from lodl.training import learner_for, load_predictor
-from lodl.training._boosting_objective import BoostingObjective
+from lodl.training.boosting._objective import BoostingObjective
 
 REGRESSORS = {
     "xgboost": "XGBRegressor",
@@ -165,9 +165,7 @@ def test_without_a_step_the_prediction_is_that_of_the_start(regressor, data):
     assert (cold.n_steps, warm.n_steps) == (0, 0)
 
 
-def test_the_start_of_a_loss_of_decisions_is_remembered_for_the_same_instances_only(
-    regressor, data, monkeypatch
-):
+def test_what_was_prepared_is_not_trained_again(regressor, data, monkeypatch):
     x, y = data
     learner = learner_for(regressor())
     calls = []
@@ -175,12 +173,15 @@ def test_the_start_of_a_loss_of_decisions_is_remembered_for_the_same_instances_o
     monkeypatch.setattr(
         type(learner), "boosting", lambda *args: (calls.append(1), boosting(*args))[1]
     )
-    learner.train(x, of_decisions(DecisionHinges(), y), n_steps=1)
+    prepared = learner.prepare(x, y)
+    assert not calls
+    learner.train(x, of_decisions(DecisionHinges(), y), prepared=prepared, n_steps=1)
     first = len(calls)
-    learner.train(x.copy(), of_decisions(DecisionHinges(margin=1.0), y), n_steps=1)
+    assert first == 5  # three inner folds, the baseline, the loss
+    learner.train(x, of_decisions(DecisionHinges(margin=1.0), y), prepared=prepared, n_steps=1)
     assert len(calls) == first + 1
-    learner.train(x + 1, of_decisions(DecisionHinges(), y), n_steps=1)
-    assert len(calls) == 2 * first + 1
+    learner.train(x, squared_error_loss(y), prepared=prepared, n_steps=1)
+    assert len(calls) == first + 1
 
 
 def without(parts):
@@ -194,7 +195,7 @@ def test_folds_start_from_two_stage_that_does_not_know_the_labels_held_out(regre
     other = y.copy()
     other[parts[0]] += 100.0
     learner = learner_for(regressor(n_estimators=10))
-    margins = [learner._two_stages(x, labels, parts)[0].margin for labels in (y, other)]
+    margins = [learner.prepare(x, labels, without(parts)).starts[0].margin for labels in (y, other)]
     np.testing.assert_array_equal(*margins)
     seen = learner.train(x, squared_error_loss(y))[0].predict(np.delete(x, parts[0], axis=0))
     assert np.var(margins[0] - np.delete(y, parts[0], axis=0)) > np.var(
@@ -367,7 +368,7 @@ def test_objectives_are_plain_functions_for_a_call_of_ones_own(with_objective, d
     _, y = data
     loss = directed(y)
     framework = type(with_objective()).__module__.split(".")[0]
-    module = importlib.import_module(f"lodl.training.{framework}")
+    module = importlib.import_module(f"lodl.training.boosting.{framework}")
     objective = module.objective(loss)
     gradient, hessian = objective(np.zeros(y.shape), y)
     assert gradient.shape == hessian.shape == y.shape
@@ -379,14 +380,14 @@ def test_objectives_are_plain_functions_for_a_call_of_ones_own(with_objective, d
 
 def test_the_example_of_the_objective_runs(with_objective):
     name = type(with_objective()).__module__.split(".")[0]
-    results = doctest.testmod(importlib.import_module(f"lodl.training.{name}"))
+    results = doctest.testmod(importlib.import_module(f"lodl.training.boosting.{name}"))
     assert results.attempted > 5
     assert results.failed == 0
 
 
 def test_xgboost_takes_the_objective_in_both_of_its_interfaces(data):
     xgboost = pytest.importorskip("xgboost")
-    from lodl.training.xgboost import objective
+    from lodl.training.boosting.xgboost import objective
 
     x, y = data
     loss = directed(y, 3.0, 0.3)
@@ -413,7 +414,7 @@ def test_too_few_rows_for_a_leaf_of_lightgbm_leave_the_mean_label(data):
 
 def test_lightgbm_takes_the_objective_in_both_of_its_interfaces(data):
     lightgbm = pytest.importorskip("lightgbm")
-    from lodl.training.lightgbm import objective
+    from lodl.training.boosting.lightgbm import objective
 
     x, y = data[0], data[1][:, :1]
     loss = directed(y, 3.0, 0.3)

@@ -1,4 +1,4 @@
-"""CatBoost: its regressor trained on a learned loss.
+"""CatBoost regressors trained on a learned loss.
 
 learner = CatBoostLearner(CatBoostRegressor(depth=4))
 (model,) = learner.train(x, loss)
@@ -19,13 +19,11 @@ import numpy as np
 from lodl._arrays import is_frame, require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses import is_squared_error
-from lodl.training._boosted import BoostedPredictor, Trees, part_file
-from lodl.training._boosting import BoostingLearner
-from lodl.training._boosting_objective import BoostingObjective
-from lodl.training._boosting_rounds import Boosting
 from lodl.training._features import as_pandas
 from lodl.training._learner import file_in, unusable
+from lodl.training.boosting._learner import BoostingLearner
+from lodl.training.boosting._objective import BoostingObjective
+from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
 
 require("catboost", extra="catboost")
 
@@ -37,86 +35,14 @@ _BLOCK = 10  # trees that are fitted to one Newton step
 _LONG_BLOCK = 100  # the same for squared error, whose Newton step leads to the label
 _LEARNING_RATE = 0.1
 _N_TREES = 1000  # CatBoost's own default
-_MANY = 100_000  # numbers to predict from which on more than one thread is worth it
 
-_OURS = ("loss_function", "eval_metric", "early_stopping_rounds", "od_wait", "use_best_model")
+_REPLACED = ("loss_function", "eval_metric", "early_stopping_rounds", "od_wait", "use_best_model")
 _NAMES_OF_N_TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
 _ALIASES = (
     ("random_seed", "random_state"),
     ("learning_rate", "eta"),
     ("verbose", "verbose_eval", "silent", "logging_level"),
 )
-
-
-@dataclass(frozen=True, eq=False)
-class CatBoostPredictor(BoostedPredictor):
-    """Trees of CatBoost, added to a constant."""
-
-    kind: ClassVar[str] = "catboost"
-
-    @classmethod
-    def load_trees(cls, folder: Path, content: dict[str, Any]) -> list[Trees]:
-        parts: list[Trees] = []
-        for i, part in enumerate(content["parts"]):
-            names = (_block_file(part_file(folder, i), k).name for k in range(part["n_blocks"]))
-            files = [file_in(folder, name) for name in names]  # ends at the first that is missing
-            try:
-                blocks = [CatBoostRegressor().load_model(str(file)) for file in files]
-            except CatBoostError as error:
-                raise unusable(folder, f"its trees are missing or damaged ({error})") from error
-            parts.append(CatBoostTrees(blocks, part["n_rounds"]))
-        return parts
-
-
-@dataclass(frozen=True, eq=False)
-class CatBoostLearner(BoostingLearner):
-    """Train a `CatBoostRegressor` on a learned loss: see `lodl.training._boosting`.
-
-    All parameters of the estimator are used except `loss_function` and `eval_metric`. If it is not
-    given, `learning_rate` is 0.1: CatBoost's own choice depends on the number of trees. Columns of
-    strings and categories are categorical features; one that was not there in training is what
-    CatBoost expects without knowing it.
-    """
-
-    predictor = CatBoostPredictor
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.estimator, CatBoostRegressor):
-            raise InvalidInputError(
-                f"`estimator` must be a CatBoostRegressor, got {self.estimator!r}."
-            )
-        given = self.estimator.get_params().get("loss_function", "RMSE")
-        if given not in ("RMSE", "MultiRMSE"):
-            raise InvalidInputError(
-                "`loss_function` of the estimator must be left at 'RMSE', because the learned loss "
-                f"replaces it, got {given!r}."
-            )
-
-    @property
-    def max_steps(self) -> int:
-        given = self.estimator.get_params()
-        return next((given[name] for name in _NAMES_OF_N_TREES if name in given), _N_TREES)
-
-    @property
-    def learning_rate(self) -> float:
-        given = self.estimator.get_params()
-        return given.get("learning_rate") or given.get("eta") or _LEARNING_RATE
-
-    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> "CatBoostBoosting":
-        given = self.estimator.get_params()
-        defaults = {
-            "random_seed": self.seed,
-            "learning_rate": _LEARNING_RATE,
-            "verbose": False,
-            "allow_writing_files": False,
-            "thread_count": -1 if margin.size >= _MANY else 1,
-        }
-        parameters = {**_without_aliases(defaults, given), **given}
-        for name in (*_OURS, *_NAMES_OF_N_TREES):
-            parameters.pop(name, None)
-        parameters["loss_function"] = "RMSE" if margin.shape[1] == 1 else "MultiRMSE"
-        return CatBoostBoosting(x, margin, objective, parameters)
 
 
 class CatBoostBoosting(Boosting):
@@ -135,7 +61,7 @@ class CatBoostBoosting(Boosting):
         self.table, self.margin, self.objective = _table(x), margin, objective
         self.parameters = parameters
         self.seed_name = next(name for name in _ALIASES[0] if name in parameters)
-        self.size = _LONG_BLOCK if is_squared_error(objective.loss) else _BLOCK
+        self.size = _LONG_BLOCK if objective.loss.is_squared_error else _BLOCK
         self.blocks: list[Any] = []
 
     def grow(self) -> bool:
@@ -191,6 +117,74 @@ class CatBoostTrees(Trees):
         for i, block in enumerate(self.blocks):
             block.save_model(str(_block_file(path, i)))
         return {"n_rounds": self.n_rounds, "n_blocks": len(self.blocks)}
+
+
+@dataclass(frozen=True, eq=False)
+class CatBoostPredictor(BoostedPredictor):
+    """Trees of CatBoost, added to a constant."""
+
+    kind: ClassVar[str] = "catboost"
+
+    @staticmethod
+    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> CatBoostTrees:  # noqa: ARG004
+        names = (_block_file(path, k).name for k in range(part["n_blocks"]))
+        files = [file_in(path.parent, name) for name in names]  # ends at the first that is missing
+        try:
+            blocks = [CatBoostRegressor().load_model(str(file)) for file in files]
+        except CatBoostError as error:
+            raise unusable(path.parent, f"its trees are missing or damaged ({error})") from error
+        return CatBoostTrees(blocks, part["n_rounds"])
+
+
+@dataclass(frozen=True, eq=False)
+class CatBoostLearner(BoostingLearner):
+    """Train a `CatBoostRegressor` on a learned loss: see `lodl.training.boosting._learner`.
+
+    All parameters of the estimator are used except `loss_function` and `eval_metric`. If it is not
+    given, `learning_rate` is 0.1: CatBoost's own choice depends on the number of trees. Columns of
+    strings and categories are categorical features; one that was not there in training is what
+    CatBoost expects without knowing it.
+    """
+
+    predictor = CatBoostPredictor
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, CatBoostRegressor):
+            raise InvalidInputError(
+                f"`estimator` must be a CatBoostRegressor, got {self.estimator!r}."
+            )
+        given = self.estimator.get_params().get("loss_function", "RMSE")
+        if given not in ("RMSE", "MultiRMSE"):
+            raise InvalidInputError(
+                "`loss_function` of the estimator must be left at 'RMSE', because the learned loss "
+                f"replaces it, got {given!r}."
+            )
+
+    @property
+    def max_steps(self) -> int:
+        given = self.estimator.get_params()
+        return next((given[name] for name in _NAMES_OF_N_TREES if name in given), _N_TREES)
+
+    @property
+    def learning_rate(self) -> float:
+        given = self.estimator.get_params()
+        return given.get("learning_rate") or given.get("eta") or _LEARNING_RATE
+
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> CatBoostBoosting:
+        given = self.estimator.get_params()
+        defaults = {
+            "random_seed": self.seed,
+            "learning_rate": _LEARNING_RATE,
+            "verbose": False,
+            "allow_writing_files": False,
+            "thread_count": -1 if margin.size >= N_FOR_THREADS else 1,
+        }
+        parameters = {**_without_aliases(defaults, given), **given}
+        for name in (*_REPLACED, *_NAMES_OF_N_TREES):
+            parameters.pop(name, None)
+        parameters["loss_function"] = "RMSE" if margin.shape[1] == 1 else "MultiRMSE"
+        return CatBoostBoosting(x, margin, objective, parameters)
 
 
 def _block_file(path: Path, number: int) -> Path:

@@ -26,9 +26,9 @@ from sklearn.tree import DecisionTreeRegressor
 import lodl
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
 from lodl.training import load_predictor
-from lodl.training._linear_form import LinearForm
 from lodl.training.linear import LinearLearner
 from lodl.training.sklearn import SklearnLearner, SklearnPredictor
+from lodl.training.sklearn._linear_form import LinearForm
 
 LINEAR = {
     "least squares": LinearRegression(),
