@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.losses import LearnedLoss
+from lodl.losses import Family, LearnedLoss
 
 _RIDGE = 1e-2  # least ridge penalty in the pull, as a share of the features' variance
 _ROUNDINGS = (6.0, 1.0)  # widths of kinks, in units of the family's width
@@ -35,6 +35,14 @@ _MAX_STEPS = 80  # per rounding
 _MEMORY = 20  # gradients that L-BFGS remembers
 _TINY = 1e-9  # of the largest curvature or error
 _LEAST_UNIT = 0.01  # u_j, as a share of the mean, in units of the plain model's errors
+
+
+def is_pulled(family: Family) -> bool:
+    """Return whether linear models are trained on a family by `train_pulled`.
+
+    Losses made of decisions have too many kinks to round.
+    """
+    return family.is_convex and not family.uses_slopes
 
 
 def train_pulled(
@@ -46,7 +54,6 @@ def train_pulled(
     has_constant: bool = True,
     penalty: Array | float = 0.0,
     is_free: npt.NDArray[np.bool_] | None = None,
-    max_steps: int | None = None,
 ) -> tuple[Array, Array, int]:
     """Train a linear model further on a convex loss. Returns slopes, constant and steps.
 
@@ -58,17 +65,15 @@ def train_pulled(
         has_constant: Whether the constant is trained. Otherwise features are not centred.
         penalty: Ridge penalty of each slope in the plain model, per unit of mean squared error.
         is_free: Which slopes are trained, in their shape. Defaults to all.
-        max_steps: The most steps of L-BFGS. Defaults to 80 with wide and 80 with narrow kinks.
     """
     from scipy.optimize import minimize  # slow to import
 
     objective = _Objective(rows, loss, slopes, constant, has_constant, penalty, is_free)
     v, n_steps = np.zeros(slopes.size + constant.size * has_constant), 0
     for rounding in _ROUNDINGS:
-        most = _MAX_STEPS if max_steps is None else min(_MAX_STEPS, max_steps - n_steps)
         objective.family = loss.family.rounded(rounding)
-        if most > 0 and (rounding == _ROUNDINGS[-1] or objective.family != loss.family):
-            options: Any = {"maxiter": most, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-7}
+        if rounding == _ROUNDINGS[-1] or objective.family != loss.family:
+            options: Any = {"maxiter": _MAX_STEPS, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-7}
             result = minimize(objective.value, v, jac=True, method="L-BFGS-B", options=options)
             v, n_steps = np.asarray(result.x), n_steps + int(result.nit)
     step, shift = objective.step(v)
@@ -107,9 +112,10 @@ class _Objective:
         d, shape = self._by_instance(self.errors), self.errors.shape
         gradient = loss.family.gradient(loss.phi, d).reshape(shape)
         curvature = loss.family.curvature(loss.phi, d).reshape(shape).mean(axis=0)
-        self.scale = 1 / np.sqrt(np.maximum(curvature, _TINY * (curvature.max() or 1.0)))
-        self.units = _units(gradient, self.errors)
         self.unit = float(loss.family.value(loss.phi, d).mean()) or 1.0
+        curvature = np.maximum(curvature, _TINY * (curvature.max() or self.unit))
+        self.scale = np.sqrt(self.unit / curvature)
+        self.units = _units(gradient, self.errors)
 
     def value(self, v: Array) -> tuple[float, Array]:
         """Return the objective and its gradient, in units of the plain model's loss."""
