@@ -138,8 +138,8 @@ class Samples:
     @property
     def seconds(self) -> float:
         """Time spent on these calls, summed over workers: their share of the store's time."""
-        n_stored = self.store.n_answers
-        return self.store.seconds * min(self.n_calls / n_stored, 1.0) if n_stored else 0.0
+        stored = self.store.progress
+        return min(self.n_calls * stored.seconds_per_call, stored.seconds)
 
     @property
     def first_failures(self) -> Mapping[str, str]:
@@ -394,11 +394,9 @@ class Samples:
             kind = Status(status).name.lower()
             if kind not in tally.first_failures:
                 place, column = np.argwhere(table.status == status)[0].tolist()
-                row, ends = rows[place], np.cumsum([n for _, n in self._blocks])
-                ids = self._blocks[int(np.searchsorted(ends, column, side="right"))][0]
-                message = self.store.failure(f"{kind} {ids[row].hex()}") or "its call failed"
-                point = self.describe_point(column)
-                text = describe(self.instances.describe(row), point, message)
+                message = table.messages.get((place, kind), "its call failed")
+                instance = self.instances.describe(rows[place])
+                text = describe(instance, self.describe_point(column), message)
                 tally.first_failures[kind] = text
 
     @property
