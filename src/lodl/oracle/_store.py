@@ -15,7 +15,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,8 @@ from lodl.errors import StoreError
 from lodl.oracle._answer_table import AnswerTable, Block, is_sound
 from lodl.oracle._database import VERSION, Database, check_place
 from lodl.oracle._failures import OK
+from lodl.problems import Problem
+from lodl.problems._identity import problem_parameters
 from lodl.samplers._sampler import BLOCK_SIZE
 
 _MAX_UNSAVED = 2**24  # bytes of answers that are not yet written
@@ -32,8 +33,8 @@ _WRITE_EVERY = 20.0  # time between two writes, in units of the time that a writ
 _FIRST_WRITE = 0.005  # seconds that the first write is assumed to take
 _IDS_PER_QUERY = 5000
 _ADD = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_TOTALS = ("n_answers", "n_failures", "seconds")
 _SET = "INSERT OR REPLACE INTO header VALUES (?, ?)"
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _logger = logging.getLogger(__name__)
 
@@ -101,13 +102,18 @@ class Store:
         self,
         place: Path | None,
         label_scale: Array | None = None,
-        problem: Mapping[str, Any] = _NOTHING,
+        problem: Problem | None = None,
     ) -> None:
         """Open the store in a file. With a label scale, create it if there is none."""
         header: dict[str, Any] | None = None
         if label_scale is not None:
             header = {"version": VERSION, "label_scale": label_scale.tolist()}
-            header |= {"problem": dict(problem), "n_answers": 0, "n_failures": 0, "seconds": 0.0}
+            header |= {
+                "problem": _identity(problem),
+                "n_answers": 0,
+                "n_failures": 0,
+                "seconds": 0.0,
+            }
         self._database = Database(place, header)
         self.place, self.name = place, self._database.name
         self.label_scale, self._problem = self._read_header()
@@ -120,7 +126,7 @@ class Store:
         self._unsaved: dict[tuple[bytes, int], Block] = {}
         self._n_bytes, self._seconds = 0, 0.0
         self._written_at, self._writing = time.monotonic(), _FIRST_WRITE
-        self._has_warned = False
+        self._has_warned = self._has_checked_scale = False
 
     def _read_header(self) -> tuple[Array, Mapping[str, Any]]:
         """Return the label scale and the identity of the problem."""
@@ -145,14 +151,14 @@ class Store:
         message = f"The header of {self.place} is damaged: {reason}."
         return StoreError(f"{message} Remove it and sample again.")
 
-    def check(self, label_scale: Array, problem: Mapping[str, Any]) -> None:
+    def check(self, label_scale: Array, problem: Problem) -> None:
         """Raise if the store holds answers for another label shape or of another problem."""
         if label_scale.shape != self.label_scale.shape:
             raise StoreError(
                 f"{self.name} holds answers about labels of shape {self.label_scale.shape}, these "
                 f"have shape {label_scale.shape}. Choose another store."
             )
-        stored, given = _named(self._problem), _named(problem)
+        stored, given = _named(self._problem), _named(_identity(problem))
         differences = [
             f"its {name} is {stored[name]}, this one's is {given[name]}"
             for name in sorted(stored.keys() & given.keys())
@@ -163,6 +169,20 @@ class Store:
                 f"{self.name} holds answers of another problem: {'; '.join(differences)}. "
                 "Choose another store."
             )
+
+    def check_scale(self, label_scale: Array) -> None:
+        """Warn once if the scale "auto", that of the store's first labels, does not fit these."""
+        stored = self.label_scale
+        has_more = stored.size > 1 and np.ptp(stored) > 0 and np.ptp(label_scale) == 0  # labels
+        ratio = stored / label_scale
+        if not self._has_checked_scale and not has_more and (np.abs(np.log2(ratio)) > 1).any():
+            _logger.warning(
+                "%s was made with labels whose standard deviation is %.3g to %.3g times that of "
+                'these, and the scale "auto" stays that of the first labels. Name another store '
+                "for these labels.",
+                *(self.name, ratio.min(), ratio.max()),
+            )
+        self._has_checked_scale = True
 
     # Writing ------------------------------------------------------------------------------------
 
@@ -338,6 +358,16 @@ class Store:
             with self._database.writing() as connection:
                 connection.executemany(_SET, state["header"])
                 connection.executemany(_ADD, state["answers"])
+
+
+def _identity(problem: Problem | None) -> dict[str, Any]:
+    """Return what identifies a problem: its parameters, and a name and version if given."""
+    if problem is None:
+        return {}
+    names = {"name": "name", "problem_version": "version"}
+    given = {key: getattr(problem, name, None) for key, name in names.items()}
+    texts = {key: value for key, value in given.items() if isinstance(value, str)}
+    return {**texts, "parameters": problem_parameters(problem)}
 
 
 def _named(problem: Mapping[str, Any]) -> dict[str, str]:
