@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lodl.report.parts import read_json
+from lodl._json import read_json
 from lodl_benchmarks import paper
 from lodl_benchmarks.pages import parse_row, read_json_rows
 

@@ -145,7 +145,7 @@ def _network(x_shape: tuple[int, ...], label_shape: tuple[int, ...], seed: int) 
 
 
 def _regressor(package: str, seed: int) -> Any:
-    importlib.import_module(f"lodl.training.{package}")  # says what to install
+    importlib.import_module(f"lodl.training.boosting.{package}")  # says what to install
     kind, quiet = _REGRESSORS[package]
     regressor = getattr(importlib.import_module(package), kind)
     return regressor(**_TREES, random_state=seed, **quiet)

@@ -65,6 +65,7 @@ class FitResult(Shown):
         label_names: Names of the label's numbers, or None.
         n_features: Number of features.
         feature_names: Names of the features, or None.
+        takes_frames: Whether the models get features as a frame.
         has_context: Whether instances have a context.
         mean_label: Mean training label, flattened.
         n_calls: Solver calls of the fit.
@@ -96,6 +97,7 @@ class FitResult(Shown):
     label_names: tuple[str, ...] | None = None
     n_features: int
     feature_names: tuple[str, ...] | None = None
+    takes_frames: bool = False
     has_context: bool
     mean_label: tuple[float, ...]
     n_calls: int
@@ -131,6 +133,11 @@ class FitResult(Shown):
     def gain(self) -> Estimate:
         """Mean regret per instance that the selected model avoids, paired by instance."""
         return Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
+
+    @property
+    def selected_name(self) -> str:
+        """Name of the selected trial."""
+        return self.trials[self.selected].name
 
     @property
     def mean_plain(self) -> float | None:
@@ -238,10 +245,10 @@ class FitResult(Shown):
             selection += " Expect a little less on new instances: these selected the model."
         paragraphs = [
             f"{self.verdict} {selection}",
-            f"Selected: {self.trials[self.selected].name}.{self._remarks()}",
+            f"Selected: {self.selected_name}.{self._remarks()}",
             f"Cost: {self.n_calls:,} solver calls, {self.seconds:.3g} s.",
         ]
-        if self.mean_plain is not None:
+        if self.mean_plain is not None and self.regret_plain != self.regret_baseline:
             plain = amounts(self.mean_plain, self.mean_baseline)[0]
             paragraphs.insert(1, f"The plain model's regret is {plain}{self.in_unit} per instance.")
         if self.label_names is not None:

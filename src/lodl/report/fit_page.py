@@ -28,7 +28,7 @@ from lodl.report._text import amounts, shortened
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 
-__all__ = ["fit_page", "write_page"]
+__all__ = ["write_page"]
 
 _MAX_SETTING = 80  # characters
 _FIDELITY_TEXT = (
