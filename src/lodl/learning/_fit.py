@@ -15,11 +15,12 @@ from lodl._digest import digest
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, LodlError, OracleError
+from lodl.learning._corrections import can_correct, shifted
 from lodl.learning._data import Data
 from lodl.learning._defaults import Schedule
-from lodl.learning._folds import CrossFit, Folds, cross_fit
+from lodl.learning._folds import CrossFit, Folds, Index, cross_fit
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import N_EXTRA_LOOKS, Contender, Scoreboard, select
+from lodl.learning._search import N_CORRECTED, N_EXTRA_LOOKS, Contender, Scoreboard, select
 from lodl.losses import Family, LearnedLoss, squared_error_loss
 from lodl.oracle import Oracle
 from lodl.problems._identity import problem_parameters
@@ -164,8 +165,9 @@ def planned(
     situation, n = evidence.situation, len(evidence.instances.y)
     schedule = situation.schedule(given, families)
     if families is None:
-        families = situation.families(schedule.n_samples or 0)
-    n_models = len(families) + stops_early
+        families = situation.families()
+        evidence.slopes = any(family.uses_slopes for family in families)
+    n_models = len(families) + stops_early + (0 if situation.is_affine else N_CORRECTED)
 
     def n_looks(n_rounds: int) -> int:
         return n_models + N_EXTRA_LOOKS + (n_rounds == 0)  # a round looks at the first baseline
@@ -211,6 +213,7 @@ class Selection:
         compared: The board on which the solver compares the following two.
         final: The selected contender.
         baseline: The best contender on squared error.
+        corrected: The same with shifted predictions, or None.
     """
 
     trials: Scoreboard
@@ -218,6 +221,7 @@ class Selection:
     compared: Scoreboard
     final: Contender
     baseline: Contender
+    corrected: Contender | None = None
 
 
 def search(
@@ -247,17 +251,25 @@ def search(
     def score(contender: Contender, n_points: int = 0) -> Contender:
         return board.add(evidence.scored(contender, n_points))
 
-    evidence.start(schedule)
+    evidence.start(schedule, families[0] if families else None, baseline.y_hat - y)
     baseline = score(baseline, schedule.n_per_round if schedule.n_rounds else 0)
     if trainer.learner.stops_early and not is_late():
         baseline = min(baseline, score(trainer.unstopped()), key=board.mean)
     how: Any = {"is_late": is_late}
     contenders = rounds(evidence, trainer.train, families, schedule, leader=baseline, **how)
     last = [model for model in map(board.add, contenders) if model.round == schedule.n_rounds]
-    how |= {"y": y, "means": folds.means(y), "ensemble": ensemble}
-    selected = select(board, baseline, last, score, **how)
+    how |= {"y": y, "means": folds.means(y), "ensemble": ensemble, "plain": baseline}
+    contender, corrected = baseline, None
+    judges = [model.loss for model in last if can_correct(model.loss)]
+    if judges and not evidence.situation.is_affine:
+        how["is_worth"] = _is_worth(judges[0], folds.validation)
+        last = _with_shift(board, last, score, folds, is_late)
+        corrected = None if is_late() else shifted(baseline, judges[0], folds)
+        if corrected is not None:
+            contender = min(baseline, score(corrected), key=board.mean)
+    selected = select(board, contender, last, score, **how)
     if not evidence.by_pool:
-        return Selection(board, selected, board, selected, baseline)
+        return Selection(board, selected, board, selected, baseline, corrected)
     # The decisions that are known judge too kindly, so the solver has the last word.
     evidence.by_pool = False
     compared = Scoreboard(folds.validation)
@@ -265,6 +277,33 @@ def search(
     if compared.mean(final) >= compared.mean(before):
         selected, final = baseline, before
     return Selection(board, selected, compared, final, before)
+
+
+def _with_shift(
+    board: Scoreboard,
+    models: Sequence[Contender],
+    score: Callable[[Contender], Contender],
+    folds: Folds,
+    is_late: Callable[[], bool],
+) -> list[Contender]:
+    """Return contenders, the best one with shifted predictions if these decide better."""
+    can_be = [model for model in models if can_correct(model.loss)]
+    best = min(can_be, key=board.mean)
+    moved = None if is_late() else shifted(best, best.loss, folds)
+    if moved is None:
+        return list(models)
+    better = min(best, score(moved), key=board.mean)
+    return [better if model is best else model for model in models]
+
+
+def _is_worth(loss: LearnedLoss, rows: Index) -> Callable[[Contender, Contender], bool]:
+    """Return a test whether a learned loss expects predictions to decide better than others."""
+
+    def is_worth(before: Contender, after: Contender) -> bool:
+        losses = [float(loss.value(model.y_hat[rows], rows).mean()) for model in (before, after)]
+        return losses[1] < losses[0]
+
+    return is_worth
 
 
 def result_of(
@@ -301,6 +340,8 @@ def result_of(
         trials=selection.trials.trials(),
         selected=selection.trials.contenders.index(selection.selected),
         shrinkage=final.shrinkage,
+        shift=_shift(final, data.y),
+        baseline_shift=() if selection.corrected is None else _shift(selection.corrected, data.y),
         instances=tuple(data.names[i] for i in index),
         data=digest(data.y[index])[:16],
         regret_plain=regret_baseline if trainer.trains_plainly else (),
@@ -375,6 +416,12 @@ def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> Coordi
             y_hat[:, j] += sign * deviation
             costs[j] = loss.value(y_hat.reshape(loss.y.shape)).mean()
     return CoordinateCosts.of(over, under, loss.label_shape, label_names)
+
+
+def _shift(contender: Contender, y: Array) -> tuple[float, ...]:
+    """Return the shift of a contender's predictions, flat, or empty if there is none."""
+    shift = np.broadcast_to(contender.shift, y.shape[1:]).ravel()
+    return tuple(shift.tolist()) if shift.any() else ()
 
 
 def _setting(value: Any) -> Any:

@@ -48,8 +48,11 @@ class FitResult(Shown):
         validation: Description of the validation instances.
         trials: Every model that was scored.
         selected: Position of the selected model in `trials`.
-        shrinkage: Share of the way from the predictions to the mean label. 0 leaves them, 1
+        shift: What is added to the models' predictions, flattened, or empty.
+        shrinkage: Share of the way from these predictions to the mean label. 0 leaves them, 1
             predicts a constant.
+        baseline_shift: Shift of the baseline's predictions that the learned loss asks for, or empty
+            if there is none: squared error with a simple correction.
         instances: Names of the validation instances.
         data: Digest of the validation labels. Results with the same digest can be paired.
         regret_plain: Their regrets under the plain model, or empty if it was not scored.
@@ -83,7 +86,9 @@ class FitResult(Shown):
     validation: str
     trials: tuple[Trial, ...]
     selected: int
+    shift: tuple[float, ...] = ()
     shrinkage: float = 0.0
+    baseline_shift: tuple[float, ...] = ()
     instances: tuple[str, ...]
     data: str
     regret_plain: tuple[float, ...] = ()
@@ -121,6 +126,9 @@ class FitResult(Shown):
         shape = self.label_shape
         _check(min(shape, default=1) > 0, "`label_shape` must be positive")
         _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
+        for name in ("shift", "baseline_shift"):
+            is_fitting = len(getattr(self, name)) in (0, n_numbers)
+            _check(is_fitting, f"`{name}` must have {n_numbers} values or none")
         for name, n_names in (("label_names", n_numbers), ("feature_names", self.n_features)):
             names = getattr(self, name)
             _check(names is None or len(names) == n_names, f"`{name}` must be {n_names} names")
