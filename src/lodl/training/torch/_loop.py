@@ -280,7 +280,8 @@ def _run(
     stopping = EarlyStopping(patience, len(stack.members))
 
     def losses_of(index: Tensor) -> Tensor:
-        y_hat = stack.predict(features[index], training=True)
+        is_whole = len(index) == len(features)  # then in order
+        y_hat = stack.predict(features if is_whole else features[index], training=True)
         losses = criterion(y_hat, index)
         check_losses(losses, y_hat)
         return losses
@@ -302,7 +303,8 @@ def _run(
                 losses = None
         losses = losses_of(index) if losses is None else losses
         if is_in is not None:
-            losses = losses * is_in[stack.members][:, index]
+            is_own = is_in[stack.members]
+            losses = losses * (is_own if losses.shape == is_own.shape else is_own[:, index])
         optimiser.zero_grad()
         losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
