@@ -205,8 +205,8 @@ def _check_losses(
     losses = {type(loss.family).__name__: loss} if isinstance(loss, LearnedLoss) else dict(loss)
     if not losses:
         raise InvalidInputError("`loss` must hold at least one learned loss, got none.")
-    for one in losses.values():
-        one.check_labels(y)
+    for loss in losses.values():
+        loss.check_labels(y)
     return losses
 
 

@@ -93,13 +93,9 @@ def test_tables_and_keys_are_read_like_arrays(folder, learn):
     (folder / "keys.csv").write_text("town\nUlm\nBern\nWien\n")
     code, _, err = learn(labels="y.csv", keys="keys.csv", family="WeightedMSE", out="csv.loss")
     assert code == 0, err
-    expected = lodl.learn_loss(
-        lodl.problem(np.argmax, lambda z, y: y[z], sense="max"),
-        y,
-        keys=["Ulm", "Bern", "Wien"],
-        family=lodl.WeightedMSE(),
-        n_samples=50,
-    )
+    oracle = lodl.Oracle(lodl.problem(np.argmax, lambda z, y: y[z], sense="max"))
+    instances = oracle.instances(y, keys=["Ulm", "Bern", "Wien"])
+    expected = lodl.learn_loss(oracle, instances, family=lodl.WeightedMSE(), n_samples=50)
     loss = lodl.load_loss(folder / "csv.loss")
     assert np.array_equal(loss.value(y + 0.1), expected.value(y + 0.1))
 

@@ -53,10 +53,10 @@ def model_of(domain):
 def learn_and_diagnose(domain, family, *, scale):
     """Learns a loss, trains the domain's model on it, and looks where that model predicts."""
     y, splits = labels_of(domain), domain.splits
+    oracle = lodl.Oracle(domain.problem)
     loss = lodl.learn_loss(
-        domain.problem,
-        y,
-        keys=range(len(y)),
+        oracle,
+        oracle.instances(y, keys=range(len(y))),
         family=family,
         sampler=lodl.AllPerturbed(scale),
         n_samples=500,

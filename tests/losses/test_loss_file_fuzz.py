@@ -9,7 +9,7 @@ import pytest
 from lodl import losses
 from lodl.errors import LossFileError
 
-N_MUTATIONS = 4_000
+N_MUTATIONS = 2_400
 MAX_BYTES = 8_000_000
 
 

@@ -63,3 +63,32 @@ def test_batches_do_not_depend_on_chance():
     x, loss = weighted_loss(700)
     first, second = (LinearLearner().train(x, loss, n_steps=50)[0].predict(x) for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+def test_many_features_get_the_ridge_penalty_with_the_least_left_out_error():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 60))
+    y = x[:, :1] + rng.normal(size=(80, 2))
+    prepared = LinearLearner().prepare(x, y)
+    targets = (y - y.mean(axis=0)) / y.std(axis=0)
+    rows = np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.ones(80)])
+
+    def left_out(ridge):
+        error = 0.0
+        for i in range(80):
+            others = np.arange(80) != i
+            gram = rows[others].T @ rows[others] + ridge * 80 * np.diag(np.arange(61) < 60)
+            weights = np.linalg.solve(gram, rows[others].T @ targets[others])
+            error += np.square(rows[i] @ weights - targets[i]).sum()
+        return error
+
+    ridges = (1e-2, 3e-2, 0.1, 0.3, 1.0)
+    assert prepared.ridges == [min(ridges, key=left_out)]
+    assert left_out(prepared.ridges[0]) < 0.7 * left_out(1e-6)
+
+
+def test_few_features_need_no_ridge_penalty():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3))
+    y = x @ rng.normal(size=(3, 2)) + rng.normal(size=(200, 2))
+    assert LinearLearner().prepare(x, y).ridges == [1e-6]

@@ -108,11 +108,13 @@ def test_items_share_a_model():
     assert n_steps > 0
 
 
-def test_no_steps_leave_the_plain_model():
-    x, y = draw()
+def test_a_penalty_keeps_slopes_near_those_of_the_plain_model():
+    x, y = draw(p=6)
     slopes, constant = plain(x, y)
     loss = make_loss(DirectedWeightedMAE(), y, under=9.0)
-    same = train_pulled(x, loss, slopes, constant, max_steps=0)
-    np.testing.assert_array_equal(same[0], slopes)
-    np.testing.assert_array_equal(same[1], constant)
-    assert train_pulled(x, loss, slopes, constant, max_steps=7)[2] <= 7
+    moved = [
+        np.abs(train_pulled(x, loss, slopes, constant, penalty=penalty)[0] - slopes).max()
+        for penalty in (0.0, 1.0, 1e4)
+    ]
+    assert moved[0] > 1.2 * moved[1] > 1.2**2 * moved[2]
+    assert moved[2] < 1e-3

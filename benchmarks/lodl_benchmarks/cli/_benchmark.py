@@ -83,7 +83,7 @@ def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
     """Print tables, and write them to a file beside their rows."""
     from lodl._json import write_text
 
-    text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in tables)
+    text = "\n\n".join(f"## {table.caption}\n\n{table.markdown()}" for table in tables)
     path = write_text(out / name, f"{text}\n")
     print_markdown(text)
     typer.echo(f"Rows: {out / 'rows.jsonl'}, tables: {path}")

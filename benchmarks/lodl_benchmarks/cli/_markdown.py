@@ -47,7 +47,7 @@ def _table(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
     room = width - name_width - len(_GAP)
     parts: list[list[Sequence[str]]] = [[]]
     for column in columns:
-        used = sum(_least_width(one) + len(_GAP) for one in parts[-1])
+        used = sum(_least_width(earlier) + len(_GAP) for earlier in parts[-1])
         if parts[-1] and used + _least_width(column) > room:
             parts.append([])
         parts[-1].append(column)

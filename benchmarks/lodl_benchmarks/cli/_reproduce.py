@@ -136,7 +136,7 @@ def table3(
         out,
         "table3",
         table,
-        "\n\n".join(one.markdown() for one in table.tables()),
+        "\n\n".join(part.markdown() for part in table.tables()),
         "Mean absolute error of a learned loss at the predictions of the models trained on it (the "
         "paper's empirical neighbourhood) and on held-out samples around labels (its Gaussian "
         "neighbourhood; instances with nothing to decide have none and are left out there), in "
@@ -282,10 +282,10 @@ def _kept(out: Path, name: str, kind: type[_Record], settings: object) -> _Recor
 
     out.mkdir(parents=True, exist_ok=True)  # or fail before hours are spent
     try:
-        found: Any = read_json(out / f"{name}.json", kind)
+        data: Any = read_json(out / f"{name}.json", kind)
     except DataError:  # make it again
         return None
-    return found if found is not None and found.settings == settings else None
+    return data if data is not None and data.settings == settings else None
 
 
 def _publish_figure(out: Path, name: str, data: Any, figure: "Figure") -> None:

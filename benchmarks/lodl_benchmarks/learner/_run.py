@@ -52,28 +52,27 @@ def _measure(trial: Trial, task: LearnerTask, options: Mapping[str, Any]) -> Row
     """Fit the learner once; 2-stage is the baseline that it trained and judged on the way."""
     domain = task.build(trial.seed)
     data, test = domain.splits.train_and_validation, domain.splits.test
-    model = DecisionFocusedRegressor(
-        domain.problem, MODELS[trial.method](data), shuffle=task.shuffle, **options
-    )
+    model = DecisionFocusedRegressor(domain.problem, MODELS[trial.method](data), **options)
     started, cpu = time.perf_counter(), time.process_time()
-    model.fit(data.x, data.y, context=data.context)
+    model.fit(data.x, data.y, context=data.context, validation=task.validation)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     ours = _relative_regret(domain, model.predict(test.x))
-    two_stage = _relative_regret(domain, model.two_stage_.predict(test.x))
+    two_stage = _relative_regret(domain, model.baseline_.predict(test.x))
     constant = _relative_regret(domain, constant_predictions(data.y, len(test.y)))
     difference = ours - two_stage
+    result = model.result_
     return {
         "two_stage": float(two_stage.mean()),
         "learner": float(ours.mean()),
         "constant": float(constant.mean()),
         "difference": float(difference.mean()),
         "standard_error": float(difference.std(ddof=1) / np.sqrt(len(difference))),
-        "held_out_two_stage": model.gain_.two_stage,
-        "held_out_learner": model.gain_.chosen,
-        "oracle_calls": model.n_oracle_calls_,
+        "held_out_two_stage": result.mean_baseline,
+        "held_out_learner": result.mean_selected,
+        "oracle_calls": result.trials[-1].n_calls,
         "seconds": seconds,
         "cpu_seconds": cpu,
-        "chosen": model.chosen_,
+        "chosen": result.selected_name,
         "n_train": len(data.y),
         "n_test": len(test.y),
     }

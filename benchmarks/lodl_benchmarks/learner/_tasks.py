@@ -6,6 +6,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from sklearn.model_selection import KFold
+
 from lodl.domains import (
     Split,
     item_knapsack,
@@ -32,10 +34,10 @@ class LearnerTask(Task):
     """A domain with the learner's settings for it.
 
     Attributes:
-        shuffle: Whether held-out instances are drawn at random; False for days in order.
+        validation: The folds; blocks for days in order.
     """
 
-    shuffle: bool = True
+    validation: Any = None
 
 
 _path = partial(shortest_path, degree=6)
@@ -44,7 +46,7 @@ TASKS: dict[str, LearnerTask] = {
     "linear": LearnerTask("Linear Model, n = 400", linear_model),
     "web": LearnerTask("Web Advertising, n = 100", web_advertising),
     "portfolio": LearnerTask(
-        "Portfolio, n = 300", partial(portfolio, sizes=(200, 100, 400)), shuffle=False
+        "Portfolio, n = 300", partial(portfolio, sizes=(200, 100, 400)), validation=KFold(5)
     ),
     "path": LearnerTask("5 x 5 path, n = 300", partial(_path, sizes=(240, 60, 1000))),
     "small-path": LearnerTask("5 x 5 path, n = 100", partial(_path, sizes=(80, 20, 1000))),

@@ -109,8 +109,8 @@ def time_section(results: Results) -> Section | None:
         _time_block(domain, results.title_of(domain), compared)
         for domain, compared in results.compared.items()
     ]
-    found = tuple(block for block in blocks if block is not None)
-    if not found:
+    shown = tuple(block for block in blocks if block is not None)
+    if not shown:
         return None
     return Section(
         name="time",
@@ -121,7 +121,7 @@ def time_section(results: Results) -> Section | None:
             "Sampling is timed by the clock, so it is too high where the machine did other work; "
             "fitting and training by the processor."
         ),
-        blocks=found,
+        blocks=shown,
     )
 
 
@@ -154,8 +154,8 @@ def settings_section(rows: Sequence[Row], results: Results) -> Section | None:
     domains = settings_in_words(rows).items()
     blocks = [_settings_block(results.title_of(name), pairs) for name, pairs in domains]
     blocks.append(_settings_block("Versions", versions_of(rows)))
-    found = tuple(block for block in blocks if block is not None)
-    return Section("settings", "Settings, seeds, versions", "", found) if found else None
+    shown = tuple(block for block in blocks if block is not None)
+    return Section("settings", "Settings, seeds, versions", "", shown) if shown else None
 
 
 def _settings_block(title: str, settings: Settings) -> Block | None:

@@ -107,7 +107,9 @@ def results_of(rows: Sequence[Row]) -> Results:
             main, *rest = sorted(variants, key=partial(_precedence, variants, shared), reverse=True)
             names = _varying(variants)
             chosen.append(_result(variants[main]))
-            others += [_result(variants[one], setting=_in_words(one, names)) for one in rest]
+            others += [
+                _result(variants[variant], setting=_in_words(variant, names)) for variant in rest
+            ]
         compared[domain] = _best_first(chosen)
     return Results(compared, _best_first(others))
 
@@ -122,14 +124,16 @@ def _with_data(rows: Sequence[Row]) -> list[Row]:
     Each seed has other digests, so data are numbered by their first appearance in a seed:
     those that appear first in every seed belong together, and so on.
     """
-    found: dict[tuple[str, int | None], dict[str, int]] = defaultdict(dict)
+    places_of: dict[tuple[str, int | None], dict[str, int]] = defaultdict(dict)
     for row in rows:
         if row.seed is not None:
-            places = found[row.domain, row.seed]
+            places = places_of[row.domain, row.seed]
             places.setdefault(row.data, len(places) + 1)
-    several = {domain for (domain, _), places in found.items() if len(places) > 1}
+    several = {domain for (domain, _), places in places_of.items() if len(places) > 1}
     return [
-        replace(row, settings=(*row.settings, ("data", str(found[row.domain, row.seed][row.data]))))
+        replace(
+            row, settings=(*row.settings, ("data", str(places_of[row.domain, row.seed][row.data])))
+        )
         if row.domain in several and row.seed is not None
         else row
         for row in rows

@@ -221,8 +221,13 @@ class CostFigure:
             for name, meaning in _COUNTS.items()
         ]
         units = [
-            (name, meaning, found, *(f"{1e6 * one.units[name]:,.1f} µs" for one in self.domains))
-            for name, (meaning, found) in _UNITS.items()
+            (
+                name,
+                meaning,
+                source,
+                *(f"{1e6 * domain.units[name]:,.1f} µs" for domain in self.domains),
+            )
+            for name, (meaning, source) in _UNITS.items()
         ]
         columns = ("", "", "found from", *(domain.title for domain in self.domains))
         return _table_of_texts("Unit costs", columns, [*counts, *units])
@@ -333,7 +338,10 @@ def _by_formula(units: Mapping[str, float], counts: Mapping[str, int]) -> dict[s
 
 def _curves(costs: Measured, before: Sequence[float]) -> dict[str, tuple[float, ...]]:
     """Return the seconds of one model, by the seconds spent before training."""
-    return {name: tuple(_seconds(costs, one)[name] for one in before) for name in TRAINED}
+    return {
+        name: tuple(_seconds(costs, setup_seconds)[name] for setup_seconds in before)
+        for name in TRAINED
+    }
 
 
 def _seconds(costs: Measured, before: float) -> dict[str, float]:

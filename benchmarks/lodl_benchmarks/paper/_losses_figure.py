@@ -158,7 +158,7 @@ def _draw_descent(axes: Axes, start: Any, descent: Any) -> None:
 
 def _draw_line(axes: Axes, data: LossesFigure, loss: LossShape, colour: str) -> None:
     """Draw the loss along the line from the label through the swapped prediction."""
-    true = next(one for one in data.losses if one.name == "decision loss")
+    true = next(loss for loss in data.losses if loss.name == "decision loss")
     if loss is not true:
         axes.plot(data.line, true.on_line, color=MUTED, linewidth=1)
     axes.plot(data.line, loss.on_line, color=colour)

@@ -235,7 +235,7 @@ def _fidelity_section(rows: Sequence[Row], results: Results) -> Section | None:
             if row.domain in results.titles and (row.domain, row.method, row.settings) in compared
         ]
     )
-    own = {name: found for name, found in results.compared.items() if name not in table.domains}
+    own = {name: group for name, group in results.compared.items() if name not in table.domains}
     others = fidelity_section(replace(results, compared=own))
     if not table.domains:
         return others

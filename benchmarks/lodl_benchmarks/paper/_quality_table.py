@@ -133,7 +133,7 @@ def _quality(
         sampler=rows[0].setting("sampler"),
         n_samples=int(rows[0].setting("n_samples")),
         oracle_calls=float(np.mean([row.oracle_calls or 0.0 for row in rows])),
-        seconds={part: float(np.mean([one[part] for one in seconds])) for part in PARTS},
+        seconds={part: float(np.mean([of_row[part] for of_row in seconds])) for part in PARTS},
     )
 
 

@@ -116,8 +116,8 @@ class MethodErrors:
 
     def mean_std(self, name: str) -> MeanStd:
         """Return "empirical", "gaussian" or "quality"."""
-        found: MeanStd = getattr(self, name)
-        return found
+        number: MeanStd = getattr(self, name)
+        return number
 
 
 @dataclass(frozen=True)

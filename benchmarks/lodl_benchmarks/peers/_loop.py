@@ -209,9 +209,9 @@ class _Watch:
         rows = np.concatenate(parts)
         if len(rows) == 0:
             return [0.0] * len(parts)
-        found = self.look(
+        regrets = self.look(
             np.concatenate([y_hat[m, part] for m, part in zip(self.active, parts, strict=True)]),
             rows,
         )
         ends = np.cumsum([len(part) for part in parts])[:-1]
-        return [float(regret.mean()) for regret in np.split(found, ends)]
+        return [float(regret.mean()) for regret in np.split(regrets, ends)]

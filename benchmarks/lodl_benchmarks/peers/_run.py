@@ -13,6 +13,7 @@ from lodl._digest import digest
 from lodl._typing import Array
 from lodl.domains import shortest_path
 from lodl.learning import DecisionFocusedRegressor
+from lodl.report import BASELINE
 from lodl_benchmarks.peers._counted import counted
 from lodl_benchmarks.peers._evaluator import Evaluator
 from lodl_benchmarks.peers._methods import METHODS, OURS, TWO_STAGE, Method, Ours
@@ -149,5 +150,6 @@ def learner_digest() -> str:
     domain = shortest_path(0, sizes=(16, 4, 1), grid=(3, 3))
     part = domain.splits.train_and_validation
     model = DecisionFocusedRegressor(domain.problem).fit(part.x, part.y)
-    tried = [(row.name, row.round) for row in model.history_]
-    return digest([tried, model.n_oracle_calls_, np.round(model.predict(part.x), 2)])[:16]
+    trials = model.result_.trials
+    tried = [(row.name.replace(BASELINE, "2-stage"), row.round) for row in trials]
+    return digest([tried, trials[-1].n_calls, np.round(model.predict(part.x), 2)])[:16]

@@ -87,7 +87,10 @@ def scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Score]]:
     for (task, method, _), row in latest.items():
         groups.setdefault(task, {}).setdefault(method, []).append(row)
     return {
-        task: {method: _score(task, method, found) for method, found in methods.items()}
+        task: {
+            method: _score(task, method, rows_of_method)
+            for method, rows_of_method in methods.items()
+        }
         for task, methods in groups.items()
     }
 
@@ -109,10 +112,10 @@ def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
     )
 
 
-def ranks(found: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
+def ranks(by_task: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
     """Return the rank of each method on every task, 1 is the best, on the seeds that all have."""
     regrets = []
-    for of_task in found.values():
+    for of_task in by_task.values():
         seeds = set.intersection(*(set(of_task[method].blocks) for method in methods))
         regrets.append([of_task[method].on(seeds).regret for method in methods])
     if not regrets:

@@ -36,7 +36,9 @@ def average(predictions: Sequence[Predictions]) -> Predictions:
     """Return the mean of the predictions of several models."""
     return Predictions(
         *(
-            np.mean([getattr(one, part.name) for one in predictions], axis=0)
+            np.mean(
+                [getattr(model_predictions, part.name) for model_predictions in predictions], axis=0
+            )
             for part in fields(Predictions)
         )
     )

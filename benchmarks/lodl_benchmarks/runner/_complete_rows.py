@@ -121,20 +121,20 @@ def complete_rows(
         # loky takes the memory of torch for a leak and starts a fresh worker: nothing is lost.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        for values in workers(delayed(_compute)(one) for one in pending):
+        for values in workers(delayed(_compute)(computation) for computation in pending):
             file.append(values)
             bar.update()
-    found = _Found(out)
-    return [found[one] for one in computations]
+    known = _KnownRows(out)
+    return [known[computation] for computation in computations]
 
 
 def missing_rows(computations: Sequence[Computation], out: Path) -> list[int]:
     """Return the positions of the computations whose rows are not in the folder."""
-    found = _Found(out)
-    return [i for i, one in enumerate(computations) if one not in found]
+    known = _KnownRows(out)
+    return [i for i, computation in enumerate(computations) if computation not in known]
 
 
-class _Found:
+class _KnownRows:
     """The rows of a folder, by computation.
 
     A row belongs to a computation if it has all values of its identity. Further values do not
@@ -147,11 +147,15 @@ class _Found:
         self._by_names: dict[tuple[str, ...], dict[str, RowValues]] = {}
         self._versions = versions()
 
-    def __contains__(self, one: Computation) -> bool:
-        return self._key(one.identity, tuple(one.identity)) in self._table(tuple(one.identity))
+    def __contains__(self, computation: Computation) -> bool:
+        return self._key(computation.identity, tuple(computation.identity)) in self._table(
+            tuple(computation.identity)
+        )
 
-    def __getitem__(self, one: Computation) -> RowValues:
-        return self._table(tuple(one.identity))[self._key(one.identity, tuple(one.identity))]
+    def __getitem__(self, computation: Computation) -> RowValues:
+        return self._table(tuple(computation.identity))[
+            self._key(computation.identity, tuple(computation.identity))
+        ]
 
     def _table(self, names: tuple[str, ...]) -> dict[str, RowValues]:
         if names not in self._by_names:

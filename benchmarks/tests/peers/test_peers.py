@@ -8,7 +8,7 @@ import torch
 
 from lodl.domains import Split, newsvendor, shortest_path
 from lodl.evaluation import regret
-from lodl.learning import HistoryRow
+from lodl.report import Trial as FitTrial
 from lodl_benchmarks.peers import (
     METHODS,
     SCALES,
@@ -227,7 +227,7 @@ def test_calls_that_only_compare_models_are_looks():
         31,
         32,
     ]  # about an instance: labels and a round, a look, a round, two looks
-    history = [HistoryRow("", 0, 0.0, 10 * n, 0.0) for n in calls]
+    history = [FitTrial("", 0, 0.0, 10 * n, 0.0) for n in calls]
     assert n_looks(history, 10) == 30
 
 

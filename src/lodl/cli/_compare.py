@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lodl.errors import InvalidInputError
-from lodl.learning import load_record
+from lodl.learning import load_result
 from lodl.report import Comparison
 
 
@@ -25,5 +25,5 @@ def compare(
         names = [str(folder) for folder in folders]
     if len(set(names)) < max(len(names), 2):
         raise InvalidInputError("`folders` must be at least two different folders.")
-    results = {name: load_record(folder) for name, folder in zip(names, folders, strict=True)}
+    results = {name: load_result(folder) for name, folder in zip(names, folders, strict=True)}
     typer.echo(str(Comparison(results)))

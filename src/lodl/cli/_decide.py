@@ -9,8 +9,7 @@ from lodl._arrays import is_frame
 from lodl.cli._modules import MODELS, estimator_named, load_problem
 from lodl.cli._options import Context, Features
 from lodl.cli._tables import check_decisions_path, read_context, read_features, write_decisions
-from lodl.learning import load_model
-from lodl.learning._model_folder import read_saved
+from lodl.learning import load_model, load_result
 
 
 def decide(
@@ -35,13 +34,13 @@ def decide(
 ) -> None:
     """Predict, decide, and write one decision per instance."""
     check_decisions_path(out)
-    loaded_problem, saved = load_problem(problem), read_saved(folder)
+    loaded_problem, result = load_problem(problem), load_result(folder)
     x = read_features(features)
-    names = saved.feature_names
+    names = result.feature_names
     if is_frame(x) and names is not None and set(names) <= set(x.columns):
         x = x[list(names)]  # other columns are not looked at
     estimator = (
-        None if model is None else estimator_named(model, x.shape, saved.label_shape or (1,), 0)
+        None if model is None else estimator_named(model, x.shape, result.label_shape or (1,), 0)
     )
     fitted = load_model(folder, loaded_problem, estimator, trusted=trust or ())
     decisions = fitted.decide(x, read_context(context))

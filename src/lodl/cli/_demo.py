@@ -66,10 +66,10 @@ def demo(
 
 
 def _on_new(model: DecisionFocusedRegressor, test: "Split") -> str:
-    """Return the regret on new instances, by 2-stage and by the kept model."""
+    """Return the regret on new instances, by squared error and by the selected model."""
     from lodl.evaluation import regret
 
-    y_hats = np.stack([model.two_stage_.predict(test.x), model.predict(test.x)])
+    y_hats = np.stack([model.baseline_.predict(test.x), model.predict(test.x)])
     before, after = regret(model.problem, y_hats, test.y, context=test.context).mean(axis=1)
     unit = f" {model.problem.unit}" if model.problem.unit else ""
     return f"Regret on {len(test.y)} new instances: {before:.4g} -> {after:.4g}{unit}."

@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -38,7 +38,10 @@ _Validation: TypeAlias = Annotated[
 ]
 _Shuffle: TypeAlias = Annotated[
     bool,
-    typer.Option("--shuffle/--no-shuffle", help="Hold out instances at random, or the last ones."),
+    typer.Option(
+        "--shuffle/--no-shuffle",
+        help="Hold out instances at random, or in their order: blocks, or the last share.",
+    ),
 ]
 _Groups: TypeAlias = Annotated[
     str | None,
@@ -97,16 +100,14 @@ def fit(
         max_calls=max_calls,
         max_seconds=max_seconds,
         ensemble=ensemble,
-        shuffle=shuffle,
         random_state=seed,
         verbose=True,
     )
-    how = {"context": read_context(context), "validation": _whole(validation)}
-    fitted.fit(x, y, groups=held_together, **how)
-    fitted.save(out, overwrite=overwrite)  # first: what follows calls the solver, and may fail
+    has_groups = held_together is not None
+    folds = _folds(validation, len(x), shuffle=shuffle, has_groups=has_groups)
+    fitted.fit(x, y, context=read_context(context), validation=folds, groups=held_together)
+    fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)
-    fitted.record()  # for `lodl compare`
-    fitted.save(out, overwrite=True)
     typer.echo(f"{fitted.summary()}\n\nModel: {out}")
     if page is not None:
         typer.echo(f"Report: {page}")
@@ -114,7 +115,14 @@ def fit(
     typer.echo(f"Next: lodl decide {out} --problem {problem} {files} --out decisions.json")
 
 
-def _whole(validation: float | None) -> int | float | None:
-    """Return a number of folds as a whole number. Below 1 it is a share."""
-    is_folds = validation is not None and validation >= 1 and validation == int(validation)
-    return int(validation) if is_folds and validation is not None else validation
+def _folds(validation: float | None, n: int, *, shuffle: bool, has_groups: bool) -> Any:
+    """Return the number of folds, the share to hold out, or a splitter that keeps the order."""
+    if validation is not None and validation >= 1 and validation == int(validation):
+        validation = int(validation)
+    if shuffle:
+        return validation
+    from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
+
+    if validation is None or isinstance(validation, int):
+        return (GroupKFold if has_groups else KFold)(validation or 5)
+    return PredefinedSplit(np.where(np.arange(n) < round((1 - validation) * n), -1, 0))

@@ -69,7 +69,7 @@ def learn(
     ] = "auto",
     n_samples: Annotated[
         int | None,
-        typer.Option(help="Samples per instance. Default: 20 for Decision families, else 1000."),
+        typer.Option(help="Samples per instance. Default: suited to the problem."),
     ] = None,
     seed: Seed = 0,
 ) -> None:
@@ -78,9 +78,11 @@ def learn(
         raise InvalidInputError(f"`out` must be a file in a folder that exists, got {out}.")
     loss = learn_loss(
         oracle,
-        read_labels(labels),
-        context=read_context(context),
-        keys=None if keys is None else read_column(keys, "keys"),
+        oracle.instances(
+            read_labels(labels),
+            read_context(context),
+            None if keys is None else read_column(keys, "keys"),
+        ),
         family=None if family is None else named("family", family, _FAMILIES)(),
         sampler=named("sampler", sampler, _SAMPLERS)(scale=_parse_scale(scale)),
         n_samples=n_samples,

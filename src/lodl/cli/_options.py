@@ -45,7 +45,8 @@ def calls_solver(command: Callable[..., None]) -> Callable[..., None]:
 
     problem, *others = shared.values()
     further = [own[name] for name in own if name not in ("oracle", *shared)]
-    keywords = [one.replace(kind=one.KEYWORD_ONLY) for one in (problem, *further, *others)]
+    ordered = (problem, *further, *others)
+    keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in ordered]
     run.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
     return run

@@ -97,6 +97,10 @@ class Problem(ABC):
         """
         return None
 
+    def __sklearn_clone__(self) -> "Problem":
+        """Clones of an estimator share its problem, which may hold a solver that has no copy."""
+        return self
+
     @property
     def is_vectorised(self) -> bool:
         """Whether `solve_many` is the problem's own, not the loop over `solve`."""

@@ -65,6 +65,7 @@ class FitResult(Shown):
         label_names: Names of the label's numbers, or None.
         n_features: Number of features.
         feature_names: Names of the features, or None.
+        takes_frames: Whether the models get features as a frame.
         has_context: Whether instances have a context.
         mean_label: Mean training label, flattened.
         n_calls: Solver calls of the fit.
@@ -96,6 +97,7 @@ class FitResult(Shown):
     label_names: tuple[str, ...] | None = None
     n_features: int
     feature_names: tuple[str, ...] | None = None
+    takes_frames: bool = False
     has_context: bool
     mean_label: tuple[float, ...]
     n_calls: int
@@ -133,9 +135,14 @@ class FitResult(Shown):
         return Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
 
     @property
-    def mean_plain(self) -> float | None:
-        """Mean regret of the plain model, or None if it was not scored."""
-        return float(np.mean(self.regret_plain)) if self.regret_plain else None
+    def selected_name(self) -> str:
+        """Name of the selected trial."""
+        return self.trials[self.selected].name
+
+    @property
+    def has_plain(self) -> bool:
+        """Whether the plain model was scored and decides differently from the baseline."""
+        return self.regret_plain not in ((), self.regret_baseline)
 
     @property
     def mean_baseline(self) -> float:
@@ -238,11 +245,11 @@ class FitResult(Shown):
             selection += " Expect a little less on new instances: these selected the model."
         paragraphs = [
             f"{self.verdict} {selection}",
-            f"Selected: {self.trials[self.selected].name}.{self._remarks()}",
+            f"Selected: {self.selected_name}.{self._remarks()}",
             f"Cost: {self.n_calls:,} solver calls, {self.seconds:.3g} s.",
         ]
-        if self.mean_plain is not None:
-            plain = amounts(self.mean_plain, self.mean_baseline)[0]
+        if self.has_plain:
+            plain = amounts(float(np.mean(self.regret_plain)), self.mean_baseline)[0]
             paragraphs.insert(1, f"The plain model's regret is {plain}{self.in_unit} per instance.")
         if self.label_names is not None:
             names = list(self.label_names)

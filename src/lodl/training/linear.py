@@ -30,6 +30,7 @@ from lodl.training._features import (
     count_items,
 )
 from lodl.training._learner import Learner, Predictor, file_in, shape_in, unusable
+from lodl.training._pulled import is_pulled, train_pulled
 
 __all__ = ["LinearLearner", "LinearPredictor"]
 
@@ -37,7 +38,8 @@ LEARNING_RATE, N_STEPS, PATIENCE = 0.01, 1000, 100
 """Adam's learning rate, most steps and patience, for standardised features and labels."""
 
 _FILE = "model.safetensors"
-_RIDGE = 1e-6  # share of the features' variance: repeated features have one solution
+_RIDGES = (1e-6, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # shares of the variance
+_RIDGE_GAIN = 0.01  # least share of the left-out squared error that more than the least must save
 _EVERY = 5  # steps between two validation scores
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-12  # Adam
 _BATCH_SIZE = 256  # instances per step
@@ -120,27 +122,30 @@ class _Prepared:
         rows: Standardised features and a constant, shape (models, rows, features + 1). There is one
             row per instance or item.
         weights: Solution for squared error, shape (models, features + 1, outputs).
+        ridges: Ridge penalty of each solution, as a share of the features' variance.
     """
 
     features: list[Scaling]
     labels: list[Scaling]
     rows: Array
     weights: Array
+    ridges: list[float]
 
 
 @dataclass(frozen=True, eq=False)
 class LinearLearner(Learner):
     """Train a linear model on a learned loss.
 
-    Squared error is solved in closed form. Any other loss is minimised by Adam, on all instances at
-    once or in batches of 256, from that solution: predictions near it make sense even in directions
-    that the loss does not see. The losses are convex, so one start is enough. Features and labels
-    are standardised by the instances that train the model.
+    Squared error is solved in closed form, with the ridge penalty whose left-out error is least.
+    Convex losses that were fitted to regrets are minimised by L-BFGS, pulled towards that solution
+    (`lodl.training._pulled`). Any other loss is minimised by Adam, on all instances at once or in
+    batches of 256, from that solution: predictions near it make sense even in directions that the
+    loss does not see. Features and labels are standardised by the instances that train the model.
 
     Attributes:
         learning_rate: Learning rate of Adam.
         n_steps: The most steps.
-        patience: Steps without a better validation loss after which a model stops.
+        patience: Steps without a better validation loss after which Adam stops.
     """
 
     learning_rate: float = LEARNING_RATE
@@ -157,12 +162,14 @@ class LinearLearner(Learner):
         features = [Scaling.of_features(x[mask]) for mask in masks]
         labels = [Scaling.of_labels(y[mask], n_items) for mask in masks]
         rows = np.stack([with_ones(scale.scaled(as_rows(x))) for scale in features])
-        weights = []
+        weights, ridges = [], []
         for mask, own, scale in zip(masks, rows, labels, strict=True):
             is_in = np.repeat(mask, n_items or 1)
             targets = scale.scaled(y).reshape(len(own), -1)
-            weights.append(_least_squares(own[is_in], targets[is_in]))
-        return _Prepared(features, labels, rows, np.stack(weights))
+            solution, ridge = _least_squares(own[is_in], targets[is_in])
+            weights.append(solution)
+            ridges.append(ridge)
+        return _Prepared(features, labels, rows, np.stack(weights), ridges)
 
     def train(
         self,
@@ -176,7 +183,11 @@ class LinearLearner(Learner):
         known = prepared or self.prepare(x, loss.y, masks)
         masks = check_masks(masks, loss.n_instances)
         weights, steps = known.weights, np.zeros(len(masks), dtype=np.int64)
-        if not is_squared_error(loss):
+        if is_pulled(loss.family) and not is_squared_error(loss) and n_steps != 0:
+            pulled = [_pulled(known, k, loss, mask) for k, mask in enumerate(masks)]
+            weights = np.stack([trained for trained, _ in pulled])
+            steps = np.array([taken if n_steps is None else n_steps for _, taken in pulled])
+        elif not is_squared_error(loss):
             patience = self.patience if n_steps is None and not masks.all() else None
             descent = Descent(known.rows, loss, masks, known.labels, self.learning_rate)
             weights, steps = descent.run(
@@ -203,10 +214,44 @@ def with_ones(rows: Array) -> Array:
     return np.hstack([rows, np.ones((len(rows), 1))])
 
 
-def _least_squares(rows: Array, targets: Array) -> Array:
+def _pulled(known: _Prepared, k: int, loss: LearnedLoss, mask: Masks) -> tuple[Array, int]:
+    """Return the weights of model `k` on a convex loss, and the number of steps."""
+    weights, labels = known.weights[k], known.labels[k]
+    centre, spread = (
+        part.reshape(-1)[: weights.shape[1]] for part in (labels.centre, labels.spread)
+    )
+    is_in = np.repeat(mask, len(known.rows[k]) // loss.n_instances)
+    slopes, constant, steps = train_pulled(
+        known.rows[k][is_in, :-1],
+        loss.subset(np.flatnonzero(mask)),
+        weights[:-1] * spread,
+        centre + weights[-1] * spread,
+        penalty=known.ridges[k],
+    )
+    return np.vstack([slopes, constant - centre]) / spread, steps
+
+
+def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
+    """Return the solution for standardised features and a constant, and its ridge penalty.
+
+    The penalty is the one whose left-out errors are least (each row left out in turn, in closed
+    form), unless the least penalty is nearly as good.
+    """
+    n, x, mean = len(rows), rows[:, :-1], targets.mean(axis=0)
+    moments = x.T @ (targets - mean)
+    value, vector = np.linalg.eigh(x.T @ x)
+    turned, along = x @ vector, vector.T @ moments
+    errors = []
+    for ridge in _RIDGES:
+        inverse = 1 / (np.maximum(value, 0.0) + ridge * n)
+        seen = np.minimum(1 / n + np.square(turned) @ inverse, 1 - 1e-9)
+        residuals = targets - mean - turned @ (along * inverse[:, np.newaxis])
+        errors.append(float(np.square(residuals / (1 - seen)[:, np.newaxis]).sum()))
+    best = int(np.argmin(errors))
+    ridge = _RIDGES[best if errors[best] < (1 - _RIDGE_GAIN) * errors[0] else 0]
     gram = rows.T @ rows
-    gram[np.diag_indices(len(gram) - 1)] += _RIDGE * len(rows)
-    return np.asarray(np.linalg.solve(gram, rows.T @ targets))
+    gram[np.diag_indices(len(gram) - 1)] += ridge * n
+    return np.asarray(np.linalg.solve(gram, rows.T @ targets)), ridge
 
 
 class Descent:

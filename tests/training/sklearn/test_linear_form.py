@@ -188,3 +188,19 @@ def test_a_trained_pipeline_is_saved_and_loaded(tmp_path):
     model = SklearnLearner(make_pipeline(StandardScaler(), Ridge())).train(x, directed(y))[0]
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(load_predictor(tmp_path / "model").predict(x), model.predict(x))
+
+
+def test_the_penalty_of_a_model_is_that_of_its_own_objective():
+    x, y = data()
+    n = len(x)
+    form = LinearForm.of([Ridge(3.0).fit(x, y)], x)
+    np.testing.assert_allclose(form.penalty(n), 3.0 / n)
+    z, centred = x - x.mean(axis=0), y - y.mean(axis=0)
+    slope = -2 * z.T @ (centred - z @ form.weights) / n + 2 * form.penalty(n) * form.weights
+    np.testing.assert_allclose(slope, 0.0, atol=1e-8)
+    models = [ElasticNet(0.1, l1_ratio=0.5, tol=1e-10).fit(x, column) for column in y.T]
+    form = LinearForm.of(models, x)
+    slope = -2 * z.T @ (centred - z @ form.weights) / n + 2 * form.penalty(n) * form.weights
+    np.testing.assert_allclose(slope[form.weights != 0], 0.0, atol=1e-4)
+    form = LinearForm.of([LinearRegression().fit(x, y)], x)
+    assert (form.penalty(n) == 0).all()

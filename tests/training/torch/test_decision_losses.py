@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from lodl import DecisionHinges, DecisionRanking, learn_loss
+from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Oracle
 from lodl.domains import portfolio, web_advertising
-from lodl.losses import FitStatus
+from lodl.losses import FitStatus, fit
 from lodl.training.torch import LearnedLossModule
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,8 @@ def trained_predictions(domain, family, output):
     """Trains a small network on the first instances and returns its loss and its predictions."""
     data = domain.splits.train
     context = None if data.context is None else data.context[:N]
-    loss = learn_loss(domain.problem, data.y[:N], context=context, family=family)
+    how = {"context": context, "slopes": True}
+    loss = fit(Oracle(domain.problem).sample(data.y[:N], AllPerturbed("auto"), 20, **how), family)
     torch.manual_seed(0)
     x = torch.tensor(data.x[:N], dtype=torch.float32)
     model = torch.nn.Sequential(

@@ -31,8 +31,9 @@ from lodl.training._features import (
     inner_folds,
 )
 from lodl.training._learner import Learner, Predictor, file_in, shape_in, unusable
+from lodl.training._pulled import is_pulled
 from lodl.training.linear import N_STEPS, PATIENCE
-from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model
+from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
 from lodl.training.sklearn._targets import Targets, shifted_targets, weighted_targets
 
 _FILE = "model.skops"
@@ -115,7 +116,8 @@ class SklearnLearner(Learner):
     - A model that is linear in its (transformed) features is trained further on the loss itself:
       `Ridge`, `Lasso`, `HuberRegressor` and similar models, alone, in a pipeline, or as the best
       model of a search. Its `coef_` and `intercept_` change; zeros stay 0, so a lasso keeps its
-      features. Its regularisation shapes the start, and early stopping takes over from there.
+      features. For a convex loss fitted to regrets, a penalty keeps it near the baseline (see
+      `lodl.training._pulled`); for other losses, early stopping does.
     - Any other model is fitted again in rounds, to targets that follow from its predictions (see
       `lodl.training.sklearn._targets`): shifted labels for a loss made of decisions; targets with
       weights for a loss fitted to regrets, if the estimator takes `sample_weight`. A round takes
@@ -176,11 +178,20 @@ class SklearnLearner(Learner):
         forms = [form for fold in folds if (form := fold.form) is not None]
         if len(forms) < len(folds):
             return [self._train_fold(fold, x, loss, n_steps, stops=stops) for fold in folds]
-        steps = N_STEPS if n_steps is None else n_steps
-        trained = descend(forms, x, loss, masks, steps, PATIENCE if stops else None)
+        if is_pulled(loss.family) and n_steps != 0:
+            trained = pull(forms, x, loss, masks)
+        else:
+            steps = N_STEPS if n_steps is None else n_steps
+            trained = descend(forms, x, loss, masks, steps, PATIENCE if stops else None)
         return [
-            SklearnPredictor(models, loss.label_shape, x.shape[-1], step, is_linear=True)
-            for models, step in trained
+            SklearnPredictor(
+                models,
+                loss.label_shape,
+                x.shape[-1],
+                taken if n_steps is None else n_steps,
+                is_linear=True,
+            )
+            for models, taken in trained
         ]
 
     def _train_fold(

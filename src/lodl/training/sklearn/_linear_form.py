@@ -1,4 +1,4 @@
-"""scikit-learn's linear models as weights that Adam can train on a learned loss.
+"""scikit-learn's linear models as weights that can be trained on a learned loss.
 
 However they were fitted (ridge, lasso, Huber, ...), they predict `z @ weights + constant` from
 transformed features z. So they can be trained further on the loss itself, where other regressors
@@ -12,12 +12,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    LassoCV,
+    MultiTaskElasticNet,
+    Ridge,
+    RidgeCV,
+)
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
 from lodl.training._features import Masks, Scaling, as_rows, count_items
+from lodl.training._pulled import train_pulled
 from lodl.training.linear import LEARNING_RATE, Descent, with_ones
 
 _CLOSE = 1e-6  # share of the largest prediction: rounding errors of a linear model
@@ -68,6 +77,18 @@ class LinearForm:
             rows = model[:-1].transform(rows)
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return np.asarray(dense, dtype=np.float64)
+
+    def penalty(self, n_rows: int) -> Array:
+        """Return the ridge penalty of each weight, per unit of mean squared error.
+
+        An L1 penalty counts as the ridge penalty that has the same slope at the weight.
+        """
+        regressors = [_regressor(model) for model in self.models]
+        columns = [np.full(_n_outputs(part), i) for i, part in enumerate(regressors)]
+        penalties = np.zeros_like(self.weights)
+        for j, i in enumerate(np.concatenate(columns)):
+            penalties[:, j] = _penalty(regressors[i], self.weights[:, j], n_rows)
+        return penalties
 
     def changed(self, weights: Array, constant: Array) -> list[Any]:
         """Return copies of the models with other weights."""
@@ -161,11 +182,59 @@ def descend(
     ]
 
 
+def pull(
+    forms: Sequence[LinearForm], x: Any, loss: LearnedLoss, masks: Masks
+) -> list[tuple[list[Any], int]]:
+    """Train linear models further on a convex loss, pulled towards the plain models.
+
+    Returns models and steps of each form. Slopes that are exactly 0 stay 0.
+
+    Args:
+        forms: A form fitted to each mask.
+        x: Features.
+        loss: The loss of all instances.
+        masks: Which instances train each form.
+    """
+    trained = []
+    for form, mask in zip(forms, masks, strict=True):
+        rows = form.transformed(x)
+        rows = rows[np.repeat(mask, len(rows) // loss.n_instances)]
+        weights, constant, steps = train_pulled(
+            rows,
+            loss.subset(np.flatnonzero(mask)),
+            form.weights,
+            form.constant,
+            has_constant=bool(form.constant.any()),
+            penalty=form.penalty(len(rows)),
+            is_free=form.weights != 0,
+        )
+        trained.append((form.changed(weights, constant), steps))
+    return trained
+
+
 def mean_model(models: Sequence[Any]) -> Any:
     """Return one model with the mean weights of several that have no transformed features."""
     weights = np.mean([np.atleast_2d(model.coef_) for model in models], axis=0)
     constant = np.mean([np.atleast_1d(model.intercept_) for model in models], axis=0)
     return _changed(models[0], weights, constant)
+
+
+def _penalty(regressor: Any, weights: Array, n_rows: int) -> Array:
+    """Return the ridge penalty of one output's weights; 0 if the regressor has none that we know.
+
+    Ridge minimises |y - x w|^2 + alpha |w|^2, lasso and elastic net |y - x w|^2 / (2 n) +
+    alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2).
+    """
+    alpha = getattr(regressor, "alpha_", getattr(regressor, "alpha", 0.0))
+    if not isinstance(alpha, float | int | np.number) or not np.isfinite(alpha):
+        return np.zeros_like(weights)
+    if isinstance(regressor, Ridge | RidgeCV):
+        return np.full_like(weights, alpha / n_rows)
+    if isinstance(regressor, ElasticNet | MultiTaskElasticNet | LassoCV | ElasticNetCV):
+        l1 = getattr(regressor, "l1_ratio_", getattr(regressor, "l1_ratio", 1.0))
+        size = np.where(weights != 0, np.abs(weights), np.inf)
+        return np.asarray(alpha * (l1 / size + (1 - l1)))
+    return np.zeros_like(weights)
 
 
 def _parts(model: Any) -> list[Any]:
