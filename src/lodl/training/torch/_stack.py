@@ -55,9 +55,9 @@ class Stack:
         ) -> Tensor:
             return _scaled(partial(functional_call, module, (parameters, buffers)), x, scales)
 
-        n_rows = max(1, x.numel() // x.shape[-1])
-        at_once = max(1, _ROWS_AT_ONCE // n_rows) if x.device.type == "cpu" else None
-        stacked = torch.vmap(outputs, chunk_size=at_once)
+        at_once = max(1, _ROWS_AT_ONCE * x.shape[-1] // max(1, x.numel()))  # models
+        is_one_chunk = x.device.type != "cpu" or at_once >= len(self.members)
+        stacked = torch.vmap(outputs, chunk_size=None if is_one_chunk else at_once)
         try:
             y_hats: Tensor = stacked(self.parameters, self.buffers, self.scales)
         except torch.OutOfMemoryError:
