@@ -71,7 +71,7 @@ class CatBoostBoosting(Boosting):
         if self.n_rounds == self.size * len(self.blocks):
             gradient, hessian = self.objective(self.margin)
             step = -gradient / hessian
-            if not np.ptp(step, axis=0).any():  # which CatBoost rejects
+            if not np.ptp(step, axis=0).any():  # CatBoost rejects equal targets
                 return False
             pool = _pool(self.table, step, self.parameters.get("cat_features"))
             seed = {self.seed_name: self.parameters[self.seed_name] + len(self.blocks)}

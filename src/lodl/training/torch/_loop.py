@@ -34,7 +34,7 @@ _MemberScore = Callable[[Tensor | None], Tensor]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How long and how fast to train.
+    """Length and speed of training.
 
     Attributes:
         learning_rate: Learning rate of Adam.
