@@ -12,8 +12,8 @@ from time import process_time
 
 import numpy as np
 
-from lodl.oracle._answer_table import Run
-from lodl.oracle._store import Store
+from lodl.oracle._answer_table import Block
+from lodl.oracle._store import Run, Store
 
 SIZES = [(50_000, 20), (2_000, 1_000)]  # instances, answers an instance
 AT_ONCE = 256  # instances of a task, and of a read
@@ -22,11 +22,8 @@ AT_ONCE = 256  # instances of a task, and of a read
 def runs(n: int, k: int) -> list[Run]:
     rng = np.random.default_rng(0)
     ids, loss = rng.bytes(16 * n), rng.exponential(size=(n, k))
-    status, decision = k * b"\1", np.full(k, -1, "<i4").tobytes()
-    return [
-        Run(ids[16 * i : 16 * (i + 1)], 0, loss[i].tobytes(), status, decision, b"")
-        for i in range(n)
-    ]
+    rest = np.ones(k, np.uint8), np.full(k, -1, np.int32), np.empty((0, 50)), {}
+    return [(ids[16 * i : 16 * (i + 1)], 0, Block(loss[i], *rest)) for i in range(n)]
 
 
 def write(store: Store, answers: list[Run]) -> float:
@@ -40,7 +37,7 @@ def write(store: Store, answers: list[Run]) -> float:
 def read(store: Store, answers: list[Run], k: int) -> float:
     began = process_time()
     for first in range(0, len(answers), AT_ONCE):
-        ids = [run.id for run in answers[first : first + AT_ONCE]]
+        ids = [id_ for id_, _, _ in answers[first : first + AT_ONCE]]
         assert np.isfinite(store.table([(ids, k)]).loss).all()
     return process_time() - began
 

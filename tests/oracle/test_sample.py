@@ -160,7 +160,7 @@ def test_better_decisions_than_the_labels_keep_their_sign_and_are_told_once(y, c
     with caplog.at_level(logging.WARNING, logger="lodl"):
         samples = Oracle(heuristic).sample(y, AllPerturbed(), 100)
     negative = np.concatenate([answers.regret[answers.regret < 0] for answers in samples])
-    assert samples.n_negative == negative.size > 0
+    assert samples.counts.negative == negative.size > 0
     assert len(caplog.records) == 1
     told = f"{negative.size} of 600 points led to a better decision than the label itself, by "
     assert f"{told}{-negative.mean():.3g} on average" in caplog.text
@@ -175,7 +175,7 @@ def test_slightly_negative_regrets_are_no_warning(y, caplog):
     inexact = problem(lambda y_hat: y_hat, objective, sense="min")
     samples = Oracle(inexact).sample(y, AllPerturbed(1.0), 50)
     assert min(answers.regret.min() for answers in samples) < 0
-    assert samples.n_negative == 0
+    assert samples.counts.negative == 0
     assert not caplog.records
 
 
@@ -192,7 +192,7 @@ def test_rounding_is_not_taken_for_a_better_decision(y, caplog):
     )
     samples = Oracle(rounds).sample(y, AllPerturbed(), 5)
     assert not any(answers.regret.any() for answers in samples)
-    assert samples.n_negative == 0
+    assert samples.counts.negative == 0
     assert not caplog.records
 
 

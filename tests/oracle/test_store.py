@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from lodl.errors import OracleError, StoreError
-from lodl.oracle import Oracle, Progress, _store
+from lodl.oracle import Oracle, Progress, _database, _store
 from lodl.problems import problem
 from lodl.samplers import AllPerturbed
 
@@ -212,14 +212,20 @@ def slopes(samples):
     return [(one.regret.tobytes(), one.slope.tobytes(), one.decision.tobytes()) for one in samples]
 
 
-def test_rows_that_would_be_too_large_are_cut_and_have_the_same_bits(loop, y, store, monkeypatch):
-    expected = slopes(Oracle(loop()).sample(y, slopes=True, **ARGUMENTS))
-    monkeypatch.setattr(_store, "_MAX_RUN", 300)
-    samples = Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
-    sizes = look(store, "SELECT length(loss) + length(gradient) FROM answers")
-    assert max(sizes)[0] <= 300
+def test_many_answers_are_cut_into_rows_and_have_the_same_bits(vectorised, y, store):
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1203, "slopes": True}
+    expected = slopes(Oracle(vectorised()).sample(y[:2], **kwargs))
+    samples = Oracle(vectorised(), store=store).sample(y[:2], **kwargs)
+    sizes = look(store, "SELECT length(status) FROM answers")
+    assert sorted(sizes) == 2 * [(1,)] + 2 * [(203,)] + 4 * [(500,)]
     assert slopes(samples) == expected
-    assert slopes(Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)) == expected
+    assert slopes(Oracle(vectorised(), store=store).sample(y[:2], **kwargs)) == expected
+
+
+def test_a_row_that_is_too_large_for_a_file_is_an_error(loop, y, store, monkeypatch):
+    monkeypatch.setattr(_database, "MAX_VALUE", 300)
+    with pytest.raises(StoreError, match=r"cannot be written to .*string or blob too big"):
+        Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
 
 
 def test_slopes_are_added_to_answers_that_are_there(loop, y, store, calls_file):
@@ -241,7 +247,7 @@ def test_an_answer_that_failed_in_another_process_does_not_hide_one_that_succeed
     lenient(Down(), store.with_name("failed.db"))
     rows = look(store.with_name("failed.db"), "SELECT * FROM answers")
     for row in rows:
-        edit(store, "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        edit(store, "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
     assert bits(Oracle(loop(), store=store).sample(y, **ARGUMENTS)) == expected
 
 
@@ -275,7 +281,9 @@ def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, st
     assert (progress.n_answers, progress.n_missing, progress.n_failures) == (70, 56, 0)
     assert "56 calls missing, about" in str(progress)
     for place in (store, None):
-        progress = Oracle(loop(), store=place).sample(y, **ARGUMENTS).progress
+        oracle = Oracle(loop(), store=place)
+        oracle.sample(y, **ARGUMENTS)
+        progress = oracle.stored
         assert (progress.n_answers, progress.n_missing, progress.n_failures) == (126, 0, 0)
     assert Progress.read(store).n_missing == 0
     assert "complete" in str(Progress.read(store))
@@ -322,7 +330,7 @@ def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
         try:
             samples = Oracle(vectorised(), store=path).sample(y, **ARGUMENTS)
             assert bits(samples) == expected
-            assert samples.progress.n_answers >= 0
+            assert Progress.read(path).n_answers >= 0
             assert samples.seconds >= 0
         except StoreError:
             n_errors += 1

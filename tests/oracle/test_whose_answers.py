@@ -117,7 +117,7 @@ def test_few_answers_are_computed_again_and_fewer_if_a_call_takes_long(
     Oracle(solver, store=store).sample(Y, **ARGUMENTS)
     before = solver.n_calls()
     caplog.set_level(logging.INFO, "lodl")
-    monkeypatch.setattr("lodl.oracle._store.Store.seconds_per_call", seconds)
+    monkeypatch.setattr("lodl.oracle._store.Progress.seconds_per_call", seconds)
     Oracle(solver, store=store).sample(Y, **ARGUMENTS)
     assert solver.n_calls() - before == 2 * n_instances
     assert f"Computed {2 * n_instances} stored answers of {n_instances} instances" in caplog.text

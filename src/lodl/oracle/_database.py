@@ -19,21 +19,16 @@ from urllib.parse import quote
 from lodl.errors import InvalidInputError, StoreError
 
 VERSION = 4
-MAX_VALUE = 2**26  # bytes of a value; larger values are refused, as a file may come from elsewhere
+MAX_VALUE = 2**29  # bytes; larger values are refused, as a file may come from elsewhere
 _PATIENCE = 60.0  # seconds to wait for another process that writes
 _SCHEMA = [
     (
         "table",
         "answers",
-        "CREATE TABLE answers (id BLOB, start INTEGER, loss BLOB, status BLOB, decision BLOB, "
-        "gradient BLOB, checksum INTEGER)",
+        "CREATE TABLE answers (id BLOB, block INTEGER, loss BLOB, status BLOB, decision BLOB, "
+        "gradient BLOB, messages TEXT, checksum INTEGER)",
     ),
-    ("index", "answers_by_id", "CREATE INDEX answers_by_id ON answers (id)"),
-    (
-        "table",
-        "failures",
-        "CREATE TABLE failures (key TEXT PRIMARY KEY, message TEXT) WITHOUT ROWID",
-    ),
+    ("index", "answers_by_id", "CREATE UNIQUE INDEX answers_by_id ON answers (id, block)"),
     ("table", "header", "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"),
 ]
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged name
@@ -111,16 +106,6 @@ class Database:
             if self._connection is not None and self.path is not None:
                 self._close()
                 self._connection, self._has_changes = None, False
-
-    def content(self) -> bytes:
-        """Return a copy of a database in memory."""
-        with self.lock:
-            return self._connected().serialize()
-
-    def restore(self, content: bytes) -> None:
-        """Replace a database in memory by a copy of another one."""
-        with self.lock:
-            self._connected().deserialize(content)
 
     # Opening ------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
 from lodl.oracle._dask import choose_workers
 from lodl.oracle._database import check_place
-from lodl.oracle._failures import OK, Tally, listed
+from lodl.oracle._failures import OK, Tally
 from lodl.oracle._instances import Draws, GivenPoints, Instances
 from lodl.oracle._objective_kind import (
     N_INSTANCES,
@@ -36,7 +36,6 @@ from lodl.oracle._store import Progress, Store
 from lodl.oracle._verify import verify
 from lodl.oracle._workers import Workers
 from lodl.problems import Problem
-from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import (
     check_instances,
     check_predicted,
@@ -51,24 +50,24 @@ from lodl.samplers._sampler import check_sampler, label_scale
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+
 _logger = logging.getLogger(__name__)
 
 
 class Oracle:
     """Calls the solver of a problem. Everything in `lodl` that needs a decision goes through it.
 
-    A time limit, isolation from crashes, the store and the count hold for every call. Stores and
+    A time limit, isolation from crashes, the store and the count hold for every call. The store and
     worker processes are opened at the first call.
 
     Args:
         problem: The problem whose solver is called.
         store: File that keeps the answers, so that an interrupted run resumes where it stopped and
-            no call is made twice. Other instances, more samples and other samplers are added to
-            it, and several processes may share it. A store belongs to one problem: the class and
-            its constructor parameters must be the same (dataclass fields with `compare=False` do
-            not count), and up to 32 answers are computed again when it is opened, 8 if a call takes
-            longer than 0.1 s. The scale "auto" is that of the labels the store was made with: fill
-            it with all labels first, or give a scale. Defaults to memory.
+            no call is made twice. Several processes may share it. A store belongs to one problem:
+            class and constructor parameters must be the same (dataclass fields with `compare=False`
+            do not count), and a few answers, at most 32, are computed again when it is opened. The
+            scale "auto" is that of its first labels: fill it with all labels first, or give a
+            scale. Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
@@ -84,7 +83,7 @@ class Oracle:
 
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
-        >>> oracle = lodl.oracle.Oracle(lodl.domains.TopK(1))
+        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
         >>> oracle.regret(y_hat, y)  # 1 is gained, 3 could have been
         array([2.])
         >>> oracle.n_calls
@@ -116,7 +115,7 @@ class Oracle:
         self._opened: Workers | None = None
         self._tally = Tally()
         self._kinds: dict[str, ObjectiveKind] = {}
-        self._has_warned = self._has_checked_scale = False
+        self._has_warned = False
 
     @classmethod
     def of(cls, problem: Problem | Oracle, **options: Any) -> Oracle:
@@ -203,10 +202,9 @@ class Oracle:
 
             regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
 
-        With one `random_state` the regrets are the same bits for any number of workers, on any
-        executor, for a run in pieces and for one that grew, as far as the solver's are: BLAS
-        kernels of another kind of CPU may differ in the last digits, and a vectorised problem may
-        depend on the size of a batch.
+        With one `random_state` the regrets are the same bits for any workers, for a run in pieces
+        and for one that grew, as far as the solver's are: kernels of another CPU may differ in the
+        last digits, and a vectorised problem may depend on the size of a batch.
 
         Args:
             y: Labels, shape (n_instances, *label_shape), a frame with a column for each number, or
@@ -228,8 +226,6 @@ class Oracle:
             >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
             >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
             >>> samples = oracle.sample(y, lodl.AllPerturbed(scale=2.0), n_samples=50)
-            >>> samples.n_calls
-            102
             >>> np.unique(samples[0].regret)  # right, or wrong by 2
             array([0., 2.])
         """
@@ -240,7 +236,8 @@ class Oracle:
             rate, n_planned = self.settings.max_failure_rate, self._tally.n_outcomes
             samples.counts.tally.check_rate(rate, n_planned, samples.store.note)
         samples.check_sense()
-        self._report(samples)
+        samples.warn(with_negative=not self._has_warned)
+        self._has_warned |= samples.counts.negative > 0
         return samples
 
     def decide(self, y_hat: npt.ArrayLike, *, context: Context = None) -> list[Decision]:
@@ -286,21 +283,9 @@ class Oracle:
     ) -> ObjectiveKind:
         """Return how the objective of a decision depends on the label, from at most 18 calls.
 
-        The first call for some labels also looks at the problem: it raises if the sense is wrong,
-        and warns if the solver is random or not exact. The kind is remembered for these labels, in
-        the store if there is one. With the arguments of a later `sample`, all but three of the
-        calls are among those that it needs.
-
-        Args:
-            y: Labels, or `instances`.
-            sampler: Draws the points. Defaults to `AllPerturbed()`.
-            context: One entry per instance.
-            slopes: Whether the answers get slopes.
-            random_state: Random seed of the points.
-
-        Raises:
-            OracleError: A call failed.
-            ProblemError: The sense is wrong.
+        The first call for some labels also raises if the sense is wrong, and warns if the solver is
+        random or not exact. The kind is remembered for these labels, in the store if there is one.
+        With the arguments of a later `sample`, all but three of the calls are among its own.
 
         Example:
             >>> domain = lodl.domains.newsvendor(sizes=(10, 1, 1))
@@ -320,9 +305,9 @@ class Oracle:
             lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
             if tried := try_instances(samples, partial(self._run, settings=lenient)):
                 others = far_apart(instances.y) if instances.context is None else instances.y[:0]
-                look = self._apply(first_look, tried, others, scale)
-                look.report(self.problem)
-                kind = look.kind
+                kind, warning = self._apply(first_look, tried, others, scale)
+                if warning:
+                    _logger.warning(warning)
             store.remember(name, {"kind": kind})
         self._kinds[name] = kind
         return kind
@@ -353,7 +338,7 @@ class Oracle:
         own = label_scale(instances.y)
         store = self._open_store(own)
         if self._place is not None and isinstance(sampler.scale, str):
-            self._check_scale(own, store)
+            store.check_scale(own)
         auto_scale = own if self._place is None else store.label_scale
         draws = Draws.of(sampler, instances, n_samples, seed, auto_scale)
         draws.points(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
@@ -405,8 +390,8 @@ class Oracle:
         """Return the store, which is made for labels of a scale if there is none yet."""
         is_other = self._place is None and self._store is not None
         if self._store is None or (is_other and self._store.label_scale.shape != scale.shape):
-            self._store = Store(self._place, scale, _identity(self.problem))
-        self._store.check(scale, _identity(self.problem))
+            self._store = Store(self._place, scale, self.problem)
+        self._store.check(scale, self.problem)
         return self._store
 
     # Steps of the methods -------------------------------------------------------------------
@@ -428,49 +413,3 @@ class Oracle:
         table = samples.table(range(len(instances)))
         loss = np.where(table.status == OK, table.loss, np.nan)
         return loss, y_hats.shape[: y_hats.ndim - labels.ndim + 1]
-
-    def _report(self, samples: Samples) -> None:
-        """Log what is unusual about samples. An inexact solver is reported once."""
-        counts, n_points = samples.counts, samples.n_instances * samples.n_samples
-        if counts.negative and not self._has_warned:
-            self._has_warned = True
-            _logger.warning(
-                "%d of %d points led to a better decision than the label itself, by %.3g on "
-                "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
-                "enough. Their regrets are kept as they are, below zero.",
-                *(counts.negative, n_points, counts.below_zero, counts.mean_size),
-            )
-        if counts.failures:
-            labels = ""
-            if counts.tally.failed_labels:
-                labels = (
-                    f" The calls at {counts.tally.failed_labels} of {samples.n_instances} labels "
-                    "failed, so these instances have no regrets."
-                )
-            _logger.warning(
-                "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
-                'them again, use on_failure="raise" or another store.',
-                *(counts.failures, n_points, labels, listed(samples.first_failures.values())),
-            )
-
-    def _check_scale(self, scale: Array, store: Store) -> None:
-        """Warn once if the scale "auto", that of a store's first labels, does not fit these."""
-        stored = store.label_scale
-        is_better = stored.size > 1 and np.ptp(stored) > 0 and np.ptp(scale) == 0  # more labels
-        ratio = stored / scale
-        if not self._has_checked_scale and not is_better and (np.abs(np.log2(ratio)) > 1).any():
-            _logger.warning(
-                "%s was made with labels whose standard deviation is %.3g to %.3g times that of "
-                'these, and the scale "auto" stays that of the first labels. Name another store '
-                "for these labels.",
-                *(store.name, ratio.min(), ratio.max()),
-            )
-        self._has_checked_scale = True
-
-
-def _identity(problem: Problem) -> dict[str, Any]:
-    """Return what identifies a problem: its parameters, and a name and version if given."""
-    names = {"name": "name", "problem_version": "version"}
-    given = {key: getattr(problem, name, None) for key, name in names.items()}
-    texts = {key: value for key, value in given.items() if isinstance(value, str)}
-    return {**texts, "parameters": problem_parameters(problem)}

@@ -382,7 +382,7 @@ class Runner:
 
     def _take(self, calls: Calls, result: Result) -> None:
         """Store the answers of a task, count its calls, and end the run if it must."""
-        self._store.add(result.runs, result.seconds, result.messages)
+        self._store.add(result.runs, result.seconds)
         self._seconds += result.seconds
         self._n_done += result.n_done
         self._n_failures += len(result.failures)
@@ -407,7 +407,7 @@ class Runner:
         tally.add(result.n_calls, result.seconds)
         n_labels = len(range(0, result.n_done, calls.width)) if calls.start == 0 else 0
         tally.n_labels += n_labels
-        not_called = sum(run.status.count(NO_OPTIMUM) for run in result.runs)
+        not_called = sum(int(np.sum(run.status == NO_OPTIMUM)) for _, _, run in result.runs)
         tally.n_samples += result.n_done - n_labels - not_called
         failed_labels = sum(failure.column == 0 for failure in result.failures)
         tally.failed_labels += failed_labels

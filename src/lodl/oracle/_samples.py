@@ -1,5 +1,6 @@
 """Samples: the answers about all instances (`Samples`) and about one of them (`Answers`)."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,13 +13,15 @@ from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._answer_table import AnswerTable
-from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, Status, Tally, describe
+from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, Status, Tally, describe, listed
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._pool import DecisionPool
-from lodl.oracle._store import Progress, Store
+from lodl.oracle._store import Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
+
+_logger = logging.getLogger(__name__)
 
 N_PER_READ = 256  # instances that are read together
 
@@ -131,25 +134,15 @@ class Samples:
         return self.counts.failures
 
     @property
-    def n_negative(self) -> int:
-        """Samples whose decision is notably better than the one for the label."""
-        return self.counts.negative
-
-    @property
     def seconds(self) -> float:
         """Time spent on these calls, summed over workers: their share of the store's time."""
-        n_stored = self.store.n_answers
-        return self.store.seconds * min(self.n_calls / n_stored, 1.0) if n_stored else 0.0
+        stored = self.store.progress
+        return min(self.n_calls * stored.seconds_per_call, stored.seconds)
 
     @property
     def first_failures(self) -> Mapping[str, str]:
         """The first failure of each kind in these samples."""
         return self.counts.tally.first_failures
-
-    @property
-    def progress(self) -> Progress:
-        """How many answers the store holds and lacks, and what they cost."""
-        return self.store.progress
 
     def __len__(self) -> int:
         return self.n_instances
@@ -256,7 +249,9 @@ class Samples:
             raise InvalidInputError("`instances` must name at least one instance, got none.")
         draws = tuple(draws.take(rows) for draws in self.draws)
         part = replace(self, instances=self.instances.take(rows), draws=draws)
-        return replace(part, store=part._copied_store())
+        store = Store(None, self.store.label_scale)
+        store.copy(self.store, (id_ for ids, _ in part._blocks for id_ in ids))
+        return replace(part, store=store)
 
     def head(self, n_samples: int) -> "Samples":
         """Return the first `n_samples` samples of every instance."""
@@ -270,45 +265,53 @@ class Samples:
         return replace(self, draws=tuple(replace(draws, n_samples=n) for draws, n in sizes if n))
 
     def union(self, other: "Samples") -> "Samples":
-        """Return these samples and others of the same instances, drawn by another sampler.
+        """Return these samples and others of the same oracle and instances, by another sampler.
 
         Raises:
-            InvalidInputError: `other` has other instances, or another problem.
+            InvalidInputError: `other` has other instances, or comes from another oracle.
         """
         if list(self.instances.ids) != list(other.instances.ids):
             raise InvalidInputError(
                 "`other` must hold samples of the same instances in the same order: the labels, "
                 "contexts or keys differ."
             )
+        is_same_file = self.store.place is not None and self.store.place == other.store.place
+        if other.store is not self.store and not is_same_file:
+            raise InvalidInputError("`other` must hold samples of the same oracle or store.")
         by_ids = {tuple(draws.ids): draws for draws in self.draws}
         for draws in other.draws:
             same = by_ids.setdefault(tuple(draws.ids), draws)
             if draws.n_samples > same.n_samples:
                 by_ids[tuple(draws.ids)] = draws
-        store = self.store
-        if other.store is not store:
-            self._check_same_problem(other)
-            store = self._copied_store()
-            store.copy(other.store, other._ids)
         has_slopes = self.has_slopes and other.has_slopes
-        return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes, store=store)
-
-    def _check_same_problem(self, other: "Samples") -> None:
-        """Raise if the losses at the labels differ by more than a solver repeats them."""
-        mine, theirs = self.optimum, other.optimum
-        tolerance = 1e-3 * other.counts.mean_size + 1e-5 * np.abs(mine) + 1e-12
-        differs = np.flatnonzero(np.abs(mine - theirs) > tolerance)  # NaN does not
-        if len(differs):
-            row = differs[0]
-            raise InvalidInputError(
-                f"`other` must hold samples of the same problem: at {len(differs)} of {len(mine)} "
-                f"labels the objective is another one (instance {row}: {mine[row]:.12g} here, "
-                f"{theirs[row]:.12g} there)."
-            )
+        return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes)
 
     def check_sense(self) -> None:
         """Raise `ProblemError` if most decisions are better than those for the labels."""
         check_sense_of(self.problem, self.counts.positive, self.counts.negative)
+
+    def warn(self, *, with_negative: bool) -> None:
+        """Log failed samples and, if asked for, decisions that are better than the label's."""
+        counts, n_points = self.counts, self.n_instances * self.n_samples
+        if counts.negative and with_negative:
+            _logger.warning(
+                "%d of %d points led to a better decision than the label itself, by %.3g on "
+                "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
+                "enough. Their regrets are kept as they are, below zero.",
+                *(counts.negative, n_points, counts.below_zero, counts.mean_size),
+            )
+        if counts.failures:
+            labels = ""
+            if counts.tally.failed_labels:
+                labels = (
+                    f" The calls at {counts.tally.failed_labels} of {self.n_instances} labels "
+                    "failed, so these instances have no regrets."
+                )
+            _logger.warning(
+                "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
+                'them again, use on_failure="raise" or another store.',
+                *(counts.failures, n_points, labels, listed(self.first_failures.values())),
+            )
 
     def provenance(self) -> dict[str, Any]:
         """Return the origin of the samples in JSON values, of each sampler if there are several."""
@@ -331,16 +334,6 @@ class Samples:
     def _blocks(self) -> list[tuple[Sequence[bytes], int]]:
         """The ids of the instances and a number of columns: for the label, then for the points."""
         return [(self.instances.ids, 1), *((draws.ids, draws.n_samples) for draws in self.draws)]
-
-    @property
-    def _ids(self) -> list[bytes]:
-        return [id_ for ids, _ in self._blocks for id_ in ids]
-
-    def _copied_store(self) -> Store:
-        """Return a store in memory with the answers of these instances."""
-        store = Store(None, self.store.label_scale)
-        store.copy(self.store, self._ids)
-        return store
 
     def _complete(self, rows: Sequence[int]) -> AnswerTable:
         """Return the stored answers about some instances, none of which may be missing."""
@@ -394,11 +387,9 @@ class Samples:
             kind = Status(status).name.lower()
             if kind not in tally.first_failures:
                 place, column = np.argwhere(table.status == status)[0].tolist()
-                row, ends = rows[place], np.cumsum([n for _, n in self._blocks])
-                ids = self._blocks[int(np.searchsorted(ends, column, side="right"))][0]
-                message = self.store.failure(f"{kind} {ids[row].hex()}") or "its call failed"
-                point = self.describe_point(column)
-                text = describe(self.instances.describe(row), point, message)
+                message = table.messages.get((place, kind), "its call failed")
+                instance = self.instances.describe(rows[place])
+                text = describe(instance, self.describe_point(column), message)
                 tally.first_failures[kind] = text
 
     @property

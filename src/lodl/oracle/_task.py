@@ -16,7 +16,7 @@ from lodl._arrays import context_of
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.errors import LodlError, OracleError, ProblemError
-from lodl.oracle._answer_table import Run
+from lodl.oracle._answer_table import Block
 from lodl.oracle._failures import (
     NO_OPTIMUM,
     OK,
@@ -80,9 +80,8 @@ class Result(NamedTuple):
 
     n_done: int  # calls of the task that have an outcome
     n_calls: int  # solver calls made; a batch that fails is called again one by one
-    runs: list[Run]  # the answers, as a store keeps them
+    runs: list[tuple[bytes, int, Block]]  # the answers, with their id and first column
     seconds: float  # time that the calls took
-    messages: dict[str, str]  # the first message by kind of failure and id
     failures: list[Failure]
     decisions: dict[tuple[int, int], Any]  # by row and column
 
@@ -149,27 +148,25 @@ class _Row:
         self._note(self.n_done, error)
         self.n_done += 1
 
-    def runs(self) -> Iterator[Run]:
-        """Yield the answers as a store keeps them: a run for the label, one for the points."""
-        task, first = self.task, 0
-        if task.start == 0:
-            has_slope = int(self.decision[0] == 0)
-            yield self._run(task.instances.ids[self.row], 0, 0, 1, self.slopes.gradient[:has_slope])
-            first = 1
-        if first < self.n_done:
-            start, gradient = max(task.start - 1, 0), self.slopes.gradient
-            yield self._run(task.draws.ids[self.row], start, first, self.n_done, gradient)
+    def runs(self) -> Iterator[tuple[bytes, int, Block]]:
+        """Yield the answers at the label and at the points, with their id and first column."""
+        task, gradient = self.task, np.array(self.slopes.gradient).reshape(-1, self.y.size)
+        n_labels = int(task.start == 0)
+        edges = (0, n_labels, task.instances.ids), (n_labels, self.n_done, task.draws.ids)
+        for first, last, ids in edges:
+            if first < last:
+                columns = slice(first, last)
+                arrays = self.loss[columns], self.status[columns], self.decision[columns]
+                run = Block(*arrays, gradient, self._messages(first, last))
+                yield ids[self.row], max(task.start - 1, 0), run
 
-    def _run(self, id_: bytes, start: int, first: int, last: int, gradient: list[Array]) -> Run:
-        columns = slice(first, last)
-        return Run(
-            id_,
-            start,
-            self.loss[columns].tobytes(),
-            self.status[columns].tobytes(),
-            self.decision[columns].tobytes(),
-            b"".join(row.tobytes() for row in gradient),
-        )
+    def _messages(self, first: int, last: int) -> dict[str, str]:
+        """Return the first message of each kind of failure in some columns."""
+        messages: dict[str, str] = {}
+        for failure in () if self.task.stop_at_failure else self.failures:
+            if first <= failure.column - self.task.start < last:
+                messages.setdefault(failure.status.name.lower(), failure.message)
+        return messages
 
     def _label_failed(self) -> bool:
         return self.task.start == 0 and bool(self.status[0] > OK)
@@ -253,23 +250,15 @@ class _Row:
 
 
 def _result(task: Task, rows: list[_Row], n_calls: int, seconds: float) -> Result:
-    failures = [failure for row in rows for failure in row.failures]
-    messages: dict[str, str] = {}
     if task.stop_at_failure:  # calls that failed stay pending: the next run makes them again
         for row in rows:
             row.status[row.status != OK] = PENDING
-    else:
-        for failure in failures:
-            ids = task.draws.ids if failure.column else task.instances.ids
-            key = f"{failure.status.name.lower()} {ids[failure.row].hex()}"
-            messages.setdefault(key, failure.message)
     return Result(
         sum(row.n_done for row in rows),
         n_calls,
         [run for row in rows if row.n_done for run in row.runs()],
         seconds,
-        messages,
-        failures,
+        [failure for row in rows for failure in row.failures],
         {place: z for row in rows for place, z in row.kept.items()},
     )
 

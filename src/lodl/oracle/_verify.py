@@ -118,9 +118,10 @@ def _evenly(n: int, n_wanted: int) -> Array:
 
 def _n_verified(store: Store) -> int:
     """Return how many instances to call again: if calls are cheap, up to a tenth of the answers."""
-    if store.seconds_per_call > _CHEAP:
+    stored = store.progress
+    if stored.seconds_per_call > _CHEAP:
         return N_VERIFIED
-    return int(np.clip(store.n_answers // 20, N_VERIFIED, N_VERIFIED_IF_CHEAP))
+    return int(np.clip(stored.n_answers // 20, N_VERIFIED, N_VERIFIED_IF_CHEAP))
 
 
 def _losses(samples: Samples, places: _Places) -> Array:
