@@ -282,14 +282,15 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         Print the result for a table of five rows: the plain model, the mean training label, squared
         error as trained next to the learned losses, squared error with the simple correction that
         `fit` found best (the same as squared error if it found none), and this model. It takes at
-        most six solver calls per instance.
+        most six solver calls per instance. A model that was loaded has no row for the plain model
+        if that is a boosting regressor, whose own files a folder does not hold.
         """
         result = self._result
         labels, contexts = new_labels(result, X, Y), new_contexts(result, X, context)
         corrected = Models(self.baseline_.models, result, result.baseline_shift)
         mean = np.reshape(result.mean_label, labels.shape[1:])
-        y_hats = {
-            PLAIN: self.plain_.predict(X),
+        y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
+        y_hats |= {
             "mean label": np.broadcast_to(mean, labels.shape),
             BASELINE: self.baseline_.predict(X),
             f"{BASELINE}, corrected": corrected.predict(X),
@@ -358,7 +359,11 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             {
                 "predictors": self.predictors_,
                 "baseline": self.baseline_.models,
-                "plain": self.plain_.models,
+                "plain": [
+                    model
+                    for model in self.plain_.models
+                    if type(model) is type(self.predictors_[0])  # so it loads as they do
+                ],
             },
             overwrite=overwrite,
         )
