@@ -9,7 +9,7 @@ SOURCES = [str(HERE.parent / "src"), str(HERE.parent / "benchmarks")]
 sys.path[:0] = [str(HERE / "_extensions"), *SOURCES]
 os.environ["PYTHONPATH"] = os.pathsep.join(SOURCES)  # examples run in worker processes
 
-from lodl._version import package_version  # noqa: E402
+from lodl._json import package_version  # noqa: E402
 
 project = "lodl"
 author = "The lodl developers"

@@ -63,7 +63,7 @@ def predictions_by_method(domain: Domain) -> dict[str, Array]:
 def qualities(domain: Domain, constant: Array, deviation: Array) -> list[float]:
     """Return mean quality with less and less of what predictions add to a constant."""
     test = domain.splits.test
-    scale = quality_scale(domain.problem, test.y, context=test.context, seed=SEED)
+    scale = quality_scale(domain.problem, test.y, context=test.context, random_state=SEED)
     drawn = [constant + kept * deviation for kept in KEPT]
     worth = [decision_quality(domain.problem, y, test.y, context=test.context) for y in drawn]
     return [float(scale.normalise(quality).mean()) for quality in worth]

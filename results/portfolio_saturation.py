@@ -81,7 +81,7 @@ def main() -> None:
         for seed in SEEDS:
             domain = SETUP.build(seed)
             problem, test = domain.problem, domain.splits.test
-            scale = quality_scale(problem, test.y, context=test.context, seed=seed)
+            scale = quality_scale(problem, test.y, context=test.context, random_state=seed)
             for name, rate, y_hat in predictions(domain):
                 quality = decision_quality(problem, y_hat, test.y, context=test.context)
                 share = float((np.abs(y_hat) > 0.99).mean())

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from fit_solvers import top_one
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.losses import Answers, ConvexDirectedQuadratic
+from lodl.losses import ConvexDirectedQuadratic
 from lodl.losses import _convex_directed_quadratic as room
 from lodl.losses._directed_weighted_mse import directed_squares
-from lodl.losses._minimise import Objective, minimise
+from lodl.losses._least_squares import Objective, minimise
 from lodl.losses._standardised import Standardised
+from lodl.oracle import Answers
 
 N_SAMPLES, N_HINGES, MEMORY = 50, 4, 10
 TOLERANCE, MAX_ITERATIONS = 1e-7, 300

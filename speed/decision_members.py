@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from decision_summaries import train, unseen_regret
 from lodl.domains import Domain
 from lodl.losses import DecisionHinges, DecisionRanking, Family, fit, squared_error_loss
-from lodl.losses._dual import largest, log_sum_exp, softmax
-from lodl.losses._family import Parameters, Tensor
+from lodl.losses._family import Parameters, Tensor, largest, log_sum_exp, softmax
 from lodl.oracle import Oracle
 from lodl_benchmarks.rounds import TASKS
 from min_weight import Data, tasks

@@ -5,7 +5,7 @@
 Every domain of `lodl benchmark learner`, data seeds 1001 and 1002, which no table shows. Losses of
 20 samples at labels train linear models (`LinearLearner`); then three rounds of 4 samples each, of
 which validation decisions choose the best. Regret is a share of the cost of the best decisions of
-the test instances. Beside it stand the numbers of `loss.summary()` for the loss at labels:
+the test instances. Beside it stand the numbers of `summarise(loss)` for the loss at labels:
 
 - rank: rank correlation with the regret on held-out samples, mean over instances;
 - met: share of the costly decisions of held-out samples that the other samples met, mean;
@@ -19,7 +19,7 @@ import sys
 import numpy as np
 
 from lodl.domains import Domain
-from lodl.evaluation import decision_loss, regret
+from lodl.evaluation import decision_loss, regret, summarise
 from lodl.learning import learn_in_rounds
 from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss, squared_error_loss
 from lodl.training.linear import LinearLearner, LinearPredictor
@@ -63,7 +63,7 @@ def measure(domain: Domain, family: Family, seed: int) -> list[float]:
         random_state=seed,
     )
     at_labels = rounds.rounds[0]
-    found = at_labels.loss.summary()
+    found = summarise(at_labels.loss)
     regrets = [unseen_regret(domain, one.model) for one in (at_labels, rounds.best)]
     return [*regrets, found.rank_correlation, found.decisions_met, found.decisions_explained]
 

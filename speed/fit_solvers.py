@@ -13,9 +13,10 @@ import numpy as np
 from scipy.optimize import nnls
 
 from lodl._threads import one_blas_thread
-from lodl.losses import Answers, ConvexDirectedQuadratic, DirectedWeightedMSE
+from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE
 from lodl.losses._directed_weighted_mse import directed_squares
-from lodl.losses._nnls import solve_nnls
+from lodl.losses._least_squares import solve_nnls
+from lodl.oracle import Answers
 
 
 def top_one(n_samples: int, dim: int, seed: int = 0) -> Answers:

@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from fitting_samples import DIM, N_SAMPLES, TopOneSamples
 from lodl.losses import (
-    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
@@ -24,6 +23,7 @@ from lodl.losses import (
     WeightedMSE,
     fit,
 )
+from lodl.oracle import Answers
 
 WEIGHTED = [WeightedMSE(), DirectedWeightedMSE()]
 QUADRATIC = [Quadratic(), Quadratic(rank=5), DirectedQuadratic(), ConvexDirectedQuadratic()]

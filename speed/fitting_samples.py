@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from lodl._typing import Array
-from lodl.losses import Answers
+from lodl.oracle import Answers
 
 N_SAMPLES, DIM = 5_000, 50
 

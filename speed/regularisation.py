@@ -18,12 +18,11 @@ from functools import partial
 import numpy as np
 import torch
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
 from lodl._threads import one_blas_thread
 from lodl.domains import shortest_path
 from lodl.evaluation import decision_loss, regret
 from lodl.losses import (
-    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
@@ -32,7 +31,7 @@ from lodl.losses import (
     WeightedMSE,
     fit,
 )
-from lodl.oracle import Oracle
+from lodl.oracle import Answers, Oracle
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import (
     Criterion,

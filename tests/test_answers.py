@@ -1,6 +1,6 @@
 import numpy as np
 
-from lodl.losses import Answers
+from lodl.oracle import Answers
 
 Y, D = np.ones((2, 3)), np.arange(24.0).reshape(4, 2, 3)
 

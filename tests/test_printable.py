@@ -8,7 +8,7 @@ import pytest
 
 import lodl
 from lodl import DecisionFocusedRegressor
-from lodl._printable import printable
+from lodl._arrays import printable
 from lodl.cli import main
 
 COLOUR, NEWLINE, TURNED = "red\x1b[31m", "two\nlines", "left\u202eright"

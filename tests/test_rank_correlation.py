@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
 
 
 def test_it_is_that_of_scipy_with_ties_or_without():

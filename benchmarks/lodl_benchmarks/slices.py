@@ -3,24 +3,66 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_count, check_predictions
 from lodl._typing import Array, Context
-from lodl.errors import InvalidInputError
-from lodl.evaluation._probe import Probe
+from lodl.errors import InvalidInputError, LodlError
 from lodl.losses import LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
-from lodl.problems._problem import check_instances, check_predicted
+from lodl.problems._problem import check_instances, check_predicted, projected
 
 _N_INSTANCES = 3
 _N_COORDINATES = 2
 _SPAN = 3.0  # scales of the sampled noise on either side of the label along a coordinate
 _PREDICTION_SPAN = 1.5  # the slice towards a prediction goes half as far beyond it
+
+
+@dataclass(frozen=True, eq=False)
+class _Probe:
+    """True regret and learned loss at the same points, for some of the instances.
+
+    Attributes:
+        oracle: Calls the solver.
+        index: The positions of the instances among all.
+        y: Their labels.
+        context: Their contexts, or None.
+    """
+
+    oracle: Oracle
+    index: npt.NDArray[np.intp]
+    y: Array
+    context: Context
+
+    @classmethod
+    def at(
+        cls, index: npt.NDArray[np.intp], problem: Problem | Oracle, y: Array, context: Context
+    ) -> Self:
+        """Take the instances `index` from all labels and contexts."""
+        contexts = None if context is None else [context[i] for i in index]
+        return cls(Oracle.of(problem, progress=False), index, y[index], contexts)
+
+    def project(self, points: Array) -> Array:
+        """Return points of shape (m, n, *label_shape) in the problem's valid range."""
+        flat = points.reshape(-1, *points.shape[2:])
+        return projected(self.oracle.problem, flat).reshape(points.shape)
+
+    def regret(self, points: Array) -> Array:
+        """Return the true regret of points (m, n, *label_shape), shape (m, n)."""
+        try:
+            return self.oracle.regret(points, self.y, context=self.context)
+        except LodlError as error:
+            error.add_note(f"Instances are numbered within {self.index.tolist()}.")
+            raise
+
+    def loss(self, loss: LearnedLoss, points: Array) -> Array:
+        """Return the learned loss of points (m, n, *label_shape), shape (m, n)."""
+        d = np.moveaxis(points - self.y, 0, 1).reshape(len(self.y), len(points), loss.dim)
+        return np.asarray(loss.family.value(loss.subset(self.index).phi, d)).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +122,7 @@ def loss_slices(
     losses = _check_losses(loss, labels)
     n_points = _check_odd(n_points)
     index = _choose_instances(next(iter(losses.values())), instances)
-    probe = Probe.at(index, problem, labels, context)
+    probe = _Probe.at(index, problem, labels, context)
     lines = list(_coordinate_lines(losses, probe, label_names, n_points))
     if y_hat is not None:
         predictions, _, _ = check_predicted(Oracle.of(problem).problem, y_hat, y)
@@ -97,7 +139,7 @@ def loss_slices(
 
 
 def _cut(
-    lines: list[_Lines], losses: Mapping[str, LearnedLoss], probe: Probe
+    lines: list[_Lines], losses: Mapping[str, LearnedLoss], probe: _Probe
 ) -> list[dict[str, Any]]:
     """Return regrets and losses along the lines, instance by instance."""
     points = [probe.y + np.multiply.outer(line.offsets, line.steps) for line in lines]
@@ -120,7 +162,7 @@ def _cut(
 
 def _coordinate_lines(
     losses: Mapping[str, LearnedLoss],
-    probe: Probe,
+    probe: _Probe,
     label_names: Sequence[str] | None,
     n_points: int,
 ) -> Iterator[_Lines]:
@@ -170,7 +212,7 @@ def _check_losses(
 
 def _choose_instances(loss: LearnedLoss, instances: npt.ArrayLike | None) -> npt.NDArray[np.intp]:
     if instances is not None:
-        loss.rows(instances)  # checks them
+        loss.subset(instances)  # checks them
         return np.asarray(instances, dtype=np.intp)
     regret = np.nan_to_num(np.asarray(loss.errors.mean_regret), nan=-np.inf)
     return np.argsort(-regret, kind="stable")[:_N_INSTANCES]

@@ -104,5 +104,5 @@ print(f"score on new instances: {model.score(test.x, test.y):.3f}")
 # %%
 # The regret of each candidate on held-out instances, against the number of solver calls so far:
 
-plots.history(model)
+plots.trials(model)
 plt.show()

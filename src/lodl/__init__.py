@@ -9,7 +9,7 @@ them are available after `import lodl` and are loaded when used.
 import importlib
 from typing import Any
 
-from lodl._version import package_version
+from lodl._json import package_version
 from lodl.learning import DecisionFocusedRegressor, learn_loss, load_model
 from lodl.losses import (
     ConvexDirectedQuadratic,

@@ -3,6 +3,7 @@
 import importlib
 import math
 import sys
+import unicodedata
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from lodl._typing import Array, Context, InstanceContext
 from lodl.errors import InvalidInputError, MissingExtraError
 
+_SPACE = "Zs"  # Unicode category
 _NUMBERS_ADVICE = "Labels are the numbers to predict: leave out other columns."
 
 
@@ -392,3 +394,33 @@ def _is_misread(column: Any) -> bool:
 def _described(table: Any) -> str:
     pairs = zip(table.columns, table.dtypes, strict=True)
     return "(" + ", ".join(f"{name}: {kind}" for name, kind in pairs) + ")"
+
+
+def rank_correlation(a: Array, b: Array) -> float:
+    """Return Spearman's correlation of two arrays (n,); NaN if one of them is constant or empty."""
+    if not len(a) or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return np.nan
+    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
+
+
+def _ranks(values: Array) -> Array:
+    """Return ranks; equal values share the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray((last - (count - 1) / 2)[place])
+
+
+def printable(text: str) -> str:
+    r"""Return a text in which control characters are escaped: a newline becomes `\n`.
+
+    Newlines, terminal escape sequences and marks that change the writing direction could otherwise
+    make a name look like something else.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign
+        if sign.isprintable() or unicodedata.category(sign) == _SPACE
+        else sign.encode("unicode_escape").decode()
+        for sign in text
+    )

@@ -119,3 +119,10 @@ def _first_that_fits(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
         except (TypeError, ValueError):
             continue
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
+
+
+def package_version() -> str:
+    """Return the version of the installed package, which files name."""
+    from importlib.metadata import version  # slow to import
+
+    return version("lodl")

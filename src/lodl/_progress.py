@@ -1,5 +1,6 @@
-"""A progress bar on a terminal, silence elsewhere."""
+"""Progress for users: a bar on a terminal, and log messages on request."""
 
+import logging
 from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -41,3 +42,13 @@ def _bar_type() -> "type[tqdm[Any]]":
 
     Bar.set_lock(RLock())
     return Bar
+
+
+def show_logs() -> None:
+    """Show messages of level INFO on standard error, unless logging is already configured."""
+    logger = logging.getLogger("lodl")
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger.addHandler(handler)
+    logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))

@@ -28,15 +28,11 @@ def folders(tmp_path_factory):
     return folder
 
 
-def test_two_models_are_compared_pair_by_pair(folders, run_lodl, tmp_path):
-    page = tmp_path / "page.html"
-    code, out, _ = run_lodl(
-        "compare", str(folders / "weak"), str(folders / "strong"), "--out", str(page)
-    )
+def test_two_models_are_compared_pair_by_pair(folders, run_lodl):
+    code, out, _ = run_lodl("compare", str(folders / "weak"), str(folders / "strong"))
     assert code == 0
     assert "weak" in out
     assert "different instances" not in out
-    assert "EUR" in page.read_text(encoding="utf-8")
 
 
 def test_a_unit_is_not_compared_with_another_one(folders, run_lodl, tmp_path):

@@ -1,4 +1,4 @@
-"""The advice is right on the paper's domains, at a small scale: who follows it does better."""
+"""Following the advice improves the loss on small versions of the paper's domains."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def model_of(domain):
     )
 
 
-def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
+def learn_and_diagnose(domain, family, *, scale):
     """Learns a loss, trains the domain's model on it, and looks where that model predicts."""
     y, splits = labels_of(domain), domain.splits
     loss = lodl.learn_loss(
@@ -58,7 +58,7 @@ def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
         y,
         keys=range(len(y)),
         family=family,
-        sampler=perturbed(scale),
+        sampler=lodl.AllPerturbed(scale),
         n_samples=500,
     )
     parts = np.split(np.arange(len(y)), [len(splits.train.y)])
@@ -79,23 +79,15 @@ def learn_and_diagnose(domain, family, *, scale, perturbed=lodl.AllPerturbed):
 
 
 def names(diagnosis):
-    return [finding.verdict.name for finding in diagnosis.findings]
-
-
-def test_a_family_without_direction_is_found_out_in_the_linear_model(linear):
-    found = learn_and_diagnose(linear, lodl.WeightedMSE(), scale=1.0)
-    assert names(found)[0] == "directed family"
-    followed = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=1.0)
-    assert followed.fidelity.regret < 0.1 * found.fidelity.regret
-    assert names(followed) == ["good decisions"]
+    return [finding.name for finding in diagnosis.findings]
 
 
 def test_a_scale_far_too_large_is_found_out_in_the_linear_model(linear):
     found = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=10.0)
-    assert names(found)[0] == "smaller scale"
-    proposed = found.region.scale * found.region.size_ratio
+    assert names(found)[0] == "scale"
+    proposed = found.scale * found.size_ratio
     followed = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=proposed)
-    assert followed.fidelity.regret < 0.1 * found.fidelity.regret
+    assert followed.regret < 0.1 * found.regret
 
 
 def test_too_few_samples_are_found_out_in_the_linear_model(linear):
@@ -114,26 +106,16 @@ def test_too_few_samples_are_found_out_in_the_linear_model(linear):
 
     found, followed = look(50), look(2000)
     assert names(found)[0] == "more samples"
-    assert followed.fit.error_held_out.median < 0.9 * found.fit.error_held_out.median
-    assert followed.fidelity.error < 0.9 * found.fidelity.error
+    assert followed.summary.error_held_out.median < 0.9 * found.summary.error_held_out.median
+    assert followed.error < 0.9 * found.error
 
 
 def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
     found = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=0.005)
-    assert "larger scale" in names(found)
-    proposed = found.region.scale * found.region.size_ratio
+    assert "scale" in names(found)
+    proposed = found.scale * found.size_ratio
     followed = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=proposed)
-    assert followed.fidelity.regret < found.fidelity.regret
-
-
-def test_noise_on_one_coordinate_at_a_time_is_found_out_in_web_advertising(web):
-    family = lodl.ConvexDirectedQuadratic()
-    found = learn_and_diagnose(web, family, scale=0.1, perturbed=lodl.OnePerturbed)
-    assert names(found)[0] == "more coordinates at once"
-    assert "larger scale" not in names(found)
-    followed = learn_and_diagnose(web, family, scale=0.1)
-    assert followed.fidelity.regret < 0.1 * found.fidelity.regret
-    assert names(followed) == ["good decisions"]
+    assert followed.regret < found.regret
 
 
 def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
@@ -152,7 +134,7 @@ def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
         )
 
     found = diagnose(learn(0.3), domain.problem, y, y_hat, context=context)
-    assert "smaller scale" in names(found)
-    proposed = found.region.scale * found.region.size_ratio
+    assert "scale" in names(found)
+    proposed = found.scale * found.size_ratio
     followed = diagnose(learn(proposed), domain.problem, y, y_hat, context=context)
-    assert followed.fidelity.error < 0.7 * found.fidelity.error
+    assert followed.error < 0.7 * found.error

@@ -4,10 +4,10 @@ import pytest
 import lodl
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.evaluation import (
+    constant_predictions,
     decision_loss,
     decision_quality,
     quality_scale,
-    random_predictions,
     regret,
 )
 from lodl.oracle import Oracle
@@ -40,7 +40,7 @@ def test_quality_is_the_negative_of_loss_and_regret_is_loss_above_the_optimum(se
 
 
 def test_leading_axes_are_kept_and_score_as_one_by_one(y):
-    y_hats = random_predictions((4, *y.shape))
+    y_hats = np.random.default_rng(0).random((4, *y.shape))
     together = decision_loss(CHEAPEST, y_hats, y)
     assert together.shape == (4, 30)
     for row, y_hat in zip(together, y_hats, strict=True):
@@ -56,7 +56,7 @@ def test_each_instance_gets_its_own_context():
 
 
 def test_two_workers_give_the_same_bits_as_one(y):
-    y_hat = random_predictions(y.shape)
+    y_hat = np.random.default_rng(0).random(y.shape)
     one = decision_loss(Oracle(CHEAPEST, n_jobs=1), y_hat, y)
     assert np.array_equal(one, decision_loss(Oracle(CHEAPEST, n_jobs=2), y_hat, y))
 
@@ -165,3 +165,20 @@ def test_one_decision_of_a_heuristic_that_is_better_than_the_labels_is_no_error(
     y = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 1.0]])
     first = lodl.problem(lambda y_hat: 0, lambda z, y: y[z], sense="max")
     assert regret(first, y[:, ::-1], y).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_constant_prediction_is_the_mean_of_each_coordinate():
+    y_train = np.array([[0.0, 2.0], [2.0, 6.0], [1.0, 1.0]])
+    np.testing.assert_array_equal(constant_predictions(y_train, 4), [[1.0, 3.0]] * 4)
+    assert constant_predictions(np.ones((3, 5, 10)), 7).shape == (7, 5, 10)
+
+
+def test_constant_predictions_can_be_changed_one_by_one():
+    predictions = constant_predictions([[1.0, 3.0]], 2)
+    predictions[0] = 0
+    np.testing.assert_array_equal(predictions[1], [1.0, 3.0])
+
+
+def test_constant_predictions_of_no_instances_are_refused():
+    with pytest.raises(InvalidInputError, match="`n_instances` must be a whole number"):
+        constant_predictions([[1.0]], 0)

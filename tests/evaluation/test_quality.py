@@ -8,7 +8,6 @@ from lodl.evaluation import (
     decision_quality,
     normalised_decision_quality,
     quality_scale,
-    random_predictions,
 )
 
 CHEAPEST = lodl.problem(np.argmin, lambda z, y: y.flat[z], sense="min")
@@ -25,8 +24,8 @@ def y():
 def test_random_predictions_give_zero_and_labels_give_one(sense, y):
     problem = PROBLEMS[sense]
     assert normalised_decision_quality(problem, y, y) == pytest.approx(1)
-    scale = quality_scale(problem, y, seed=3, n_random=4)
-    y_random = random_predictions((4, *y.shape), seed=3)
+    scale = quality_scale(problem, y, random_state=3, n_random=4)
+    y_random = np.random.default_rng(3).random((4, *y.shape))
     assert scale.normalise(decision_quality(problem, y_random, y)).mean() == pytest.approx(0)
 
 
@@ -53,7 +52,7 @@ def test_zero_may_be_what_the_labels_of_others_are_worth():
     assert quality == pytest.approx(0)
 
 
-def test_random_predictions_of_ones_own_must_be_of_all_instances(y):
+def test_random_predictions_that_are_passed_must_cover_all_instances(y):
     with pytest.raises(InvalidInputError, match=r"`y_random` must hold .*\(m, 30, 2, 3\)"):
         quality_scale(CHEAPEST, y, y_random=y)
 
@@ -67,7 +66,7 @@ def test_normalised_quality_is_of_one_model_and_refuses_more_before_any_call(y):
         normalised_decision_quality(problem, np.stack([y, y]), y)
 
 
-@pytest.mark.parametrize(("offset", "n_told"), [(0.0, 0), (100.0, 1)])
-def test_labels_far_from_random_predictions_are_told(y, offset, n_told, caplog):
+@pytest.mark.parametrize(("offset", "n_warnings"), [(0.0, 0), (100.0, 1)])
+def test_labels_far_from_random_predictions_are_reported(y, offset, n_warnings, caplog):
     quality_scale(CHEAPEST, y + offset)
-    assert caplog.text.count("Give `y_random`") == n_told
+    assert caplog.text.count("Pass `y_random`") == n_warnings

@@ -132,7 +132,7 @@ def test_a_forged_record_is_refused(model, tmp_path):
     folder = model.save(tmp_path / "model")
     model._record = None
     honest = json.loads((folder / "record.json").read_text())
-    for change in ({"instances": 7}, {"regret_kept": "x"}, {"history": [[]]}, {"instances": []}):
+    for change in ({"instances": 7}, {"regret_selected": "x"}, {"trials": [[]]}, {"instances": []}):
         (folder / "record.json").write_text(json.dumps(honest | change))
         forge(folder)
         with pytest.raises(ModelFolderError, match="cannot be used"):

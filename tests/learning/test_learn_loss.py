@@ -227,7 +227,7 @@ def test_instances_share_their_decisions_if_told_so():
     [
         (CountingPick, {"context": [None] * 5}, "With a `context` instances cannot `share`"),
         (SquaredPick, {}, "only if the objective is affine in the label"),
-        (CountingPick, {"family": lodl.WeightedMSE()}, "`family` must be a family made of decis"),
+        (CountingPick, {"family": lodl.WeightedMSE()}, "`family` must be a decision family"),
     ],
 )
 def test_what_cannot_be_shared_is_named(problem, arguments, match):

@@ -31,8 +31,8 @@ def test_a_page_shows_what_was_gained_and_tried(tmp_path):
     page = path.read_text()
     assert "&lt;EUR&gt;" in page
     assert "<EUR>" not in page
-    for row in model.history_:
-        assert row.name in page
+    for trial in model.result_.trials:
+        assert trial.name in page
 
 
 def test_instances_and_numbers_of_a_label_are_called_by_their_names():
@@ -51,7 +51,7 @@ def test_instances_and_numbers_of_a_label_are_called_by_their_names():
     record = model.fit(x, y).record()
     assert set(record.instances) == set(days)
     assert model.label_names_ == ("north", "south", "west")
-    assert all(one.two_stage.split()[0] in model.label_names_ for one in record.changes)
+    assert all(one.decision_baseline.split()[0] in model.label_names_ for one in record.changes)
 
     Pick.label_names = ("north", "south")
     with pytest.raises(lodl.errors.ProblemError, match="each of the 3 numbers in a label, got 2"):
@@ -92,7 +92,7 @@ def test_failures_are_counted_and_every_comparison_is_on_the_same_instances(skip
     assert failures.two_stage > 0
     assert failures.left_out == 2
     assert "58 instances, 5 folds" in skipping.summary().replace("\n", " ")
-    said = f"{failures.two_stage} of 58 held-out decisions failed with squared error"
+    said = f"{failures.two_stage} of 58 validation decisions failed with squared error"
     assert said in skipping.summary().replace("\n", " ")
     held_out = skipping.held_out_
     assert set(held_out.index) == set(range(60)) - {7, 21}
@@ -105,9 +105,9 @@ def test_failures_are_counted_and_every_comparison_is_on_the_same_instances(skip
 def test_a_report_of_a_model_with_failures_has_numbers_only(skipping, tmp_path):
     record = skipping.record()
     json.dumps(asdict(record), allow_nan=False)
-    assert record.gain == skipping.gain_
+    assert record.gain.mean == pytest.approx(skipping.gain_.difference)
     page = skipping.report(tmp_path / "page.html").read_text()
-    assert f"{record.failures.two_stage} of 58 held-out decisions failed" in page
+    assert f"{record.failures.baseline} of 58 validation decisions failed" in page
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
     loaded = lodl.load_model(skipping.save(tmp_path / "model"), Fickle())
     assert loaded.gain_ == skipping.gain_
@@ -123,7 +123,7 @@ def test_one_validation_instance_cannot_tell(tmp_path):
     page = model.report(tmp_path / "page.html").read_text()
     summary = model.summary().replace("\n", " ")
     for text in (summary, str(model.gain_), page):
-        assert "1 held-out instance is too few to tell" in text
+        assert "1 validation instance is too few to judge" in text
         assert not re.search(r"\binf\b", text)
     assert "1 instance, held out once" in summary
 

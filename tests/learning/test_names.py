@@ -289,7 +289,7 @@ def test_a_context_frame_is_taken_everywhere(context):
     np.testing.assert_array_equal(rounds.best.loss.value(y_hat), loss.value(y_hat))
     found = lodl.evaluation.diagnose(loss, PICK_OPEN, Y, y_hat, context=context)
     same = lodl.evaluation.diagnose(loss, PICK_OPEN, Y, y_hat, context=plain)
-    assert found.fidelity == same.fidelity
+    assert str(found) == str(same)
 
 
 @pytest.mark.parametrize("context", ["x" * N, b"x" * N])

@@ -286,7 +286,7 @@ def test_instances_share_their_decisions_if_told_so():
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"family": lodl.WeightedMSE()}, "`family` must be a family made of decisions"),
+        ({"family": lodl.WeightedMSE()}, "`family` must be a decision family"),
         ({"context": [None] * len(PART.y)}, "cannot `share` their decisions"),
     ],
 )

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lodl._gain import Failures
 from lodl.errors import OracleError
 from lodl.learning._folds import Folds
+from lodl.learning._gain import Failures
 from lodl.learning._held_out import HeldOut
 from lodl.learning._search import Search, Tried
 

@@ -1,9 +1,12 @@
-"""Samples to fit, and learned losses made of random numbers, which need no fit."""
+"""Samples to fit, and learned losses with random parameters, which need no fit."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from lodl import losses
+from lodl.oracle import Answers
 
 
 @pytest.fixture
@@ -47,5 +50,36 @@ def make_loss():
             ),
             provenance={"sampler": "AllPerturbed", "scale": 0.5, "seed": seed},
         )
+
+    return make
+
+
+@pytest.fixture
+def make_samples():
+    """Returns a maker of samples from errors (n, k, *label_shape) and regrets (n, k)."""
+
+    @dataclass(frozen=True)  # a local class, so that workers receive it by value
+    class ArraySamples:
+        y: np.ndarray
+        d: np.ndarray
+        regret: np.ndarray
+
+        @property
+        def n_instances(self):
+            return len(self.y)
+
+        def select(self, indices):
+            chosen = list(indices)
+            return ArraySamples(self.y[chosen], self.d[chosen], self.regret[chosen])
+
+        def instance(self, index):
+            return Answers(self.y[index], self.y[index] + self.d[index], self.regret[index])
+
+        def provenance(self):
+            return {"sampler": "by hand"}
+
+    def make(d, regret):
+        y = np.random.default_rng(0).standard_normal((len(d), *d.shape[2:]))
+        return ArraySamples(y, d, regret)
 
     return make

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from lodl.domains import Knapsack, Portfolio, ShortestPath, TopK
 from lodl.errors import InvalidInputError
-from lodl.losses import Answers, DecisionHinges, DecisionRanking
+from lodl.losses import DecisionHinges, DecisionRanking
+from lodl.oracle import Answers
 from lodl.problems import LinearProblem
 
 few_examples = settings(deadline=None, max_examples=15, derandomize=True)

@@ -232,7 +232,7 @@ def test_one_error_can_be_shared_by_all_instances(family):
 def test_a_squared_error_can_stand_in(family):
     d = np.random.default_rng(0).standard_normal((1, 7, 5))
     scale = np.array([0.1, 0.2, 1.0, 10.0, 1e3])
-    phi = family.stand_in(cost=3.0, scale=scale)
+    phi = family.fallback(cost=3.0, scale=scale)
     value = family.value({name: array[np.newaxis] for name, array in phi.items()}, d)
     np.testing.assert_allclose(value, 3.0 * np.square(d / scale).mean(axis=-1))
     shapes = family.parameter_shapes(5)
@@ -244,14 +244,14 @@ def test_a_squared_error_can_stand_in(family):
 def test_an_absolute_error_stands_in_if_there_are_no_squares(family):
     d = np.random.default_rng(0).standard_normal((1, 7, 5))
     scale = np.array([0.1, 0.2, 1.0, 10.0, 1e3])
-    phi = family.stand_in(cost=3.0, scale=scale)
+    phi = family.fallback(cost=3.0, scale=scale)
     value = family.value({name: array[np.newaxis] for name, array in phi.items()}, d)
     np.testing.assert_allclose(value, 3.0 * np.abs(d / scale).mean(axis=-1))
 
 
 def test_the_stand_in_of_a_narrow_network_grows_with_every_error():
     d = np.random.default_rng(0).standard_normal((1, 200, 80))
-    phi = NeuralLoss().stand_in(cost=3.0, scale=np.full(80, 0.1))
+    phi = NeuralLoss().fallback(cost=3.0, scale=np.full(80, 0.1))
     value = NeuralLoss().value({name: array[np.newaxis] for name, array in phi.items()}, d)
     assert value.mean() == pytest.approx(3.0 * np.abs(d / 0.1).mean(), rel=0.1)
 

@@ -5,7 +5,6 @@ import pytest
 import scipy.optimize
 
 from lodl.losses import (
-    Answers,
     ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMAE,
@@ -14,6 +13,7 @@ from lodl.losses import (
     Quadratic,
     WeightedMSE,
 )
+from lodl.oracle import Answers
 
 SOLVED = [
     WeightedMSE(),

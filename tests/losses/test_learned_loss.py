@@ -75,14 +75,6 @@ def test_gradient_is_the_slope_of_the_value_in_the_shape_of_the_prediction(
     np.testing.assert_allclose(gradient[:, 1, 2], slope, rtol=1e-5, atol=1e-6)
 
 
-def test_rows_are_the_labels_and_parameters_of_the_chosen_instances(make_loss):
-    loss = make_loss()
-    rows = loss.rows([6, 1])
-    np.testing.assert_array_equal(rows.y, loss.y[[6, 1]])
-    np.testing.assert_array_equal(rows.phi["w"], loss.phi["w"][[6, 1]])
-    np.testing.assert_array_equal(loss.rows().y, loss.y)
-
-
 @pytest.mark.parametrize(
     ("index", "message"),
     [
@@ -96,7 +88,7 @@ def test_rows_are_the_labels_and_parameters_of_the_chosen_instances(make_loss):
 )
 def test_an_index_that_chooses_no_instances_is_refused(make_loss, index, message):
     with pytest.raises(InvalidInputError, match=message):
-        make_loss().rows(index)
+        make_loss().subset(index)
 
 
 def test_predictions_must_have_the_shape_of_the_chosen_labels(make_loss, y_hat):

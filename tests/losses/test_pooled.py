@@ -6,8 +6,14 @@ import scipy.optimize
 
 import lodl
 from lodl.errors import InvalidInputError
-from lodl.losses import DirectedWeightedMAE, DirectedWeightedMSE, Quadratic, WeightedMSE, fit_pooled
-from lodl.losses._fit_errors import FitStatus
+from lodl.losses import (
+    DirectedWeightedMAE,
+    DirectedWeightedMSE,
+    FitStatus,
+    Quadratic,
+    WeightedMSE,
+    fit_pooled,
+)
 from lodl.losses._pooled import _instance_weights, pool, terms_of
 
 POOLED = [
@@ -24,7 +30,7 @@ def draw(family, *, n=60, n_samples=3, dim=4, spread=0.0, seed=0):
     """Errors and the regrets of losses whose weights differ by `spread` in the logarithm."""
     rng = np.random.default_rng(seed)
     d = rng.normal(size=(n, n_samples, dim))
-    phi = family.stand_in(cost=1.0, scale=np.ones(dim))
+    phi = family.fallback(cost=1.0, scale=np.ones(dim))
     for place, name in enumerate(family.degrees):
         phi[name] = (place + 1.0) * np.exp(spread * rng.normal(size=(n, dim)))
     phi["width"] = np.ones((n, dim))

@@ -1,57 +1,7 @@
 import numpy as np
 import pytest
 
-from lodl._fit_record import ChangedDecision, CoordinateCosts, FitRecord, TriedModel
-from lodl._gain import Failures
-from lodl.report import BASELINE, FitResult, Trial
-from lodl.report import ChangedDecision as NewChange
-from lodl.report import CoordinateCosts as NewCosts
-
-_CHOSEN = "average of DecisionHinges() and DecisionRanking()"
-
-
-def _fit_record(**changes):
-    rng = np.random.default_rng(0)
-    before = rng.gamma(1.0, 4.0, size=40)
-    after = before * rng.uniform(0.2, 1.1, size=40)
-    values = {
-        "problem": "Truck <b>",
-        "problem_parameters": {"class": "Truck"},
-        "model": "linear model",
-        "unit": "EUR",
-        "chosen": _CHOSEN,
-        "judged_by": "40 instances, 5 folds",
-        "data": "0123",
-        "instances": tuple(f"instance {i}" for i in range(40)),
-        "regret_two_stage": tuple(before.tolist()),
-        "regret_kept": tuple(after.tolist()),
-        "failures": Failures(),
-        "loss_kept": tuple((1.5 * after).tolist()),
-        "history": (
-            TriedModel("2-stage", 0, before.mean(), 800, 1.0),
-            TriedModel("DecisionHinges()", 1, 1.2 * after.mean(), 960, 2.0),
-            TriedModel(_CHOSEN, 1, after.mean(), 1000, 3.0),
-        ),
-        "changes": (
-            ChangedDecision("instance 3", "[0, 1]", "[1, <0>]", 9.0, 1.0),
-            ChangedDecision("instance 4", "[1, 0]", "[0, 1]", 1.0, 2.0),
-        ),
-        "coordinates": CoordinateCosts(
-            tuple(f"label {j}" for j in range(25)), tuple(range(25)), tuple(range(25, 0, -1))
-        ),
-        "n_calls": 1000,
-        "seconds": 3.2,
-        "settings": {"n_rounds": "1"},
-        "versions": {"lodl": "0.1.0"},
-    }
-    return FitRecord(**values | changes)
-
-
-@pytest.fixture
-def fit_record():
-    """Makes the record of a small fit: fit_record(**changes)."""
-    return _fit_record
-
+from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, FitResult, Trial
 
 _SELECTED = "average of DecisionHinges() and DecisionRanking()"
 
@@ -72,7 +22,7 @@ def _fit_result(before=None, after=None, **changes):
         "problem": "Truck <b>",
         "problem_parameters": {"class": "Truck"},
         "model": "linear model",
-        "unit": "",
+        "unit": "EUR",
         "validation": f"{n} instances, 5 folds",
         "trials": (
             Trial(BASELINE, 0, before.mean(), 800, 1.0),
@@ -86,10 +36,10 @@ def _fit_result(before=None, after=None, **changes):
         "regret_selected": tuple(after.tolist()),
         "loss_selected": tuple((1.5 * after).tolist()),
         "changes": (
-            NewChange("instance 3", "[0, 1]", "[1, <0>]", 9.0, 1.0),
-            NewChange("instance 4", "[1, 0]", "[0, 1]", 1.0, 2.0),
+            ChangedDecision("instance 3", "[0, 1]", "[1, <0>]", 9.0, 1.0),
+            ChangedDecision("instance 4", "[1, 0]", "[0, 1]", 1.0, 2.0),
         ),
-        "coordinates": NewCosts.of(
+        "coordinates": CoordinateCosts.of(
             np.arange(25.0), np.arange(25.0, 0, -1), label_shape=(25,), names=None
         ),
         "label_shape": (25,),

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from lodl.report import write_fit_report
+from lodl.report.fit_page import write_page
 
 CHROMIUM = shutil.which("chromium")
 PHONE = 390
@@ -27,10 +27,10 @@ def browser():
 
 
 @pytest.fixture
-def open_page(browser, tmp_path, fit_record):
+def open_page(browser, tmp_path, fit_result):
     """Opens the report from disk; at the end, nothing was complained about or asked for."""
     pages, complaints, requests = [], [], []
-    path = write_fit_report(fit_record(), tmp_path / "report.html")
+    path = write_page(fit_result(), tmp_path / "report.html")
 
     def opened(**options):
         page = browser.new_page(**options)
@@ -64,9 +64,9 @@ def first_column(table):
 
 def test_a_table_is_sorted_by_click_and_by_keyboard(open_page):
     page = open_page()
-    table = page.locator("#candidates table")
+    table = page.locator("#trials table")
     before = first_column(table)
-    assert before[0] == "2-stage"
+    assert before[0] == "squared error"
     heading = table.locator("thead th").nth(1)
     heading.get_by_role("button").click()
     assert heading.get_attribute("aria-sort") == "descending"
@@ -141,5 +141,5 @@ def test_every_table_is_reached_by_keyboard_and_has_a_name(open_page):
 
 def test_the_page_is_complete_without_scripts(open_page):
     page = open_page(java_script_enabled=False)
-    assert page.locator("#candidates table").is_visible()
+    assert page.locator("#trials table").is_visible()
     assert not page.locator("#theme").is_visible()

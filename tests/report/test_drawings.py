@@ -2,7 +2,7 @@
 
 import pytest
 
-from lodl.report._draw_fit import draw_gain
+from lodl.report._draw import draw_gain
 from lodl.report._style import new_figure
 
 
@@ -11,9 +11,9 @@ from lodl.report._style import new_figure
     [((3.0, 1.0) * 5, True), ((-3.0, -1.0) * 5, False), ((2.0,), True)],
     ids=["positive", "negative", "one instance"],
 )
-def test_the_gain_is_drawn_whole_whatever_the_regrets(regrets, is_zero_at_the_edge, fit_record):
+def test_the_gain_is_drawn_whole_whatever_the_regrets(regrets, is_zero_at_the_edge, fit_result):
     axes = new_figure(4.0, 2.0).subplots()
-    draw_gain(axes, fit_record(regret_two_stage=regrets, regret_kept=regrets))
+    draw_gain(axes, fit_result(regrets, regrets))
     low, high = axes.get_xlim()
     assert (low == 0) == is_zero_at_the_edge
     ends = [end for line in axes.lines for end in line.get_xdata()]

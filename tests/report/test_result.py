@@ -44,9 +44,9 @@ def test_a_regret_below_zero_is_named_as_inexactness_and_not_praised(fit_result)
     rng = np.random.default_rng(0)
     before, after = rng.normal(-0.36, 0.01, size=200), rng.normal(-1.89, 0.01, size=200)
     assert fit_result(before, after).verdict == (
-        "Perhaps use this model: regret -0.36 -> -1.89 per instance, a difference that the "
+        "Perhaps use this model: regret -0.36 -> -1.89 EUR per instance, a difference that the "
         "solver's inexactness explains. The solver is not exact: 200 of 200 validation decisions "
-        "are better than its own for the true label, by 1.89 per instance on average."
+        "are better than its own for the true label, by 1.89 EUR per instance on average."
     )
 
 
@@ -55,7 +55,7 @@ def test_a_gain_beyond_the_solvers_inexactness_is_one_and_the_inexactness_is_nam
     text = fit_result(REGRET, after).verdict
     assert text.startswith("Use this model: regret ")
     assert "The solver is not exact: 10 of 200 validation decisions" in text
-    assert "by 0.0100 per instance on average" in text
+    assert "by 0.0100 EUR per instance on average" in text
 
 
 def test_rounding_of_a_solver_is_not_called_inexact(fit_result):
@@ -81,8 +81,8 @@ def test_a_regret_that_vanishes_is_a_gain_of_100_percent(fit_result):
 @pytest.mark.parametrize(
     ("n", "words"),
     [
-        (1, "1 validation instance is too few to judge: regret 3.00 -> 2.00 per instance."),
-        (4, "4 validation instances are too few to judge: regret 3.00 -> 2.00 per instance."),
+        (1, "1 validation instance is too few to judge: regret 3.00 -> 2.00 EUR per instance."),
+        (4, "4 validation instances are too few to judge: regret 3.00 -> 2.00 EUR per instance."),
     ],
 )
 def test_a_handful_of_instances_cannot_tell(fit_result, n, words):
@@ -147,11 +147,11 @@ def test_the_standard_error_of_two_values_is_known_and_of_one_is_not():
 
 
 def test_the_headline_is_in_the_objectives_unit(fit_result):
-    assert fit_result([4.0] * 6, [3.0] * 6, unit="EUR").headline == "4.00 → 3.00 EUR (-25%)"
+    assert fit_result([4.0] * 6, [3.0] * 6).headline == "4.00 → 3.00 EUR (-25%)"
 
 
 def test_the_summary_leads_with_what_to_do_in_the_objectives_unit(fit_result):
-    text = fit_result(REGRET, REGRET / 2, unit="EUR").summary().replace("\n", " ")
+    text = fit_result(REGRET, REGRET / 2).summary().replace("\n", " ")
     assert text.startswith("Use this model: regret 1.13 -> 0.56 EUR per instance (-50%, ")
     assert "Validation: 200 instances, 5 folds." in text
 

@@ -4,8 +4,7 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from lodl.report import save_figure, style
-from lodl.report._style import inline_svg, new_figure
+from lodl.report.parts import inline_svg, new_figure, save_figure, style
 
 
 @style()

@@ -53,7 +53,7 @@ def spoiled(**methods):
         ),
         ({"fit": lambda self, answers: {"w": np.full(5, np.nan)}}, "that are not finite"),
         ({"fit": lambda self, answers: {"w": -np.ones(5)}}, "`fit` returns a negative 'w'"),
-        ({"stand_in": lambda self, cost, scale: {}}, "`stand_in` must return parameters"),
+        ({"fallback": lambda self, cost, scale: {}}, "`fallback` must return parameters"),
         ({"degrees": {"w": 1}}, "not the sum of the terms that `degrees` names"),
         ({"fit_many": lambda self, instances: []}, "`fit_many` returns 0 results for 3 instances"),
         (

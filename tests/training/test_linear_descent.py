@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lodl.losses import LearnedLoss, WeightedMSE
-from lodl.losses._fit_errors import FitErrors
+from lodl.losses import FitErrors, LearnedLoss, WeightedMSE
 from lodl.training import _linear_descent
 from lodl.training._linear_descent import Descent, _divided
 from lodl.training._scaling import Scaling

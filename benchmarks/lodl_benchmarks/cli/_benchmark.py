@@ -113,7 +113,7 @@ def peers(
     n_jobs: Jobs = -1,
 ) -> None:
     """The learner against PyEPO's methods and squared error."""
-    from lodl.report import save_figure
+    from lodl.report.parts import save_figure
     from lodl_benchmarks import peers as room  # torch and PyEPO: only where needed
 
     chosen = named("scale", scale, room.SCALES)

@@ -122,14 +122,14 @@ def table3(
     n_jobs: Jobs = -1,
 ) -> None:
     """Errors of the learned losses, and whether they predict the quality of decisions."""
-    from lodl import report  # matplotlib: only where needed
+    from lodl.report import parts  # matplotlib: only where needed
     from lodl_benchmarks import experiments, paper, runner  # torch: only where needed
 
     setups = _chosen_setups(domain, prices)
     size = _size(scale, seeds, experiments.TABLE3_SCALES)
     plan = experiments.table3_experiments(size, setups)
     table = paper.Table3.of(runner.run(plan, out, setups=setups, n_jobs=n_jobs))
-    report.save_figure(paper.draw_table3(list(table.domains.values())), out / "table3")
+    parts.save_figure(paper.draw_table3(list(table.domains.values())), out / "table3")
     write_slices(out, plan, setups)
     _publish_table(
         out,
@@ -289,8 +289,7 @@ def _kept(out: Path, name: str, kind: type[_Record], settings: object) -> _Recor
 
 def _publish_figure(out: Path, name: str, data: Any, figure: "Figure") -> None:
     """Write a figure as data and drawn, and say where it is."""
-    from lodl.report import save_figure
-    from lodl.report.parts import write_json
+    from lodl.report.parts import save_figure, write_json
 
     path = write_json(out / f"{name}.json", data)
     svg, png = save_figure(figure, out / name)

@@ -138,7 +138,7 @@ def _measure_passes(domain: Domain, setup: Setup, loss: LearnedLoss, n_samples: 
 
 def _fit_step_seconds(loss: LearnedLoss, n_samples: int) -> float:
     """Measure a learned loss of one instance and its gradient by the parameters."""
-    phi = {name: torch.from_numpy(rows) for name, rows in loss.rows([0]).phi.items()}
+    phi = {name: torch.from_numpy(rows) for name, rows in loss.subset([0]).phi.items()}
     generator = torch.Generator().manual_seed(0)
     d = torch.randn((1, n_samples, loss.dim), dtype=torch.float64, generator=generator)
 

@@ -98,7 +98,7 @@ def _through_soft_choice(epsilon: float) -> _Loss:
 
 
 def _learn(samples: Samples, family: Family) -> _Loss:
-    phi = fit(samples, family, progress=False).rows().phi
+    phi = fit(samples, family, progress=False).phi
     return lambda y_hat: np.asarray(family.value(phi, (y_hat - _LABEL)[np.newaxis])[0])
 
 

@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lodl.report import style
-from lodl.report.parts import MUTED, PAPER, new_figure, shortened
+from lodl.report.parts import MUTED, PAPER, new_figure, shortened, style
 from lodl_benchmarks.pages._method_colours import method_colours
 from lodl_benchmarks.pages._results import REFERENCES, Result
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from lodl.report import style
-from lodl.report.parts import INK, new_figure, shortened
+from lodl.report.parts import INK, new_figure, shortened, style
 from lodl_benchmarks.pages._results import Result
 from lodl_benchmarks.pages._rows import PARTS
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lodl.report import Cell, Table
-from lodl.report.parts import Block, Section, svg_of
+from lodl.report.parts import Block, Section, inline_svg
 from lodl_benchmarks.pages._draw_quality import draw_quality
 from lodl_benchmarks.pages._draw_time import PART_COLOURS, draw_time, in_seconds
 from lodl_benchmarks.pages._mean_std import mean_cell
@@ -35,7 +35,7 @@ def quality_section(results: Results) -> Section:
 def _quality_block(domain: str, title: str, results: Sequence[Result]) -> Block:
     read_out = "; ".join(f"{result.method} {result.quality}" for result in results)
     label = f"Decision quality in {title}: {read_out}"
-    svgs = (svg_of(draw_quality(results), f"quality-{domain_id(domain)}", label=label),)
+    svgs = (inline_svg(draw_quality(results), f"quality-{domain_id(domain)}", label=label),)
     return Block(title, svgs, tables=(_quality_table(f"Decision quality in {title}", results),))
 
 
@@ -128,7 +128,7 @@ def _time_block(domain: str, title: str, results: Sequence[Result]) -> Block | N
     timed.sort(key=lambda result: sum(result.seconds.values()))
     read_out = "; ".join(f"{r.method} {in_seconds(sum(r.seconds.values()))}" for r in timed)
     label = f"Seconds in {title}: {read_out}"
-    svgs = (svg_of(draw_time(timed), f"time-{domain_id(domain)}", label=label),)
+    svgs = (inline_svg(draw_time(timed), f"time-{domain_id(domain)}", label=label),)
     return Block(title, svgs, tuple(PART_COLOURS.items()), (_time_table(title, timed),))
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl.report import style
 from lodl.report.parts import (
     INK,
     MUTED,
     Block,
     Section,
     blaming,
+    inline_svg,
     new_figure,
     read_json,
     shortened,
-    svg_of,
+    style,
 )
 from lodl_benchmarks.pages._method_colours import method_colours
 
@@ -69,7 +69,7 @@ def section_of_slices(slices: Sequence[Slice], title: str = "", unit: str = "") 
     """Return the section that shows slices."""
     names = dict.fromkeys(name for one in slices for name in one.loss)
     svgs = tuple(
-        svg_of(
+        inline_svg(
             draw_slice(one, unit),
             f"slice-{i}",
             label=f"True regret and {', '.join(one.loss)} of {_name(one)}, {one.direction}",

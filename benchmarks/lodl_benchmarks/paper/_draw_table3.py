@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from lodl.report import style
-from lodl.report.parts import INK, MUTED, new_figure, shortened
+from lodl.report.parts import INK, MUTED, new_figure, shortened, style
 from lodl_benchmarks.pages import method_colours
 from lodl_benchmarks.paper._table3 import DomainErrors, MethodErrors, Trends, quality_in_words
 

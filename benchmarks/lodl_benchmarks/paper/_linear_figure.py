@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lodl.report import Cell, Table, style
-from lodl.report.parts import INK, MUTED, new_figure
+from lodl.report import Cell, Table
+from lodl.report.parts import INK, MUTED, new_figure, style
 from lodl_benchmarks.pages import MeanStd, mean_cell, method_colours
 
 _Numbers: TypeAlias = tuple[float, ...]

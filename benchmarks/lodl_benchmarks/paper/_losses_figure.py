@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
 
-from lodl.report import style
-from lodl.report.parts import INK, MUTED, new_figure
+from lodl.report.parts import INK, MUTED, new_figure, style
 from lodl_benchmarks.pages import method_colours
 
 _N_COLUMNS = 5

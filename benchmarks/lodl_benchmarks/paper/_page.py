@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from lodl.report import Table
-from lodl.report.parts import Block, Section, blaming, read_json, svg_of
+from lodl.report.parts import Block, Section, blaming, inline_svg, read_json
 from lodl_benchmarks.pages import (
     FIDELITY_TEXT,
     FIDELITY_TITLE,
@@ -252,7 +252,7 @@ def _fidelity_section(rows: Sequence[Row], results: Results) -> Section | None:
 def _errors_block(name: str, domain: DomainErrors) -> Block:
     label = f"Decision quality against the errors of learned losses in {domain.title}"
     figure = draw_table3([replace(domain, title="")])
-    svgs = (svg_of(figure, f"fidelity-{domain_id(name)}", label=label),)
+    svgs = (inline_svg(figure, f"fidelity-{domain_id(name)}", label=label),)
     title = f"{domain.title}, errors in {domain.unit}"
     return Block(title, svgs, tables=(domain.table(),), is_wide=True)
 
@@ -301,7 +301,7 @@ def _figures_section(folder: Path) -> Section | None:
         data: Any = read_json(path, figure.kind)
         if data is not None:
             with blaming(path):
-                svg = svg_of(figure.draw(data), figure.name, label=figure.title)
+                svg = inline_svg(figure.draw(data), figure.name, label=figure.title)
                 tables = figure.tables(data)
             blocks.append(Block(figure.title, (svg,), tables=tables, is_wide=True))
     return Section("paper", "Figures of the paper", "", tuple(blocks)) if blocks else None

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lodl.report import Table
-from lodl.report.parts import Block, Section, render, svg_of
+from lodl.report.parts import Block, Section, inline_svg, render
 from lodl_benchmarks.pages import read_json_rows, write_page
 from lodl_benchmarks.peers._draw import draw_peers, drawn_tasks
 from lodl_benchmarks.peers._standings import verdict
@@ -53,7 +53,7 @@ def _sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     if not drawn_tasks(rows):
         return tables
     label = "Test regret against oracle calls, one panel per task"
-    picture = svg_of(draw_peers(rows), "peers", label=label)
+    picture = inline_svg(draw_peers(rows), "peers", label=label)
     text = (
         "Test regret against oracle calls, those of all models that were trained. Bars are "
         "standard errors of the difference to 2-stage."

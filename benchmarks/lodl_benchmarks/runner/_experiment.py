@@ -201,7 +201,7 @@ def _measure(experiment: Experiment, setup: Setup, method: Method, out: Path) ->
 
 def _normalised(domain: Domain, part: Split, y_hat: Array, seed: int) -> list[float]:
     """Return the normalised decision quality of each initialisation."""
-    scale = quality_scale(domain.problem, part.y, context=part.context, seed=seed)
+    scale = quality_scale(domain.problem, part.y, context=part.context, random_state=seed)
     quality = decision_quality(domain.problem, y_hat, part.y, context=part.context)
     values: list[float] = scale.normalise(quality).tolist()
     return values

@@ -14,7 +14,7 @@ from torch import nn
 from lodl._typing import Array
 from lodl.domains import Domain, Split
 from lodl.errors import InvalidInputError
-from lodl.evaluation import constant_predictions, random_predictions, regret
+from lodl.evaluation import constant_predictions, regret
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -112,8 +112,8 @@ class Random(Method):
     def run(self, run: Run) -> MethodOutput:
         splits, n = run.domain.splits, run.n_initialisations
         return MethodOutput(
-            random_predictions((n, *splits.validation.y.shape), seed=_RANDOM_SEED),
-            random_predictions((n, *splits.test.y.shape), seed=_RANDOM_SEED + 1),
+            np.random.default_rng(_RANDOM_SEED).random((n, *splits.validation.y.shape)),
+            np.random.default_rng(_RANDOM_SEED + 1).random((n, *splits.test.y.shape)),
         )
 
 

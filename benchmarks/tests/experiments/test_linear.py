@@ -70,5 +70,5 @@ def quality_of_a_line(seed, direction):
     domain = SMALL.build(seed)
     test = domain.splits.test
     return normalised_decision_quality(
-        domain.problem, direction * test.x[..., 0], test.y, seed=seed
+        domain.problem, direction * test.x[..., 0], test.y, random_state=seed
     )

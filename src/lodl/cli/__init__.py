@@ -5,8 +5,7 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-from lodl._arrays import require
-from lodl._printable import printable
+from lodl._arrays import printable, require
 from lodl.errors import InvalidInputError, LodlError
 
 _CTRL_C, _TERMINATED = 130, 143  # exit codes of a shell's command that a signal has ended

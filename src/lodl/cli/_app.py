@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lodl._version import package_version
+from lodl._json import package_version
 from lodl.cli._added import Commands
 from lodl.cli._compare import compare
 from lodl.cli._decide import decide

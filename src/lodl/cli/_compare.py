@@ -14,14 +14,13 @@ def compare(
         list[Path],
         typer.Argument(help="Folders that lodl fit wrote; the others are compared with the first."),
     ],
-    out: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
 ) -> None:
-    """Compare saved models by their held-out decisions.
+    """Compare saved models by their validation regret.
 
     Differences are paired by instance and have 95% intervals.
     """
     from lodl.learning import load_record
-    from lodl.report import Comparison  # matplotlib: only where needed
+    from lodl.report import Comparison
 
     names = [folder.name or str(folder) for folder in folders]
     if len(set(names)) < len(names):
@@ -34,5 +33,3 @@ def compare(
     print_markdown(comparison.table().markdown())
     for sentence in comparison.sentences():
         typer.echo(sentence)
-    if out is not None:
-        typer.echo(f"Page: {comparison.write(out)}")

@@ -10,6 +10,7 @@ from lodl.cli._modules import load_problem
 from lodl.cli._options import ON_FAILURE, PROBLEM, Jobs, named
 from lodl.cli._tables import CONTEXTS, TABLE, read_column, read_context, read_labels
 from lodl.errors import InvalidInputError
+from lodl.evaluation import summarise
 from lodl.learning import learn_loss
 from lodl.losses import (
     ConvexDirectedQuadratic,
@@ -106,7 +107,7 @@ def learn(
         random_state=seed,
     )
     loss.save(out)
-    typer.echo(str(loss.summary()))
+    typer.echo(str(summarise(loss)))
     typer.echo(f"\nSaved to {out}. In Python: lodl.load_loss({str(out)!r})")
 
 

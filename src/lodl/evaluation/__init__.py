@@ -1,28 +1,30 @@
-"""What predictions are worth as decisions, and how faithful a learned loss is to their cost."""
+"""Scores of predictions as decisions, and the agreement of a learned loss with true regrets."""
 
-from lodl.evaluation._baselines import constant_predictions, random_predictions
-from lodl.evaluation._decision_loss import decision_loss, decision_quality, regret
 from lodl.evaluation._diagnosis import Diagnosis, diagnose
-from lodl.evaluation._fidelity import Fidelity, WorstInstance
-from lodl.evaluation._quality import (
+from lodl.evaluation._findings import Finding
+from lodl.evaluation._loss_summary import LossSummary, Quantiles, summarise
+from lodl.evaluation._scores import (
     QualityScale,
+    constant_predictions,
+    decision_loss,
+    decision_quality,
     normalised_decision_quality,
     quality_scale,
+    regret,
 )
-from lodl.evaluation._region import Region
 
 __all__ = [
     "Diagnosis",
-    "Fidelity",
+    "Finding",
+    "LossSummary",
     "QualityScale",
-    "Region",
-    "WorstInstance",
+    "Quantiles",
     "constant_predictions",
     "decision_loss",
     "decision_quality",
     "diagnose",
     "normalised_decision_quality",
     "quality_scale",
-    "random_predictions",
     "regret",
+    "summarise",
 ]

@@ -1,6 +1,6 @@
 """From a solver and labels to a loss, and from data to a model that decides."""
 
-from lodl._gain import Gain
+from lodl.learning._gain import Gain
 from lodl.learning._learn_loss import learn_loss
 from lodl.learning._load_model import load_model
 from lodl.learning._model_folder import load_record

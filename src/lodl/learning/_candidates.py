@@ -8,7 +8,6 @@ from lodl.errors import InvalidInputError
 from lodl.losses import Family, LearnedLoss, fit, fit_shared, squared_error_loss
 from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._family import check_can_fit
-from lodl.losses._short_name import short_name
 from lodl.oracle import Samples
 
 TWO_STAGE = "2-stage"
@@ -29,7 +28,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """What the user could type for it."""
-        name = TWO_STAGE if self.family is None else short_name(self.family)
+        name = TWO_STAGE if self.family is None else str(self.family)
         return name if self.stops else f"{name}, not stopped"
 
     def learn(self, samples: Samples, at: Array | None = None) -> LearnedLoss:
@@ -50,7 +49,7 @@ def candidates(families: Sequence[Family], dim: int) -> tuple[Candidate, ...]:
     """Return 2-stage, then a candidate for each family."""
     if isinstance(families, Family):
         raise InvalidInputError(
-            f"`families` must be a sequence of families, got one: write [{short_name(families)}]."
+            f"`families` must be a sequence of families, got one: write [{families}]."
         )
     if not isinstance(families, Sequence):
         raise InvalidInputError(

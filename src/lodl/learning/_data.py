@@ -16,9 +16,9 @@ from lodl._arrays import (
     in_columns,
     is_frame,
     join_rows,
+    printable,
     row_names,
 )
-from lodl._printable import printable
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
-from lodl._fit_record import FitRecord
-from lodl._gain import Gain
 from lodl._typing import Array
 from lodl.learning._folds import Average
+from lodl.learning._gain import Gain
 from lodl.learning._held_out import HeldOut
 from lodl.learning._search import HistoryRow
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
+from lodl.report import FitResult
 from lodl.training import Predictor
 
 
@@ -46,7 +46,7 @@ class Fitted(Protocol):
     predictors_: list[Predictor]
     two_stage_: Average
     _keeps_frames: bool
-    _record: FitRecord | None
+    _record: FitResult | None
 
     @property
     def problem(self) -> Problem:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl._gain import Failures, Gain
 from lodl._typing import Array, Context
 from lodl.errors import OracleError
+from lodl.learning._gain import Failures, Gain
 
 Mask = npt.NDArray[np.bool_]
 

@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from lodl._fit_record import FitRecord
-from lodl._json import from_json, to_text, write_json
-from lodl._version import package_version
+from lodl._json import from_json, package_version, to_text, write_json, write_text
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.learning._fitted import Fitted
 from lodl.learning._search import HistoryRow
 from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
+from lodl.report import FitResult
 from lodl.training import Predictor
 
 _VERSION = 2
@@ -154,7 +153,7 @@ def write_model(model: Fitted, folder: Path, *, overwrite: bool) -> Path:
         _write_predictors(model.predictors_, draft / PREDICTORS)
         _write_predictors(model.two_stage_.models, draft / TWO_STAGE)
         if model._record is not None:
-            write_json(draft / RECORD, model._record)
+            write_text(draft / RECORD, model._record.to_json())
         content = json.loads(to_text(asdict(_saved(model, _digests(draft)))))
         write_json(draft / _FILE, content | {"sha256": _digest_of(content)})
         if folder.exists():
@@ -179,7 +178,7 @@ def _write_predictors(predictors: Sequence[Any], folder: Path) -> None:
         predictor.save(folder / str(i))
 
 
-def load_record(folder: str | PathLike[str]) -> FitRecord:
+def load_record(folder: str | PathLike[str]) -> FitResult:
     """Return what a report shows of a model that was saved, without its problem.
 
     Raises:
@@ -191,13 +190,9 @@ def load_record(folder: str | PathLike[str]) -> FitRecord:
             path, "it has no record of its fit; call `model.record()` before `model.save`"
         )
     try:
-        record: FitRecord = from_json(FitRecord, _json_of(path / RECORD))
-        n = {len(record.instances), len(record.regret_two_stage), len(record.regret_kept)}
-        if len(n) > 1 or 0 in n:
-            raise ValueError("its regrets do not fit its instances")
-    except (TypeError, ValueError, RecursionError) as error:
+        return FitResult.from_json((path / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise _unusable(path, f"{RECORD} is damaged ({error})") from error
-    return record
 
 
 def _saved(model: Fitted, files: Mapping[str, str]) -> SavedModel:

@@ -2,35 +2,30 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
 from lodl._digest import digest
-from lodl._fit_record import (
-    ChangedDecision,
-    CoordinateCosts,
-    FitRecord,
-    TriedModel,
-)
+from lodl._json import package_version
 from lodl._typing import Array
-from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.learning._candidates import TWO_STAGE
-from lodl.learning._decision_text import in_words
 from lodl.learning._fitted import Fitted
 from lodl.learning._held_out import HeldOut
 from lodl.losses import LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
+from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult, Trial
 
 _N_CHANGES = 10  # of the best and of the worst
 _LONGEST = 80  # characters of a setting
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
 
-def record_of(model: Fitted) -> FitRecord:
+def record_of(model: Fitted) -> FitResult:
     """Return what a report shows of a fitted model.
 
     The solver is called again for the instances whose decisions changed most, at most twenty.
@@ -42,25 +37,34 @@ def record_of(model: Fitted) -> FitRecord:
     is_learned = not model.chosen_.startswith(TWO_STAGE)
     loss = model.loss_.subset(held_out.index) if is_learned else None
     y_hats = np.stack([held_out.y_hat_two_stage, held_out.y_hat], axis=1)
-    return FitRecord(
+    failures = held_out.failures
+    features = getattr(model, "feature_names_in_", None)
+    return FitResult(
         problem=describe(problem),
         problem_parameters=problem_parameters(problem),
         model=_in_words(model.estimator),
         unit=problem.unit,
-        chosen=model.chosen_,
-        judged_by=model.judged_by_,
-        data=digest(held_out.y)[:16],
-        instances=held_out.names,
-        regret_two_stage=tuple(held_out.two_stage.tolist()),
-        regret_kept=tuple(held_out.chosen.tolist()),
-        failures=held_out.failures,
-        loss_kept=() if loss is None else tuple(loss.value(held_out.y_hat).tolist()),
-        history=tuple(
-            TriedModel(row.name, row.round, row.regret, row.n_calls, row.seconds)
+        validation=model.judged_by_,
+        trials=tuple(
+            Trial(row.name.replace(TWO_STAGE, BASELINE), *astuple(row)[1:])
             for row in model.history_
         ),
+        selected=max(i for i, row in enumerate(model.history_) if row.name == model.chosen_),
+        shrinkage=1 - model.kept_,
+        data=digest(held_out.y)[:16],
+        instances=held_out.names,
+        regret_baseline=tuple(held_out.two_stage.tolist()),
+        regret_selected=tuple(held_out.chosen.tolist()),
+        failures=Failures(failures.two_stage, failures.chosen, failures.left_out),
+        loss_selected=() if loss is None else tuple(loss.value(held_out.y_hat).tolist()),
         changes=_changes(model._calls, held_out, y_hats, names),
         coordinates=None if loss is None else _coordinates(loss, names),
+        label_shape=tuple(model.label_shape_),
+        label_names=names,
+        n_features=model.n_features_in_,
+        feature_names=None if features is None else tuple(features),
+        has_context=model.has_context_,
+        mean_label=tuple(np.ravel(model.mean_).tolist()),
         n_calls=model.n_oracle_calls_,
         seconds=model.seconds_,
         settings=_settings(model),
@@ -97,11 +101,11 @@ def _changes(
     for i, before, after in zip(rows, decisions[::2], decisions[1::2], strict=True):
         if before is not None and after is not None:
             changes.append(
-                ChangedDecision(
+                ChangedDecision.of(
                     held_out.names[i],
-                    *in_words(before, after, label_names),
-                    float(held_out.two_stage[i]),
-                    float(held_out.chosen[i]),
+                    (before, after),
+                    (held_out.two_stage[i], held_out.chosen[i]),
+                    label_names,
                 )
             )
     return tuple(changes)
@@ -117,13 +121,7 @@ def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> Coordi
             y_hat = labels.copy()
             y_hat[:, j] += sign * deviation[j]
             costs[j] = loss.value(y_hat.reshape(loss.y.shape)).mean()
-    names = label_names or [_coordinate_name(j, loss.label_shape) for j in range(loss.dim)]
-    return CoordinateCosts(tuple(names), tuple(over.tolist()), tuple(under.tolist()))
-
-
-def _coordinate_name(j: int, label_shape: tuple[int, ...]) -> str:
-    place = [int(i) for i in np.unravel_index(j, label_shape)]
-    return f"label {place[0] if len(place) == 1 else tuple(place)}"
+    return CoordinateCosts.of(over, under, loss.label_shape, label_names)
 
 
 def _settings(model: Fitted) -> dict[str, str]:

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import Features, check_count, check_flag, check_readable, check_seconds, is_frame
-from lodl._fit_record import FitRecord
-from lodl._logs import show_logs
+from lodl._progress import show_logs
 from lodl._typing import Array, Context, Decision
 from lodl.errors import NotFittedError
 from lodl.evaluation import constant_predictions
@@ -35,6 +34,7 @@ from lodl.losses import Family, LearnedLoss
 from lodl.oracle import ObjectiveKind, Oracle, Samples
 from lodl.problems import Problem
 from lodl.problems._problem import in_label_columns, label_names_of, projected
+from lodl.report import FitResult
 from lodl.samplers import Sampler
 from lodl.training import Predictor, learner_for
 
@@ -126,7 +126,7 @@ class DecisionFocusedRegressor(Parameters):
     """
 
     _DEFAULTS = {"fit": {"context": True, "groups": True}, "score": {"context": True}}  # noqa: RUF012
-    _record: FitRecord | None
+    _record: FitResult | None
     _used: Oracle | None = None
 
     def __init__(
@@ -309,7 +309,7 @@ class DecisionFocusedRegressor(Parameters):
         self._check_fitted()
         return summary_of(self)
 
-    def record(self) -> FitRecord:
+    def record(self) -> FitResult:
         """Return what a report shows, as plain data.
 
         The first time, this calls the solver a few hundred times, to show which decisions changed
@@ -325,10 +325,14 @@ class DecisionFocusedRegressor(Parameters):
 
         It is one file that needs nothing but a browser. The solver is called as by `record`.
         """
-        record = self.record()
-        from lodl.report import write_fit_report  # matplotlib: only where needed
+        from lodl.report.fit_page import write_page  # matplotlib: only where needed
 
-        return write_fit_report(record, Path(path))
+        return write_page(self.result_, path)
+
+    @property
+    def result_(self) -> FitResult:
+        """What `fit` tried, selected, gained and cost; see `record`."""
+        return self.record()
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.

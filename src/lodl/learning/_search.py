@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from lodl._arrays import Features
-from lodl._gain import standard_error
 from lodl._typing import Array
 from lodl.errors import LodlError
 from lodl.learning._candidates import TWO_STAGE, Candidate
 from lodl.learning._data import Data
 from lodl.learning._folds import CrossFit, Folds, cross_fit
+from lodl.learning._gain import standard_error
 from lodl.learning._held_out import HeldOut, HeldOutRegrets
 from lodl.learning._oracle_budget import Plan
 from lodl.learning._rounds import at_predictions

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from textwrap import fill
 
-from lodl._amounts import amounts
-from lodl._printable import printable
+from lodl._arrays import printable
 from lodl.learning._fitted import Fitted
 from lodl.learning._search import HistoryRow
+from lodl.report._text import amounts
 
 _WIDTH = 80
 _GAP = "  "

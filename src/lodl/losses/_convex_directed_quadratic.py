@@ -1,4 +1,4 @@
-"""Squared hinges along learned directions: directed, correlated, and convex."""
+"""`ConvexDirectedQuadratic`: squared hinges along learned directions, and a directed diagonal."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ import numpy as np
 from lodl._typing import Array
 from lodl.losses._directed_weighted_mse import directed_squares, directed_weights
 from lodl.losses._family import Parameters, Tensor, check_rank, squared_error_weights
-from lodl.losses._minimise import minimise
-from lodl.losses._ridge_family import RidgeFamily
+from lodl.losses._least_squares import minimise
+from lodl.losses._ridge import RidgeFamily
 from lodl.losses._standardised import Standardised
 from lodl.oracle import Answers
 
-_TOLERANCE = 1e-7  # single precision has no more
+_TOLERANCE = 1e-7  # gain of an iteration; single precision resolves no less
 _MAX_ITERATIONS = 300
-_HINGE_SHARE = 0.8  # of the cost, at the start; the rest is the weights'
-_PENALTY = 0.3  # of the hinges: b in `RidgeFamily`
+_HINGE_SHARE = 0.8  # share of the cost that the hinges start with; the weights have the rest
+_PENALTY = 0.3  # b in `lodl.losses._ridge`, for the hinges
 
 
 @dataclass(frozen=True)
@@ -24,20 +24,20 @@ class ConvexDirectedQuadratic(RidgeFamily):
 
         f(d) = sum_r max(a_r . d, 0)^2 + sum_i [ w+_i max(d_i, 0)^2 + w-_i max(-d_i, 0)^2 ],  w >= 0
 
-    D * rank + 2 D parameters. Convex, smooth and zero at the label whatever the parameters. Use it
-    when direction matters *and* errors of several coordinates add up or cancel. It contains
-    `WeightedMSE` and `DirectedWeightedMSE` (no hinge), and `Quadratic` (a hinge along each column
-    of L and one against it, so rank here is twice the rank there). It cannot see costs that do not
-    grow with the square of the error, such as those that level off.
+    D * rank + 2 D parameters. Convex, smooth and zero at the label for all parameters. Use it when
+    direction matters *and* errors of several coordinates add up or cancel. It contains
+    `WeightedMSE` and `DirectedWeightedMSE` (no hinge), and `Quadratic` (two opposite hinges for
+    each column of L). It cannot see costs that do not grow with the square of the error, such as
+    costs that level off.
 
     Attributes:
-        rank: Number of hinges; None is 2 D, which holds every `Quadratic`. A hinge more is a chance
-            to overfit: the held-out errors tell.
+        rank: Number of hinges. None is 2 D, enough for every `Quadratic`. More hinges can overfit,
+            which shows in the held-out errors.
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
-            coordinate, hinges included (half of each, being on at half of the errors), errors
-            measured in units of their size.
-        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
-            fitting noise; 0 is the plain least-squares fit.
+            coordinate with errors in units of their size. Hinges count half, because each is on at
+            half of the errors.
+        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
+            0 is the least-squares fit.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -77,9 +77,9 @@ class ConvexDirectedQuadratic(RidgeFamily):
     def fit(self, answers: Answers) -> dict[str, Array]:
         r"""Minimise over hinges and weights together, then lift the weights to the floor.
 
-        The loss is convex in the prediction, the fit is not convex in the hinges: the result is a
-        local optimum. It starts from the best directed weights, made smaller, and hinges in random
-        directions, the same for every instance.
+        The loss is convex in the prediction but the fit is not convex in the hinges, so the result
+        is a local optimum. Descent starts from smaller versions of the best directed weights, and
+        hinges in random directions, drawn once for all instances.
         """
         data = Standardised.of(answers.d, answers.regret)
         shape = self.parameter_shapes(data.d.shape[1])["a"]
@@ -119,7 +119,7 @@ class ConvexDirectedQuadratic(RidgeFamily):
             "w_minus": data.weights(w_minus),
         }
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         w = squared_error_weights(cost, scale)
         hinges = np.zeros(self.parameter_shapes(len(scale))["a"])
         return {"a": hinges, "w_plus": w, "w_minus": w}

@@ -1,13 +1,13 @@
-r"""Losses made of the decisions that the oracle met, which bound the regret or rank it.
+r"""`DecisionFamily`: losses made of sampled decisions, and the proof that they bound the regret.
 
-The families of the paper learn from what a decision *costs*. The solver also says *which* decision
-it was, and that is worth more: a handful of answers per instance instead of hundreds.
+The paper's families learn from what a decision *costs*. The solver also returns *which* decision it
+took, and that is worth more: a handful of answers per instance instead of hundreds.
 
-**What is known.** For an instance with label y and best decision z* = solve(y), let
-e(z; v) = f(z; v) - f(z*; v) be what a decision z costs more than z* if the label were v, costs
+**Notation.** For an instance with label y and best decision z* = solve(y), let
+e(z; v) = f(z; v) - f(z*; v) be the cost of a decision z above that of z* if the label were v, costs
 counted so that lower is better. An answer about z_k is its regret r_k = e(z_k; y) >= 0 and its
 slope s_k, the derivative of e(z_k; v) by v at v = y. For a linear objective f(z; v) = v . z the
-slope is z_k - z* (z* - z_k where the objective is a gain). Where f is affine in the label, under a
+slope is z_k - z* (z* - z_k if the objective is a gain). If f is affine in the label, under a
 prediction y + d
 
     e(z_k; y + d) = r_k + s_k . d                                                            (1)
@@ -27,61 +27,60 @@ decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
 (y - 2 y_hat) . s_k. With m = 1 it is the support function of the differences -s_k.
 
 **When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
-good near it, not a bound far from it, and at a kink of f it depends on the side of the difference.
-Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. The samples
-tell: a decision that the solver took and that does not look the cheapest by (1) is not explained
-by the slopes, and `summary()` says how many are. A
-decision that no candidate met is not in the loss: ask again where the model predicts. The term most
-violated at y_hat with m = 2 is that of the decision for the candidate 2 y_hat - y.
+good near it, no bound far from it, and at a kink of f it depends on the side of the difference.
+Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. Held-out samples
+show it: slopes do not *explain* a decision that the solver took although another known decision is
+cheaper by (1). `lodl.evaluation.summarise` reports the share that is explained. A decision that no
+sample led to is not in the loss: sample again where the model predicts. The term most violated at
+y_hat with m = 2 belongs to the decision taken at the point 2 y_hat - y.
 
 **Relatives.** Mulamba et al. ("Contrastive losses and solution caching", 2021) train on a cache of
 solutions shared by all instances, Mandi et al. ("Decision-focused learning: through the lens of
 learning to rank", 2022) rank the decisions of that cache; both for linear objectives.
 `lodl.losses.fit_shared` shares decisions as they do, for affine objectives. New here: any
 objective, by its slope; decisions of any kind, which are never compared nor stored; a loss per
-instance, made before training and kept in a file; no solver in the training loop; and rounds of
-further questions, which are cutting planes of the full maximum.
+instance, made before training and saved in a file; no solver in the training loop; and rounds of
+further calls, which are cutting planes of the full maximum.
 
 **Free directions.** Errors that change no difference between decisions, such as a constant added
-to all items where exactly one is chosen, cost nothing, and a prediction may drift along them until
-an output layer saturates. A weak squared error draws them back: `min_weight`, in units of the
+to all items of which exactly one is chosen, cost nothing, and a prediction may drift along them
+until an output layer saturates. A weak squared error prevents that: `min_weight`, in units of the
 samples' errors. Its default of 0.01 is the best for hinges, or within noise of it, on paths,
 advertising and top-1 choices; 0.1 helps where hinges are a poor model, and most linear models of
-rankings, but a ReLU at the end of a network may die of it (results/min_weight.md). It is no
-protection from a learning rate that is too high for a tanh: scale the outputs of a network to the
-labels, as the learner does (results/README.md, Portfolio).
+rankings, but can make the final ReLU of a network die (results/min_weight.md). It does not protect
+from a learning rate that is too high for a tanh: scale the outputs of a network to the labels, as
+the learner does (results/README.md, Portfolio).
 """
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count, check_instance_of
+from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_min_weight, squared_error_weights
 from lodl.losses._standardised import error_scale
 from lodl.oracle import Answers
 
-_SLIGHT = 1e-3  # of the mean regret: what a solver may leave on the table
+_SLIGHT = 1e-3  # share of the mean regret that an inexact solver may lose
 
 
 class DecisionFamily(Family):
     """A loss whose parameters are distinct decisions: nothing is fitted.
 
-    They are those met at the instance, or, with `lodl.losses.fit_shared`, also those of others.
-
-    Parameters of an instance with M decisions are padded to the largest M in use.
+    The decisions are those sampled at the instance or, with `lodl.losses.fit_shared`, at any
+    instance. Parameters are padded to the largest number of decisions in use.
 
     Attributes:
-        squared_error: Weight of a squared error that is added to the loss: a prediction as wrong
-            as the samples costs this share of the instance's mean regret more.
-        min_weight: The least weight of that squared error, which pins directions that no decision
-            sees.
-        max_decisions: Number of decisions kept per instance; a shared loss has as many as it took.
+        squared_error: Weight of a squared error that is added to the loss: an error of the samples'
+            size costs this share of the instance's mean regret.
+        min_weight: The least weight of that squared error, which pins directions that change no
+            decision.
+        max_decisions: Number of decisions per instance. `fit_shared` ignores it.
     """
 
     is_convex = True
@@ -99,63 +98,57 @@ class DecisionFamily(Family):
 
     @abstractmethod
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
-        """Return the parameters for decisions with regrets (M,) and slopes (M, D); M may be 0.
+        """Return the parameters of M decisions, without the squared error; M may be 0.
 
         Args:
-            regret: What each decision costs more than the label's own.
-            slope: Its derivative by the label.
-            unit: The size of a regret; None takes the mean of these.
+            regret: Regret of each decision, shape (M,).
+            slope: Its derivative by the label, shape (M, D).
+            unit: Scale of the regrets. Defaults to their mean.
         """
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the distinct decisions, and the weights of the squared error."""
-        kept = kept_decisions(answers, self.max_decisions)
+        selected = selected_decisions(answers, self.max_decisions)
         mean, scale = max(float(answers.regret.mean()), 0.0), error_scale(answers.d)
-        return self.made_of(answers.regret[kept], _decisions(answers)[1][kept], mean, scale)
+        _, slope = decisions_of(answers)
+        return self.made_of(answers.regret[selected], slope[selected], mean, scale)
 
     def made_of(
         self, regret: Array, slope: Array, mean: float, scale: Array, unit: float | None = None
     ) -> dict[str, Array]:
-        """Return the parameters for given decisions.
+        """Return the parameters of given decisions, the squared error included.
 
         Args:
-            regret: What each costs more than the label's own, shape (M,).
+            regret: Regret of each decision, shape (M,).
             slope: Its derivative by the label, shape (M, D).
-            mean: The regret that is typical of the instance.
-            scale: The error that is typical of each coordinate, shape (D,).
-            unit: The size of a regret; None takes the mean of the decisions.
+            mean: Typical regret of the instance.
+            scale: Typical error of each coordinate, shape (D,).
+            unit: Scale of the regrets. Defaults to the mean of `regret`.
         """
-        regret = np.maximum(regret, 0.0)  # a heuristic solver may find less
+        regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
         cost = max(self.min_weight, self.squared_error) * mean
         return {**self.scaled(regret, slope, unit), "w": squared_error_weights(cost, scale)}
 
-    def with_room_for(self, n_decisions: int) -> "DecisionFamily":
-        """Return the same family that keeps so many decisions per instance."""
-        settings: Any = self  # members are dataclasses
-        return cast(DecisionFamily, replace(settings, max_decisions=max(1, n_decisions)))
+    def with_room_for(self, n_decisions: int) -> Self:
+        """Return this family with `max_decisions=n_decisions`, at least 1."""
+        family: Any = self  # members are dataclasses
+        resized: Self = replace(family, max_decisions=max(1, n_decisions))
+        return resized
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        nothing = self.scaled(np.zeros(0), np.zeros((0, len(scale))))
-        return {**nothing, "w": squared_error_weights(cost, scale)}
-
-
-def check_made_of_decisions(family: Family) -> DecisionFamily:
-    """Check that a loss is made of decisions."""
-    wanted = "a family made of decisions, such as `lodl.DecisionHinges()`"
-    check_instance_of(DecisionFamily, "family", family, wanted=wanted)
-    assert isinstance(family, DecisionFamily)
-    return family
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        no_decision = self.scaled(np.zeros(0), np.zeros((0, len(scale))))
+        return {**no_decision, "w": squared_error_weights(cost, scale)}
 
 
-def kept_decisions(answers: Answers, max_decisions: int) -> npt.NDArray[np.intp]:
-    """Return, for each decision that a loss keeps, the first candidate that led to it.
+def selected_decisions(answers: Answers, max_decisions: int) -> npt.NDArray[np.intp]:
+    """Return, for each selected decision, the first point that led to it.
 
-    The label's own decision, which has neither regret nor slope, is left out. Of the others those
-    are kept that account for most of the sampled regret: regret times the number of candidates that
-    led there. So the costliest and the most often met stay, which the loss must know to be a bound
-    where it matters, and a rare decision that hardly costs anything goes first.
+    The label's decision, which has neither regret nor slope, is left out. Of the others, those are
+    selected that account for most of the sampled regret: regret times the number of points that
+    led to the decision. So the costliest and the most frequent decisions, without which the loss
+    would not bound the regret where it matters, come before rare decisions that cost little.
     """
-    decision, slope = _decisions(answers)
+    decision, slope = decisions_of(answers)
     _, first, count = np.unique(decision, return_index=True, return_counts=True)
     regret = answers.regret[first]
     is_other = (regret > 0) | slope[first].any(axis=1)
@@ -163,27 +156,32 @@ def kept_decisions(answers: Answers, max_decisions: int) -> npt.NDArray[np.intp]
     return first[np.argsort(-importance, kind="stable")[:max_decisions]]
 
 
-def are_explained(taken: Answers, met: Answers) -> npt.NDArray[np.bool_]:
-    """Return whether, by the slopes, each decision taken is as cheap as all that were met.
+def are_explained(
+    d: Array, regret: Array, slope: Array, known_regret: Array, known_slope: Array
+) -> npt.NDArray[np.bool_]:
+    """Return whether each decision taken is, by its slope, as cheap as all known decisions.
 
     The solver takes the cheapest decision under a prediction y + d, and by (1) a decision costs
-    r_k + s_k . d more there than the label's own. Where another one seems to cost less, the
-    objective is not affine in the label, or the solver is not exact.
+    r_k + s_k . d more there than the label's. If another decision seems to cost less, the objective
+    is not affine in the label, or the solver is not exact.
+
+    Args:
+        d: Errors at which decisions were taken, shape (K, D).
+        regret: Regret of each decision taken, shape (K,).
+        slope: Slope of each decision taken, shape (K, D).
+        known_regret: Regrets of the known decisions, shape (M,).
+        known_slope: Slopes of the known decisions, shape (M, D).
     """
-    _, slope = _decisions(taken)
-    cost = taken.regret + (slope * taken.d).sum(axis=1)
-    decision, slope = _decisions(met)
-    _, first = np.unique(decision, return_index=True)
-    others = met.regret[first] + taken.d @ slope[first].T
-    slight = _SLIGHT * np.abs(np.concatenate([taken.regret, met.regret])).mean()
+    cost = regret + (slope * d).sum(axis=1)
+    others = known_regret + d @ known_slope.T
+    slight = _SLIGHT * np.abs(np.concatenate([regret, known_regret])).mean()
     return np.asarray(cost <= others.min(axis=1, initial=0.0) + slight)
 
 
-def _decisions(answers: Answers) -> tuple[npt.NDArray[np.intp], Array]:
-    """Return the number and the slope of each candidate's decision, shapes (K,) and (K, D)."""
+def decisions_of(answers: Answers) -> tuple[npt.NDArray[np.intp], Array]:
+    """Return the number and the slope of each point's decision, shapes (K,) and (K, D)."""
     if answers.decision is None or answers.slope is None:
         raise InvalidInputError(
-            "`samples` must have slopes for a family that learns from decisions: sample with "
-            "`Oracle.sample(..., slopes=True)`."
+            "`samples` must have slopes for a decision family: sample with `slopes=True`."
         )
     return answers.decision, answers.slope[answers.decision]

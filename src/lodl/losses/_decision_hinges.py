@@ -1,4 +1,4 @@
-"""The largest hinge over sampled decisions: a convex upper bound of the regret."""
+"""`DecisionHinges`: the largest hinge over decisions, a convex upper bound of the regret."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ import numpy as np
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily
-from lodl.losses._dual import largest
-from lodl.losses._family import Parameters, Tensor
+from lodl.losses._family import Parameters, Tensor, largest
 
 
 @dataclass(frozen=True)
@@ -20,23 +19,21 @@ class DecisionHinges(DecisionFamily):
         f(d) = max(0, max_k [ r_k - margin (r_k + s_k . d) ]) + sum_i w_i d_i^2
 
     r_k is the regret of decision k, s_k its slope. M (D + 1) + D parameters, none of which is
-    fitted. Convex, zero at the label, and at least the regret wherever the decision made was
-    sampled and the objective is affine in the label: see `lodl.losses._decision_family` for the
-    proof. With margin 2 and all decisions it is SPO+. Use it if the objective is linear in the
-    label, or nearly so, with about 20 samples; it needs samples with slopes.
+    fitted. Convex, zero at the label, and at least the regret wherever the decision taken was
+    sampled and the objective is affine in the label (proof: `lodl.losses._decision_family`). With
+    margin 2 and all decisions it is SPO+. Use it with about 20 samples if the objective is linear
+    in the label, or nearly so. The samples must have slopes.
 
     Attributes:
-        margin: How much cheaper than the label's own decision another must look before its regret
-            counts in full, at least 1. Larger margins keep predictions further from a change of
-            decision.
-        squared_error: Weight of a squared error that is added to the loss: at errors as large as
-            those of the samples it costs this share of the mean regret. The fewer decisions are
-            known, the more of it helps: the learner takes 0.1 if instances share theirs, else 1
-            to 10.
+        margin: Steepness of the hinges, at least 1. Larger margins keep predictions further from a
+            change of decision.
+        squared_error: Weight of a squared error that is added to the loss: an error of the samples'
+            size costs this share of the mean regret. The fewer decisions are known, the larger it
+            should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
         min_weight: The least weight of that squared error, between 0 and 1. It only pins directions
-            that no decision sees, and is weak for that.
-        max_decisions: Number of decisions kept per instance: those that account for most of the
-            sampled regret.
+            that change no decision, so it can be small.
+        max_decisions: Number of decisions per instance. Decisions that account for most of the
+            sampled regret are selected first.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])  # the first item is better, by 2
@@ -51,7 +48,10 @@ class DecisionHinges(DecisionFamily):
     min_weight: float = 1e-2
     max_decisions: int = 50
     non_negative = ("regret", "w")
-    padded: ClassVar[Mapping[str, float]] = {"regret": 0.0, "slope": 0.0}  # a hinge that is off
+    padded: ClassVar[Mapping[str, float]] = {
+        "regret": 0.0,
+        "slope": 0.0,
+    }  # a hinge that is never on
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,9 +89,9 @@ class DecisionHinges(DecisionFamily):
             max(0, u) <= (u + c)^2 / (4 c),   with equality and the same slope at u = c,
 
         which has curvature 1 / (2 c) in u, and margin^2 s_ki^2 / (2 c) in coordinate i. Here c is
-        the mean regret of the instance's decisions, and the steepest decision counts. It does not
-        depend on the error and is positive wherever a decision, or `min_weight`, sees a coordinate:
-        a Newton step closes a hinge of typical height.
+        the mean regret of the instance's decisions, and s the slope of the steepest decision. The
+        bound does not depend on the error and is positive for every coordinate that some decision,
+        or `min_weight`, depends on: a Newton step closes a hinge of typical height.
         """
         regret, slope = phi["regret"], phi["slope"]
         is_positive = (regret > 0) + 0 * regret

@@ -1,4 +1,4 @@
-"""Divergence between how decisions should rank and how they rank under a prediction."""
+"""`DecisionRanking`: divergence between decision rankings under the label and a prediction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,40 +9,38 @@ import numpy as np
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily
-from lodl.losses._dual import largest, log_sum_exp, softmax
-from lodl.losses._family import Parameters, Tensor
+from lodl.losses._family import Parameters, Tensor, largest, log_sum_exp, softmax
 
-_NEVER = 1e9  # the regret, over t, of padding: a decision that no prediction makes likely
+_NEVER = 1e9  # regret over t of padding: a decision that no prediction makes likely
 
 
 @dataclass(frozen=True)
 class DecisionRanking(DecisionFamily):
-    r"""How far the ranking of decisions under a prediction is from that under the label.
+    r"""The divergence between the rankings of decisions under the label and under a prediction.
 
         f(d) = t KL( softmax_k(-r_k / t) || softmax_k(-(r_k + s_k . d) / t) ) + sum_i w_i d_i^2
 
-    over the sampled decisions and the label's own best one, for which r = 0 and s = 0. r_k is the
+    over the sampled decisions and the label's best decision, for which r = 0 and s = 0. r_k is the
     regret of decision k, s_k its slope. (M + 1) (D + 1) + D + 1 parameters, none of which is
-    fitted. Convex, smooth and zero at the label, in units of the regret. `DecisionHinges`
-    only looks at the worst decision; this one ranks them all. Use it if the objective is linear in
-    the label, or nearly so, with about 20 samples, and for boosting; it needs samples with slopes.
+    fitted. Convex, smooth and zero at the label, in units of the regret. `DecisionHinges` depends
+    on the worst decision only, this family on all of them. Use it with about 20 samples if the
+    objective is linear in the label, or nearly so, and for boosting. The samples must have slopes.
 
-    The factor t makes instances with more at stake count more, as the regret does. The parameters
+    The factor t gives instances with more at stake more weight, as the regret does. The parameters
     `regret` and `slope` are r_k / t and s_k / t.
 
     Attributes:
         temperature: t in units of the mean regret of the instance's costly decisions, above 0. If
-            instances share their decisions (`lodl.losses.fit_shared`), the unit is the mean regret
-            of all samples of all instances, which is less. The lower t, the more the best decisions
-            count, and the less smooth the loss is.
-        squared_error: Weight of a squared error that is added to the loss: at errors as large as
-            those of the samples it costs this share of the mean regret. The fewer decisions are
-            known, the more of it helps: the learner takes 0.1 if instances share theirs, else 1
-            to 10.
+            instances share decisions (`lodl.losses.fit_shared`), the unit is the mean regret of all
+            samples of all instances, which is smaller. A lower t gives the best decisions more
+            weight and makes the loss less smooth.
+        squared_error: Weight of a squared error that is added to the loss: an error of the samples'
+            size costs this share of the mean regret. The fewer decisions are known, the larger it
+            should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
         min_weight: The least weight of that squared error, between 0 and 1. It only pins directions
-            that no decision sees, and is weak for that.
-        max_decisions: Number of decisions kept per instance: those that account for most of the
-            sampled regret.
+            that change no decision, so it can be small.
+        max_decisions: Number of decisions per instance. Decisions that account for most of the
+            sampled regret are selected first.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])  # the first item is better
@@ -69,7 +67,7 @@ class DecisionRanking(DecisionFamily):
             )
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        n_decisions = self.max_decisions + 1  # and the label's own
+        n_decisions = self.max_decisions + 1  # the label's decision included
         return {"regret": (n_decisions,), "slope": (n_decisions, dim), "t": (1,), "w": (dim,)}
 
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
@@ -91,7 +89,7 @@ class DecisionRanking(DecisionFamily):
         gap = d @ phi["slope"].swapaxes(-1, -2)
         divergence = (softmax(score) * gap).sum(-1) + log_sum_exp(score - gap) - log_sum_exp(score)
         floor = (phi["w"][:, None] * d * d).sum(-1)
-        return phi["t"] * divergence.clip(min=0) + floor  # below 0 by rounding only
+        return phi["t"] * divergence.clip(min=0) + floor  # negative only by rounding
 
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
         score = -phi["regret"][:, None]
@@ -105,7 +103,7 @@ class DecisionRanking(DecisionFamily):
         The second derivative by coordinate i is the variance of s_ki over t under the distribution
         of the prediction. It vanishes where one decision dominates, which is where a model is most
         wrong, and boosting would take huge steps there. The variance of numbers in an interval is
-        at most a quarter of its squared length (Popoviciu), whatever the distribution:
+        at most a quarter of its squared length (Popoviciu):
 
             (max_k s_ki - min_k s_ki)^2 / (4 t) + 2 w_i
         """

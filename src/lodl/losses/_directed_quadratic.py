@@ -1,4 +1,4 @@
-"""The published quadratic form whose factor switches with the signs of the error."""
+"""`DirectedQuadratic`: the paper's quadratic form whose factor depends on the errors' signs."""
 
 import math
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from lodl.losses._family import (
     resolve_rank,
     squared_error_weights,
 )
-from lodl.losses._minimise import minimise
+from lodl.losses._least_squares import minimise
 from lodl.losses._standardised import Standardised
 from lodl.oracle import Answers
 
-_TOLERANCE = 1e-7  # single precision has no more
-_MAX_ITERATIONS = 60  # by then the error is below that of the paper's 100 steps of Adam
+_TOLERANCE = 1e-7  # gain of an iteration; single precision resolves no less
+_MAX_ITERATIONS = 60  # enough for a lower error than the paper's 100 steps of Adam
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,19 @@ class DirectedQuadratic(Family):
 
         f(d) = sum_j (sum_i L_ij^{s_i s_j} d_i)^2 + sum_i c_i d_i^2
 
-    with s_i = + where d_i >= 0, else -.
+    with s_i = + if d_i >= 0, else -.
 
-    Column j is tied to coordinate j. 4 D * rank parameters, and the floor c. Here to repeat the
-    paper's tables. **As published it is neither convex nor continuous**: the whole column j
-    switches where d_j changes sign, even though d_j itself is zero there, so the value jumps. Use
-    `ConvexDirectedQuadratic` for everything else. Where rank < D, only the signs of the first
-    `rank` coordinates switch a column: it cannot see those of the others.
+    Column j is tied to coordinate j. 4 D * rank parameters, and the floor c. Use it to repeat the
+    paper's tables, and `ConvexDirectedQuadratic` for everything else: **as published it is neither
+    convex nor continuous**. The whole column j switches where d_j changes sign, even though d_j
+    itself is zero there, so the value jumps. If rank < D, only the signs of the first `rank`
+    coordinates switch a column.
 
     Attributes:
-        rank: Number of columns, at most D; None is D.
+        rank: Number of columns, at most D. Defaults to D.
         min_weight: c as a share of the mean fitted weight of a coordinate, averaged over the signs,
-            errors measured in units of their size. It keeps a gradient where the samples saw no
-            cost; 0 is the formula as published.
+            with errors in units of their size. It keeps a gradient where no sample had a cost. 0 is
+            the formula as published.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -61,7 +61,7 @@ class DirectedQuadratic(Family):
         check_min_weight(self.min_weight)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes; `L[a, b]` holds L^{s_i s_j}, a for s_i, b for s_j, + is 0, - is 1."""
+        """Return the shapes. `L[a, b]` is L^{s_i s_j} with s_i = + for a = 0, s_j = + for b = 0."""
         return {"L": (2, 2, dim, resolve_rank(self.rank, dim)), "floor": (dim,)}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
@@ -80,22 +80,21 @@ class DirectedQuadratic(Family):
     def fit(self, answers: Answers) -> dict[str, Array]:
         r"""Minimise over the four factors, then add the floor.
 
-        The problem is not convex: descent from factors drawn at random, the same for every
-        instance, ends near a local optimum. All products are one: with over- and under-predictions
-        side by side, e = [d+, d-] of shape (K, 2 D), and the factors as one matrix M of shape
-        (2 D, 2 k), row sign by column sign, e M holds each column's projection for both of its
-        signs; a mask keeps the one in force.
+        The problem is not convex: descent from random factors, drawn once for all instances, ends
+        near a local optimum. One product computes everything: with e = [d+, d-] of shape (K, 2 D)
+        and the factors as a matrix M of shape (2 D, 2 k), row sign by column sign, e M is each
+        column's projection for both of its signs, and a mask selects the actual sign.
         """
         data = Standardised.of(answers.d, answers.regret)
         dim, rank = self.parameter_shapes(data.d.shape[1])["L"][2:]
         e = np.hstack([np.maximum(data.d, 0.0), np.minimum(data.d, 0.0)]).astype(np.float32)
         regret32 = data.regret.astype(np.float32)
         is_over = data.d[:, :rank] >= 0
-        in_force = np.hstack([is_over, ~is_over])
+        is_actual = np.hstack([is_over, ~is_over])
 
         def objective(parameters: Array) -> tuple[float, Array]:
             u = e @ parameters.astype(np.float32).reshape(2 * dim, 2 * rank)
-            u *= in_force
+            u *= is_actual
             residual = np.einsum("kj,kj->k", u, u) - regret32
             u *= residual[:, np.newaxis]
             value = residual @ residual / (2 * len(residual))
@@ -112,7 +111,7 @@ class DirectedQuadratic(Family):
         floor = np.full(dim, self.min_weight * np.square(factor).sum(axis=-1).mean())
         return {"L": data.factor(factor), "floor": data.weights(floor)}
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         return {
             "L": np.zeros(self.parameter_shapes(len(scale))["L"]),
             "floor": squared_error_weights(cost, scale),
@@ -139,9 +138,9 @@ def _spread(factor: Tensor, d: Tensor, u: Tensor) -> Tensor:
 
 
 def _random_start(data: Standardised, dim: int, rank: int) -> Array:
-    """Return factors sized to repeat the mean regret, shape (2, D, 2, k)."""
+    """Return random factors scaled to the mean regret, shape (2, D, 2, k)."""
     start = np.random.default_rng(0).standard_normal((2, dim, 2, rank))
     start *= data.is_perturbed[:, np.newaxis, np.newaxis]
     column = np.arange(rank)
-    start[0, column, 1, column] = start[1, column, 0, column] = 0.0  # s_i = s_j where i = j
+    start[0, column, 1, column] = start[1, column, 0, column] = 0.0  # s_i = s_j if i = j
     return start * math.sqrt(data.typical_cost / (dim * rank))

@@ -1,4 +1,4 @@
-"""Absolute error with a weight per coordinate and direction, for objectives with a kink."""
+"""`DirectedWeightedMAE`: absolute error with a weight per coordinate and sign, for kinked costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._directed_weighted_mse import directed_weights
 from lodl.losses._family import Family, Parameters, Tensor, check_min_weight
-from lodl.losses._nnls import solve_nnls
+from lodl.losses._least_squares import solve_nnls
 from lodl.losses._standardised import Standardised
 from lodl.oracle import Answers
 
@@ -107,7 +107,7 @@ class DirectedWeightedMAE(Family):
         }
         return {**phi, "width": _WIDTH * data.d_scale}
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Return an absolute error if there are no squares: cost * mean_i |d_i| / scale_i."""
         share = cost / len(scale)
         phi = {

@@ -1,4 +1,4 @@
-"""Squared error with a weight per coordinate and direction."""
+"""`DirectedWeightedMSE`: squared error with a weight per coordinate and sign of the error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.losses._family import Parameters, Tensor, squared_error_weights
-from lodl.losses._ridge_family import RidgeFamily
+from lodl.losses._ridge import RidgeFamily
 from lodl.losses._standardised import mean_weight
 from lodl.oracle import Answers
 
@@ -20,15 +20,15 @@ class DirectedWeightedMSE(RidgeFamily):
         f(d) = sum_i [ w+_i max(d_i, 0)^2 + w-_i max(-d_i, 0)^2 ],   w >= 0
 
     2 D parameters. Use it if it matters on which side of the label a prediction falls, as in most
-    choices among alternatives; of the families fitted to regrets, try it first. It cannot see that
-    errors in two coordinates add up or cancel.
+    choices among alternatives. Of the families fitted to regrets, try this one first. It cannot
+    see that errors in two coordinates add up or cancel.
 
     Attributes:
-        min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
-            measured in units of their size. It keeps a gradient where the samples saw no cost; 0 is
-            the formula as published.
-        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
-            fitting noise; 0 is the fit as published.
+        min_weight: The least weight, as a share of the instance's mean fitted weight with errors in
+            units of their size. It keeps a gradient where no sample had a cost. 0 is the formula as
+            published.
+        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
+            0 is the fit as published.
 
     Example:
         >>> def cost(order, demand):
@@ -37,7 +37,7 @@ class DirectedWeightedMSE(RidgeFamily):
         >>> loss = lodl.learn_loss(
         ...     shop, np.array([[10.0], [12.0]]), family=lodl.DirectedWeightedMSE(), n_samples=50
         ... )
-        >>> loss.phi["w_minus"] > 2 * loss.phi["w_plus"]  # too small an order is dearer
+        >>> loss.phi["w_minus"] > 2 * loss.phi["w_plus"]  # too small an order costs more
         array([[ True],
                [ True]])
     """
@@ -69,19 +69,19 @@ class DirectedWeightedMSE(RidgeFamily):
         w = np.maximum(w, self.min_weight * mean_weight(w, mean_square))
         return {"w_plus": data.weights(w[0]), "w_minus": data.weights(w[1])}
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         w = squared_error_weights(cost, scale)
         return {"w_plus": w, "w_minus": w}
 
 
 def directed_weights(phi: Parameters, d: Tensor) -> Tensor:
-    """Return the weight in force at each error, `w_plus` where it is not negative: (n, m, D)."""
+    """Return the weight of each error, `w_plus` if it is not negative, shape (n, m, D)."""
     is_over = d >= 0
     return is_over * phi["w_plus"][:, None] + ~is_over * phi["w_minus"][:, None]
 
 
 def directed_squares(d: Array) -> Array:
-    """Return the squares of over- and under-predictions side by side, shape (K, 2 D)."""
+    """Return the squares of over-predictions, then of under-predictions, shape (K, 2 D)."""
     n_columns = d.shape[1]
     squares = np.empty((len(d), 2 * n_columns))
     np.square(np.maximum(d, 0.0), out=squares[:, :n_columns])

@@ -1,7 +1,8 @@
-"""The interface of a parametric loss."""
+"""`Family`: the interface of a parametric loss, its registry, and the functions formulas share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from lodl.errors import InvalidInputError
 from lodl.oracle import Answers
 
 Tensor: TypeAlias = Any
-"""A NumPy array or a torch tensor: a formula uses only what both understand."""
+"""A NumPy array or a torch tensor: formulas use only what both have."""
 
 Parameters: TypeAlias = Mapping[str, Tensor]
 """Named arrays `phi`, each of shape (n, *shape of the parameter): one row per instance."""
@@ -24,32 +25,32 @@ _REGISTERED: dict[str, type["Family"]] = {}
 class Family(ABC):
     """A parametric loss of the error `d = y_hat - y` of a flattened prediction.
 
-    A member is a small frozen dataclass of settings. The parameters `phi` are handed in, one row
-    per instance, so the same formula serves one instance with many candidates (fitting, n = 1) and
-    many instances with one prediction each (training, m = 1):
+    A member is a small frozen dataclass of settings. The parameters `phi` are arguments, one row
+    per instance, so the same formula serves one instance with many points (fitting, n = 1) and many
+    instances with one prediction each (training, m = 1):
 
         d: (n, m, D)   phi[name]: (n, *parameter_shapes(D)[name])   value: (n, m)
 
-    Formulas are written once and run on NumPy arrays and torch tensors alike, so they use
-    operators, `clip`, `sum`, `@` and indexing only, and the functions of `lodl.losses._dual`. They
-    keep the dtype they are given.
+    A formula is written once, for NumPy arrays and torch tensors: it uses operators, `clip`, `sum`,
+    `@`, indexing, and the functions `largest`, `log_sum_exp` and `softmax` of
+    `lodl.losses._family`, and keeps the dtype of its arguments.
 
-    A family of your own is one class like those of this package, and gets all that they have: fits
-    in worker processes, held-out errors, training, files. Its class name must be new, because a
-    loss file names its family; whoever loads the file imports your module first.
-    `lodl.testing.check_family` checks it.
+    A custom family is one such class and gets everything that the built-in families have: parallel
+    fits, held-out errors, training, files. Its class name must be new, because a loss file names
+    its family; import its module before you load such a file. `lodl.testing.check_family` checks
+    it.
 
     Attributes:
-        is_convex: Whether the loss is convex in the prediction whatever its parameters.
-        uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. Such
-            a loss bounds or ranks regrets instead of repeating them, and nothing is held out of it.
-        padded: Names of the parameters whose first axis counts decisions, or whatever an instance
-            has more or less of, with the value of what is missing. `parameter_shapes` gives the
-            largest number; in a learned loss it is the largest in use.
-        min_weight: The least weight of a coordinate as a share of the mean fitted one, 0 for none.
-            A loss that stands in where nothing was fitted is weaker by this share.
-        non_negative: Names of the parameters that are never negative. A loss that breaks this
-            promise is refused, whether it comes from a fit or from a file.
+        is_convex: Whether the loss is convex in the prediction for all parameters.
+        uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. Such a
+            loss bounds or ranks regrets instead of repeating them.
+        padded: Padding value of each parameter whose first axis counts decisions, or anything else
+            that instances have different numbers of. `parameter_shapes` gives the largest length;
+            a learned loss has the largest length in use.
+        min_weight: Least weight of a coordinate as a share of the mean fitted weight, 0 for none.
+            Fallback losses are weaker than fitted losses by this factor.
+        non_negative: Names of the parameters that are never negative. `LearnedLoss` checks this,
+            for fits and for files.
         degrees: For a loss that is a sum, over parameters p of shape (D,) and coordinates i, of
             p_i times a function of d_i: the power of the error in that function, by parameter.
             Such losses can be pooled over instances. Empty for all others.
@@ -67,10 +68,19 @@ class Family(ABC):
         known = _REGISTERED.get(cls.__name__, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise InvalidInputError(
-                f"There is a family named {cls.__name__} already, in {known.__module__!r}, and a "
-                "loss file could not tell the two apart: give yours another name."
+                f"{known.__module__!r} already defines a family named {cls.__name__}, and loss "
+                "files identify a family by its name: rename yours."
             )
         _REGISTERED[cls.__name__] = cls
+
+    def __str__(self) -> str:
+        """Return the expression that makes this family, without default values."""
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)  # type: ignore[arg-type]  # every family is a dataclass
+            if field.default is MISSING or getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @abstractmethod
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
@@ -88,63 +98,68 @@ class Family(ABC):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the diagonal of the second derivative by the prediction, shape (n, m, D).
 
-        Where it jumps because a sign changes, the sign of 0 counts as positive. A family whose
-        second derivative is of no use to boosting gives a bound of it instead.
+        At a jump, the sign of 0 counts as positive. A family whose second derivative is useless for
+        boosting returns an upper bound instead.
         """
 
     @abstractmethod
     def fit(self, answers: Answers) -> dict[str, Array]:
-        """Return the parameters of one instance that repeat its regrets best.
+        """Return the parameters with which the loss repeats the regrets of one instance best.
+
+        The result must depend on `answers` only: instances are fitted in any order, in any process.
 
         Args:
-            answers: Candidates and regrets, all finite, not all regrets zero, in any unit.
+            answers: At least two points `answers.d`, shape (K, D), with their regrets
+                `answers.regret`, shape (K,). All are finite, in any unit, and neither all points
+                nor all regrets are zero. If `uses_slopes`, `answers.decision` and `answers.slope`
+                are set, too.
 
         Returns:
-            Finite arrays of the shapes `parameter_shapes(D)`.
+            Finite arrays with the shapes of `parameter_shapes(D)`; padded axes may be shorter.
         """
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
-        """Return the parameters of several instances; override it where a batch is faster."""
+        """Return the parameters of several instances. Override it if a batch is faster."""
         return [self.fit(answers) for answers in instances]
 
     @abstractmethod
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Return parameters of one instance for which the loss is a plain squared error.
 
             f(d) = cost * mean_i (d_i / scale_i)^2
 
-        They stand in where an instance has nothing to fit. A family that has no squared error
-        among its members comes near it for errors of size `scale`, an array of shape (D,).
+        Used for instances that have nothing to fit. A family that does not contain a squared error
+        comes close to it for errors of size `scale`, an array of shape (D,).
         """
 
 
 def family_named(name: str) -> type[Family] | None:
-    """Return the family class of that name, None if no imported module defines one."""
+    """Return the family class called `name`, or None if no imported module defines it."""
     return _REGISTERED.get(name)
 
 
 def check_can_fit(family: Family, dim: int) -> None:
-    """Check, before anything is spent, that a family can be fitted to labels of `dim` numbers."""
+    """Check that `family` is a family and can be fitted to labels of `dim` numbers."""
     wanted = "a loss family such as `lodl.DirectedWeightedMSE()`"
     check_instance_of(Family, "family", family, wanted=wanted)
     family.parameter_shapes(dim)
 
 
 def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that parameters `phi` of one instance should have.
+    """Return the shapes that parameters `phi` of one instance must have.
 
-    Padded axes may have any length from 1 to the largest; that of the first of them counts for all.
+    Padded axes all have the length of the first padded parameter, from 1 to the largest allowed.
     """
     shapes = family.parameter_shapes(dim)
-    found = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
+    actual = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
     for name in family.padded:
         longest, *rest = shapes[name]
-        shapes[name] = (min(max(1, found[0]), longest) if found else longest, *rest)
+        shapes[name] = (min(max(1, actual[0]), longest) if actual else longest, *rest)
     return shapes
 
 
 def pad_rows(parts: Sequence[npt.NDArray[Any]], padding: float) -> npt.NDArray[Any]:
-    """Return arrays (n, M, ...) one behind the other, padded where M is less than elsewhere."""
+    """Concatenate arrays (n, M, ...) along the first axis, padding M to the largest."""
     n_rows, length = sum(map(len, parts)), max(part.shape[1] for part in parts)
     rows = np.full((n_rows, length, *parts[0].shape[2:]), padding, parts[0].dtype)
     end = 0
@@ -160,7 +175,7 @@ def squared_error_weights(cost: float, scale: Array) -> Array:
 
 
 def check_min_weight(min_weight: float) -> None:
-    """Check that the floor lies between nothing and the mean weight."""
+    """Check that `min_weight` is a share."""
     if not 0 <= min_weight <= 1:
         raise InvalidInputError(
             f"`min_weight` must be a share of the mean weight, between 0 and 1, got {min_weight!r}."
@@ -181,3 +196,27 @@ def resolve_rank(rank: int | None, dim: int) -> int:
             "Use rank=None for full rank."
         )
     return dim if rank is None else rank
+
+
+# Functions along the last axis that NumPy and torch spell differently.
+
+
+def largest(x: Tensor) -> Tensor:
+    """Return the largest value. Torch shares the gradient among ties."""
+    return x.max(-1) if isinstance(x, np.ndarray) else x.amax(-1)
+
+
+def log_sum_exp(x: Tensor) -> Tensor:
+    """Return log sum_k exp(x_k), without overflow."""
+    if not isinstance(x, np.ndarray):
+        return x.logsumexp(-1)
+    top = x.max(-1)
+    return top + np.log(np.exp(x - top[..., np.newaxis]).sum(-1))
+
+
+def softmax(x: Tensor) -> Tensor:
+    """Return exp(x_k) / sum_j exp(x_j), without overflow."""
+    if not isinstance(x, np.ndarray):
+        return x.softmax(-1)
+    powers = np.exp(x - x.max(-1)[..., np.newaxis])
+    return powers / powers.sum(-1)[..., np.newaxis]

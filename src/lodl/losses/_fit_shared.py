@@ -1,110 +1,173 @@
-"""From the samples of instances that share their decisions to a learned loss."""
+"""`fit_shared`: a learned loss from the decisions of all instances, with held-out errors."""
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_predictions
+from lodl._arrays import check_predictions, rank_correlation
 from lodl._typing import Array
-from lodl._version import package_version
-from lodl.losses._all_fits import AllFits
-from lodl.losses._decision_family import check_made_of_decisions
+from lodl.errors import InvalidInputError
+from lodl.losses._decision_family import DecisionFamily, are_explained
 from lodl.losses._family import Family
-from lodl.losses._fit_errors import FitStatus
-from lodl.losses._instance_fit import InstanceFit
-from lodl.losses._learned_loss import LearnedLoss
+from lodl.losses._fit import InstanceFit, LossBuilder, check_holdout, is_held_out, mean_of, value_of
+from lodl.losses._learned_loss import FitStatus, LearnedLoss
 from lodl.losses._standardised import with_typical
 from lodl.oracle import DecisionPool, Samples
 
-_FEW = 100  # decisions that are all taken: a path on a small grid
-_N_NEAREST = 20  # decisions at each of three points; twice as many were no better
-_MOST_NUMBERS = 5e7  # in the slopes of all instances: 400 MB
-_ROUNDING = 1e-9  # of the mean regret
-_LAST_DIGITS = 1e-12  # of the labels
-_LEAST_SHARE = 0.1  # of the mean regret of all instances: what is at stake at any of them
+_N_ALL_TAKEN = 100  # decisions up to which every instance takes all of them: a path on a small grid
+_N_NEAREST = 20  # decisions to take at each of three points; twice as many were no better
+_MAX_NUMBERS = 5e7  # numbers in the slopes of all instances: 400 MB
+_ROUNDING = 1e-9  # share of the mean regret below which a regret is a rounding error
+_LAST_DIGITS = 1e-12  # share of the largest label below which a deviation is a rounding error
+_MIN_STAKE = 0.1  # least regret at stake at an instance, as a share of the mean of all instances
 
 
-def fit_shared(samples: Samples, family: Family, *, at: npt.ArrayLike | None = None) -> LearnedLoss:
-    """Make the loss of every instance from the decisions of all of them.
+def fit_shared(
+    samples: Samples, family: Family, *, at: npt.ArrayLike | None = None, holdout: float = 0.2
+) -> LearnedLoss:
+    """Make the loss of every instance from the decisions of all instances.
 
-    `fit` gives an instance the decisions that its own candidates met. Without a context, what the
-    solver decided for one instance is possible for every other, and if the objective is affine in
-    the label, what it would cost there follows from the answers: no call is made. The loss of an
-    instance then knows some hundred decisions instead of twenty. Those that matter most are taken:
-    the cheapest under its label and, with `at`, under a prediction. Decisions of held-out instances
-    are shared too: they are possible decisions, and tell nothing about a label's features.
+    `fit` gives an instance the decisions that its own samples led to. Instances without context can
+    share decisions: the solver sees only the prediction, so any decision made for one instance is
+    feasible for all. If the objective is affine in the label, the answers also determine what each
+    decision costs at every instance, without a solver call. A loss then has some hundred decisions
+    instead of twenty: those that are cheapest under the label and, with `at`, under a prediction.
+    Decisions of validation instances are shared, too: they are feasible decisions and carry no
+    information about a label's features.
 
     All instances count in one unit: the temperature of `DecisionRanking` is a share of the mean
-    regret of all of them, so that instances with much at stake do not drown the others. Averaged,
-    models of such losses had 3 % less regret than SPO+ on 14 tasks (results/learner/choices.md),
-    models of each instance's own decisions as much as it.
+    regret of all instances, so that instances with much at stake do not drown the others. Averaged,
+    models trained on such losses had 3 % less regret than SPO+ on 14 tasks
+    (results/learner/choices.md); models trained on each instance's own decisions had as much.
+
+    Held-out samples evaluate a loss without the decisions that only held-out samples led to. The
+    loss that is returned has all decisions.
 
     Args:
-        samples: Candidates with their answers, as `Oracle.sample(..., slopes=True)` gives
-            them, of a problem whose objective is affine in the label (`check_problem` says
-            whether it is).
-        family: `DecisionHinges` or `DecisionRanking`; its `max_decisions` does not apply.
-        at: A prediction for each instance, shape (n, *label_shape): where a model predicts that is
-            to be improved. None takes decisions near the labels only.
+        samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose
+            objective is affine in the label, which `Oracle.is_affine` tests.
+        family: `DecisionHinges` or `DecisionRanking`. Its `max_decisions` does not apply.
+        at: A prediction for each instance, shape (n, *label_shape), of a model that is to be
+            improved. By default, only decisions near the labels are taken.
+        holdout: Share of all samples that are held out to measure the loss, at regular intervals.
 
     Raises:
-        InvalidInputError: The instances have contexts, or the family is not made of decisions.
+        InvalidInputError: The instances have contexts, or the family is not a decision family.
 
     Example:
         >>> y = np.random.default_rng(0).normal(size=(20, 4))
         >>> samples = lodl.Oracle(lodl.domains.TopK(1)).sample(y, n_samples=3, slopes=True)
         >>> shared = lodl.losses.fit_shared(samples, lodl.DecisionHinges())
-        >>> shared.phi["slope"].shape  # all three decisions that are not the best one
+        >>> shared.phi["slope"].shape  # all three decisions that are not the best decision
         (20, 3, 4)
+        >>> float(np.nanmean(shared.errors.met_held_out))  # other instances led to them, too
+        1.0
     """
-    made = check_made_of_decisions(family)
+    if not isinstance(family, DecisionFamily):
+        raise InvalidInputError(
+            "`family` must be a decision family such as `lodl.DecisionHinges()` to share "
+            f"decisions, got {family!r}."
+        )
+    check_holdout(holdout)
     pool = samples.pool()
     n, dim = pool.y.shape
     y_hat = None if at is None else check_predictions(at, samples.y, name="at").reshape(n, dim)
-    own, n_answers = pool.regret, np.isfinite(pool.regret).sum(axis=1)
-    means = np.nansum(np.maximum(own, 0.0), axis=1) / np.maximum(n_answers, 1)
+    n_answers = np.isfinite(pool.regret).sum(axis=1)
+    means = np.nansum(np.maximum(pool.regret, 0.0), axis=1) / np.maximum(n_answers, 1)
     unit = float(means[n_answers > 0].mean()) if n_answers.any() else 0.0
-    chosen = pool.nearest(y_hat, _n_nearest(pool)) if unit else [np.empty(0, dtype=np.intp)] * n
-    made = made.with_room_for(max(map(len, chosen)))
+    taken = pool.nearest(y_hat, _n_nearest(pool)) if unit else [np.empty(0, dtype=np.intp)] * n
+    family = family.with_room_for(max(map(len, taken)))
     scales = _error_scales(pool, y_hat)
-    fits = AllFits(made, n, dim)
-    # The longest first, so that no array has to grow.
-    for i in sorted(range(n), key=lambda i: -len(chosen[i])):
-        errors = {"mean_regret": means[i], "n_fitted": int(n_answers[i]), "n_held_out": 0}
+    held_out = _HeldOut(samples, pool, holdout)
+    builder = LossBuilder(family, samples.y)
+    # The instance with the most decisions first, so that no array has to grow.
+    for i in sorted(range(n), key=lambda i: -len(taken[i])):
+        errors = {"mean_regret": means[i], **held_out.counts(i)}
         if not n_answers[i] or not unit:
-            why = FitStatus.NOTHING_TO_DECIDE if n_answers[i] else FitStatus.NO_SAMPLES
-            fits.put([i], [InstanceFit(scales[i], {**errors, "status": why})])
+            errors["status"] = FitStatus.NOTHING_TO_DECIDE if n_answers[i] else FitStatus.NO_SAMPLES
+            builder.put(i, InstanceFit(scales[i], errors))
             continue
-        regret = pool.regrets(i, chosen[i])
+        regret = pool.regrets(i, taken[i])
         regret[regret < _ROUNDING * unit] = 0.0
-        slope = pool.gradient[chosen[i]] - pool.gradient[pool.met[i, 0]]
-        stake = max(float(means[i]), _LEAST_SHARE * unit)
-        phi = made.made_of(regret, slope, stake, scales[i], unit)
-        fits.put([i], [InstanceFit(scales[i], {**errors, "status": FitStatus.FITTED}, phi, stake)])
-    fits.stand_in()
-    provenance = {**samples.provenance(), "shared": True, "lodl": package_version()}
-    y = np.asarray(samples.y, dtype=np.float64)
-    return LearnedLoss(made, y, fits.phi, fits.errors, provenance)
+        slope = pool.gradient[taken[i]] - pool.gradient[pool.met[i, 0]]
+        stake = max(float(means[i]), _MIN_STAKE * unit)
+        phi = family.made_of(regret, slope, stake, scales[i], unit)
+        if held_out.d is not None:
+            known = held_out.is_known[taken[i]]
+            reduced = family.made_of(regret[known], slope[known], stake, scales[i], unit)
+            errors |= held_out.errors(i, family, reduced, regret[known], slope[known])
+        builder.put(i, InstanceFit(scales[i], {**errors, "status": FitStatus.FITTED}, phi, stake))
+    return builder.build({**samples.provenance(), "shared": True, "holdout": holdout})
+
+
+class _HeldOut:
+    """The held-out samples of all instances.
+
+    Attributes:
+        mask: Which answers are held out, shape (n, K). Each instance starts at another sample, so
+            that some are held out even if an instance has only one or two.
+        is_known: Whether fitted samples or labels led to each decision of the pool, shape (P,).
+        d: Errors of all samples, shape (n, K, D), or None if none is held out.
+    """
+
+    def __init__(self, samples: Samples, pool: DecisionPool, holdout: float) -> None:
+        self._pool = pool
+        n, n_samples = pool.regret.shape
+        self._is_answer = np.isfinite(pool.regret)
+        held_out = [is_held_out(n_samples, holdout, offset=i) for i in range(n)]
+        self.mask = self._is_answer & np.array(held_out)
+        is_fitted = np.column_stack([np.ones(n, dtype=bool), ~self.mask]) & (pool.met >= 0)
+        self.is_known = np.zeros(len(pool), dtype=bool)
+        self.is_known[pool.met[is_fitted]] = True
+        self.d = samples.errors_and_regrets()[0] if self.mask.any() else None
+
+    def counts(self, i: int) -> dict[str, float]:
+        """Return the numbers of fitted and held-out answers of instance `i`."""
+        n_held_out = int(self.mask[i].sum())
+        return {"n_fitted": int(self._is_answer[i].sum()) - n_held_out, "n_held_out": n_held_out}
+
+    def errors(
+        self, i: int, family: Family, phi: dict[str, Array], regret: Array, slope: Array
+    ) -> dict[str, float]:
+        """Return the errors of a loss made of known decisions at instance `i`.
+
+        Args:
+            i: The instance.
+            family: The family.
+            phi: Parameters of the loss.
+            regret: Regrets of its decisions, shape (M,).
+            slope: Slopes of its decisions, shape (M, D).
+        """
+        pool, rows = self._pool, np.flatnonzero(self.mask[i])
+        if self.d is None or not len(rows):
+            return {}
+        d, cost, decision = self.d[i, rows], pool.regret[i, rows], pool.met[i, 1 + rows]
+        taken = pool.gradient[decision] - pool.gradient[pool.met[i, 0]]
+        return {
+            "met_held_out": mean_of(self.is_known[decision[cost > 0]]),
+            "explained_held_out": mean_of(are_explained(d, cost, taken, regret, slope)),
+            "rank_correlation_held_out": rank_correlation(value_of(family, phi, d), cost),
+        }
 
 
 def _n_nearest(pool: DecisionPool) -> int:
-    """Return how many decisions to take at each of three points: few enough for the memory."""
+    """Return the number of decisions to take at each of three points, limited by memory."""
     n, dim = pool.y.shape
-    wanted = len(pool) if len(pool) <= _FEW else _N_NEAREST
-    room = _MOST_NUMBERS / (n * dim) - pool.met.shape[1]
-    return max(2, min(wanted, int(room / 3)))  # one of them may be the label's own
+    wanted = len(pool) if len(pool) <= _N_ALL_TAKEN else _N_NEAREST
+    room = _MAX_NUMBERS / (n * dim) - pool.met.shape[1]
+    return max(2, min(wanted, int(room / 3)))  # one of them may be the label's decision
 
 
 def _error_scales(pool: DecisionPool, y_hat: Array | None) -> Array:
-    """Return the error that is typical of each instance and coordinate, shape (n, D).
+    """Return the typical error of each instance and coordinate, shape (n, D).
 
-    It is the root mean square of the points that decisions are taken at: the labels' spread, the
-    residual, and twice the residual. An instance that no model predicts well has a large one, and
-    the squared error of its loss counts less.
+    It is the root mean square of the points at which decisions are taken: the labels' deviation,
+    the residual, and twice the residual. An instance that no model predicts well has a large one,
+    and the squared error of its loss counts less.
     """
-    spread = pool.y.std(axis=0)
-    spread[spread < _LAST_DIGITS * np.abs(pool.centre).max()] = 0.0  # labels that are all the same
-    spread = with_typical(spread)
+    deviation = pool.y.std(axis=0)
+    deviation[deviation < _LAST_DIGITS * np.abs(pool.centre).max()] = 0.0  # labels are all the same
+    deviation = with_typical(deviation)
     if y_hat is None:
-        return np.broadcast_to(spread, pool.y.shape)
+        return np.broadcast_to(deviation, pool.y.shape)
     residual = y_hat - pool.centre - pool.y
-    return np.asarray(np.sqrt((spread**2 + 5 * residual**2) / 3))
+    return np.asarray(np.sqrt((deviation**2 + 5 * residual**2) / 3))

@@ -1,34 +1,114 @@
-"""A family with fitted parameters for every instance."""
+"""`LearnedLoss`: a family with parameters for every instance, and the errors of its fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import IntEnum
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl import _arrays as validation
+from lodl import _arrays as checks
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, pad_rows, shapes_like
-from lodl.losses._fit_errors import FitErrors
 from lodl.losses._loss_file import read_loss, unusable, write_loss
-from lodl.losses._summary import FitSummary, summarise
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-@dataclass(frozen=True, eq=False)
-class LossRows:
-    """Labels and parameters of some instances, as NumPy arrays."""
+class FitStatus(IntEnum):
+    """Whether an instance was fitted, or why it has a fallback loss: a weak squared error."""
 
-    y: Array
-    phi: Mapping[str, Array]
+    FITTED = 0
+    NOTHING_TO_DECIDE = 1  # no regret is above zero
+    NO_SAMPLES = 2  # too few solver calls succeeded
+
+
+@dataclass(frozen=True, eq=False)
+class FitErrors:
+    """Errors of each instance's loss on fitted and held-out samples.
+
+    Every field has shape (n_instances,) and is NaN if it is not defined: no held-out samples,
+    constant regrets, or an instance that was not fitted. Regret families have mean absolute errors
+    and R2. Decision families, which do not repeat regrets, have two shares instead; their held-out
+    samples evaluate a loss without the held-out decisions.
+
+    Attributes:
+        mae_fitted: Mean absolute error on fitted samples.
+        mae_held_out: Mean absolute error on held-out samples.
+        r2_held_out: Share of the variance of held-out regrets that is explained.
+        rank_correlation_held_out: Rank correlation of loss and regret on held-out samples.
+        met_held_out: Share of the costly held-out samples that led to a known decision.
+        explained_held_out: Share of the held-out samples that led to the decision which is the
+            cheapest of the known decisions by its slope: 1 if the objective is affine in the label
+            and the solver is exact.
+        mean_regret: Mean regret of all samples.
+        n_fitted: Number of fitted samples.
+        n_held_out: Number of held-out samples.
+        status: A `FitStatus`.
+        of_fits: Names of the fields that only a fitted instance has.
+        dtypes: The type of each field.
+    """
+
+    mae_fitted: Array
+    mae_held_out: Array
+    r2_held_out: Array
+    rank_correlation_held_out: Array
+    met_held_out: Array
+    explained_held_out: Array
+    mean_regret: Array
+    n_fitted: npt.NDArray[np.int64]
+    n_held_out: npt.NDArray[np.int64]
+    status: npt.NDArray[np.int8]
+
+    of_fits: ClassVar[tuple[str, ...]] = (
+        "mae_fitted",
+        "mae_held_out",
+        "r2_held_out",
+        "rank_correlation_held_out",
+        "met_held_out",
+        "explained_held_out",
+    )
+    dtypes: ClassVar[Mapping[str, np.dtype[Any]]] = {
+        **{name: np.dtype(np.float64) for name in (*of_fits, "mean_regret")},
+        "n_fitted": np.dtype(np.int64),
+        "n_held_out": np.dtype(np.int64),
+        "status": np.dtype(np.int8),
+    }
+
+    @classmethod
+    def empty(cls, n_instances: int) -> FitErrors:
+        """Return fields without values: NaN, and 0 for whole numbers."""
+        return cls(
+            **{
+                name: np.full(n_instances, np.nan if dtype.kind == "f" else 0, dtype)
+                for name, dtype in cls.dtypes.items()
+            }
+        )
+
+    def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the fields by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def take(self, index: Any) -> FitErrors:
+        """Return the errors of the instances `index`."""
+        return FitErrors(**{name: rows[index] for name, rows in self.arrays().items()})
+
+    @staticmethod
+    def concatenate(parts: Sequence[FitErrors]) -> FitErrors:
+        """Return the errors of several sets of instances as one record."""
+        return FitErrors(
+            **{
+                name: np.concatenate([part.arrays()[name] for part in parts])
+                for name in FitErrors.dtypes
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,9 +119,9 @@ class LearnedLoss:
         family: The parametric loss.
         y: Labels, shape (n_instances, *label_shape), at which each loss is zero.
         phi: The family's parameters, each of shape (n_instances, *shape of the parameter).
-        errors: How well the loss reproduces the regrets.
-        provenance: Where it came from, JSON values only: sampler, scale, seed, number of samples,
-            name of the problem, version of lodl.
+        errors: Errors of the fit.
+        provenance: Sampler, scale, seed, number of samples, name of the problem and version of
+            lodl, as JSON values.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
@@ -102,7 +182,7 @@ class LearnedLoss:
 
     @property
     def dim(self) -> int:
-        """How many numbers a label has."""
+        """Number of values in a label."""
         return prod(self.label_shape)
 
     def value(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
@@ -110,43 +190,36 @@ class LearnedLoss:
 
         Args:
             y_hat: Predictions, shape (n, *label_shape).
-            index: The instances they are for, shape (n,); all in order if None.
+            index: The instances of the predictions, shape (n,). Defaults to all, in order.
         """
-        rows, d = self._rows_and_errors(y_hat, index)
-        return np.asarray(self.family.value(rows.phi, d)[:, 0])
+        _, phi, d = self._at(y_hat, index)
+        return np.asarray(self.family.value(phi, d)[:, 0])
 
     def gradient(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
         """Return the gradient with respect to the predictions, shape (n, *label_shape)."""
-        rows, d = self._rows_and_errors(y_hat, index)
-        return np.asarray(self.family.gradient(rows.phi, d).reshape(rows.y.shape))
+        y, phi, d = self._at(y_hat, index)
+        return np.asarray(self.family.gradient(phi, d).reshape(y.shape))
 
     def curvature(self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None = None) -> Array:
         """Return the diagonal of the second derivative, shape (n, *label_shape)."""
-        rows, d = self._rows_and_errors(y_hat, index)
-        return np.asarray(self.family.curvature(rows.phi, d).reshape(rows.y.shape))
-
-    def rows(self, index: npt.ArrayLike | None = None) -> LossRows:
-        """Return labels and parameters of the instances `index`; of all in order if None."""
-        if index is None:
-            return LossRows(self.y, self.phi)
-        chosen = self._check_index(index)
-        return LossRows(self.y[chosen], {name: rows[chosen] for name, rows in self.phi.items()})
+        y, phi, d = self._at(y_hat, index)
+        return np.asarray(self.family.curvature(phi, d).reshape(y.shape))
 
     def subset(self, index: npt.ArrayLike) -> LearnedLoss:
-        """Return the loss of some instances, in the order of `index`.
+        """Return the loss of the instances `index`, in that order.
 
-        Its provenance is that of the whole, and says of how many instances that was.
+        Its provenance has the number of instances of the whole loss, "subset_of".
         """
-        rows = self.rows(index)
+        y, phi = self._rows(index)
         errors = self.errors.take(np.asarray(index))
         provenance = {"subset_of": self.n_instances, **self.provenance}
-        return LearnedLoss(self.family, rows.y, rows.phi, errors, provenance)
+        return LearnedLoss(self.family, y, phi, errors, provenance)
 
     @staticmethod
     def concatenate(losses: Sequence[LearnedLoss]) -> LearnedLoss:
-        """Return one loss for the instances of several, in their order.
+        """Return one loss for the instances of several losses, in their order.
 
-        Its provenance keeps what they share, and lists what they do not under "parts".
+        Its provenance has the entries that all losses share, and lists the others under "parts".
         """
         if not losses:
             raise InvalidInputError("`losses` must hold at least one learned loss, got none.")
@@ -156,14 +229,13 @@ class LearnedLoss:
                 raise InvalidInputError(
                     f"`losses` must share family and label shape, got {first!r} and {loss!r}."
                 )
-        parts = [loss.rows() for loss in losses]
         return LearnedLoss(
             first.family,
-            np.concatenate([part.y for part in parts]),
+            np.concatenate([loss.y for loss in losses]),
             {
-                name: pad_rows([part.phi[name] for part in parts], first.family.padded[name])
+                name: pad_rows([loss.phi[name] for loss in losses], first.family.padded[name])
                 if name in first.family.padded
-                else np.concatenate([part.phi[name] for part in parts])
+                else np.concatenate([loss.phi[name] for loss in losses])
                 for name in first.phi
             },
             FitErrors.concatenate([loss.errors for loss in losses]),
@@ -173,12 +245,12 @@ class LearnedLoss:
     def check_labels(self, y: npt.ArrayLike) -> None:
         """Check that `y` are the labels this loss was learned for, in the same order.
 
-        Labels held in single precision on either side are compared in single precision.
+        If either array has single precision, both are compared in single precision.
 
         Raises:
-            InvalidInputError: They are not; the message names the first instance that differs.
+            InvalidInputError: The labels differ. The message names the first such instance.
         """
-        labels = validation.check_labels(y)
+        labels = checks.check_labels(y)
         if labels.shape != self.y.shape:
             raise InvalidInputError(
                 f"`y` must be the labels the loss was learned for, shape {self.y.shape}, got shape "
@@ -196,7 +268,7 @@ class LearnedLoss:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the loss to a file that `load_loss` reads (safetensors).
 
-        You can also save a family that you wrote; to load it, import its module first.
+        A loss of a custom family can be saved, too. To load it, import the family's module first.
         """
         arrays = {"y": self.y}
         arrays |= {f"phi.{name}": rows for name, rows in self.phi.items()}
@@ -204,31 +276,28 @@ class LearnedLoss:
             arrays[f"errors.{name}"] = rows.astype(FitErrors.dtypes[name], copy=False)
         write_loss(Path(path), self.family, arrays, dict(self.provenance))
 
-    def summary(self) -> FitSummary:
-        """Return how well the loss fits the samples, and what would help; print the result."""
-        n_parameters = sum(prod(rows.shape[1:]) for rows in self.phi.values())
-        return summarise(self.family, self.errors, n_parameters=n_parameters)
-
-    def _rows_and_errors(
+    def _at(
         self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None
-    ) -> tuple[LossRows, Array]:
-        rows = self.rows(index)
-        d = validation.check_predictions(y_hat, rows.y) - rows.y
-        return rows, d.reshape(len(d), 1, self.dim)
+    ) -> tuple[Array, Mapping[str, Array], Array]:
+        """Return labels, parameters and errors (n, 1, D) of predictions."""
+        y, phi = (self.y, self.phi) if index is None else self._rows(index)
+        d = checks.check_predictions(y_hat, y) - y
+        return y, phi, d.reshape(len(d), 1, self.dim)
 
-    def _check_index(self, index: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
-        chosen = np.asarray(index)
-        if chosen.ndim != 1 or not len(chosen) or chosen.dtype.kind not in "iu":
+    def _rows(self, index: npt.ArrayLike) -> tuple[Array, dict[str, Array]]:
+        """Return labels and parameters of the instances `index`."""
+        selected = np.asarray(index)
+        if selected.ndim != 1 or not len(selected) or selected.dtype.kind not in "iu":
             raise InvalidInputError(
                 "`index` must be a list of at least one whole number, got "
-                f"{chosen.dtype} of shape {chosen.shape}. A mask? Use `np.flatnonzero(mask)`."
+                f"{selected.dtype} of shape {selected.shape}. A mask? Use `np.flatnonzero(mask)`."
             )
-        if chosen.min() < 0 or chosen.max() >= self.n_instances:
+        if selected.min() < 0 or selected.max() >= self.n_instances:
             raise InvalidInputError(
                 f"`index` must be from 0 to {self.n_instances - 1}, "
-                f"got {chosen.min()} to {chosen.max()}."
+                f"got {selected.min()} to {selected.max()}."
             )
-        return chosen
+        return self.y[selected], {name: rows[selected] for name, rows in self.phi.items()}
 
 
 def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> LearnedLoss:
@@ -236,7 +305,7 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
 
     Args:
         path: The file.
-        y: Labels that the loss must have been learned for; None skips the check.
+        y: Labels that the loss must have been learned for. Not checked by default.
 
     Raises:
         LossFileError: The file is damaged, has another format version, is for other labels, or
@@ -249,7 +318,7 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
         2
     """
     if y is not None:
-        validation.check_labels(y)  # a bad argument is not the file's fault
+        checks.check_labels(y)  # outside the `try`: a bad argument is not the file's fault
     family, arrays, provenance = read_loss(Path(path))
     try:
         loss = LearnedLoss(family, *_split_arrays(arrays), provenance)
@@ -281,7 +350,7 @@ def _check_shape(name: str, rows: npt.NDArray[Any], shape: tuple[int, ...]) -> N
 
 
 def _check_numbers(name: str, rows: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Check that rows are finite numbers of the right shape."""
+    """Check that `rows` are finite floats of the right shape."""
     _check_shape(name, rows, shape)
     if rows.dtype not in _FLOATS:
         raise InvalidInputError(f"`{name}` must be float32 or float64, got {rows.dtype}.")

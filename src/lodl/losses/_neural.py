@@ -1,4 +1,4 @@
-"""A small network of the error, fitted by Adam in torch."""
+"""`NeuralLoss`: a small network of the error, fitted by Adam in torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _STEPS = 100
 _BATCH = 256
 _LEARNING_RATE = 5e-3
-_MAX_LAYERS = 100  # a file that claims more is damaged
+_MAX_LAYERS = 100  # a file with more is damaged
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class NeuralLoss(Family):
 
         h_0 = d,   h_l = max(h_{l-1} W_l + b_l, 0),   f(d) = h_4
 
-    The paper's network reads the flattened prediction; this one reads the error, which is the same
-    network up to the first bias. With the default of 4 layers and 100 units,
-    100 D + 20,401 parameters. Use it to learn how much of the cost the simpler families miss, with
-    many samples. It is not convex, need not be zero nor smallest at the label, has no second
-    derivative for tree models to use (the curvature is zero), and its gradient may vanish.
+    The paper's network reads the flattened prediction, this one the error, which is the same
+    network up to the first bias. With the default of 4 layers and 100 units it has
+    100 D + 20,401 parameters. Use it, with many samples, to find out how much of the cost the
+    simpler families miss. It is not convex, need not be zero nor smallest at the label, has no
+    second derivative for tree models to use (the curvature is zero), and its gradient may vanish.
     Fitting it needs the extra "torch"; using it does not.
 
     Attributes:
-        n_layers: Number of layers with weights, the output counted.
+        n_layers: Number of layers with weights, output included.
         n_units: Number of units of each hidden layer.
 
     Example:
@@ -84,14 +84,14 @@ class NeuralLoss(Family):
         return 0 * d * phi["W1"][:, None, :, 0]  # zeros, a row per instance
 
     def fit(self, answers: Answers) -> dict[str, Array]:
-        """Fit one instance; `fit_many` fits several for little more."""
+        """Fit one instance. `fit_many` fits several at almost the same cost."""
         return self.fit_many([answers])[0]
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
         """Take Adam steps on the mean squared error, for all instances together.
 
         Every instance starts from the same weights and sees its samples in the same order, drawn
-        from a fixed seed, so a result depends neither on chance nor on the other instances.
+        from a fixed seed, so a fit does not depend on the other instances.
         """
         if not instances:
             return []
@@ -103,10 +103,10 @@ class NeuralLoss(Family):
         arrays = {name: value.detach().numpy().astype(np.float64) for name, value in phi.items()}
         return [_parameters(self, part, arrays, i) for i, part in enumerate(data)]
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        """Return an absolute error, `cost * mean_i |d_i / scale_i|`, as ReLU units can have it.
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        """Return an absolute error, `cost * mean_i |d_i / scale_i|`, which ReLU units can express.
 
-        With fewer than 2 D units it is about that, along as many random directions.
+        With fewer than 2 D units this is an approximation along random directions.
         """
         dim = len(scale)
         phi = {name: np.zeros(shape) for name, shape in self.parameter_shapes(dim).items()}
@@ -129,7 +129,7 @@ class NeuralLoss(Family):
 
 
 def _directions(dim: int, count: int) -> Array:
-    """Return `count` columns whose absolute projections of d add up to about |d|_1."""
+    """Return `count` columns for which the absolute projections of d add up to about |d|_1."""
     if count >= dim:
         return np.eye(dim, count)
     gaussian = np.random.default_rng(0).standard_normal((dim, count))
@@ -137,7 +137,7 @@ def _directions(dim: int, count: int) -> Array:
 
 
 def _initial(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, torch.Tensor]:
-    """Return He's weights, and an output that starts at the mean regret: a ReLU that is on."""
+    """Return He's weights, with an output bias at the mean regret so that its ReLU is on."""
     generator = torch.Generator().manual_seed(0)
     phi = {}
     for name, shape in family.parameter_shapes(data[0].d.shape[1]).items():

@@ -27,15 +27,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from lodl._rank_correlation import rank_correlation
+from lodl._arrays import rank_correlation
+from lodl._json import package_version
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl._version import package_version
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_can_fit
-from lodl.losses._fit_errors import FitErrors, FitStatus
-from lodl.losses._learned_loss import LearnedLoss
-from lodl.losses._nnls import solve_nnls
+from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
+from lodl.losses._least_squares import solve_nnls
 from lodl.losses._standardised import error_scale
 from lodl.oracle import Samples
 
@@ -104,7 +103,7 @@ def pool(family: Family, d: Array, regret: Array) -> tuple[dict[str, Array], Arr
     r = np.where(is_ok, regret, 0.0)
     scale = error_scale(d[is_ok]) if is_ok.any() else np.ones(d.shape[-1])
     unit = float(np.sqrt(np.square(r).sum() / max(is_ok.sum(), 1)))
-    constant = family.stand_in(cost=(family.min_weight or _FLOOR) * (unit or 1.0), scale=scale)
+    constant = family.fallback(cost=(family.min_weight or _FLOOR) * (unit or 1.0), scale=scale)
     phi = {name: np.repeat(value[np.newaxis], len(d), axis=0) for name, value in constant.items()}
     if not (r > 0).any() or not d[is_ok].any():
         return phi, np.full_like(regret, np.nan), "nothing"

@@ -1,4 +1,4 @@
-"""A positive semidefinite quadratic form of the error."""
+"""`Quadratic`: a positive semidefinite quadratic form of the error."""
 
 import math
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from lodl.losses._family import (
     resolve_rank,
     squared_error_weights,
 )
-from lodl.losses._minimise import minimise
-from lodl.losses._ridge_family import RidgeFamily
+from lodl.losses._least_squares import minimise
+from lodl.losses._ridge import RidgeFamily
 from lodl.losses._standardised import Standardised
 from lodl.oracle import Answers
 
-_TOLERANCE = 1e-8  # single precision has no more
+_TOLERANCE = 1e-8  # gain of an iteration; single precision resolves no less
 _MAX_ITERATIONS = 500
-_FACTOR_SHARE = 0.8  # of the cost, at the start of a regularised fit; the rest is the weights'
-_PENALTY = 1.0  # of the factor: b in `RidgeFamily`
+_FACTOR_SHARE = 0.8  # share of the cost that the factor starts with; c has the rest
+_PENALTY = 1.0  # b in `lodl.losses._ridge`, for the factor
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,17 @@ class Quadratic(RidgeFamily):
         f(d) = |L^T d|^2 + sum_i c_i d_i^2,   H = L L^T + diag(c)
 
     D * rank parameters, and the floor c. Use it when errors of several coordinates add up or
-    cancel, and samples are many (at full rank a few times D (D + 1) / 2). It cannot tell over-
-    from under-prediction.
+    cancel, and samples are many (at full rank a few times D (D + 1) / 2). It cannot distinguish
+    over- from under-prediction.
 
     Attributes:
-        rank: Number of columns of L; None is full rank, the only case whose best fit is certain.
-        min_weight: The least c, as a share of the mean fitted diagonal of H, errors measured in
-            units of their size. It keeps a gradient where the samples saw no cost; 0 is the formula
-            as published.
-        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
-            fitting noise; 0 is the fit as published, in which c is the floor alone.
+        rank: Number of columns of L. Defaults to D, the only rank for which the fit is certain to
+            be optimal.
+        min_weight: The least c, as a share of the mean fitted diagonal of H with errors in units of
+            their size. It keeps a gradient where no sample had a cost. 0 is the formula as
+            published.
+        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
+            0 is the fit as published, in which c is the floor alone.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -79,11 +80,10 @@ class Quadratic(RidgeFamily):
 
             min_L,c  1/(2K) sum_k (|L^T d_k|^2 + sum_i c_i d_ki^2 - regret_k)^2,   c >= 0
 
-        plus the penalties of `RidgeFamily`; without them c is 0, for the same H needs no c.
-        At full rank every second-order stationary point is the optimum of the convex problem over
-        positive semidefinite H, so a descent method that avoids saddles ends there. Products in
-        single precision halve the time; the error of the result is within about 1e-5 of the
-        optimum's.
+        plus the penalties of `lodl.losses._ridge`. Without penalties c is 0: L alone can express
+        any H. At full rank every second-order stationary point is the optimum of the convex problem
+        over positive semidefinite H, so a descent method that avoids saddles ends there. Products
+        in single precision halve the time and change the error of the result by about 1e-5.
         """
         data = Standardised.of(answers.d, answers.regret)
         shape = self.parameter_shapes(data.d.shape[1])["L"]
@@ -121,7 +121,7 @@ class Quadratic(RidgeFamily):
         floor = np.maximum(c, self.min_weight * diagonal.mean())
         return {"L": data.factor(factor), "floor": data.weights(floor)}
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         return {
             "L": np.zeros(self.parameter_shapes(len(scale))["L"]),
             "floor": squared_error_weights(cost, scale),
@@ -129,7 +129,7 @@ class Quadratic(RidgeFamily):
 
 
 def _spectral_start(data: Standardised, rank: int) -> Array:
-    """Return the directions in which regret grows most, sized to repeat the mean regret."""
+    """Return the directions in which regret grows most, scaled to the mean regret."""
     moments = data.d.T @ (data.d * data.regret[:, np.newaxis])
     _, directions = np.linalg.eigh(moments)
     leading = directions[:, ::-1][:, :rank] * data.is_perturbed[:, np.newaxis]

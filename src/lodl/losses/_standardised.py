@@ -1,4 +1,4 @@
-"""Errors and regrets of size one, and the way back."""
+"""`Standardised`: samples of one instance in units of size one, and parameters converted back."""
 
 import math
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ import numpy.typing as npt
 
 from lodl._typing import Array
 
-_ROUNDING = 1e-9  # of the largest size
+_ROUNDING = 1e-9  # share of the largest size below which a size counts as 0
 
 
 @dataclass(frozen=True, eq=False)
 class Standardised:
-    """Samples of one instance in units in which each coordinate and the regret have size one.
+    """Samples of one instance in units in which each coordinate and the regret has size one.
 
     Attributes:
         d: Errors over their scale, shape (K, D).
         regret: Regrets over their scale, shape (K,).
-        d_scale: Root mean square of each coordinate's error, shape (D,); where it is zero, the
-            median of the others.
-        regret_scale: Root mean square of the regrets; 1 where it is zero.
+        d_scale: Root mean square of each coordinate's error, shape (D,). A zero is replaced by the
+            median of the other coordinates.
+        regret_scale: Root mean square of the regrets, or 1 if that is zero.
     """
 
     d: Array
@@ -36,43 +36,43 @@ class Standardised:
 
     @classmethod
     def as_they_are(cls, d: Array, regret: Array) -> "Standardised":
-        """Return samples in their own units."""
+        """Keep the units of errors and regrets."""
         return cls(d, regret, np.ones(d.shape[1]), 1.0)
 
     @property
     def is_perturbed(self) -> npt.NDArray[np.bool_]:
-        """Whether any sample moved a coordinate, shape (D,)."""
+        """Whether any sample changes a coordinate, shape (D,)."""
         return np.asarray(self.d.any(axis=0))
 
     @property
     def typical_cost(self) -> float:
-        """A positive size for a first guess of the loss: the mean regret where there is one."""
+        """The mean regret, at least 0.01: a positive size for a first guess of the loss."""
         return max(float(self.regret.mean()), 1e-2)
 
     def weights(self, w: Array) -> Array:
-        """Turn weights of squared errors, shape (D,), back into the units of the samples."""
+        """Convert weights of squared errors, shape (D,), to the units of the samples."""
         return w * self.regret_scale / self.d_scale**2
 
     def factor(self, factor: Array) -> Array:
-        """Turn linear maps of the error, shape (..., D, k), back into the units of the samples."""
+        """Convert linear maps of the error, shape (..., D, k), to the units of the samples."""
         return factor * math.sqrt(self.regret_scale) / self.d_scale[:, np.newaxis]
 
 
 def error_scale(d: Array) -> Array:
-    """Return the size of each coordinate's error; a coordinate never moved has the median size."""
+    """Return the size of each coordinate's error. Unperturbed coordinates get the median size."""
     return with_typical(_size(d))
 
 
 def mean_weight(w: Array, mean_square: Array) -> Array:
-    """Return the mean weight of errors of size one, in each coordinate's own units, shape (D,)."""
+    """Return the mean weight of errors of size one, in the units of each coordinate: (D,)."""
     unit = np.square(with_typical(np.sqrt(mean_square)))
     return np.asarray((w * unit).mean() / unit)
 
 
 def with_typical(size: Array) -> Array:
-    """Return sizes in which the median of the others stands for a zero, 1 if all are.
+    """Replace zeros by the median of the other sizes, or by 1 if all are zero.
 
-    A size that rounding explains is a zero: that of a label which is the same at every instance.
+    Sizes within rounding error count as zero: a label that is the same at every instance has one.
     """
     moved = size > _ROUNDING * size.max(initial=0.0)
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)

@@ -1,14 +1,17 @@
-"""Squared error with a weight per coordinate."""
+"""`WeightedMSE`: squared error with a weight per coordinate; and plain squared error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from lodl._arrays import check_labels
 from lodl._typing import Array
 from lodl.losses._family import Parameters, Tensor, squared_error_weights
-from lodl.losses._ridge_family import RidgeFamily
+from lodl.losses._learned_loss import FitErrors, LearnedLoss
+from lodl.losses._ridge import RidgeFamily
 from lodl.losses._standardised import mean_weight
 from lodl.oracle import Answers
 
@@ -20,22 +23,22 @@ class WeightedMSE(RidgeFamily):
         f(d) = sum_i w_i d_i^2,   w_i >= 0
 
     D parameters. Use it if some coordinates matter more than others, and samples are few or labels
-    are long. It cannot tell over- from under-prediction, nor see that errors in two coordinates add
-    up or cancel.
+    are long. It cannot distinguish over- from under-prediction, nor see that errors in two
+    coordinates add up or cancel.
 
     Attributes:
-        min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
-            measured in units of their size. It keeps a gradient where the samples saw no cost; 0 is
-            the formula as published.
-        ridge: How strongly the fit is pulled towards a plain squared error, which keeps it from
-            fitting noise; 0 is the fit as published.
+        min_weight: The least weight, as a share of the instance's mean fitted weight with errors in
+            units of their size. It keeps a gradient where no sample had a cost. 0 is the formula as
+            published.
+        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
+            0 is the fit as published.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
         >>> loss = lodl.learn_loss(
         ...     lodl.domains.TopK(1), y, family=lodl.WeightedMSE(), n_samples=50
         ... )
-        >>> loss.value([[2.0, 1.0]]) == loss.value([[4.0, 1.0]])  # it knows no direction
+        >>> loss.value([[2.0, 1.0]]) == loss.value([[4.0, 1.0]])  # the sign does not matter
         array([ True])
     """
 
@@ -65,5 +68,47 @@ class WeightedMSE(RidgeFamily):
         w = np.maximum(w, self.min_weight * mean_weight(w, squares.mean(axis=0)))
         return {"w": data.weights(w)}
 
-    def stand_in(self, *, cost: float, scale: Array) -> dict[str, Array]:
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         return {"w": squared_error_weights(cost, scale)}
+
+
+def squared_error_loss(y: npt.ArrayLike) -> LearnedLoss:
+    """Return squared error as a `LearnedLoss`, in units of the labels' variance: the baseline.
+
+        f(d) = 1/D sum_i d_i^2 / variance of all labels
+
+    Args:
+        y: Labels, shape (n, *label_shape).
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> loss = lodl.losses.squared_error_loss(y)
+        >>> loss.value(y), loss.value(y + 1) > 0
+        (array([0., 0.]), array([ True,  True]))
+    """
+    labels = check_labels(y)
+    n, dim = len(labels), labels[0].size
+    variance = float(np.var(labels, axis=0).mean()) or 1.0
+    weights = np.full((n, dim), 1.0 / (dim * variance))
+    return LearnedLoss(WeightedMSE(), labels, {"w": weights}, FitErrors.empty(n), {})
+
+
+def is_squared_error(loss: LearnedLoss) -> bool:
+    """Return whether a loss is plain squared error, with one weight for all errors."""
+    return isinstance(loss.family, WeightedMSE) and float(np.ptp(loss.phi["w"])) == 0.0
+
+
+def mean_squared_error(y_hat: Tensor, y: Tensor) -> Tensor:
+    """Return the mean squared error of each instance, for NumPy arrays and torch tensors.
+
+        MSE(y_hat, y) = 1/D sum_i (y_hat_i - y_i)^2
+
+    Args:
+        y_hat: Predictions, shape (*batch, n, *label_shape).
+        y: Labels, shape (n, *label_shape).
+
+    Returns:
+        Errors, shape (*batch, n).
+    """
+    label_axes = tuple(range(1 - y.ndim, 0))
+    return ((y_hat - y) ** 2).mean(label_axes)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lodl._amounts import amounts
-from lodl._gain import FEWEST_INSTANCES, interval_95
 from lodl._typing import Array
+from lodl.report._result import FEWEST_INSTANCES, Estimate
+from lodl.report._text import amounts
 
 _HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
 
@@ -86,8 +86,8 @@ class Evaluation:
 
     def difference(self, row: EvaluationRow) -> tuple[float, float, float]:
         """Return the evaluated model's mean regret less a row's, with its 95% interval."""
-        gap = np.array(self.rows[-1].regret) - np.array(row.regret)
-        return (float(gap.mean()), *interval_95(gap))
+        gap = Estimate.of(np.array(self.rows[-1].regret) - np.array(row.regret))
+        return gap.mean, gap.low, gap.high
 
     def to_dict(self) -> dict[str, object]:
         """Return the table's numbers as plain data."""

@@ -1,32 +1,18 @@
-"""One self-contained HTML page from sections."""
+"""Rendering of sections as one self-contained HTML page."""
 
+# ruff: noqa: E402
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 
+from lodl._arrays import require
+
+require("jinja2", extra="report")
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from lodl.report._blocks import Section
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The first thing on a page: one number, what it means, and one figure.
-
-    Attributes:
-        kicker: What the number is.
-        number: The number, as text.
-        text: What it means, in a few sentences.
-        svg: A figure, made by `svg_of`.
-    """
-
-    kicker: str
-    number: str
-    text: str
-    svg: Markup
+from lodl.report._html import Headline, Section
 
 
 def render(
@@ -41,12 +27,12 @@ def render(
     """Return the HTML of a page.
 
     Args:
-        title: The heading.
-        scope: What the page is about, in a line.
-        sections: The contents.
+        title: Heading.
+        scope: Subject of the page in one line.
+        sections: Contents.
         footer: How to read the numbers.
         headline: One number above everything else.
-        verdict: What it all amounts to, one line each.
+        verdict: Conclusions, one line each.
     """
     script = _asset("page.js")
     environment = Environment(

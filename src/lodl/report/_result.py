@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lodl._arrays import printable
 from lodl._json import from_json, to_text
 from lodl._typing import Array
 from lodl.errors import DataError
-from lodl.report._text import amounts, coordinate_name, decision_texts, printable
+from lodl.report._text import amounts, coordinate_name, decision_texts
 
 BASELINE = "squared error"
 """The name of the baseline's trial."""

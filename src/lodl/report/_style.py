@@ -1,10 +1,10 @@
-"""How our figures look, and how they are written.
+"""The style of figures, and figures as files or as SVG inside a page.
 
-Figures are drawn in four neutral colours, `INK`, `MUTED`, `LINE` and `PAPER`, beside colours that
-mean something. On the page the neutral ones become the page's own, so that a figure follows its
-theme.
+Figures are drawn in four neutral colours, `INK`, `MUTED`, `LINE` and `PAPER`, and in colours that
+carry a meaning. On a page the neutral colours become the page's, so that figures follow its theme.
 """
 
+# ruff: noqa: E402
 import io
 import re
 from collections.abc import Iterator
@@ -13,6 +13,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from lodl._arrays import require
+
+require("matplotlib", extra="report")
+
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
@@ -20,13 +24,13 @@ INK = "#1c1f23"
 """Text and axes."""
 
 MUTED = "#6a7077"
-"""What stands back: reference lines, notes, baselines."""
+"""Reference lines and notes."""
 
 LINE = "#dfe2e5"
-"""The grid."""
+"""Grid lines."""
 
 PAPER = "#fffffe"
-"""The background, for halos around marks; white is left to colour maps."""
+"""Background of a page, for halos around marks. Not white, which colour maps use."""
 
 _PAGE_COLOURS = {
     INK: "currentColor",
@@ -58,10 +62,10 @@ _STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.8,
     "lines.solid_capstyle": "round",
     "savefig.transparent": False,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "lodl",  # the same figure, the same bytes
+    "svg.fonttype": "none",  # text stays text, not outlines
+    "svg.hashsalt": "lodl",  # the same figure gives the same bytes
     "text.color": INK,
-    "text.parse_math": False,  # a name with two dollars is a name
+    "text.parse_math": False,  # a name with two dollar signs is not a formula
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
     "xtick.labelsize": 9,
@@ -74,25 +78,20 @@ _NO_METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Set our style for a block, or as the decorator `@style()` of every `draw_…` function."""
+    """Apply the style within a `with` block, or to a function as the decorator `@style()`."""
     with mpl.rc_context():
-        mpl.rcdefaults()  # whatever the user's own settings are
+        mpl.rcdefaults()  # the user's settings must not show
         mpl.rcParams.update(_STYLE)
         yield
 
 
 def new_figure(width: float = 5.0, height: float = 3.2) -> Figure:
-    """Return an empty figure of a size in inches; it belongs to no window and leaves no state."""
+    """Return an empty figure of a size in inches, without a window or global state."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def shortened(name: str, longest: int = 32) -> str:
-    """Return a name short enough to leave room for the figure that it labels."""
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
-
-
 def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
-    """Write `path`.svg and `path`.png, on white so that they are readable anywhere.
+    """Write `path`.svg and `path`.png, on white so that they are readable on any background.
 
     Returns:
         The two paths. The same figure gives the same bytes.
@@ -106,12 +105,14 @@ def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
 
 
 def inline_svg(figure: Figure, name: str, *, label: str) -> str:
-    """Return a figure as an `<svg>` element for our page, in the page's colours and font.
+    """Return a figure as an `<svg>` element in the colours and the font of a page.
+
+    Matplotlib has escaped the texts of the figure.
 
     Args:
-        figure: A figure drawn in our style.
-        name: The prefix of all ids in the figure; unique on the page.
-        label: What the figure shows, for readers who cannot see it.
+        figure: A figure drawn in the style.
+        name: Prefix of all ids in the figure, unique on the page.
+        label: Description for readers who cannot see the figure.
     """
     text = io.StringIO()
     with style():

@@ -1,15 +1,13 @@
-"""Text for people: amounts, shortened names, decisions and unprintable characters."""
+"""Text for people: amounts, shortened names, decisions."""
 
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 _DIGITS = 3  # significant digits of the largest amount
-_SPACE = "Zs"  # Unicode category
-_MAX_LENGTH = 80  # characters of a decision or a setting
+_MAX_DECISION = 80  # characters of a decision
 _MAX_VALUES = 8  # zeros and ones that are listed one by one
 
 
@@ -32,24 +30,11 @@ def amounts(*values: float) -> list[str]:
     return [f"{value:z,.{decimals}f}" for value in values]
 
 
-def printable(text: str) -> str:
-    r"""Return a text in which control characters are escaped: a newline becomes `\n`.
+def shortened(text: str, longest: int = 32) -> str:
+    """Return a text of at most `longest` characters, the last an ellipsis if it was cut.
 
-    Newlines, terminal escape sequences and marks that change the writing direction could otherwise
-    make a name look like something else.
+    The default leaves room for the figure that the text labels.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        sign
-        if sign.isprintable() or unicodedata.category(sign) == _SPACE
-        else sign.encode("unicode_escape").decode()
-        for sign in text
-    )
-
-
-def shortened(text: str, longest: int = _MAX_LENGTH) -> str:
-    """Return a text of at most `longest` characters, the last an ellipsis if it was cut."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -86,7 +71,7 @@ def _has_names(z: Any, names: Sequence[str]) -> bool:
 def _joined(parts: list[str]) -> str:
     """Return as many parts as fit, and the number of those left out."""
     n = len(parts)
-    while n > 1 and len(", ".join(parts[:n])) > _MAX_LENGTH:
+    while n > 1 and len(", ".join(parts[:n])) > _MAX_DECISION:
         n -= 1
     more = f" and {len(parts) - n} more" if n < len(parts) else ""
     return ", ".join(parts[:n]) + more
@@ -94,13 +79,16 @@ def _joined(parts: list[str]) -> str:
 
 def _decision_text(z: Any) -> str:
     if isinstance(z, Mapping):
-        return shortened(", ".join(f"{name}: {_decision_text(part)}" for name, part in z.items()))
-    if isinstance(z, np.ndarray) and z.dtype.kind in "biuf":
+        text = ", ".join(f"{name}: {_decision_text(part)}" for name, part in z.items())
+    elif isinstance(z, np.ndarray) and z.dtype.kind in "biuf":
         if z.ndim == 1 and z.size > _MAX_VALUES and np.isin(z, (0, 1)).all():
-            return shortened("ones at " + ", ".join(map(str, np.flatnonzero(z))))
-        rows = z.reshape(-1, z.shape[-1]) if z.ndim else z.reshape(1, 1)
-        return shortened(" / ".join(" ".join(map(_number, row)) for row in rows))
-    return shortened(" ".join(str(z).split()))
+            text = "ones at " + ", ".join(map(str, np.flatnonzero(z)))
+        else:
+            rows = z.reshape(-1, z.shape[-1]) if z.ndim else z.reshape(1, 1)
+            text = " / ".join(" ".join(map(_number, row)) for row in rows)
+    else:
+        text = " ".join(str(z).split())
+    return shortened(text, _MAX_DECISION)
 
 
 def _number(value: Any) -> str:

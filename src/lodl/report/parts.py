@@ -1,9 +1,10 @@
-"""The parts of a page and of its data files, for other pages in the same style."""
+"""Parts for other pages in the same style: sections, figures, files of rows."""
 
 from lodl._json import blaming, read_json, write_json, write_text
-from lodl.report._blocks import Block, Section, svg_of
-from lodl.report._page import Headline, render
-from lodl.report._style import INK, MUTED, PAPER, new_figure, shortened
+from lodl.report._html import Block, Headline, Section
+from lodl.report._page import render
+from lodl.report._style import INK, MUTED, PAPER, inline_svg, new_figure, save_figure, style
+from lodl.report._text import shortened
 
 __all__ = [
     "INK",
@@ -13,11 +14,13 @@ __all__ = [
     "Headline",
     "Section",
     "blaming",
+    "inline_svg",
     "new_figure",
     "read_json",
     "render",
+    "save_figure",
     "shortened",
-    "svg_of",
+    "style",
     "write_json",
     "write_text",
 ]

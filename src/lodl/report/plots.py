@@ -1,7 +1,7 @@
 """The figures of a fit as Matplotlib axes, for notebooks.
 
-Each function takes a fitted `lodl.DecisionFocusedRegressor`, or the `lodl.report.FitRecord` of one,
-and draws into the axes it is given, or into new ones.
+Each function takes a fitted `lodl.DecisionFocusedRegressor` or its `result_`, and draws into `ax`
+or into new axes.
 
 Example:
     >>> from lodl.report import plots
@@ -12,46 +12,47 @@ Example:
 from collections.abc import Callable
 from typing import Any
 
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
+from lodl.report import FitResult, _draw
+from lodl.report._style import style
 
-from lodl.report import FitRecord, _draw_fit, style
+from matplotlib import pyplot as plt  # isort: skip - after the check that it is installed
+from matplotlib.axes import Axes  # isort: skip
 
-__all__ = ["changes", "coordinates", "fidelity", "gain", "history"]
+__all__ = ["changes", "coordinates", "fidelity", "gain", "trials"]
 
 
 def gain(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the held-out regret of squared error and of the kept model, with 95% intervals."""
-    return _drawn(_draw_fit.draw_gain, model, ax)
+    """Draw the validation regret of squared error and of the selected model."""
+    return _drawn(_draw.draw_gain, model, ax)
 
 
-def history(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the held-out regret of every model that was tried against the solver calls it took."""
-    return _drawn(_draw_fit.draw_history, model, ax)
+def trials(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the validation regret of every trial against the solver calls so far."""
+    return _drawn(_draw.draw_trials, model, ax)
 
 
 def changes(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw what each held-out instance gained or lost, sorted."""
-    return _drawn(_draw_fit.draw_changes, model, ax)
+    """Draw the regret that each validation instance avoided or added, sorted."""
+    return _drawn(_draw.draw_changes, model, ax)
 
 
 def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw what an error in each coordinate of the label costs by the learned loss.
+    """Draw the learned loss of an error in each number of the label.
 
     Raises:
-        InvalidInputError: The kept model is 2-stage, for which all coordinates are alike.
+        InvalidInputError: The selected model was trained on squared error.
     """
-    return _drawn(_draw_fit.draw_coordinates, model, ax)
+    return _drawn(_draw.draw_coordinates, model, ax)
 
 
 def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the learned loss against the true regret at the kept model's held-out predictions."""
-    return _drawn(_draw_fit.draw_fidelity, model, ax)
+    """Draw the learned loss against the true regret at the selected model's predictions."""
+    return _drawn(_draw.draw_fidelity, model, ax)
 
 
-def _drawn(draw: Callable[[Axes, FitRecord], None], model: Any, ax: Axes | None) -> Axes:
-    record = model if isinstance(model, FitRecord) else model.record()
+def _drawn(draw: Callable[[Axes, FitResult], None], model: Any, ax: Axes | None) -> Axes:
+    result = model if isinstance(model, FitResult) else model.result_
     with style():
         axes: Axes = plt.subplots(layout="constrained")[1] if ax is None else ax
-        draw(axes, record)
+        draw(axes, result)
     return axes

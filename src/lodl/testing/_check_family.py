@@ -32,7 +32,7 @@ def check_family(
     `dim` items: shapes; that the loss is never negative, zero at the label, and convex along
     segments where it claims `is_convex`; the gradient against finite differences; the shape and
     the sign of the curvature; that the loss is linear in the parameters that `degrees` names; that
-    a fit and a stand-in have finite parameters of the right shapes that keep `non_negative`; that
+    a fit and a fallback have finite parameters of the right shapes that keep `non_negative`; that
     NumPy and torch agree (if torch is installed); and that a saved loss can be loaded.
 
     Args:
@@ -113,14 +113,14 @@ class _Case:
 
 
 def _fit_findings(case: _Case) -> Iterator[str]:
-    """Look at what `fit`, `fit_many` and `stand_in` return."""
+    """Look at what `fit`, `fit_many` and `fallback` return."""
     many = case.family.fit_many(case.answers)
     if len(many) != len(case.answers):
         yield f"`fit_many` returns {len(many)} results for {len(case.answers)} instances."
-    stand_in = case.family.stand_in(cost=1.0, scale=np.ones(case.dim))
+    fallback = case.family.fallback(cost=1.0, scale=np.ones(case.dim))
     for where, phi in (
         ("fit", case.fits[0]),
-        ("stand_in", stand_in),
+        ("fallback", fallback),
         *(("fit_many", p) for p in many),
     ):
         yield from _parameter_findings(case, where, phi)

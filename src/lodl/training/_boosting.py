@@ -24,8 +24,7 @@ import numpy as np
 
 from lodl._arrays import check_count, take_rows
 from lodl._typing import Array
-from lodl.losses import LearnedLoss, squared_error_loss
-from lodl.losses._squared_error_loss import is_squared_error
+from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
 from lodl.training._boosted import BoostedPredictor
 from lodl.training._boosting_objective import BoostingObjective
 from lodl.training._boosting_rounds import Boosting, Stopping

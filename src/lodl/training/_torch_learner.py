@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from lodl._arrays import check_count, take_rows
 from lodl._threads import one_torch_thread
 from lodl._typing import Array
-from lodl.losses import LearnedLoss, squared_error_loss
-from lodl.losses._squared_error_loss import is_squared_error
+from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
 from lodl.training._features import check_masks, check_numbers, count_items
 from lodl.training._inner_folds import inner_folds
 from lodl.training._learner import Learner, Masks

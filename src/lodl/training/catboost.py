@@ -19,7 +19,7 @@ import numpy as np
 from lodl._arrays import is_frame, require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._squared_error_loss import is_squared_error
+from lodl.losses import is_squared_error
 from lodl.training._boosted import BoostedPredictor, Trees, part_file
 from lodl.training._boosting import BoostingLearner
 from lodl.training._boosting_objective import BoostingObjective

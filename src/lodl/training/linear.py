@@ -18,8 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl.losses import LearnedLoss
-from lodl.losses._squared_error_loss import is_squared_error
+from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._features import check_masks, check_numbers, count_items
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._linear_descent import LEARNING_RATE, N_STEPS, PATIENCE, Descent

@@ -17,8 +17,7 @@ import numpy as np
 from lodl._arrays import check_count, join_rows, require, take_rows
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, ModelFolderError
-from lodl.losses import LearnedLoss
-from lodl.losses._squared_error_loss import is_squared_error
+from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._features import as_rows, check_features, check_masks, count_items, count_rows
 from lodl.training._inner_folds import inner_folds
 from lodl.training._label_shift import shifted_targets

@@ -1,0 +1,197 @@
+"""`summarise`: the held-out errors of a learned loss, averaged over instances, as a text."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._typing import Array
+from lodl.evaluation._findings import (
+    LOCAL_SLOPES,
+    MORE_SAMPLES,
+    NOTHING_TO_DECIDE,
+    WRONG_SENSE,
+    Finding,
+    finding_text,
+)
+from lodl.losses import Family, FitStatus, LearnedLoss
+
+_SMALL = 0.05  # held-out error, as a share of the mean regret, too small to need more samples
+_GAP = 1.25  # ratio of held-out to fitted error above which more samples help
+
+# Decision families; results/decision_summaries.md has the numbers of all domains.
+_HARDLY_RANKS = 0.05  # rank correlation: the lowest of a loss that trained a good model was 0.1
+_LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where such losses do well
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """The median of a number over instances, and its value at the worst tenth; NaN if undefined."""
+
+    median: float
+    worst: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} (worst tenth {self.worst:.2f})"
+
+
+@dataclass(frozen=True)
+class LossSummary:
+    """Errors of a learned loss. `str(summary)` is the text.
+
+    Errors are mean absolute errors divided by the instance's mean regret: 1 is an error as large as
+    the regret itself. Numbers are of fitted instances unless noted, and NaN if they are not
+    defined. Decision families do not repeat regrets: they have shares of decisions instead of
+    errors and R2.
+
+    Attributes:
+        family: The parametric loss.
+        n_instances: Number of instances, fitted or not.
+        n_parameters: Number of parameters per instance.
+        n_by_status: Number of instances by status of the fit.
+        n_samples: Median number of samples per instance, held-out samples included.
+        rank_correlation: Rank correlation with the regret on held-out samples, mean over instances.
+        decisions_met: Share of the costly held-out samples that led to a known decision, mean over
+            instances. It is low if there are many decisions, and 0 if they are continuous, which
+            is no fault in itself.
+        decisions_explained: Share of the held-out samples whose decision is the cheapest of the
+            known decisions by its slope: 1 if the objective is affine in the label and the solver
+            is exact, so that the loss holds everywhere.
+        error_held_out: Relative error on held-out samples.
+        error_fitted: Relative error on fitted samples.
+        r2: R2 on held-out samples.
+        n_negative: Number of instances, fitted or not, with a mean regret below 0. There are none
+            if the solver is exact and the sense is right.
+    """
+
+    family: Family
+    n_instances: int
+    n_parameters: int
+    n_by_status: dict[FitStatus, int]
+    n_samples: float
+    rank_correlation: float
+    decisions_met: float
+    decisions_explained: float
+    error_held_out: Quantiles
+    error_fitted: Quantiles
+    r2: Quantiles
+    n_negative: int
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Advice that follows from these numbers, the most important first."""
+        return tuple(self._find())
+
+    def _find(self) -> Iterator[Finding]:
+        """Yield the findings that follow from held-out errors, the most important first."""
+        n_sampled = self.n_instances - self.n_by_status[FitStatus.NO_SAMPLES]
+        n_unfitted = self.n_instances - self.n_by_status[FitStatus.FITTED]
+        if 2 * self.n_negative > n_sampled:
+            negative = f"The mean regret is below 0 for {self.n_negative} of {n_sampled} instances."
+            yield Finding(WRONG_SENSE, negative)
+            return
+        if 2 * n_unfitted > self.n_instances:
+            unfitted = f"{n_unfitted} of {self.n_instances} instances could not be fitted."
+            yield Finding(NOTHING_TO_DECIDE, unfitted)
+        ranks = f"The rank correlation with the regret is {self.rank_correlation:.2f}"
+        if self.family.uses_slopes:
+            explained = self.decisions_explained
+            if explained < _LOCAL:
+                yield Finding(
+                    LOCAL_SLOPES, f"Slopes explain {explained:.0%} of the decisions taken."
+                )
+            if self.rank_correlation < _HARDLY_RANKS:
+                yield Finding(MORE_SAMPLES, f"{ranks}.")
+            return
+        held_out, fitted = self.error_held_out.median, self.error_fitted.median
+        if held_out > max(_GAP * fitted, _SMALL):
+            errors = f"the error {held_out:.2f} of the mean regret on held-out samples"
+            yield Finding(MORE_SAMPLES, f"{ranks}, {errors}, but {fitted:.2f} on fitted samples.")
+
+    def __str__(self) -> str:
+        by_status = ", ".join(
+            f"{count} {status.name.lower().replace('_', ' ')}"
+            for status, count in self.n_by_status.items()
+            if count or status is FitStatus.FITTED
+        )
+        ranks = f"{self.rank_correlation:.2f} on held-out samples (mean)"
+        if math.isnan(self.rank_correlation):
+            ranks = "not defined: too few held-out samples with a cost"
+        return finding_text(
+            f"{self.family}, {self.n_parameters} parameters per instance",
+            self.findings,
+            {
+                "rank correlation": ranks,
+                **(self._decision_lines if self.family.uses_slopes else self._error_lines),
+                "samples": f"{self.n_samples:.0f} per instance (median)",
+                "instances": f"{self.n_instances}: {by_status}",
+            },
+        )
+
+    @property
+    def _error_lines(self) -> dict[str, str]:
+        return {
+            "error, held out": f"{self.error_held_out} of the mean regret",
+            "error, fitted": f"{self.error_fitted} of the mean regret",
+            "R2": f"{self.r2}",
+        }
+
+    @property
+    def _decision_lines(self) -> dict[str, str]:
+        lines = {}
+        if not math.isnan(self.decisions_met):
+            met = f"{self.decisions_met:.0%} of the costly ones in held-out samples (mean)"
+            lines["known decisions"] = met
+        if not math.isnan(self.decisions_explained):
+            lines["slopes"] = f"local: they explain {self.decisions_explained:.1%} of decisions"
+            if self.decisions_explained == 1:
+                lines["slopes"] = "exact: they explain all held-out decisions"
+        return lines
+
+
+def summarise(loss: LearnedLoss) -> LossSummary:
+    """Return how well a learned loss agrees with its held-out samples. It calls no solver.
+
+    Example:
+        >>> y = np.random.default_rng(0).normal(size=(20, 4))
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y)
+        >>> summary = lodl.evaluation.summarise(loss)
+        >>> summary.decisions_explained  # the objective is linear in the label
+        1.0
+        >>> "rank correlation" in str(summary)
+        True
+    """
+    errors = loss.errors
+    fitted = errors.take(errors.status == FitStatus.FITTED)
+    regret = np.where(fitted.mean_regret > 0, fitted.mean_regret, np.nan)
+    return LossSummary(
+        family=loss.family,
+        n_instances=loss.n_instances,
+        n_parameters=sum(math.prod(rows.shape[1:]) for rows in loss.phi.values()),
+        n_by_status={status: int(np.sum(errors.status == status)) for status in FitStatus},
+        n_samples=_quantile(fitted.n_fitted + fitted.n_held_out, 0.5),
+        rank_correlation=mean_of_known(fitted.rank_correlation_held_out),
+        decisions_met=mean_of_known(fitted.met_held_out),
+        decisions_explained=mean_of_known(fitted.explained_held_out),
+        error_held_out=_quantiles(fitted.mae_held_out / regret, worst=0.9),
+        error_fitted=_quantiles(fitted.mae_fitted / regret, worst=0.9),
+        r2=_quantiles(fitted.r2_held_out, worst=0.1),
+        n_negative=int(np.sum(errors.mean_regret < 0)),
+    )
+
+
+def mean_of_known(values: Array) -> float:
+    """Return the mean of the finite values, or NaN without any."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _quantiles(values: Array, *, worst: float) -> Quantiles:
+    return Quantiles(_quantile(values, 0.5), _quantile(values, worst))
+
+
+def _quantile(values: npt.NDArray[np.floating] | npt.NDArray[np.integer], share: float) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.quantile(known, share)) if len(known) else math.nan

@@ -1,0 +1,197 @@
+"""Decision loss, regret and decision quality of predictions, and the mean label to beat."""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._arrays import check_count, check_labels
+from lodl._typing import Array, Context
+from lodl.errors import InvalidInputError
+from lodl.oracle import Oracle
+from lodl.problems import Problem
+
+_MIN_IN_RANGE = 0.01  # share of labels in [0, 1] below which uniform predictions say nothing
+
+_logger = logging.getLogger(__name__)
+
+
+def decision_loss(
+    oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
+) -> Array:
+    """Return the decision loss DL(y_hat, y): the decision's objective under the true label.
+
+    Predictions outside the problem's valid range are projected into it, as they are when a loss is
+    learned.
+
+    Args:
+        oracle: The problem whose solver decides, or an oracle, whose options then apply.
+        y_hat: Predictions, shape (n, *label_shape). Leading axes, as in
+            (models, n, *label_shape), are kept in the result.
+        y: Labels, shape (n, *label_shape).
+        context: One entry per instance, or None.
+
+    Returns:
+        Decision losses, shape (n,) or (..., n); lower is better.
+
+    Raises:
+        InvalidInputError: An argument is not what was expected.
+        OracleError: A solver call raised, or its decision loss is not finite. The message names the
+            instance.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+        >>> lodl.evaluation.decision_loss(lodl.domains.TopK(1), y_hat, y)  # a gain of 1, as a loss
+        array([-1.])
+    """
+    return Oracle.of(oracle).decision_loss(y_hat, y, context=context)
+
+
+def decision_quality(
+    oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
+) -> Array:
+    """Return the negative of `decision_loss`: higher is better for either sense.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+        >>> lodl.evaluation.decision_quality(lodl.domains.TopK(1), y_hat, y)
+        array([1.])
+    """
+    return -decision_loss(oracle, y_hat, y, context=context)
+
+
+def regret(
+    oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
+) -> Array:
+    """Return the regret DL(y_hat, y) - DL(y, y): the cost above that of the best decision.
+
+    Arguments and the shape of the result are those of `decision_loss`. It takes one more solver
+    call per instance, at the label. Differences due to rounding count as 0.
+
+    Raises:
+        ProblemError: Most decisions are better than those made from the labels: `sense` is wrong.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+        >>> lodl.evaluation.regret(lodl.domains.TopK(1), y_hat, y)  # 1 is gained, 3 could have been
+        array([2.])
+    """
+    return Oracle.of(oracle).regret(y_hat, y, context=context)
+
+
+@dataclass(frozen=True)
+class QualityScale:
+    """The mean decision quality of random predictions and of the true labels."""
+
+    random: float
+    optimal: float
+
+    def normalise(self, quality: npt.ArrayLike) -> Array:
+        """Return mean decision quality on a scale where random is 0 and optimal is 1.
+
+        Args:
+            quality: Decision quality with the instance on the last axis, which is averaged.
+        """
+        mean = np.mean(np.asarray(quality, dtype=np.float64), axis=-1)
+        return np.asarray((mean - self.random) / (self.optimal - self.random))
+
+
+def quality_scale(
+    oracle: Problem | Oracle,
+    y: npt.ArrayLike,
+    *,
+    context: Context = None,
+    y_random: npt.ArrayLike | None = None,
+    n_random: int = 10,
+    random_state: int = 0,
+) -> QualityScale:
+    """Measure the decision quality of random predictions and of the true labels.
+
+    Args:
+        oracle: The problem whose solver decides, or an oracle.
+        y: Labels, shape (n, *label_shape).
+        context: One entry per instance, or None.
+        y_random: Predictions that score 0, shape (m, n, *label_shape). Defaults to predictions
+            uniform on [0, 1], as in the paper. If your labels are not in [0, 1], pass the labels of
+            other instances: `np.random.default_rng(0).permutation(y)[np.newaxis]`.
+        n_random: Number of random predictions per instance.
+        random_state: Random seed for the random predictions.
+
+    Example:
+        >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
+        >>> scale = lodl.evaluation.quality_scale(lodl.domains.TopK(1), y)
+        >>> round(scale.optimal, 2)
+        0.85
+        >>> gained = lodl.evaluation.decision_quality(lodl.domains.TopK(1), y, y)
+        >>> float(scale.normalise(gained))
+        1.0
+    """
+    oracle = Oracle.of(oracle)
+    instances = oracle.instances(y, context)
+    labels = instances.y
+    if y_random is None:
+        if np.mean((labels >= 0) & (labels <= 1)) < _MIN_IN_RANGE:
+            _logger.warning(
+                "Random predictions are drawn from [0, 1], but hardly any label is in that range, "
+                "so they are not comparable to a poor model. Pass `y_random`."
+            )
+        shape = (check_count("n_random", n_random), *labels.shape)
+        y_random = np.random.default_rng(random_state).random(shape)
+    points = check_labels(y_random, "y_random")
+    if points.shape[1:] != labels.shape:
+        raise InvalidInputError(
+            "`y_random` must hold predictions for all instances, shape "
+            f"(m, {', '.join(map(str, labels.shape))}), got {points.shape}."
+        )
+    both = np.concatenate([points, labels[np.newaxis]])
+    quality = decision_quality(oracle, both, labels, context=instances.context).mean(axis=1)
+    random, optimal = float(quality[:-1].mean()), float(quality[-1])
+    if not optimal > random:
+        raise InvalidInputError(
+            f"Decision quality cannot be normalised: random predictions give {random:.6g}, the "
+            f"true labels {optimal:.6g}. Check `sense`, and that labels change the decision."
+        )
+    return QualityScale(random=random, optimal=optimal)
+
+
+def normalised_decision_quality(
+    oracle: Problem | Oracle,
+    y_hat: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    context: Context = None,
+    y_random: npt.ArrayLike | None = None,
+    random_state: int = 0,
+) -> float:
+    """Return mean decision quality, scaled so that random predictions give 0 and labels give 1.
+
+    It takes twelve solver calls per instance. To score several models on the same labels, call
+    `quality_scale` once and use its `normalise`. For the arguments, see there.
+
+    Example:
+        >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
+        >>> lodl.evaluation.normalised_decision_quality(lodl.domains.TopK(1), y, y)
+        1.0
+    """
+    if np.ndim(y_hat) > np.ndim(y):
+        raise InvalidInputError(
+            f"`y_hat` must have the labels' shape {np.shape(y)}, got {np.shape(y_hat)}. To score "
+            "several models, use `quality_scale`."
+        )
+    quality = decision_quality(oracle, y_hat, y, context=context)
+    scale = quality_scale(oracle, y, context=context, y_random=y_random, random_state=random_state)
+    return float(scale.normalise(quality))
+
+
+def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:
+    """Return the mean training label for every instance, shape (n_instances, *label_shape).
+
+    Example:
+        >>> lodl.evaluation.constant_predictions(np.array([[1.0, 4.0], [3.0, 0.0]]), 3)
+        array([[2., 2.],
+               [2., 2.],
+               [2., 2.]])
+    """
+    mean = check_labels(y_train, "y_train").mean(axis=0)
+    return np.repeat(mean[np.newaxis], check_count("n_instances", n_instances), axis=0)

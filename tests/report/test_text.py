@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from lodl.report._text import amounts, decision_texts
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ((86.204, 30.536), ["86.2", "30.5"]),
+        ((9783.2,), ["9,783"]),
+        ((0.2554, 0.03107), ["0.255", "0.031"]),
+        ((1.0, -0.0), ["1.00", "0.00"]),
+        ((0.0, 0.0), ["0", "0"]),
+        ((1.5, float("nan")), ["1.50", "nan"]),
+        ((1e-9,), ["1e-09"]),
+        ((), []),
+    ],
+)
+def test_numbers_beside_each_other_have_the_same_decimals(values, texts):
+    assert amounts(*values) == texts
+
+
+_NAMES = ("early", "late", "night")
+
+
+def test_named_decisions_say_only_what_changed():
+    before, after = decision_texts(np.array([1.0, 2.0, 0.0]), np.array([1.0, -0.0, 0.5]), _NAMES)
+    assert before == "late 2, night 0"
+    assert after == "late 0, night 0.5"
+
+
+def test_decisions_of_another_kind_are_told_as_they_are():
+    assert decision_texts([2, 0], (1,), _NAMES) == ("[2, 0]", "(1,)")
+    assert decision_texts({"share": np.array([0.25, -0.0])}, np.eye(2), None) == (
+        "share: 0.25 0",
+        "1 0 / 0 1",
+    )
+    assert decision_texts(np.eye(9)[3], np.zeros(2), None) == ("ones at 3", "0 0")
+
+
+def test_long_decisions_say_how_much_is_left_out():
+    names = [f"a long name, number {i}" for i in range(20)]
+    before, _ = decision_texts(np.zeros(20), np.ones(20), names)
+    assert before.endswith("and 17 more")
+    assert max(map(len, decision_texts(np.zeros(500), np.ones(500), None))) <= 80
