@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from lodl._typing import Array
+from lodl.errors import InvalidInputError
 from lodl.evaluation import regret
 from lodl_benchmarks.real._models import Fitted, PinballRegressor
 from lodl_benchmarks.real._split import Split
@@ -22,7 +23,8 @@ _N_FOLDS = 5
 _LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995)
 _SHARES = (0.25, 0.5, 0.75, 1.0)  # of the way to the mean label
 _FACTORS = (0.8, 0.9, 1.1, 1.25, 1.5)
-_QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9)  # besides the level that costs give
+_QUANTILES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # besides the level that costs give
+_QUANTILE_RANGE = 0.5  # levels further from the one that costs give are not tried
 _PENALTIES = (1e-4, 1e-3, 1e-2)
 
 
@@ -112,8 +114,10 @@ def _corrected(split: Split, estimator: Any, corrections: Sequence[_Correction])
 
 def quantile(split: Split, estimator: Any) -> Outcome:
     """Quantile regression: linear in the features of a ridge, or LightGBM's, level by folds."""
-    levels = [level * np.ones(split.y_train.shape[1]) for level in _QUANTILES]
-    levels = levels if split.levels is None else [split.levels, *levels]
+    if split.levels is None:
+        raise InvalidInputError("Quantiles need an objective with costs of shortage and excess.")
+    near = [q for q in _QUANTILES if abs(q - split.levels.mean()) < _QUANTILE_RANGE]
+    levels = [split.levels, *(np.full(split.y_train.shape[1], q) for q in near)]
     models = {
         f"level {', '.join(f'{v:.3g}' for v in np.unique(level.round(3)))}{suffix}": model
         for level in levels

@@ -10,7 +10,7 @@ from lodl_benchmarks.real._models import Fitted
 from lodl_benchmarks.real._practice import Outcome, folds
 from lodl_benchmarks.real._split import Split
 
-_RATES = (1e-3, 3e-3, 1e-2)  # Adam's, in deviations of the label
+_RATES = (1e-3, 3e-3, 1e-2, 3e-2)  # Adam's, in deviations of the label
 _N_EPOCHS = 10
 _BATCH_SIZE = 32
 
