@@ -34,14 +34,9 @@ def domain_of(prices: Prices, n_days: int) -> Domain:
 def predictions_by_method(domain: Domain) -> dict[str, Array]:
     """Return, for each method, what its models predict for the test days."""
     setup, part = SETUPS["portfolio"], domain.splits.train_and_validation
-    samples = Oracle(domain.problem).sample(
-        part.y,
-        setup.sampler,
-        N_SAMPLES,
-        context=part.context,
-        keys=range(len(part.y)),
-        random_state=SEED,
-    )
+    oracle = Oracle(domain.problem)
+    instances = oracle.instances(part.y, part.context, keys=range(len(part.y)))
+    samples = oracle.sample(instances, setup.sampler, N_SAMPLES, random_state=SEED)
     with tempfile.TemporaryDirectory() as folder:
         return {
             name: METHODS[name]

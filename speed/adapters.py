@@ -1,7 +1,7 @@
-"""What an adapter costs beside the model it wraps, as ratios measured in one run.
+"""Overhead of the solver adapters, as ratios measured in one run.
 
-- rebuild: how many times as long it takes to write and solve a CVXPY model anew for each prediction
-  as to ask `CvxpyProblem` (target: at least 20);
+- rebuild: time to write and solve a CVXPY model anew for each prediction, relative to a call of
+  `CvxpyProblem` (target: at least 10);
 - overhead: how much longer a call and its score take than the model's own library takes to solve it
   with new values, for models of about a millisecond (target: at most 20 %).
 

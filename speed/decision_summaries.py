@@ -20,14 +20,30 @@ import numpy as np
 
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret, summarise
-from lodl.learning import learn_in_rounds
-from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss, squared_error_loss
+from lodl.learning import Schedule, learn_in_rounds
+from lodl.losses import (
+    DecisionHinges,
+    DecisionRanking,
+    Family,
+    LearnedLoss,
+    fit,
+    squared_error_loss,
+)
+from lodl.oracle import ObjectiveKind, Oracle
 from lodl.training.linear import LinearLearner, LinearPredictor
 from lodl_benchmarks.learner import TASKS
 
 SEEDS = (1001, 1002)
 FAMILIES = (DecisionHinges(), DecisionRanking())
+SCHEDULE = Schedule(n_samples=20, n_rounds=3, n_per_round=4)
 COLUMNS = ("domain", "family", "2-stage", "at labels", "rounds", "rank", "met", "slopes")
+
+
+class OwnDecisions(Oracle):
+    """An oracle of instances that do not share their decisions."""
+
+    def objective_kind(self, *_: object, **__: object) -> ObjectiveKind:
+        return ObjectiveKind.SMOOTH
 
 
 def train(domain: Domain, loss: LearnedLoss) -> LinearPredictor:
@@ -53,17 +69,20 @@ def measure(domain: Domain, family: Family, seed: int) -> list[float]:
         model = train(domain, loss)
         return model, model.predict(part.x)
 
+    oracle = OwnDecisions(domain.problem, progress=False)
+    how = {"context": part.context, "random_state": seed}
+    samples = oracle.sample(part.y, SCHEDULE.sampler, SCHEDULE.n_samples, slopes=True, **how)
     rounds = learn_in_rounds(
-        domain.problem,
+        oracle,
         part.y,
         train_all,
-        context=part.context,
         family=family,
+        schedule=SCHEDULE,
         validation=np.arange(n_train, len(part.y)),
-        random_state=seed,
+        **how,
     )
     at_labels = rounds.rounds[0]
-    found = summarise(at_labels.loss)
+    found = summarise(fit(samples, family))
     regrets = [unseen_regret(domain, one.model) for one in (at_labels, rounds.best)]
     return [*regrets, found.rank_correlation, found.decisions_met, found.decisions_explained]
 

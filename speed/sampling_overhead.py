@@ -4,11 +4,11 @@
 
 A scalar oracle of about a microsecond (the best of ten items, found by a Python function), two
 vectorised ones (`TopK`, which is trivial, and `WebAdvertising`), and slopes by differences. Bare is
-the time of the calls alone, on candidates that are there already. Seconds of processor time, so
+the time of the calls alone, on points that are there already. Seconds of processor time, so
 that other work on the machine counts little; medians of several rounds.
 
 For top-1 the bare calls take 12 us an instance, so that three times as much cannot be reached: to
-draw the 20 candidates takes 26 us, to check and score what comes back 25 us, and to name the
+draw the 20 points takes 26 us, to check and score what comes back 25 us, and to name the
 instance, keep its answers and count them 12 us. For an oracle of 100 us an instance that is 1.6 x.
 """
 
@@ -87,8 +87,8 @@ def print_vectorised() -> None:
         sampler, scale = lodl.AllPerturbed(), np.full(shape, 0.1)
 
         def bare() -> None:
-            for label, candidates in zip(y, y_hats, strict=True):  # noqa: B023
-                problem.objective_many(problem.solve_many(candidates, None), label, None)  # noqa: B023
+            for label, points in zip(y, y_hats, strict=True):  # noqa: B023
+                problem.objective_many(problem.solve_many(points, None), label, None)  # noqa: B023
 
         def draw() -> None:
             for key, label in enumerate(y):  # noqa: B023
@@ -98,7 +98,7 @@ def print_vectorised() -> None:
         kept = seconds(lambda: ask(problem, y, k, keep=True))  # noqa: B023
         print(
             f"{type(problem).__name__}, N = {n:,}, K = {k}, in a store: {kept:.2f} s, "
-            f"{kept / alone:.1f} x the bare calls (target 3); drawing the candidates alone takes "
+            f"{kept / alone:.1f} x the bare calls (target 3); drawing the points alone takes "
             f"{drawn / alone:.1f} x; {ask(problem, y, k, keep=True)} files"
         )
 

@@ -1,4 +1,4 @@
-"""Solver calls of a search over 20 settings, in calls of one fit: what `lodl.sklearn` says.
+"""Solver calls of a search over 20 settings, in calls of one fit: what `regret_scorer` says.
 
     python speed/search_calls.py
 
@@ -29,9 +29,7 @@ class Counted(Knapsack):
 
 WAYS = {
     "defaults": {},
-    'judge="pool"': {"judge": "pool"},
     "n_rounds=0, one family": {"n_rounds": 0, "families": [DecisionHinges(squared_error=10.0)]},
-    'judge="pool", n_rounds=0': {"judge": "pool", "n_rounds": 0},
     "n_rounds=0, families=[], n_samples=1": {"n_rounds": 0, "families": [], "n_samples": 1},
 }
 
@@ -48,7 +46,7 @@ def main() -> None:
             oracle = Oracle(problem, store=f"{folder}/answers.db")
             model = DecisionFocusedRegressor(oracle, Ridge(), **options)
             grid = {"estimator__alpha": alphas}
-            scorer = lodl.sklearn.regret_scorer()
+            scorer = lodl.evaluation.regret_scorer()
             GridSearchCV(model, grid, scoring=scorer, cv=3, refit=False).fit(x, y)
         return CALLS[0]
 

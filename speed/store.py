@@ -2,7 +2,7 @@
 
     python speed/store.py
 
-Losses are random, so that none repeat; without slopes. Reading is what `samples.known` does, 256
+Losses are random, so that none repeat; without slopes. Reading is what `samples.table` does, 256
 instances at a time.
 """
 
@@ -12,8 +12,8 @@ from time import process_time
 
 import numpy as np
 
-from lodl.oracle._answer_table import Run
-from lodl.oracle._store import Store, open_store
+from lodl.oracle._answer_table import Block
+from lodl.oracle._store import Run, Store
 
 SIZES = [(50_000, 20), (2_000, 1_000)]  # instances, answers an instance
 AT_ONCE = 256  # instances of a task, and of a read
@@ -22,11 +22,8 @@ AT_ONCE = 256  # instances of a task, and of a read
 def runs(n: int, k: int) -> list[Run]:
     rng = np.random.default_rng(0)
     ids, loss = rng.bytes(16 * n), rng.exponential(size=(n, k))
-    status, decision = k * b"\1", np.full(k, -1, "<i4").tobytes()
-    return [
-        Run(ids[16 * i : 16 * (i + 1)], 0, loss[i].tobytes(), status, decision, b"")
-        for i in range(n)
-    ]
+    rest = np.ones(k, np.uint8), np.full(k, -1, np.int32), np.empty((0, 50)), {}
+    return [(ids[16 * i : 16 * (i + 1)], 0, Block(loss[i], *rest)) for i in range(n)]
 
 
 def write(store: Store, answers: list[Run]) -> float:
@@ -40,8 +37,8 @@ def write(store: Store, answers: list[Run]) -> float:
 def read(store: Store, answers: list[Run], k: int) -> float:
     began = process_time()
     for first in range(0, len(answers), AT_ONCE):
-        ids = [run.id for run in answers[first : first + AT_ONCE]]
-        assert np.isfinite(store.known([(ids, k)]).loss).all()
+        ids = [id_ for id_, _, _ in answers[first : first + AT_ONCE]]
+        assert np.isfinite(store.table([(ids, k)]).loss).all()
     return process_time() - began
 
 
@@ -51,9 +48,9 @@ def main() -> None:
         answers = runs(n, k)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "answers.db")
-            written = write(open_store(path, spread=np.ones(50)), answers)
+            written = write(Store(path, np.ones(50)), answers)
             size = path.stat().st_size / (n * k)
-            seconds = read(open_store(path), answers, k)
+            seconds = read(Store(path), answers, k)
         speeds = f"{n * k / written / 1e6:9.2f} mio{n * k / seconds / 1e6:8.2f} mio"
         print(f"{f'{n:,} x {k:,}':>20}{size:12.1f}{speeds}")
 

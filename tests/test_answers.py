@@ -9,7 +9,7 @@ def test_errors_are_flat_and_counted_from_the_label():
     np.testing.assert_array_equal(Answers(Y, Y + D, np.zeros(4)).d, D.reshape(4, 6))
 
 
-def test_answers_about_some_candidates_keep_the_slopes_that_decisions_refer_to():
+def test_answers_about_some_points_keep_the_slopes_that_decisions_refer_to():
     answers = Answers(Y, Y + D, np.arange(4.0), np.array([1, 0, 1, 2]), np.ones((3, 6)))
     for index in ([0, 3], np.array([True, False, False, True])):
         some = answers.take(index)

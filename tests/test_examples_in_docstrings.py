@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 FIRST_MET = [
     "lodl.AllPerturbed",
-    "lodl.AroundPredictions",
+    "lodl.AtPredictions",
     "lodl.ConvexDirectedQuadratic",
     "lodl.DecisionFocusedRegressor",
     "lodl.DecisionHinges",
@@ -53,16 +53,21 @@ FIRST_MET = [
     "lodl.problems.highs.RecourseProgram",
     "lodl.problems.ortools.OrtoolsLinearProblem",
     "lodl.problems.pyepo.PyepoProblem",
-    "lodl.samplers.AtPredictions",
     "lodl.testing.check_family",
     "lodl.testing.check_problem",
-    "lodl.testing.is_affine",
     "lodl.training.learner_for",
     "lodl.training.sklearn.SklearnLearner",
     "lodl.training.torch.LearnedLossModule",
     "lodl.training.torch.TorchLearner",
 ]
-ADAPTERS = ("cvxpy", "pyomo", "pyepo", "ortools", "highs", "command")  # test_examples.py has these
+ADAPTERS = (
+    "cvxpy",
+    "pyomo",
+    "pyepo",
+    "ortools",
+    "highs",
+    "command",
+)  # in problems/test_adapters.py
 
 
 def public_examples():

@@ -47,7 +47,8 @@ model = lodl.DecisionFocusedRegressor(pick, families=(), n_samples=2).fit(y, y)
 assert len(model.decide(y)) == 4
 for extra, call in [
     ("torch", "import lodl.training.torch"),
-    ("sklearn", "import lodl.training.sklearn"),
+    ("sklearn", "from sklearn.linear_model import Ridge; "
+     "lodl.DecisionFocusedRegressor(pick, Ridge(), families=(), n_samples=2).fit(y, y).save('m')"),
     ("torch", "lodl.learn_loss(pick, y, family=lodl.NeuralLoss(), n_samples=60)"),
     ("portfolio", "from lodl.domains import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
     ("report", "model.report('report.html')"),
@@ -98,8 +99,8 @@ def test_the_core_works_without_any_extra_and_says_what_to_install(tmp_path):
         assert f"pip install 'lodl[{extra}]'" in hints
 
 
-def test_no_framework_and_no_extra_is_a_declared_dependency_of_the_core():
-    assert not core_modules() & {*FRAMEWORKS, *EXTRAS}
+def test_no_framework_but_scikit_learn_and_no_extra_is_a_declared_dependency_of_the_core():
+    assert core_modules() & {*FRAMEWORKS, *EXTRAS} == {"sklearn"}
     assert {"numpy", "loky"} <= core_modules()
 
 
@@ -113,6 +114,42 @@ def loaded_by(statement, modules):
 
 def test_importing_the_package_imports_no_framework_and_nothing_slow():
     assert loaded_by("import lodl", [*FRAMEWORKS, *EXTRAS, *SLOW]) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["lodl.learning", "lodl.evaluation", "lodl.report", "lodl.training", "lodl.testing"],
+)
+def test_what_needs_scikit_learn_loads_it_on_first_use(statement):
+    assert loaded_by(f"import {statement}", ["sklearn"]) == []
+
+
+IN_WORKERS = """
+import sys
+import numpy as np
+import lodl
+
+class Pick(lodl.LinearProblem):
+    sense = "max"
+
+    def solve(self, y_hat, context):
+        if "sklearn" in sys.modules:
+            raise ImportError("a worker has imported scikit-learn")
+        return np.eye(len(y_hat))[y_hat.argmax()]
+
+x, y = np.random.default_rng(0).normal(size=(2, 8, 3))
+model = lodl.DecisionFocusedRegressor(lodl.Oracle(Pick(), n_jobs=2), families=(), n_samples=2)
+model.fit(x, y).decide(x)
+assert "sklearn" in sys.modules
+"""
+
+
+@pytest.mark.slow
+def test_workers_never_import_scikit_learn(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", IN_WORKERS], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_only_torch_training_imports_torch():

@@ -59,7 +59,6 @@ def test_the_page_shows_names_escaped(model, tmp_path):
 
 
 def test_tables_and_errors_of_the_shell_show_names_escaped(model, tmp_path, monkeypatch, capsys):
-    model.record()
     for name in ("one", "two"):
         model.save(tmp_path / name)
     (tmp_path / "a_problem.py").write_text(PROBLEM)

@@ -70,7 +70,7 @@ class _Lines:
     """A line through the label of each chosen instance: y + offset * step.
 
     Attributes:
-        directions: The direction of each line, in words.
+        directions: Name of each line.
         offsets: Positions along the lines, shape (n_points,).
         steps: Direction vectors, shape (n, *label_shape).
     """
@@ -95,7 +95,7 @@ def loss_slices(
 
     Each instance is cut along the two coordinates in which the true regret rises most within three
     scales of the sampled noise, and towards its prediction if there is one. Points are projected
-    into the problem's valid range, as sampled candidates are.
+    into the problem's valid range, as sampled points are.
 
     Args:
         loss: A learned loss, or several for the same instances, by name.
@@ -111,7 +111,7 @@ def loss_slices(
 
     Returns:
         JSON values: "kind", "title", "oracle_calls" and "slices", each slice with "instance",
-        "direction" in words, "offsets" (along a coordinate in units of the label; towards a
+        "direction" (a name), "offsets" (along a coordinate in units of the label; towards a
         prediction, 1 is the prediction), "regret", and under "loss" a list for each name.
 
     Raises:
@@ -205,8 +205,8 @@ def _check_losses(
     losses = {type(loss.family).__name__: loss} if isinstance(loss, LearnedLoss) else dict(loss)
     if not losses:
         raise InvalidInputError("`loss` must hold at least one learned loss, got none.")
-    for one in losses.values():
-        one.check_labels(y)
+    for loss in losses.values():
+        loss.check_labels(y)
     return losses
 
 

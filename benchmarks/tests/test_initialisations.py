@@ -3,7 +3,7 @@ import torch
 
 from lodl import domains
 from lodl.training.torch import predict
-from lodl_benchmarks.runner._initialisations import initialisations
+from lodl_benchmarks.runner._task import initialisations
 
 
 @pytest.mark.parametrize("make", [domains.linear_model, domains.web_advertising, domains.portfolio])

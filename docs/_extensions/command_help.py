@@ -9,8 +9,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from lodl.cli._added import AddedCommand
-from lodl.cli._app import app
+from lodl.cli._app import AddedCommand, app
 
 
 class CommandHelp(SphinxDirective):

@@ -4,7 +4,7 @@ A PyEPO model
 
 PyEPO is a library of predict-then-optimise methods for PyTorch. One line turns a PyEPO model, with
 its sense and its solver, into a problem, so you can compare the losses of both libraries on the
-same model. (``lodl.problems.pyepo.opt_model`` goes the other way.)
+same model.
 """
 
 import matplotlib.pyplot as plt

@@ -11,10 +11,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from lightgbm import LGBMRegressor
+from sklearn.model_selection import KFold
 
 import lodl
 from lodl.evaluation import regret
-from lodl.training.lightgbm import LightGBMLearner
+from lodl.training.boosting.lightgbm import LightGBMLearner
 
 PRICE = np.array([4.0, 3.5, 6.0, 2.0, 5.0, 3.0])
 COST = np.array([1.0, 2.0, 2.0, 1.5, 1.0, 2.5])
@@ -56,7 +57,7 @@ y = (level[:, None] + warm).clip(5) * rng.gamma(6, 1 / 6, size=(n, 6))
 train, test = slice(0, 365), slice(365, n)
 
 # %%
-# ``shuffle=False`` holds out the last days of the training year, as you would in practice.
+# The folds are blocks of consecutive days, as you would validate in practice.
 
 trees = LGBMRegressor(n_estimators=60, num_leaves=7, learning_rate=0.1, verbose=-1)
 model = lodl.DecisionFocusedRegressor(
@@ -65,9 +66,8 @@ model = lodl.DecisionFocusedRegressor(
     families=[lodl.DirectedWeightedMSE()],
     n_samples=40,
     n_rounds=0,
-    shuffle=False,
 )
-model.fit(days[train], y[train], validation=0.3)
+model.fit(days[train], y[train], validation=KFold(4))
 print(model.summary())
 
 # %%

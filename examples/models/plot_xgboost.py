@@ -15,7 +15,7 @@ from xgboost import XGBRegressor
 import lodl
 from lodl.domains import newsvendor
 from lodl.evaluation import decision_loss, regret
-from lodl.training.xgboost import XGBoostLearner
+from lodl.training.boosting.xgboost import XGBoostLearner
 
 domain = newsvendor(sizes=(150, 1, 1000))
 problem, train, test = domain.problem, domain.splits.train, domain.splits.test
@@ -41,7 +41,7 @@ print(f"saved per order: {gain.mean():.1f} ± {error:.1f} (95% interval)")
 
 # %%
 # If you call XGBoost yourself, pass the loss as an objective:
-# ``xgboost.train(parameters, data, obj=lodl.training.xgboost.objective(loss))``.
+# ``xgboost.train(parameters, data, obj=lodl.training.boosting.xgboost.objective(loss))``.
 #
 # The picture shows what was saved or lost on each of the thousand orders.
 

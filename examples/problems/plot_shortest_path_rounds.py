@@ -4,7 +4,7 @@ Shortest path: sample again where the model predicts
 
 A 9 x 9 grid has 12,870 paths from corner to corner. Twenty wrong predictions around a label lead to
 only a few of them, and not to the ones that the model will be tempted by. *Rounds* close the gap:
-train, ask the solver at the model's own predictions, learn from all answers so far, and train
+train, call the solver at the model's own predictions, learn from all answers so far, and train
 again. Each new answer is a cutting plane of the loss.
 """
 
@@ -38,8 +38,7 @@ rounds = lodl.learning.learn_in_rounds(
     domain.problem,
     both.y,
     train,
-    n_samples=10,
-    n_rounds=5,
+    schedule=lodl.learning.Schedule(n_samples=10, n_rounds=5, n_per_round=4),
     validation=np.arange(n_train, len(both.y)),
 )
 print(rounds)

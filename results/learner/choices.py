@@ -14,32 +14,32 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from lodl.learning._gain import standard_error
 
 from lodl import DecisionFocusedRegressor
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
-from lodl.learning import _regressor
-from lodl.learning._search import Search, Tried
+from lodl.learning import _fit
+from lodl.learning._search import Contender
+from lodl.report import Estimate
 from lodl_benchmarks.peers import TASKS, plan, run
 from lodl_benchmarks.peers._tasks import LINEAR
 
 SEEDS = range(1001, 1003)
-FOUND: list[Tried] = []
+FOUND: list[Contender] = []
 
 
-class Recorded(Search):
-    """Hands over all models that were tried, 2-stage first."""
-
-    def _choose(self, found: list[Tried], number: int, *, ensemble: bool) -> Tried:
-        FOUND[:] = found
-        return found[0]
+def recorded(
+    _: object, baseline: Contender, others: Sequence[Contender], *__: object, **___: object
+) -> Contender:
+    """Hand over all models that were tried, squared error first."""
+    FOUND[:] = [baseline, *others]
+    return baseline
 
 
 class Judge:
     """The models of one data set, and the regrets of their averages."""
 
-    def __init__(self, domain: Domain, found: Sequence[Tried]) -> None:
+    def __init__(self, domain: Domain, found: Sequence[Contender]) -> None:
         given, test = domain.splits.train_and_validation, domain.splits.test
         self.problem, self.given, self.test = domain.problem, given, test
         best = decision_loss(domain.problem, test.y, test.y)
@@ -73,7 +73,7 @@ def the_best(judge: Judge) -> list[int]:
 def the_best_if_better(judge: Judge, n_errors: float) -> list[int]:
     all_of_them, best = everything(judge), the_best(judge)
     gain = judge.on_held_out(all_of_them) - judge.on_held_out(best)
-    return best if gain.mean() > n_errors * standard_error(gain) else all_of_them
+    return best if gain.mean() > n_errors * Estimate.of(gain).standard_error else all_of_them
 
 
 RULES: dict[str, Callable[[Judge], list[int]]] = {
@@ -95,7 +95,7 @@ def main() -> None:
         for seed in SEEDS:
             domain = TASKS[task].build(seed)
             part = domain.splits.train_and_validation
-            with mock.patch.object(_regressor, "Search", Recorded):
+            with mock.patch.object(_fit, "select", recorded):
                 DecisionFocusedRegressor(domain.problem, random_state=seed).fit(part.x, part.y)
             judge = Judge(domain, FOUND)
             alone = {name: [i] for i, name in enumerate(judge.names)}

@@ -18,7 +18,7 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.domains import Domain, knapsack, shortest_path
 from lodl.evaluation import decision_loss, regret
-from lodl.learning._search import Search
+from lodl.learning import _search
 from lodl_benchmarks.domains import assignment
 
 SEEDS = range(3001, 3021)
@@ -40,11 +40,11 @@ def regrets(name: str, seed: int) -> list[float]:
     def fitted() -> DecisionFocusedRegressor:
         return DecisionFocusedRegressor(domain.problem).fit(train.x, y)
 
-    with patch.object(Search, "_predicts", lambda *_: True):
+    with patch.object(_search, "predicts", lambda *_: True):
         without = fitted()
     mean = np.broadcast_to(y.mean(axis=0), y_test.shape)
     predictions = [
-        without.two_stage_.predict(test.x),
+        without.baseline_.predict(test.x),
         mean,
         *(model.predict(test.x) for model in (without, fitted())),
     ]

@@ -10,7 +10,8 @@ missing.
 import sys
 from pathlib import Path
 
-from lodl.report.parts import save_figure, write_text
+from lodl._json import write_text
+from lodl.report.parts import save_figure
 from lodl_benchmarks.pages import read_json_rows
 from lodl_benchmarks.peers import draw_peers, tables
 from lodl_benchmarks.peers._standings import verdict

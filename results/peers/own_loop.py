@@ -18,8 +18,8 @@ from torch.utils.data import DataLoader
 
 from lodl._threads import one_torch_thread
 from lodl.domains import Domain, ModelShape, ShortestPath, Split, Splits
-from lodl.problems.pyepo import opt_model
 from lodl_benchmarks.peers._methods import METHODS
+from lodl_benchmarks.peers._opt_model import OptModel
 from lodl_benchmarks.peers._run import measure
 from lodl_benchmarks.peers._tasks import TASKS
 from lodl_benchmarks.runner import Trial
@@ -53,7 +53,7 @@ def own_loop(name: str) -> list[float]:
     """Return the test regret after each epoch of PyEPO's loop, in %."""
     torch.manual_seed(42)
     x, x_test, costs, costs_test = data()
-    model = opt_model(ShortestPath((5, 5)), 40)
+    model = OptModel(ShortestPath((5, 5)), 40)
     train, test = (
         pyepo.data.dataset.optDataset(model, *part) for part in ((x, costs), (x_test, costs_test))
     )

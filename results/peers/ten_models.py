@@ -29,7 +29,7 @@ def main(task: str = "path-100-6") -> None:
             learner = LinearLearner(learning_rate=float(rate))
             model = DecisionFocusedRegressor(Oracle(domain.problem, store=store), learner)
             model.fit(part.x, part.y, context=part.context)
-            calls.append(model.n_oracle_calls_)
+            calls.append(model.result_.n_calls)
             print(f"rate {rate:.4f}: {calls[-1]:,} calls", flush=True)
     print(f"{task}, {len(part.y)} instances: {sum(calls):,} calls for ten models, ", end="")
     print(f"{np.mean(calls):,.0f} for each; the first alone took {calls[0]:,}.")

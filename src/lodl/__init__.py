@@ -3,14 +3,15 @@
 `DecisionFocusedRegressor` leads from data to decisions, `learn_loss` from a solver to a loss, and
 `Oracle` determines how the solver is called. The steps are the sub-packages `problems`, `samplers`,
 `oracle`, `losses`, `training` and `evaluation`; `testing` checks custom parts. All of
-them are available after `import lodl` and are loaded when used.
+them are available after `import lodl` and are loaded when used, as are `DecisionFocusedRegressor`
+and `load_model`, which bring scikit-learn.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lodl._json import package_version
-from lodl.learning import DecisionFocusedRegressor, learn_loss, load_model
+from lodl.learning import learn_loss
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -26,11 +27,14 @@ from lodl.losses import (
 )
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem, Problem, problem
-from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
+from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
+
+if TYPE_CHECKING:
+    from lodl.learning import DecisionFocusedRegressor, load_model
 
 __all__ = [
     "AllPerturbed",
-    "AroundPredictions",
+    "AtPredictions",
     "ConvexDirectedQuadratic",
     "DecisionFocusedRegressor",
     "DecisionHinges",
@@ -63,7 +67,6 @@ _SUB_PACKAGES = (
     "problems",
     "report",
     "samplers",
-    "sklearn",
     "testing",
     "training",
 )
@@ -73,9 +76,11 @@ __version__: str  # looked up on first use: `importlib.metadata` is slow to impo
 
 
 def __getattr__(name: str) -> Any:
-    """Load a sub-package on first use: some need an extra, and `import lodl` stays quick."""
+    """Load on first use what needs an extra or is slow to import."""
     if name == "__version__":
         return package_version()
+    if name in ("DecisionFocusedRegressor", "load_model"):
+        return getattr(importlib.import_module("lodl.learning"), name)
     if name in _SUB_PACKAGES:
         return importlib.import_module(f"lodl.{name}")
     raise AttributeError(f"module 'lodl' has no attribute {name!r}")

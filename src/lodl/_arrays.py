@@ -43,6 +43,23 @@ def check_labels(y: Any, name: str = "y") -> Array:
     return array
 
 
+def labels_of(y: Any, name: str = "Y") -> Array:
+    """Return labels as an array, one number per instance as shape (n, 1)."""
+    if is_vector(y):
+        y = y.to_frame() if hasattr(y, "to_frame") else np.ma.asarray(y).reshape(-1, 1)
+    return check_labels(y, name)
+
+
+def is_vector(y: Any) -> bool:
+    """Return whether labels are one number per instance."""
+    if hasattr(y, "shape"):
+        return len(y.shape) == 1
+    try:
+        return np.asarray(y).ndim == 1
+    except ValueError:  # lists of different lengths
+        return False
+
+
 def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Array:
     """Return predictions as a finite array of the labels' shape."""
     array = check_labels(y_hat, name)

@@ -1,11 +1,13 @@
-"""Digests of content: the same for equal values, in every process."""
+"""Digests of values: equal content gives equal digests, in every process."""
 
-import copyreg
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from functools import cached_property, singledispatch
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -13,26 +15,21 @@ import numpy.typing as npt
 
 from lodl.errors import InvalidInputError
 
-_Inside = tuple[int, ...]  # ids of what a value is inside of, so that a cycle ends
 
-
-def digest(thing: object) -> str:
+def digest(value: object) -> str:
     """Return a digest of a value: 32 hexadecimal digits.
 
-    Arrays and tensors count by dtype, shape and bytes; numbers, strings, lists, dicts and sets by
-    content; other objects by the name of their class and what `pickle` would save of them, less
-    their cached properties. Code does not count.
+    A value is made of numbers, strings, dates, arrays, sparse arrays, tensors, lists, tuples, sets,
+    dicts and dataclasses. Arrays count by dtype, shape and bytes, dataclasses by class name and
+    fields, except fields with `compare=False`.
 
     Raises:
-        InvalidInputError: Something inside cannot be pickled.
+        InvalidInputError: The value contains another kind of object.
     """
-    return hashlib.sha256(_encode(thing, ())).hexdigest()[:32]
-
-
-def _encode(thing: Any, inside: _Inside) -> bytes:
-    if id(thing) in inside:
-        return b"cycle"
-    return _encode_value(thing, (*inside, id(thing)))
+    try:
+        return hashlib.sha256(_encode(value)).hexdigest()[:32]
+    except RecursionError as error:
+        raise InvalidInputError("A context must not contain itself.") from error
 
 
 def _join(kind: str, parts: Iterable[bytes | memoryview]) -> bytes:
@@ -43,129 +40,105 @@ def _join(kind: str, parts: Iterable[bytes | memoryview]) -> bytes:
 
 
 @singledispatch
-def _encode_value(thing: Any, inside: _Inside) -> bytes:
-    """Encode any object: class and state, or whatever else `pickle` would save."""
-    torch: Any = sys.modules.get("torch")  # not imported: without it there are no tensors
-    if torch is not None and isinstance(thing, torch.Tensor):
-        return _encode_tensor(thing, torch.uint8, inside)
-    if type(thing).__module__.startswith("scipy.sparse") and hasattr(thing, "tocoo"):
-        return _encode_sparse(thing, inside)
-    try:
-        reduced = thing.__reduce_ex__(4)
-    except Exception as error:
-        raise InvalidInputError(
-            f"A {type(thing).__module__}.{type(thing).__qualname__} has no content that can be "
-            f"compared ({error}). Is it part of a context? Name the instances yourself: `keys=`."
-        ) from error
-    if isinstance(reduced, str):  # the name of a global
-        return _join("named", [reduced.encode(), _encode(getattr(thing, "__dict__", None), inside)])
-    make, arguments, state, *items = (*reduced, None, None, None)[:5]
-    state = _without_caches(thing, state)
-    if make is copyreg.__newobj__ and len(arguments) == 1:  # type: ignore[attr-defined]
-        return _join("object", [_encode(type(thing), inside), _encode(state, inside)])
-    content = [None if item is None else list(item) for item in items]
-    parts = [type(thing), make, arguments, state, content]
-    return _join("reduced", [_encode(part, inside) for part in parts])
+def _encode(value: Any) -> bytes:
+    """Encode a value of a type not registered below: a tensor, sparse array or dataclass."""
+    torch: Any = sys.modules.get("torch")  # without an import of torch there are no tensors
+    if torch is not None and isinstance(value, torch.Tensor):
+        content = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        parts = [str(value.dtype), tuple(value.shape), value.requires_grad, content]
+        return _join("tensor", map(_encode, parts))
+    if _is_sparse(value):
+        return _encode_sparse(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        content = {
+            field.name: getattr(value, field.name) for field in fields(value) if field.compare
+        }
+        return _join("object", [_class(value), _encode(content or None)])
+    raise InvalidInputError(
+        f"A {type(value).__module__}.{type(value).__qualname__} has no content that can be "
+        "compared. Is it part of a context? Use numbers, strings, arrays, lists, dicts or "
+        "dataclasses, or name the instances: `keys=`."
+    )
 
 
-def _without_caches(thing: Any, state: Any) -> Any:
-    """Leave out what a `cached_property` computed: an object is the same before and after."""
-    if not isinstance(state, dict):
-        return state
-    caches = {
-        name
-        for kind in type(thing).__mro__
-        for name, value in vars(kind).items()
-        if isinstance(value, cached_property)
-    }
-    return {name: value for name, value in state.items() if name not in caches} or None
+def _is_sparse(value: Any) -> bool:
+    return type(value).__module__.startswith("scipy.sparse") and hasattr(value, "tocoo")
 
 
-def _encode_sparse(thing: Any, inside: _Inside) -> bytes:
-    """Encode a SciPy sparse array by its arrays: it notes facts about itself at first use."""
-    has_arrays = thing.format in ("csr", "csc", "bsr", "dia", "coo")
-    plain = thing if has_arrays else thing.tocoo()
+def _encode_sparse(value: Any) -> bytes:
+    """Encode a SciPy sparse array by its arrays: its other attributes change at first use."""
+    has_arrays = value.format in ("csr", "csc", "bsr", "dia", "coo")
+    plain = value if has_arrays else value.tocoo()
     names = ("data", "indices", "indptr", "offsets", "row", "col", "coords")
     parts = [getattr(plain, name, None) for name in names]
-    return _join("sparse", [_encode(part, inside) for part in (thing.format, thing.shape, *parts)])
+    return _join("sparse", map(_encode, (value.format, value.shape, *parts)))
 
 
-def _encode_tensor(thing: Any, byte: Any, inside: _Inside) -> bytes:
-    """Encode a tensor by its bytes: what `pickle` saves of one holds its address."""
-    content = thing.detach().cpu().contiguous().reshape(-1).view(byte).numpy()
-    parts = [str(thing.dtype), tuple(thing.shape), thing.requires_grad, content]
-    return _join("tensor", [_encode(part, inside) for part in parts])
+def _class(value: Any) -> bytes:
+    return _join("class", [type(value).__qualname__.encode()])
 
 
-def _with_attributes(thing: Any, content: bytes, inside: _Inside) -> bytes:
-    """Add what an object of a subclass of a plain type has besides its content."""
-    state = _without_caches(thing, thing.__getstate__())
-    if state is None:
-        return content
-    return _join("subclass", [content, _encode(type(thing), inside), _encode(state, inside)])
+def _with_attributes(value: Any, content: bytes) -> bytes:
+    """Add the attributes that an object of a subclass of a plain type has besides its content."""
+    own = {
+        name: attribute
+        for name, attribute in getattr(value, "__dict__", {}).items()
+        if not isinstance(getattr(type(value), name, None), cached_property)
+    }
+    return _join("subclass", [content, _class(value), _encode(own)]) if own else content
 
 
-@_encode_value.register(type(None))
-@_encode_value.register(bool)
-@_encode_value.register(int)
-@_encode_value.register(float)
-@_encode_value.register(complex)
-@_encode_value.register(str)
-@_encode_value.register(bytes)
-def _(thing: Any, _inside: _Inside) -> bytes:
-    return _join(type(thing).__name__, [repr(thing).encode()])
+@_encode.register(type(None))
+@_encode.register(bool)
+@_encode.register(int)
+@_encode.register(float)
+@_encode.register(complex)
+@_encode.register(str)
+@_encode.register(bytes)
+@_encode.register(date)
+@_encode.register(time)
+@_encode.register(timedelta)
+@_encode.register(Decimal)
+@_encode.register(Enum)
+def _(value: Any) -> bytes:
+    return _join(type(value).__name__, [repr(value).encode()])
 
 
-@_encode_value.register
-def _(thing: np.generic, inside: _Inside) -> bytes:
-    plain = thing.item()
-    is_plain = thing.dtype.kind not in "MmV" and not isinstance(plain, np.generic)
-    return _encode_value(plain if is_plain else np.asarray(thing), inside)
+@_encode.register
+def _(value: np.generic) -> bytes:
+    plain = value.item()
+    is_plain = value.dtype.kind not in "MmV" and not isinstance(plain, np.generic)
+    return _encode(plain if is_plain else np.asarray(value))
 
 
-@_encode_value.register(np.ndarray)
-def _(thing: npt.NDArray[Any], inside: _Inside) -> bytes:
-    dtype = repr(thing.dtype.descr) if thing.dtype.names else thing.dtype.str
+@_encode.register(np.ndarray)
+def _(value: npt.NDArray[Any]) -> bytes:
+    dtype = repr(value.dtype.descr) if value.dtype.names else value.dtype.str
     content: bytes | memoryview
-    if thing.dtype.hasobject:
-        content = _encode(thing.tolist(), inside)
+    if value.dtype.hasobject:
+        content = _encode(value.tolist())
     else:
-        content = np.ascontiguousarray(thing).reshape(-1).view(np.uint8).data  # no copy
-    array = _join("array", [dtype.encode(), repr(thing.shape).encode(), content])
-    return _with_attributes(thing, array, inside)
+        content = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data  # no copy
+    array = _join("array", [dtype.encode(), repr(value.shape).encode(), content])
+    return _with_attributes(value, array)
 
 
-@_encode_value.register(list)
-@_encode_value.register(tuple)
-@_encode_value.register(range)
-def _(thing: Iterable[Any], inside: _Inside) -> bytes:
-    content = _join("sequence", [_encode(item, inside) for item in thing])
-    return _with_attributes(thing, content, inside)
+@_encode.register(list)
+@_encode.register(tuple)
+@_encode.register(range)
+def _(value: Iterable[Any]) -> bytes:
+    return _with_attributes(value, _join("sequence", map(_encode, value)))
 
 
-@_encode_value.register(set)
-@_encode_value.register(frozenset)
-def _(thing: Iterable[Any], inside: _Inside) -> bytes:
-    content = _join("set", sorted(_encode(item, inside) for item in thing))
-    return _with_attributes(thing, content, inside)
+@_encode.register(set)
+@_encode.register(frozenset)
+def _(value: Iterable[Any]) -> bytes:
+    return _with_attributes(value, _join("set", sorted(map(_encode, value))))
 
 
-@_encode_value.register(Mapping)
-def _(thing: Mapping[Any, Any], inside: _Inside) -> bytes:
-    content = _join("mapping", sorted(_encode([k, v], inside) for k, v in thing.items()))
-    return _with_attributes(thing, content, inside)
-
-
-@_encode_value.register(FunctionType)
-def _(thing: FunctionType, _inside: _Inside) -> bytes:
-    if "<" in thing.__qualname__:  # a lambda, or inside another function: others share the name
-        raise InvalidInputError(
-            f"The function {thing.__qualname__} has no content that can be compared. Is it part of "
-            "a context? Name the instances yourself: `keys=`."
-        )
-    return _join("function", [thing.__module__.encode(), thing.__qualname__.encode()])
-
-
-@_encode_value.register(type)
-def _(thing: type, _inside: _Inside) -> bytes:
-    return _join("class", [thing.__qualname__.encode()])
+@_encode.register(Mapping)
+def _(value: Mapping[Any, Any]) -> bytes:
+    if _is_sparse(value):  # SciPy's dictionary of keys
+        return _encode_sparse(value)
+    items = sorted(_encode([key, item]) for key, item in value.items())
+    return _with_attributes(value, _join("mapping", items))

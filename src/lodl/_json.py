@@ -1,4 +1,4 @@
-"""JSON files as records: written whole or not at all, and checked when they are read."""
+"""JSON files of records: written whole or not at all, checked when they are read."""
 
 import json
 import os
@@ -34,19 +34,19 @@ def write_json(path: Path, record: Any) -> Path:
 
 
 def to_text(values: Any) -> str:
-    """Return JSON values as text; NumPy's numbers are written like Python's."""
+    """Return JSON values as text. NumPy's numbers are written like Python's."""
     return json.dumps(values, allow_nan=False, default=plain)
 
 
 def plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, for `json.dumps(default=...)`."""
+    """Convert a NumPy number to a Python number, for `json.dumps(default=...)`."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
 
 def read_json(path: Path, kind: type[_Record]) -> _Record | None:
-    """Return the record of a file, None where there is no file.
+    """Return the record in a file, or None if there is no file.
 
     Raises:
         DataError: The file does not hold such a record.
@@ -64,12 +64,12 @@ def read_json(path: Path, kind: type[_Record]) -> _Record | None:
 
 @contextmanager
 def blaming(path: Path) -> Iterator[None]:
-    """Turn errors about unsuitable values into a `DataError` that names the file they came from."""
+    """Turn errors about unsuitable values into a `DataError` that names their file."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise DataError(
-            f"{path} does not hold what is to be shown ({type(error).__name__}: {error}). "
+            f"{path} does not have the expected content ({type(error).__name__}: {error}). "
             "Write it again or remove it."
         ) from error
 
@@ -79,8 +79,8 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
 
     Args:
         kind: A dataclass, `tuple[X, ...]`, `Mapping[str, X]`, a union, or a plain type.
-        value: The JSON values. Names that a dataclass does not have are left out.
-        where: The place of the value in the file, for the message of an error.
+        value: The JSON values. Names that a dataclass does not have are ignored.
+        where: Place of the value in the file, for error messages.
 
     Raises:
         ValueError: A value is not of its kind, or is missing.
@@ -96,7 +96,9 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
         return {key: from_json(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     accepted = (int, float) if kind is float else (kind,)
     if origin is None and isinstance(value, accepted) and isinstance(value, bool) == (kind is bool):
-        return float(value) if kind is float else value
+        if kind is float:
+            float(value)  # raises if it is a whole number beyond all floats
+        return value
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
 
 
@@ -104,12 +106,12 @@ def _record_from_json(kind: Any, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise ValueError(f"`{where.lstrip('.')}` must be an object, got {repr(value)[:60]}")
     hints = get_type_hints(kind)
-    found = {
+    values = {
         field.name: from_json(hints[field.name], value[field.name], f"{where}.{field.name}")
         for field in fields(kind)
         if field.name in value
     }
-    return kind(**found)  # a TypeError names what is missing
+    return kind(**values)  # a TypeError names the missing values
 
 
 def _first_that_fits(kinds: tuple[Any, ...], value: Any, where: str) -> Any:

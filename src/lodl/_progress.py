@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 def progress_bar(
     total: int, *, unit: str, description: str, enabled: bool, delay: float = 0.0
 ) -> "tqdm[Any]":
-    """Return a bar with the amount done, the rate and the time left; off without a terminal.
+    """Return a bar that shows the amount done, the rate and the time left.
 
-    It appears after `delay` seconds if the work is not done by then.
+    The bar appears after `delay` seconds if the work is not done by then, and never without a
+    terminal.
     """
     return _bar_type()(
         total=total,
@@ -22,7 +23,7 @@ def progress_bar(
         unit_scale=True,
         desc=description,
         dynamic_ncols=True,
-        miniters=1,  # time alone says when to draw, so that no thread needs to watch the bar
+        miniters=1,  # the time alone decides when to draw, so that no thread has to watch the bar
         delay=delay,
         disable=None if enabled else True,  # None: tqdm looks for a terminal itself
     )
@@ -30,10 +31,10 @@ def progress_bar(
 
 @cache
 def _bar_type() -> "type[tqdm[Any]]":
-    """Return a tqdm whose lock is this process's own.
+    """Return a tqdm class whose lock belongs to this process alone.
 
-    The usual one is shared with forked processes: one that is killed while it holds the lock would
-    leave all others waiting for ever.
+    tqdm's default lock is shared with forked processes: if one is killed while it holds the lock,
+    all others wait forever.
     """
     from tqdm import tqdm  # slow to import
 

@@ -1,15 +1,21 @@
-"""One thread per task: workers do not compete for cores, and sums have one order."""
+"""Threads: limits to one thread per task, and objects that every thread makes for itself.
 
+With one thread per task, workers do not compete for cores and sums have one order.
+"""
+
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from lodl._arrays import require
 
 _lock = threading.Lock()
 _n_inside = 0
-_limits: Any = None  # of threadpoolctl, while a task is inside
+_limits: Any = None  # threadpoolctl's, while a task is inside
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -45,3 +51,31 @@ def one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class PerThread(Generic[T]):
+    """An object that every process and thread makes for itself, and that is never pickled.
+
+    A solver or model that is in use can neither be sent to another process nor be used by two
+    threads at a time.
+
+    Args:
+        make: Makes the object. A pickle holds only this function.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._local = threading.local()
+
+    def get(self) -> T:
+        """Return this thread's object, making it on first use."""
+        made: tuple[int, T] | None = getattr(self._local, "made", None)
+        if made is None or made[0] != os.getpid():  # a forked process must not use its parent's
+            made = self._local.made = (os.getpid(), self._make())
+        return made[1]
+
+    def __getstate__(self) -> Callable[[], T]:
+        return self._make
+
+    def __setstate__(self, make: Callable[[], T]) -> None:
+        self.__init__(make)  # type: ignore[misc]

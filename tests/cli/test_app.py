@@ -91,7 +91,7 @@ def test_an_added_command_that_cannot_be_loaded_is_one_line_and_exit_code_1(game
 
 @pytest.mark.parametrize("name", ["benchmark", "domains", "report", "reproduce"])
 def test_without_its_package_a_command_says_what_to_install(name, run_lodl, monkeypatch):
-    monkeypatch.setattr("lodl.cli._added.entry_points", lambda group: ())
+    monkeypatch.setattr("lodl.cli._app.entry_points", lambda group: ())
     code, said, err = run_lodl(name, "table1", "--scale", "paper")
     assert (code, said) == (2, "")
     message = " ".join(err.split())

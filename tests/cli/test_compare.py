@@ -14,16 +14,14 @@ class Pick(lodl.LinearProblem):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Two saved models of the same data, and one without a record."""
+    """Two saved models of the same data."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 3))
     folder = tmp_path_factory.mktemp("models")
-    for name, strength in (("weak", 0.1), ("strong", 100.0), ("bare", 1.0)):
+    for name, strength in (("weak", 0.1), ("strong", 100.0)):
         model = lodl.DecisionFocusedRegressor(
             Pick(), Ridge(strength), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
         ).fit(x, y, validation=2)
-        if name != "bare":
-            model.record()
         model.save(folder / name)
     return folder
 
@@ -42,18 +40,11 @@ def test_a_unit_is_not_compared_with_another_one(folders, run_lodl, tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 3))
     model = lodl.DecisionFocusedRegressor(Cents(), Ridge(), families=(), n_rounds=0, n_samples=2)
-    model.fit(x, y, validation=2).record()
-    model.save(tmp_path / "cents")
+    model.fit(x, y, validation=2).save(tmp_path / "cents")
     code, out, err = run_lodl("compare", str(folders / "weak"), str(tmp_path / "cents"))
     assert code == 2
     assert "better" not in out
     assert "must be of one problem, got Pick for weak, Cents for cents" in err
-
-
-def test_a_model_without_a_record_says_how_to_get_one(folders, run_lodl):
-    code, _, err = run_lodl("compare", str(folders / "weak"), str(folders / "bare"))
-    assert code == 1
-    assert "call `model.record()` before `model.save`" in err
 
 
 def test_one_folder_is_no_comparison(folders, run_lodl):

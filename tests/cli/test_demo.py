@@ -25,5 +25,5 @@ def test_the_demo_shows_what_was_gained_and_says_where_things_are(demo, tmp_path
         assert f"report  lodl-demo/{name}.html\n" in said
         assert (tmp_path / "lodl-demo" / f"{name}.html").exists()
         assert f"model   lodl-demo/{name}\n" in said
-        record = lodl.learning.load_record(tmp_path / "lodl-demo" / name)
+        record = lodl.learning.load_result(tmp_path / "lodl-demo" / name)
         assert type(problem).__name__ in record.problem

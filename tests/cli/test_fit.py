@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lodl
-from lodl.cli._models import estimator_named
+from lodl.cli._modules import estimator_named
 
 pytestmark = pytest.mark.slow
 
@@ -94,19 +94,6 @@ def test_fit_then_decide_gives_what_python_would(folder, fit, run_lodl, caplog):
     for name, read in [("z.npy", np.load), ("z.csv", pd.read_csv)]:
         assert decide(run_lodl, out=name)[0] == 0
         np.testing.assert_array_equal(np.asarray(read(folder / name)), expected)
-
-
-def test_a_model_is_saved_before_its_report_calls_the_solver_again(folder, fit, monkeypatch):
-    """Whatever goes wrong then, the model is there."""
-
-    def fails(*_, **__):
-        raise lodl.errors.OracleError("The solver failed at instance 3.")
-
-    monkeypatch.setattr(lodl.Oracle, "decide", fails)
-    code, _, err = fit("mine:Pick", **{"max-seconds": 60, "model": "linear"})
-    assert (code, "failed at instance 3" in err) == (1, True)
-    model = lodl.load_model(folder / "model", sys.modules["mine"].Pick())
-    assert np.isfinite(model.predict(X)).all()
 
 
 def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl):
@@ -212,7 +199,7 @@ def test_decide_refuses_what_it_cannot_write_before_it_loads(folder, run_lodl):
     assert "--out must end with .json, .csv or .npy" in err
     code, _, err = decide(run_lodl)
     assert code == 1
-    assert "there is no model.json in it" in err
+    assert "there is no checksums.json in it" in err
 
 
 @pytest.mark.parametrize("model", ["xgboost", "lightgbm", "catboost"])

@@ -93,13 +93,9 @@ def test_tables_and_keys_are_read_like_arrays(folder, learn):
     (folder / "keys.csv").write_text("town\nUlm\nBern\nWien\n")
     code, _, err = learn(labels="y.csv", keys="keys.csv", family="WeightedMSE", out="csv.loss")
     assert code == 0, err
-    expected = lodl.learn_loss(
-        lodl.problem(np.argmax, lambda z, y: y[z], sense="max"),
-        y,
-        keys=["Ulm", "Bern", "Wien"],
-        family=lodl.WeightedMSE(),
-        n_samples=50,
-    )
+    oracle = lodl.Oracle(lodl.problem(np.argmax, lambda z, y: y[z], sense="max"))
+    instances = oracle.instances(y, keys=["Ulm", "Bern", "Wien"])
+    expected = lodl.learn_loss(oracle, instances, family=lodl.WeightedMSE(), n_samples=50)
     loss = lodl.load_loss(folder / "csv.loss")
     assert np.array_equal(loss.value(y + 0.1), expected.value(y + 0.1))
 
@@ -160,7 +156,7 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine:PickOne", {"sampler": "None"}, "--sampler must be one of AllPerturbed, "),
         ("mine:PickOne", {"scale": "wide"}, "--scale must be a number"),
         ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
-        ("mine:PickOne", {"on-failure": "stop"}, "--on-failure must be one of raise, skip"),
+        ("mine:PickOne", {"on-failure": "stop"}, '--on-failure must be "raise" or "skip"'),
         ("mine:PickOne", {"max-failure-rate": 2}, "--max-failure-rate must be from 0 to 1"),
         ("mine:PickOne", {"timeout": -1}, "--timeout must be"),
         ("mine:PickOne", {"n-samples": 0}, "--n-samples must be a whole number of at least 1"),

@@ -53,10 +53,10 @@ def model_of(domain):
 def learn_and_diagnose(domain, family, *, scale):
     """Learns a loss, trains the domain's model on it, and looks where that model predicts."""
     y, splits = labels_of(domain), domain.splits
+    oracle = lodl.Oracle(domain.problem)
     loss = lodl.learn_loss(
-        domain.problem,
-        y,
-        keys=range(len(y)),
+        oracle,
+        oracle.instances(y, keys=range(len(y))),
         family=family,
         sampler=lodl.AllPerturbed(scale),
         n_samples=500,
@@ -83,11 +83,11 @@ def names(diagnosis):
 
 
 def test_a_scale_far_too_large_is_found_out_in_the_linear_model(linear):
-    found = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=10.0)
-    assert names(found)[0] == "scale"
-    proposed = found.scale * found.size_ratio
-    followed = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=proposed)
-    assert followed.regret < 0.1 * found.regret
+    before = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=10.0)
+    assert names(before)[0] == "scale"
+    proposed = before.scale * before.size_ratio
+    after = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=proposed)
+    assert after.regret < 0.1 * before.regret
 
 
 def test_too_few_samples_are_found_out_in_the_linear_model(linear):
@@ -104,18 +104,18 @@ def test_too_few_samples_are_found_out_in_the_linear_model(linear):
         )
         return diagnose(loss, linear.problem, y, y_hat)
 
-    found, followed = look(50), look(2000)
-    assert names(found)[0] == "more samples"
-    assert followed.summary.error_held_out.median < 0.9 * found.summary.error_held_out.median
-    assert followed.error < 0.9 * found.error
+    before, after = look(50), look(2000)
+    assert names(before)[0] == "more samples"
+    assert after.summary.error_held_out.median < 0.9 * before.summary.error_held_out.median
+    assert after.error < 0.9 * before.error
 
 
 def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
-    found = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=0.005)
-    assert "scale" in names(found)
-    proposed = found.scale * found.size_ratio
-    followed = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=proposed)
-    assert followed.regret < found.regret
+    before = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=0.005)
+    assert "scale" in names(before)
+    proposed = before.scale * before.size_ratio
+    after = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=proposed)
+    assert after.regret < before.regret
 
 
 def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
@@ -133,8 +133,8 @@ def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
             n_samples=200,
         )
 
-    found = diagnose(learn(0.3), domain.problem, y, y_hat, context=context)
-    assert "scale" in names(found)
-    proposed = found.scale * found.size_ratio
-    followed = diagnose(learn(proposed), domain.problem, y, y_hat, context=context)
-    assert followed.error < 0.7 * found.error
+    before = diagnose(learn(0.3), domain.problem, y, y_hat, context=context)
+    assert "scale" in names(before)
+    proposed = before.scale * before.size_ratio
+    after = diagnose(learn(proposed), domain.problem, y, y_hat, context=context)
+    assert after.error < 0.7 * before.error

@@ -57,8 +57,8 @@ def test_each_instance_gets_its_own_context():
 
 def test_two_workers_give_the_same_bits_as_one(y):
     y_hat = np.random.default_rng(0).random(y.shape)
-    one = decision_loss(Oracle(CHEAPEST, n_jobs=1), y_hat, y)
-    assert np.array_equal(one, decision_loss(Oracle(CHEAPEST, n_jobs=2), y_hat, y))
+    serial = decision_loss(Oracle(CHEAPEST, n_jobs=1), y_hat, y)
+    assert np.array_equal(serial, decision_loss(Oracle(CHEAPEST, n_jobs=2), y_hat, y))
 
 
 @pytest.mark.parametrize(

@@ -38,21 +38,21 @@ def names(diagnosis):
 
 
 def test_numbers_are_those_of_the_true_regret(loss, y, y_hat):
-    found = diagnose(loss, TopK(1), y, y_hat)
+    diagnosis = diagnose(loss, TopK(1), y, y_hat)
     regret, value = regret_of_the_best(y_hat, y), loss.value(y_hat)
-    assert found.regret == pytest.approx(regret.mean())
-    assert found.loss == pytest.approx(value.mean())
-    assert found.error == pytest.approx(np.abs(value - regret).mean())
-    assert found.share_bounded == (value >= regret).mean()
-    assert found.rank_correlation == pytest.approx(spearmanr(value, regret).statistic)
+    assert diagnosis.regret == pytest.approx(regret.mean())
+    assert diagnosis.loss == pytest.approx(value.mean())
+    assert diagnosis.error == pytest.approx(np.abs(value - regret).mean())
+    assert diagnosis.share_bounded == (value >= regret).mean()
+    assert diagnosis.rank_correlation == pytest.approx(spearmanr(value, regret).statistic)
 
 
 def test_foreign_predictions_are_those_of_other_instances():
     best_items = np.eye(N)  # each instance has one of its own, so any other's prediction costs 1
     loss = lodl.learn_loss(TopK(1), best_items, family=lodl.WeightedMSE(), n_samples=10)
     for seed in range(5):
-        found = diagnose(loss, TopK(1), best_items, best_items, random_state=seed)
-        assert found.foreign_regret == found.quality == 1
+        diagnosis = diagnose(loss, TopK(1), best_items, best_items, random_state=seed)
+        assert diagnosis.foreign_regret == diagnosis.quality == 1
 
 
 def test_foreign_predictions_are_not_those_of_neighbours():
@@ -62,8 +62,8 @@ def test_foreign_predictions_are_not_those_of_neighbours():
     loss = lodl.learn_loss(TopK(1), y, family=lodl.WeightedMSE(), n_samples=10)
     of_pairs = [regret_of_the_best(np.roll(y, i, axis=0), y).mean() for i in range(1, len(y))]
     assert of_pairs[0] < 0.05 * np.mean(of_pairs)
-    found = diagnose(loss, TopK(1), y, y)
-    assert found.foreign_regret == pytest.approx(np.mean(of_pairs), rel=0.3)
+    diagnosis = diagnose(loss, TopK(1), y, y)
+    assert diagnosis.foreign_regret == pytest.approx(np.mean(of_pairs), rel=0.3)
 
 
 def test_a_loss_that_is_the_regret_is_faithful_within_instances():
@@ -72,9 +72,9 @@ def test_a_loss_that_is_the_regret_is_faithful_within_instances():
     y = np.random.default_rng(0).normal(size=(20, 3))
     y_hat = y + np.random.default_rng(1).normal(size=y.shape)
     learned = lodl.learn_loss(follow, y, family=lodl.WeightedMSE(ridge=0), n_samples=50)
-    found = diagnose(learned, follow, y, y_hat)
-    assert found.error < 1e-6 * found.regret
-    assert found.rank_correlation == found.rank_correlation_within == pytest.approx(1)
+    diagnosis = diagnose(learned, follow, y, y_hat)
+    assert diagnosis.error < 1e-6 * diagnosis.regret
+    assert diagnosis.rank_correlation == diagnosis.rank_correlation_within == pytest.approx(1)
 
 
 def test_calls_are_counted_and_stay_within_the_budget(loss, y, y_hat):
@@ -85,24 +85,26 @@ def test_calls_are_counted_and_stay_within_the_budget(loss, y, y_hat):
             calls.append(len(y_hats))
             return super().solve_many(y_hats, context)
 
-    found = diagnose(loss, Counted(1), y, y_hat, n_calls=50)
-    assert found.n_calls == sum(calls) == 48
-    assert len(found.instances) == 6
-    assert "6 of 12 instances\n" in str(found)
-    assert "solver calls      48" in str(found)
+    diagnosis = diagnose(loss, Counted(1), y, y_hat, n_calls=50)
+    assert diagnosis.n_calls == sum(calls) == 48
+    assert len(diagnosis.instances) == 6
+    assert "6 of 12 instances\n" in str(diagnosis)
+    assert "solver calls      48" in str(diagnosis)
 
 
 def test_a_seed_chooses_the_instances_and_repeats(loss, y, y_hat):
-    found = [diagnose(loss, TopK(1), y, y_hat, n_calls=27, random_state=seed) for seed in (0, 0, 1)]
-    assert str(found[0]) == str(found[1])
-    assert found[0].instances.tolist() != found[2].instances.tolist()
+    diagnosis = [
+        diagnose(loss, TopK(1), y, y_hat, n_calls=27, random_state=seed) for seed in (0, 0, 1)
+    ]
+    assert str(diagnosis[0]) == str(diagnosis[1])
+    assert diagnosis[0].instances.tolist() != diagnosis[2].instances.tolist()
 
 
 def test_some_instances_are_diagnosed_by_a_subset_of_the_loss(loss, y, y_hat):
     index = np.array([7, 2, 5])
-    found = diagnose(loss.subset(index), TopK(1), y[index], y_hat[index])
-    assert found.instances.tolist() == [0, 1, 2]
-    assert found.regret == pytest.approx(regret_of_the_best(y_hat, y)[index].mean())
+    diagnosis = diagnose(loss.subset(index), TopK(1), y[index], y_hat[index])
+    assert diagnosis.instances.tolist() == [0, 1, 2]
+    assert diagnosis.regret == pytest.approx(regret_of_the_best(y_hat, y)[index].mean())
 
 
 def test_each_instance_is_asked_in_its_own_context(y, y_hat):
@@ -113,10 +115,10 @@ def test_each_instance_is_asked_in_its_own_context(y, y_hat):
     )
     price = np.random.default_rng(2).random(y.shape)
     learned = lodl.learn_loss(pick, y, context=price, family=lodl.WeightedMSE(), n_samples=50)
-    found = diagnose(learned, pick, y, y_hat, context=price, n_calls=40, random_state=3)
+    diagnosis = diagnose(learned, pick, y, y_hat, context=price, n_calls=40, random_state=3)
     chosen = np.sort(np.random.default_rng(3).permutation(N)[:5])
     expected = regret_of_the_best(y_hat - price, y - price)[chosen].mean()
-    assert found.regret == pytest.approx(expected)
+    assert diagnosis.regret == pytest.approx(expected)
 
 
 def test_the_solver_is_asked_in_the_valid_range_only(y, y_hat):
@@ -140,18 +142,18 @@ def test_the_solver_is_asked_in_the_valid_range_only(y, y_hat):
 def test_a_loss_made_of_decisions_shows_how_often_it_bounds_the_regret_instead_of_errors(
     loss, y, y_hat
 ):
-    found = diagnose(loss, TopK(1), y, y_hat)
-    assert "absolute error" in str(found)
-    summary = dataclasses.replace(found.summary, family=lodl.DecisionHinges())
-    shown = str(dataclasses.replace(found, summary=summary))
-    assert f"{found.share_bounded:.0%} of regrets are at most the loss" in shown
+    diagnosis = diagnose(loss, TopK(1), y, y_hat)
+    assert "absolute error" in str(diagnosis)
+    summary = dataclasses.replace(diagnosis.summary, family=lodl.DecisionHinges())
+    shown = str(dataclasses.replace(diagnosis, summary=summary))
+    assert f"{diagnosis.share_bounded:.0%} of regrets are at most the loss" in shown
     assert "absolute error" not in shown
 
 
 def test_perfect_predictions_need_nothing_and_have_no_share(loss, y):
-    found = diagnose(loss, TopK(1), y, y)
-    assert names(found) == []
-    assert "nan of the mean regret" not in str(found)
+    diagnosis = diagnose(loss, TopK(1), y, y)
+    assert names(diagnosis) == []
+    assert "nan of the mean regret" not in str(diagnosis)
 
 
 @pytest.mark.parametrize(
@@ -175,16 +177,16 @@ def test_rounding_errors_are_no_sign_of_a_wrong_sense():
     y = np.tile([0.1, 0.2, 0.3, 0.0, 0.05, 0.07], (4, 1))
     loss = lodl.learn_loss(TopK(3), y, family=lodl.WeightedMSE(), n_samples=50)
     same_items = y[:, [2, 0, 1, 3, 4, 5]]
-    found = diagnose(loss, TopK(3), y, same_items)
-    assert found.regret == 0
-    assert names(found) == []
+    diagnosis = diagnose(loss, TopK(3), y, same_items)
+    assert diagnosis.regret == 0
+    assert names(diagnosis) == []
 
 
 def test_a_single_instance_has_no_predictions_of_others(y, y_hat):
     loss = lodl.learn_loss(TopK(1), y[:1], family=lodl.WeightedMSE(), n_samples=50)
-    found = diagnose(loss, TopK(1), y[:1], y_hat[:1])
-    assert np.isnan(found.foreign_regret)
-    assert "not defined" in str(found)
+    diagnosis = diagnose(loss, TopK(1), y[:1], y_hat[:1])
+    assert np.isnan(diagnosis.foreign_regret)
+    assert "not defined" in str(diagnosis)
 
 
 @pytest.mark.parametrize(
@@ -209,10 +211,10 @@ def test_the_worst_instances_are_listed_worst_first(loss, y, y_hat):
 
 
 def test_the_text_is_for_a_terminal_and_leads_with_findings(loss, y, y_hat):
-    found = diagnose(loss, TopK(1), y, y + 10 * (y_hat - y))
-    assert names(found)[0] == "scale"
-    assert max(map(len, str(found).splitlines())) <= 88
-    assert str(found).splitlines()[1].startswith("- scale: ")
+    diagnosis = diagnose(loss, TopK(1), y, y + 10 * (y_hat - y))
+    assert names(diagnosis)[0] == "scale"
+    assert max(map(len, str(diagnosis).splitlines())) <= 88
+    assert str(diagnosis).splitlines()[1].startswith("- scale: ")
 
 
 @pytest.mark.parametrize("factor", [0.1, 5.0])
@@ -224,19 +226,19 @@ def test_the_size_of_errors_is_in_units_of_the_samplers_scale(factor, scale):
     )
     unit = y.std(axis=0) if scale == "auto" else scale
     y_hat = y + factor * unit * np.random.default_rng(1).standard_normal(y.shape)
-    found = diagnose(loss, TopK(1), y, y_hat)
-    assert found.size_ratio == pytest.approx(factor, rel=0.15)
-    assert found.scale == pytest.approx(np.max(unit))
+    diagnosis = diagnose(loss, TopK(1), y, y_hat)
+    assert diagnosis.size_ratio == pytest.approx(factor, rel=0.15)
+    assert diagnosis.scale == pytest.approx(np.max(unit))
 
 
 @pytest.mark.parametrize(
-    "sampler", [lodl.AllPerturbed(np.full(DIM, 0.4)), lodl.AroundPredictions(np.zeros((N, DIM)))]
+    "sampler", [lodl.AllPerturbed(np.full(DIM, 0.4)), lodl.AtPredictions(np.zeros((N, DIM)))]
 )
 def test_sizes_are_compared_only_with_a_recorded_scale_around_labels(y, y_hat, sampler):
     loss = lodl.learn_loss(TopK(1), y, family=lodl.WeightedMSE(), sampler=sampler, n_samples=9)
-    found = diagnose(loss, TopK(1), y, y_hat)
-    assert np.isnan(found.size_ratio)
-    assert "size of errors    not defined" in str(found)
+    diagnosis = diagnose(loss, TopK(1), y, y_hat)
+    assert np.isnan(diagnosis.size_ratio)
+    assert "size of errors    not defined" in str(diagnosis)
 
 
 def test_instances_with_failed_calls_are_left_out(loss, y, y_hat):
@@ -247,6 +249,6 @@ def test_instances_with_failed_calls_are_left_out(loss, y, y_hat):
 
     flaky = lodl.problem(solve, lambda z, y: y[z], sense="max")
     oracle = lodl.Oracle(flaky, on_failure="skip", max_failure_rate=1.0, progress=False)
-    found = diagnose(loss, oracle, y, y_hat)
-    assert 0 not in found.instances
-    assert np.isfinite(found.regret)
+    diagnosis = diagnose(loss, oracle, y, y_hat)
+    assert 0 not in diagnosis.instances
+    assert np.isfinite(diagnosis.regret)

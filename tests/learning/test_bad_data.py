@@ -89,7 +89,8 @@ def test_arrays_that_are_no_numbers_are_refused(values, kind):
     told = f"must be an array of numbers: got {kind}"
     with pytest.raises(InvalidInputError, match=f"`Y` {told}"):
         quick().fit(X, values)
-    with pytest.raises(InvalidInputError, match=f"`X` {told}"):
+    by_sklearn = "Complex data not supported" if kind == "complex numbers" else f"`X` {told}"
+    with pytest.raises(ValueError, match=by_sklearn):
         quick().fit(values, Y)
 
 
@@ -153,7 +154,6 @@ def test_groups_may_mix_texts_and_numbers():
         ({"max_seconds": "1"}, "`max_seconds` must be a number of at least 0, got '1'"),
         ({"max_seconds": True}, "`max_seconds` must be a number of at least 0, got True"),
         ({"ensemble": "no"}, "`ensemble` must be True or False, got 'no'"),
-        ({"shuffle": "no"}, "`shuffle` must be True or False, got 'no'"),
         ({"verbose": "no"}, "`verbose` must be True or False, got 'no'"),
         (
             {"families": (family for family in [lodl.DecisionHinges()])},

@@ -5,11 +5,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 
 import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError
-from lodl.learning._folds import Folds
 from lodl.training import Learner, Predictor
 
 RNG = np.random.default_rng(0)
@@ -74,9 +74,9 @@ def test_frames_give_the_model_of_their_numbers_and_keep_their_names(frame, plai
     np.testing.assert_array_equal(model.regret(x, y), plain.regret(X, Y))
     assert model.score(x, y) == plain.score(X, Y)
     assert list(model.feature_names_in_) == FEATURES
-    assert model.label_names_ == tuple(LABELS)
+    assert model.result_.label_names == tuple(LABELS)
     assert "Predicts north, east, south, west." in model.summary()
-    assert plain.label_names_ is None
+    assert plain.result_.label_names is None
     assert not hasattr(plain, "feature_names_in_")
 
 
@@ -89,7 +89,9 @@ def test_columns_must_be_those_of_fit(frame):
         model.predict(X)
     by_position = quick(estimator=NumbersLearner()).fit(frame(X, columns=FEATURES), Y)
     assert by_position.predict(X).shape == Y.shape
-    with pytest.raises(InvalidInputError, match="must have the 3 features of `fit`, got 2"):
+    with pytest.raises(
+        InvalidInputError, match=r"X has 2 features, but .* is expecting 3 features"
+    ):
         by_position.predict(X[:, :2])
 
 
@@ -110,7 +112,7 @@ def test_a_learner_that_takes_frames_gets_them_as_they_came(frame):
     model = quick(estimator=learner).fit(x, Y, validation=(x[:5], Y[:5]))
     assert model.predict(x).shape == Y.shape
     assert {type(one) for one in learner.seen} == {type(x)}
-    assert [len(one) for one in learner.seen] == [35]  # masks say which of them train
+    assert [len(one) for one in learner.seen] == [35, 30]  # all folds at once, and the plain model
     with pytest.raises(InvalidInputError, match=r"`validation\[0\]` must have the columns it"):
         model.fit(x, Y, validation=(x[["town"]], Y))
 
@@ -120,7 +122,7 @@ def test_contexts_may_be_a_list_or_a_frame_of_rows():
     expected = quick(PICK_OPEN).fit(X, Y, context=CONTEXT)
     for context in (towns, pl.from_pandas(towns)):
         model = quick(PICK_OPEN).fit(X, Y, context=context)
-        assert model.gain_ == expected.gain_
+        assert model.result_.gain == expected.result_.gain
         assert model.decide(X, context) == expected.decide(X, CONTEXT)
 
 
@@ -134,26 +136,31 @@ def test_a_context_of_fit_is_asked_for_ever_after():
             use()
 
 
-@pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("validation", [None, 2, 0.3])
-def test_groups_are_held_out_as_a_whole(validation, shuffle):
+def test_groups_are_held_out_as_a_whole(validation):
     groups = np.array(["b", "a", "c", "e", "d"])[np.arange(30) // 6]
-    folds = Folds.of(30, validation, shuffle=shuffle, seed=1, groups=groups)
-    for part in folds.held_out:
-        assert not set(groups[part]) & set(groups[folds.rest(part)])
-    if not shuffle:
-        assert folds.held_out[-1][-1] == 29  # the last group to appear, not the last by name
-    model = quick(shuffle=shuffle, random_state=1).fit(X, Y, validation=validation, groups=groups)
-    np.testing.assert_array_equal(model.held_out_.index, folds.judged)
+    model = quick(random_state=1).fit(X, Y, validation=validation, groups=groups)
+    validated = set(groups[[int(name.split()[1]) for name in model.result_.instances]])
+    n_groups = {None: 5, 2: 5, 0.3: 2}[validation]
+    assert len(validated) == n_groups
+    assert len(model.result_.instances) == 6 * n_groups
 
 
-def test_the_last_fifth_judges_data_in_time_order():
-    model = quick(shuffle=False).fit(X, Y, validation=0.2)
-    np.testing.assert_array_equal(model.held_out_.index, np.arange(24, 30))
+def test_the_last_fifth_validates_data_in_time_order():
+    last = PredefinedSplit(np.where(np.arange(30) < 24, -1, 0))
+    model = quick().fit(X, Y, validation=last)
+    assert model.result_.instances == tuple(f"instance {i}" for i in range(24, 30))
+    assert model.result_.validation == "6 instances, held out once"
+
+
+def test_later_instances_validate_models_of_a_time_series():
+    model = quick().fit(X, Y, validation=TimeSeriesSplit(4))
+    assert model.result_.instances == tuple(f"instance {i}" for i in range(6, 30))
+    assert model.result_.validation == "24 instances, 4 folds"
 
 
 def test_groups_that_cannot_be_held_out_are_refused():
     with pytest.raises(InvalidInputError, match="`groups` must name at least 2 groups"):
         quick().fit(X, Y, groups=np.zeros(30))
-    with pytest.raises(InvalidInputError, match="`groups` must be None where `validation` gives"):
+    with pytest.raises(InvalidInputError, match="`groups` must be None if `validation` gives"):
         quick().fit(X, Y, groups=np.arange(30), validation=(X, Y))

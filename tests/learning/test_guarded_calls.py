@@ -14,7 +14,7 @@ import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges, learn_loss
 from lodl.domains import ShortestPath
 from lodl.errors import LodlError, OracleError, ProblemError
-from lodl.learning import learn_in_rounds
+from lodl.learning import Schedule, learn_in_rounds
 from lodl.oracle import Oracle, _run
 from lodl.training import learner_for
 
@@ -65,9 +65,9 @@ def test_rounds_are_learned_with_a_time_limit():
         (model,) = learner.train(X, loss, n_steps=5)
         return model, model.predict(X)
 
-    rounds = learn_in_rounds(
-        Oracle(cheapest(), timeout=30.0), Y, train, family=DecisionHinges(), n_samples=2, n_rounds=1
-    )
+    schedule = Schedule(n_samples=2, n_rounds=1)
+    oracle = Oracle(cheapest(), timeout=30.0)
+    rounds = learn_in_rounds(oracle, Y, train, family=DecisionHinges(), schedule=schedule)
     assert len(rounds.rounds) == 2
 
 
@@ -175,11 +175,12 @@ def test_every_call_is_counted(tmp_path):
         CountedPath.n_made = 0
         oracle = Oracle(problem, store=tmp_path / "answers")
         model = quick(oracle).fit(x, y)
-        assert model.n_oracle_calls_ == CountedPath.n_made
+        assert model.result_.n_calls == CountedPath.n_made
         n_before = oracle.n_calls
         model.regret(x + 1, y), model.decide(x), oracle.check(y)
-        assert CountedPath.n_made - model.n_oracle_calls_ == oracle.n_calls - n_before > 60
-    assert model.n_oracle_calls_ < 50  # a few of the stored answers are computed again
+        assert CountedPath.n_made - model.result_.n_calls == oracle.n_calls - n_before > 60
+    # A few of the stored answers are computed again, and so are decisions that changed.
+    assert model.result_.n_calls < 50 + 2 * len(model.result_.changes)
 
 
 def test_data_that_a_model_cannot_take_cost_no_call():
@@ -353,7 +354,7 @@ def test_a_fit_that_skips_survives_five_per_cent_of_failing_calls(seed):
     x, y = data(60, seed=seed)
     problem = cheapest(solve=failing(now_and_then(0.05)))
     model = quick(Oracle(problem, on_failure="skip")).fit(x, y)
-    assert np.isfinite(model.gain_.chosen)
+    assert np.isfinite(model.result_.mean_selected)
 
 
 def test_labels_and_samples_that_fail_are_counted_apart():

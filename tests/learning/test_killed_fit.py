@@ -42,7 +42,7 @@ model = DecisionFocusedRegressor(
     n_rounds=4,
 )
 model.fit(x, y)
-np.savez(f"{folder}/model.npz", y_hat=model.predict(x), chosen=model.chosen_)
+np.savez(f"{folder}/model.npz", y_hat=model.predict(x), chosen=model.result_.selected_name)
 """
 
 

@@ -24,8 +24,10 @@ def fit(factor, estimator=None, **arguments):
 @pytest.mark.parametrize("factor", [1e-14, 1e12])
 def test_the_unit_of_labels_does_not_change_the_choice(factor, estimator):
     plain, scaled = fit(1.0, estimator), fit(factor, estimator)
-    assert scaled.chosen_ == plain.chosen_ != "2-stage"
-    assert scaled.gain_.chosen == pytest.approx(factor * plain.gain_.chosen, rel=0.2)  # rounding
+    assert scaled.result_.selected_name == plain.result_.selected_name != "squared error"
+    assert scaled.result_.mean_selected == pytest.approx(
+        factor * plain.result_.mean_selected, rel=0.2
+    )  # rounding
 
 
 @pytest.mark.parametrize("factor", [1e-19, 1e41, 1e300])

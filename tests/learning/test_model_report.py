@@ -48,10 +48,10 @@ def test_instances_and_numbers_of_a_label_are_called_by_their_names():
     model = lodl.DecisionFocusedRegressor(
         Pick(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
     )
-    record = model.fit(x, y).record()
-    assert set(record.instances) == set(days)
-    assert model.label_names_ == ("north", "south", "west")
-    assert all(one.decision_baseline.split()[0] in model.label_names_ for one in record.changes)
+    result = model.fit(x, y).result_
+    assert set(result.instances) == set(days)
+    assert result.label_names == ("north", "south", "west")
+    assert all(one.decision_baseline.split()[0] in result.label_names for one in result.changes)
 
     Pick.label_names = ("north", "south")
     with pytest.raises(lodl.errors.ProblemError, match="each of the 3 numbers in a label, got 2"):
@@ -88,29 +88,27 @@ def skipping():
 
 
 def test_failures_are_counted_and_every_comparison_is_on_the_same_instances(skipping):
-    failures = skipping.gain_.failures
-    assert failures.two_stage > 0
-    assert failures.left_out == 2
-    assert "58 instances, 5 folds" in skipping.summary().replace("\n", " ")
-    said = f"{failures.two_stage} of 58 validation decisions failed with squared error"
-    assert said in skipping.summary().replace("\n", " ")
-    held_out = skipping.held_out_
-    assert set(held_out.index) == set(range(60)) - {7, 21}
-    known = held_out.two_stage[~held_out.failed_two_stage]
-    assert (held_out.two_stage[held_out.failed_two_stage] == known.max()).all()
-    kept = [row for row in skipping.history_ if row.name == skipping.chosen_][-1]
-    assert kept.regret == pytest.approx(skipping.gain_.chosen)
+    result = skipping.result_
+    n_failed = result.failures.baseline
+    assert n_failed > 0
+    assert result.failures.left_out == 2
+    summary = skipping.summary().replace("\n", " ")
+    assert "58 instances, 5 folds" in summary
+    assert f"{n_failed} of 58 validation decisions failed with squared error" in summary
+    assert set(result.instances) == {f"instance {i}" for i in set(range(60)) - {7, 21}}
+    worst = max(result.regret_baseline)
+    assert result.regret_baseline.count(worst) == n_failed + 1
+    assert result.trials[result.selected].regret == pytest.approx(result.mean_selected)
 
 
 def test_a_report_of_a_model_with_failures_has_numbers_only(skipping, tmp_path):
-    record = skipping.record()
-    json.dumps(asdict(record), allow_nan=False)
-    assert record.gain.mean == pytest.approx(skipping.gain_.difference)
+    result = skipping.result_
+    json.dumps(asdict(result), allow_nan=False)
     page = skipping.report(tmp_path / "page.html").read_text()
-    assert f"{record.failures.baseline} of 58 validation decisions failed" in page
+    assert f"{result.failures.baseline} of 58 validation decisions failed" in page
     assert not re.search(r"\bnan\b", page, re.IGNORECASE)
     loaded = lodl.load_model(skipping.save(tmp_path / "model"), Fickle())
-    assert loaded.gain_ == skipping.gain_
+    assert loaded.result_ == result
     assert loaded.summary() == skipping.summary()
 
 
@@ -122,7 +120,7 @@ def test_one_validation_instance_cannot_tell(tmp_path):
     ).fit(x[1:] / 10, y[1:] / 10, validation=(x[:1] / 10, y[:1] / 10))
     page = model.report(tmp_path / "page.html").read_text()
     summary = model.summary().replace("\n", " ")
-    for text in (summary, str(model.gain_), page):
+    for text in (summary, model.result_.verdict, page):
         assert "1 validation instance is too few to judge" in text
         assert not re.search(r"\binf\b", text)
     assert "1 instance, held out once" in summary
@@ -145,14 +143,14 @@ def test_a_solver_that_is_not_exact_is_named_everywhere(tmp_path):
     model = lodl.DecisionFocusedRegressor(
         Inexact(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
     ).fit(x, y)
-    assert (model.held_out_.two_stage < 0).any()
+    assert min(model.result_.regret_baseline) < 0
     page = model.report(tmp_path / "page.html").read_text()
-    for text in (model.summary().replace("\n", " "), str(model.gain_), page):
+    for text in (model.summary().replace("\n", " "), model.result_.verdict, page):
         assert "The solver is not exact: " in text
         assert "--4" not in text
 
 
-def test_a_report_calls_the_solver_only_for_decisions_that_changed():
+def test_a_fit_calls_the_solver_for_decisions_that_changed_and_a_report_does_not(tmp_path):
     calls = []
 
     class Pick(lodl.LinearProblem):
@@ -165,10 +163,31 @@ def test_a_report_calls_the_solver_only_for_decisions_that_changed():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))
     y = np.exp(x @ rng.normal(size=(2, 3)))
-    model = lodl.DecisionFocusedRegressor(
-        Pick(), Ridge(), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
-    ).fit(x, y)
+    how = {"families": (lodl.DecisionHinges(),), "n_rounds": 0, "n_samples": 4}
+    result = lodl.DecisionFocusedRegressor(Pick(), Ridge(), **how).fit(x, y).result_
+    assert result.changes
+    assert result.n_calls - result.trials[-1].n_calls == 2 * len(result.changes)
+    assert result.n_calls == len(calls)
+    for change in result.changes:
+        assert change.decision_baseline != change.decision_selected
+    n_before = 40 * (1 + 4 + 2) + 3  # label, samples, and the two models that are compared
+    limited = lodl.DecisionFocusedRegressor(Pick(), Ridge(), max_calls=n_before + 5, **how)
+    assert len(limited.fit(x, y).result_.changes) == 2
+    assert limited.result_.n_calls == n_before + 4
     calls.clear()
-    record = model.record()
-    assert record.changes
-    assert len(calls) == 2 * len(record.changes)
+    limited.report(tmp_path / "page.html")
+    assert not calls
+
+
+def test_a_solver_that_fails_at_decisions_to_show_spoils_no_fit(monkeypatch, caplog):
+    def fails(*_, **__):
+        raise lodl.errors.OracleError("The solver failed at instance 3.")
+
+    monkeypatch.setattr(Oracle, "decide", fails)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    y = np.exp(x @ rng.normal(size=(2, 3)))
+    how = {"families": (lodl.DecisionHinges(),), "n_rounds": 0, "n_samples": 4}
+    model = lodl.DecisionFocusedRegressor(lodl.domains.TopK(1), Ridge(), **how).fit(x, y)
+    assert model.result_.changes == ()
+    assert "changed are not shown: The solver failed at instance 3." in caplog.text

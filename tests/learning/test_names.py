@@ -8,11 +8,16 @@ import pytest
 import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError
-from lodl.evaluation import decision_loss, normalised_decision_quality, quality_scale, regret
-from lodl.learning import learn_in_rounds
+from lodl.evaluation import (
+    decision_loss,
+    normalised_decision_quality,
+    quality_scale,
+    regret,
+    regret_scorer,
+)
+from lodl.learning import Schedule, learn_in_rounds
 from lodl.oracle import Oracle
-from lodl.sklearn import regret_scorer
-from lodl.testing import check_problem, is_affine
+from lodl.testing import check_problem
 from lodl.training import Learner, Predictor
 
 N = 30
@@ -93,7 +98,7 @@ def test_features_in_another_column_order_give_the_same_predictions(columns, lea
     turned = x.iloc[:, ::-1]
     model = quick(estimator=estimator).fit(x, Y)
     np.testing.assert_array_equal(model.predict(turned), model.predict(x))
-    baseline = model.two_stage_
+    baseline = model.baseline_
     np.testing.assert_array_equal(baseline.predict(turned), baseline.predict(x))
 
 
@@ -102,7 +107,7 @@ def test_validation_features_in_another_column_order_give_the_same_gain(learner)
     x = pd.DataFrame(X, columns=COLUMNS["levels"])
     new = x[:9] + 1
     gains = [
-        quick(estimator=learner()).fit(x, Y, validation=(table, Y[:9])).gain_
+        quick(estimator=learner()).fit(x, Y, validation=(table, Y[:9])).result_.gain
         for table in (new, new.iloc[:, ::-1])
     ]
     assert gains[0] == gains[1]
@@ -130,7 +135,7 @@ def test_labels_in_another_column_order_are_scored_by_name(frame):
     assert model.score(X, turned) == model.score(X, Y)
     assert regret_scorer()(model, X, turned) == regret_scorer()(model, X, Y)
     validated = quick().fit(X, y, validation=(X[:9] + 1, turned[:9]))
-    assert validated.gain_ == quick().fit(X, Y, validation=(X[:9] + 1, Y[:9])).gain_
+    assert validated.result_.gain == quick().fit(X, Y, validation=(X[:9] + 1, Y[:9])).result_.gain
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
@@ -149,7 +154,7 @@ def test_labels_with_other_columns_are_refused(frame):
 def test_label_columns_follow_the_names_of_the_problem(frame):
     turned = frame(Y[:, ::-1], columns=LABELS[::-1])
     model = quick(Named()).fit(X, turned)
-    assert model.label_names_ == tuple(LABELS)
+    assert model.result_.label_names == tuple(LABELS)
     np.testing.assert_array_equal(model.predict(X), quick(Named()).fit(X, Y).predict(X))
     np.testing.assert_array_equal(regret(Named(), Y[::-1], turned), regret(Named(), Y[::-1], Y))
     loss = lodl.learn_loss(Named(), turned, n_samples=2)
@@ -162,7 +167,7 @@ def test_label_columns_follow_the_names_of_the_problem(frame):
         lambda: lodl.learn_loss(Named(), others),
         lambda: learn_in_rounds(Named(), others, train_nothing),
         lambda: check_problem(Named(), others),
-        lambda: is_affine(Named(), others),
+        lambda: Oracle(Named()).is_affine(others),
         lambda: Oracle(Named()).sample(others, NOISE, 2),
         lambda: quality_scale(Named(), others, y_random=Y[np.newaxis]),
     ):
@@ -262,7 +267,7 @@ def test_rows_with_other_names_are_refused(rows):
 
 def test_rows_that_are_only_counted_are_matched_by_position():
     x, y = pd.DataFrame(X, index=DAYS), pd.DataFrame(Y)
-    assert quick().fit(x, y).gain_ == quick().fit(X, Y).gain_
+    assert quick().fit(x, y).result_.gain == quick().fit(X, Y).result_.gain
     twice = ["same day"] * N  # names that repeat, in the same order
     quick().fit(x.set_axis(twice), y.set_axis(twice))
 
@@ -281,11 +286,10 @@ def test_a_context_frame_is_taken_everywhere(context):
         regret(PICK_OPEN, y_hat, Y, context=context), regret(PICK_OPEN, y_hat, Y, context=plain)
     )
     assert check_problem(PICK_OPEN, Y, context=context).n_instances == 3
-    assert is_affine(PICK_OPEN, Y, context=context)
-    options = {"n_samples": 2}
-    assert Oracle(PICK_OPEN).sample(Y, NOISE, context=context, **options).n_calls == 3 * N
-    rounds = learn_in_rounds(PICK_OPEN, Y, train_nothing, context=context, n_rounds=0, **options)
-    loss = lodl.learn_loss(PICK_OPEN, Y, context=context, **options)
+    assert Oracle(PICK_OPEN).sample(Y, NOISE, 2, context=context).n_calls == 3 * N
+    schedule = Schedule(n_samples=2, n_rounds=0)
+    rounds = learn_in_rounds(PICK_OPEN, Y, train_nothing, context=context, schedule=schedule)
+    loss = lodl.learn_loss(PICK_OPEN, Y, context=context, n_samples=2)
     np.testing.assert_array_equal(rounds.best.loss.value(y_hat), loss.value(y_hat))
     found = lodl.evaluation.diagnose(loss, PICK_OPEN, Y, y_hat, context=context)
     same = lodl.evaluation.diagnose(loss, PICK_OPEN, Y, y_hat, context=plain)
@@ -318,4 +322,4 @@ def test_a_context_that_fit_did_not_have_is_refused():
 
 def test_the_mean_label_is_that_of_training_instances():
     model = quick().fit(X, Y, validation=(X + 1, Y + 100))
-    np.testing.assert_allclose(model.mean_, Y.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(model.result_.mean_label, Y.mean(axis=0), rtol=1e-12)

@@ -9,7 +9,8 @@ import lodl
 from lodl.domains import ShortestPath, newsvendor, shortest_path
 from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import regret
-from lodl.learning import Round, Rounds, learn_in_rounds
+from lodl.learning import Rounds, Schedule, learn_in_rounds
+from lodl.learning._search import Contender
 from lodl.oracle import Oracle
 from lodl.samplers import AtPredictions
 
@@ -31,15 +32,18 @@ def train(loss):
     return weights, X @ weights
 
 
-def learn(**arguments):
-    defaults = {"validation": VALIDATION, "n_samples": 5, "n_rounds": 2}
-    return learn_in_rounds(DOMAIN.problem, PART.y, train, **(defaults | arguments))
+def learn(oracle=DOMAIN.problem, train=train, **arguments):
+    numbers = {"n_samples": 5, "n_rounds": 2, "n_per_round": 4}
+    numbers |= {name: arguments.pop(name) for name in (*numbers, "max_calls") if name in arguments}
+    arguments = {"validation": VALIDATION, "schedule": Schedule(**numbers)} | arguments
+    return learn_in_rounds(oracle, PART.y, train, **arguments)
 
 
 def test_the_calls_of_every_round_are_counted():
     rounds = learn()
-    assert [one.n_calls for one in rounds.rounds] == [50 * 6, 50 * 10, 50 * 14]
-    assert rounds.samples.n_calls == 50 * 15  # the last model is asked at its predictions alone
+    # Three calls are repeated. The last model is only scored, and its answers are not learned from.
+    assert [one.n_calls for one in rounds.rounds] == [3 + 50 * n for n in (10, 14, 15)]
+    assert rounds.samples.n_calls == 50 * 14
 
 
 def test_the_regret_of_a_round_is_that_of_its_model():
@@ -50,7 +54,7 @@ def test_the_regret_of_a_round_is_that_of_its_model():
 
 
 def test_after_a_round_the_loss_bounds_the_regret_at_the_predictions_it_asked_about():
-    first, second = learn(n_rounds=1).rounds
+    first, second = learn(n_rounds=1, context=[None] * len(PART.y)).rounds  # own decisions only
     assert (first.loss.value(first.y_hat) < first.regret - 1e-9).any()
     assert (second.loss.value(first.y_hat) >= first.regret - 1e-9).all()
 
@@ -75,22 +79,23 @@ def test_rounds_end_when_validation_decisions_get_no_better():
         model = next(models)
         return model, X @ model * (PART.y if model is weights[0] else 1)
 
-    rounds = learn_in_rounds(DOMAIN.problem, PART.y, scripted, n_samples=2, n_rounds=9)
+    rounds = learn(train=scripted, n_samples=2, n_rounds=9)
     assert len(rounds.rounds) < 10
 
 
 def test_a_budget_of_calls_is_kept():
     rounds = learn(n_rounds=9, max_calls=50 * 12)
-    assert 50 * 6 < rounds.samples.n_calls <= 50 * 12
-    with pytest.raises(InvalidInputError, match="`max_calls` must be at least 350"):
+    assert len(rounds.rounds) == 2
+    assert 50 * 6 < rounds.best.n_calls <= 50 * 12
+    with pytest.raises(InvalidInputError, match="`max_calls` must be at least 353"):
         learn(max_calls=100)
 
 
 def test_labels_are_solved_once_for_all_rounds():
     problem = CountedPath(DOMAIN.problem.grid)
     CountedPath.n_calls = 0
-    rounds = learn_in_rounds(problem, PART.y, train, n_samples=5, n_rounds=2)
-    assert CountedPath.n_calls <= rounds.samples.n_calls + 8 * len(rounds.rounds)
+    rounds = learn(problem)
+    assert CountedPath.n_calls == rounds.rounds[-1].n_calls == 3 + 50 * 15
 
 
 def test_what_is_printed_leads_to_the_model():
@@ -110,11 +115,10 @@ class CountedPath(ShortestPath):
 
 def test_a_second_run_on_the_same_store_asks_hardly_anything(tmp_path):
     problem = CountedPath(DOMAIN.problem.grid)
-    arguments = {"n_samples": 5, "n_rounds": 2}
     oracles = [Oracle(problem, store=tmp_path / "store") for _ in range(2)]
-    first = learn_in_rounds(oracles[0], PART.y, train, **arguments)
+    first = learn(oracles[0])
     CountedPath.n_calls = 0
-    again = learn_in_rounds(oracles[1], PART.y, train, **arguments)
+    again = learn(oracles[1])
     assert CountedPath.n_calls <= 8 * len(first.rounds) + 32  # a few answers verify the store
     np.testing.assert_array_equal(again.best.y_hat, first.best.y_hat)
 
@@ -122,7 +126,7 @@ def test_a_second_run_on_the_same_store_asks_hardly_anything(tmp_path):
 def test_regret_only_families_may_have_rounds_too():
     rounds = learn(family=lodl.WeightedMSE(), n_rounds=1, n_samples=20)
     assert len(rounds.rounds) == 2
-    assert rounds.samples.n_samples == 20 + 4 + 1
+    assert rounds.samples.n_samples == 20 + 4
 
 
 @pytest.mark.parametrize(
@@ -132,7 +136,7 @@ def test_regret_only_families_may_have_rounds_too():
         ({"n_rounds": -1}, "`n_rounds` must be a whole number of at least 0"),
         ({"validation": []}, "`validation` must name at least one instance"),
         ({"validation": np.zeros(50, dtype=bool)}, "`validation` must name at least one instance"),
-        ({"validation": [99]}, "`validation` must hold numbers of instances from 0 to 49"),
+        ({"validation": [99]}, "`validation` must hold positions of instances from 0 to 49"),
     ],
 )
 def test_bad_arguments_are_named(arguments, match):
@@ -144,7 +148,7 @@ def test_a_trainer_that_returns_predictions_only_is_told_so():
     with pytest.raises(
         InvalidInputError, match="`train` must return the model and its predictions"
     ):
-        learn_in_rounds(DOMAIN.problem, PART.y, lambda loss: PART.y, n_samples=2)
+        learn(train=lambda loss: PART.y)
 
 
 def test_the_first_two_candidates_are_the_prediction_and_the_point_beyond_it():
@@ -164,22 +168,26 @@ def test_a_margin_of_one_has_no_point_beyond():
 @pytest.mark.parametrize(("margin", "expected"), [(3.0, 3.0), (2.0, 2.0), (1.0, 2.0)])
 def test_rounds_ask_beyond_predictions_as_far_as_the_margin_says(margin, expected):
     samples = learn(n_rounds=1, family=lodl.DecisionHinges(margin=margin)).samples
-    samplers = [one.sampler for one in samples.series]
-    assert [one.margin for one in samplers if isinstance(one, AtPredictions)] == [expected] * 2
+    samplers = [one.sampler for one in samples.draws]
+    assert [one.margin for one in samplers if isinstance(one, AtPredictions)] == [expected]
 
 
 def test_the_family_fits_the_objective():
-    assert learn(n_rounds=0).best.loss.family == lodl.DecisionHinges()
+    shared = learn(n_rounds=0).best.loss.family, lodl.learn_loss(DOMAIN.problem, PART.y).family
+    for family in shared:
+        assert (family.margin, family.squared_error) == (1.0, 1.0)
+    own = learn(n_rounds=0, context=[None] * len(PART.y))
+    assert own.best.loss.family == lodl.DecisionHinges()
     domain = newsvendor(sizes=(20, 5, 1), n_products=3)
     part = domain.splits.train_and_validation
 
     def predict_the_mean(loss):
         return None, np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
 
-    rounds = learn_in_rounds(
-        domain.problem, part.y, predict_the_mean, context=part.context, n_rounds=0
-    )
-    assert rounds.best.loss.family == lodl.DecisionRanking()
+    schedule = Schedule(n_rounds=0)
+    rounds = learn_in_rounds(domain.problem, part.y, predict_the_mean, schedule=schedule)
+    assert rounds.best.loss.family == lodl.DirectedWeightedMSE()
+    assert rounds.samples.n_samples == 50
 
 
 def test_too_few_samples_for_a_family_are_said(caplog):
@@ -191,7 +199,7 @@ def test_a_round_does_not_win_because_its_hard_instances_failed():
     hard = np.arange(10) < 3
 
     def a_round(regret):
-        return Round(None, np.zeros((10, 1)), None, regret, 10, 0.1)
+        return Contender("", 0, np.zeros((10, 1)), regret=regret)
 
     rounds = Rounds(
         (
@@ -214,12 +222,9 @@ def test_a_round_without_any_validation_answer_is_an_error_that_says_so():
             return super().solve_many(y_hats, context)
 
     with pytest.raises(OracleError, match=r"failed at the model's predictions .* \(10 of them\)"):
-        learn_in_rounds(
+        learn(
             Oracle(Fails(), on_failure="skip", max_failure_rate=1.0, progress=False),
-            PART.y,
             lambda loss: (None, np.full(loss.y.shape, 7.0)),
-            validation=VALIDATION,
-            n_samples=5,
         )
 
 
@@ -227,7 +232,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from lodl import LinearProblem, Oracle
-from lodl.learning import Round, Rounds, learn_in_rounds
+from lodl.learning import Schedule, learn_in_rounds
 
 folder, kill_at = sys.argv[1], int(sys.argv[2])
 
@@ -251,9 +256,9 @@ def train(loss):
     return None, y_hat
 
 
-rounds = learn_in_rounds(
-    Oracle(Best(), store=f"{folder}/answers"), y, train, n_samples=6, n_rounds=3
-)
+schedule = Schedule(n_samples=6, n_rounds=3, n_per_round=4)
+oracle = Oracle(Best(), store=f"{folder}/answers")
+rounds = learn_in_rounds(oracle, y, train, schedule=schedule)
 np.save(f"{folder}/y_hat.npy", rounds.rounds[-1].y_hat)
 """
 
@@ -276,20 +281,10 @@ def test_rounds_that_are_killed_go_on(tmp_path):
     assert n_calls(killed) <= n_calls(whole) + 40 * 4 + 15 + 2 * 4
 
 
-def test_instances_share_their_decisions_if_told_so():
-    own, shared = learn(n_rounds=1), learn(n_rounds=1, share=True)
+def test_instances_share_their_decisions_where_they_can():
+    own, shared = learn(n_rounds=1, context=[None] * len(PART.y)), learn(n_rounds=1)
     n_own, n_shared = (rounds.rounds[0].loss.phi["regret"].shape[1] for rounds in (own, shared))
     assert n_shared > n_own
     assert shared.samples.n_calls == own.samples.n_calls
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        ({"family": lodl.WeightedMSE()}, "`family` must be a decision family"),
-        ({"context": [None] * len(PART.y)}, "cannot `share` their decisions"),
-    ],
-)
-def test_what_cannot_be_shared_is_an_error_before_the_first_call(arguments, match):
-    with pytest.raises(InvalidInputError, match=match):
-        learn(share=True, **arguments)
+    regrets_only = learn(n_rounds=0, family=lodl.WeightedMSE())
+    assert "shared" not in regrets_only.best.loss.provenance

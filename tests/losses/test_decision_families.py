@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,18 +20,14 @@ every_family = pytest.mark.parametrize("family", [DecisionHinges(), DecisionRank
 
 
 class Mixture(LinearProblem):
-    """Mix ingredients at the lowest cost: a linear program, solved by CVXPY."""
+    """Mix ingredients at the lowest cost: a linear program, solved by HiGHS."""
 
     sense = "min"
 
     def solve(self, y_hat, context=None):
-        cvxpy = pytest.importorskip("cvxpy")
-        z = cvxpy.Variable(len(y_hat), nonneg=True)
         content = np.array([[2.0, 1.0, 0.5, 1.5], [0.5, 1.0, 2.0, 1.0]])
-        cvxpy.Problem(cvxpy.Minimize(y_hat @ z), [content @ z >= 1, z <= 1]).solve(
-            solver=cvxpy.CLARABEL
-        )
-        return z.value.round(6)
+        result = scipy.optimize.linprog(y_hat, -content, [-1.0, -1.0], bounds=(0, 1))
+        return result.x.round(6)
 
 
 PROBLEMS = {
@@ -38,7 +35,7 @@ PROBLEMS = {
     "path": (ShortestPath((3, 3)), 12, None, 40),
     "knapsack": (Knapsack((10.0,), ((3.0, 4.0, 5.0, 6.0, 2.0),)), 5, None, 40),
     "portfolio": (Portfolio(risk_aversion=1.0), 4, np.diag([1.0, 2.0, 0.5, 1.0]), 40),
-    "linear program": (Mixture(), 4, None, 6),
+    "linear program": (Mixture(), 4, None, 10),
 }
 
 
@@ -64,27 +61,24 @@ def value(family, phi, d):
     return family.value(rows(phi), d[np.newaxis])[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("margin", [1.0, 2.0, 3.5])
 @few_examples
 @given(seed=seeds)
-def test_hinges_bound_the_regret_wherever_the_decision_was_sampled(name, margin, seed):
+def test_hinges_bound_the_regret_wherever_the_decision_was_sampled(name, seed):
     problem, dim, context, n_samples = PROBLEMS[name]
     rng = np.random.default_rng(seed)
     y = rng.uniform(0.5, 1.5, dim)
-    family = DecisionHinges(margin=margin, min_weight=0)
-    answers = ask(problem, y, y + rng.normal(0, 0.5, (n_samples, dim)), context)
-    phi = family.fit(answers)
-    assert (value(family, phi, answers.d) >= answers.regret - 1e-5).all()
-    elsewhere = y + rng.normal(0, 1.5, (n_samples, dim))
-    zs = decide(problem, elsewhere, context)
-    known = decide(problem, answers.y_hat, context)
-    is_known = (np.abs(zs[:, np.newaxis] - known).max(axis=-1) < 1e-9).any(axis=1)
+    points, elsewhere = (y + rng.normal(0, size, (n_samples, dim)) for size in (0.5, 1.5))
+    answers, others = (ask(problem, y, y_hats, context) for y_hats in (points, elsewhere))
+    same = np.abs(others.slope[:, np.newaxis] - answers.slope).max(axis=-1) < 1e-9
+    is_known = same.any(axis=1)[others.decision]
     assert is_known.any() or name in ("portfolio", "linear program")  # with many decisions
-    regret = ask(problem, y, elsewhere, context).regret
-    bound = value(family, phi, elsewhere - y)
-    assert (bound[is_known] >= regret[is_known] - 1e-5).all()
+    for margin in (1.0, 2.0, 3.5):
+        family = DecisionHinges(margin=margin, min_weight=0)
+        phi = family.fit(answers)
+        assert (value(family, phi, answers.d) >= answers.regret - 1e-5).all()
+        bound = value(family, phi, others.d)
+        assert (bound[is_known] >= others.regret[is_known] - 1e-5).all()
 
 
 def spo_plus(y, y_hat, decisions, best):

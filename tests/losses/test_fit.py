@@ -133,15 +133,21 @@ def test_without_held_out_samples_their_errors_are_not_defined(draw):
     assert np.isfinite(errors.mae_fitted).all()
 
 
-@pytest.mark.slow
-@every_family
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(family, marks=pytest.mark.slow) if isinstance(family, NeuralLoss) else family
+        for family in FAMILIES  # workers import torch for a network, which takes long
+    ],
+    ids=str,
+)
 def test_the_result_has_the_same_bits_for_any_number_of_workers(family, draw):
     samples = draw(n_instances=18, n_samples=200, label_shape=(3, 4))
-    one, two = (fit(samples, family, n_jobs=n_jobs) for n_jobs in (1, 2))
-    for name in one.phi:
-        np.testing.assert_array_equal(one.phi[name], two.phi[name])
-    for name, figures in one.errors.arrays().items():
-        np.testing.assert_array_equal(figures, two.errors.arrays()[name])
+    serial, parallel = (fit(samples, family, n_jobs=n_jobs) for n_jobs in (1, 2))
+    for name in serial.phi:
+        np.testing.assert_array_equal(serial.phi[name], parallel.phi[name])
+    for name, figures in serial.errors.arrays().items():
+        np.testing.assert_array_equal(figures, parallel.errors.arrays()[name])
 
 
 def test_failed_samples_are_left_out(draw, make_samples):
@@ -233,7 +239,7 @@ def test_a_family_of_ones_own_is_fitted_in_workers_too(draw):
     assert (loss.phi["w"] == 7.0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # new processes import everything
 def test_a_family_of_a_script_is_fitted_in_workers_saved_and_loaded(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
@@ -271,9 +277,9 @@ class Sevens(lodl.losses.Family):
         return {"w": cost / (len(scale) * scale**2)}
 
 if __name__ == "__main__":
-    lodl.testing.check_family(Sevens())
     y = np.random.default_rng(0).random((20, 3))
-    lodl.learn_loss(lodl.Oracle(TopK(1), n_jobs=2), y, family=Sevens(), n_samples=40).save("loss")
+    samples = lodl.Oracle(TopK(1)).sample(y, n_samples=9)
+    lodl.losses.fit(samples, Sevens(), n_jobs=2).save("loss")
     loss = lodl.load_loss("loss", y)
     print(loss.family, loss.phi["w"][7, 0])
 """

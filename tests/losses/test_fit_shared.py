@@ -16,7 +16,7 @@ class Menu(Problem):
     """Order some of four dishes: each has a price to predict, and sending for it costs a fee."""
 
     sense = "min"
-    menus = tuple(np.array(one) for n in (1, 2) for one in combinations(range(4), n))
+    menus = tuple(np.array(dishes) for n in (1, 2) for dishes in combinations(range(4), n))
     n_calls = 0
 
     def _costs(self, y):
@@ -62,8 +62,8 @@ def test_a_decision_of_one_instance_has_its_true_regret_at_every_other(name):
     zs = [problem.solve(y_hat, None) for y_hat in samples[lender].y_hat]
     best = sign * problem.objective(problem.solve(y[borrower], None), y[borrower], None)
     truth = [sign * problem.objective(z, y[borrower], None) - best for z in zs]
-    found = pool.regrets(borrower, pool.met[lender, 1:])
-    np.testing.assert_allclose(found, truth, atol=1e-9)
+    actual = pool.regrets(borrower, pool.met[lender, 1:])
+    np.testing.assert_allclose(actual, truth, atol=1e-9)
 
 
 @every_problem
@@ -102,7 +102,7 @@ def test_with_all_decisions_known_hinges_are_spo_plus():
     y = np.random.default_rng(0).normal(size=(40, 5))
     loss = fit_shared(samples_of(TopK(2), y), DecisionHinges(min_weight=0.0))
     y_hat = y + np.random.default_rng(2).normal(size=y.shape)
-    zs = np.array([np.isin(np.arange(5), one) for one in combinations(range(5), 2)], dtype=float)
+    zs = np.array([np.isin(np.arange(5), pair) for pair in combinations(range(5), 2)], dtype=float)
     best = zs[np.argmax(y @ zs.T, axis=1)]
     # SPO+ of a gain: max_z (2 y_hat - y) . z - (2 y_hat - y) . z*
     spo_plus = ((2 * y_hat - y) @ zs.T).max(axis=1) - ((2 * y_hat - y) * best).sum(axis=1)

@@ -30,7 +30,7 @@ def squared_error(samples, d, **options):
 
 
 def mean_regrets(samples):
-    return np.array([np.maximum(one.regret, 0.0).mean() for one in samples])
+    return np.array([np.maximum(answers.regret, 0.0).mean() for answers in samples])
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e7])
@@ -42,8 +42,8 @@ def test_a_prediction_as_wrong_as_is_typical_costs_the_regret_that_is_at_stake(o
     means = mean_regrets(samples)
     stake = np.maximum(means, 0.1 * means.mean())
     assert (stake[:3] > means[:3]).all()
-    found = squared_error(samples, np.tile(y.std(axis=0), (len(y), 1)))
-    np.testing.assert_allclose(found, stake, rtol=1e-6)
+    actual = squared_error(samples, np.tile(y.std(axis=0), (len(y), 1)))
+    np.testing.assert_allclose(actual, stake, rtol=1e-6)
 
 
 def test_a_typical_error_is_that_of_all_points_at_which_decisions_are_taken():
@@ -53,8 +53,8 @@ def test_a_typical_error_is_that_of_all_points_at_which_decisions_are_taken():
     points = [np.broadcast_to(y.std(axis=0), y.shape), residual, 2 * residual]
     typical = np.sqrt(np.mean(np.square(points), axis=0))
     means = mean_regrets(samples)
-    found = squared_error(samples, typical, at=y + residual)
-    np.testing.assert_allclose(found, np.maximum(means, 0.1 * means.mean()))
+    actual = squared_error(samples, typical, at=y + residual)
+    np.testing.assert_allclose(actual, np.maximum(means, 0.1 * means.mean()))
 
 
 @pytest.mark.parametrize(("n_constant", "unit"), [(1, 1.0), (8, 1.0), (8, 1e6)])
@@ -65,9 +65,9 @@ def test_a_label_that_never_changes_has_the_typical_error_of_the_others_or_one(n
     samples = samples_of(TopK(3), y, scale=unit)
     typical = y.std(axis=0)
     typical[:n_constant] = np.median(typical[1:]) if n_constant == 1 else 1.0
-    found = squared_error(samples, np.tile(typical, (30, 1)))
+    actual = squared_error(samples, np.tile(typical, (30, 1)))
     means = mean_regrets(samples)
-    np.testing.assert_allclose(found, np.maximum(means, 0.1 * means.mean()), rtol=1e-6)
+    np.testing.assert_allclose(actual, np.maximum(means, 0.1 * means.mean()), rtol=1e-6)
 
 
 def test_where_a_model_predicts_the_loss_is_as_large_as_with_all_decisions(monkeypatch):
@@ -114,7 +114,7 @@ def test_regrets_of_rounding_are_ties():
         (0, 5, np.inf, 5),
         (0, 20, 7, 7),  # as many as there is memory for
         (60, 2, 7, 7),
-        (0, 20, 0, 2),  # one of two is not the label's own
+        (0, 20, 0, 2),  # answers of two is not the label's own
     ],
 )
 def test_decisions_are_taken_at_each_point_as_memory_allows(
@@ -138,7 +138,7 @@ def test_one_answer_an_instance_is_enough():
     y = labels()
     samples = samples_of(TopK(3), y, n_samples=1)
     loss = fit_shared(samples, DecisionRanking(temperature=0.5))
-    np.testing.assert_allclose(loss.errors.mean_regret, [one.regret[0] for one in samples])
+    np.testing.assert_allclose(loss.errors.mean_regret, [answers.regret[0] for answers in samples])
     np.testing.assert_allclose(loss.phi["t"], 0.5 * loss.errors.mean_regret.mean())
     assert (loss.errors.n_fitted + loss.errors.n_held_out == 1).all()
 
@@ -179,7 +179,7 @@ class Greedy(Problem):
 
 def test_regrets_below_zero_of_a_heuristic_do_not_make_up_for_others():
     samples = samples_of(Greedy(), labels(), n_samples=10)
-    assert any((one.regret < 0).any() for one in samples)
+    assert any((answers.regret < 0).any() for answers in samples)
     loss = fit_shared(samples, DecisionHinges())
     np.testing.assert_allclose(loss.errors.mean_regret, mean_regrets(samples))
 

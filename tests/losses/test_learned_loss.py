@@ -25,11 +25,6 @@ def y_hat():
     return np.random.default_rng(1).normal(size=(7, 2, 3))
 
 
-def arrays_of(loss):
-    phi = {f"phi.{name}": rows for name, rows in loss.phi.items()}
-    return {"y": loss.y, **phi, **loss.errors.arrays()}
-
-
 def test_value_of_a_weighted_loss_is_the_weighted_sum_of_squares(make_loss, y_hat):
     loss = make_loss()
     by_hand = [
@@ -126,37 +121,6 @@ def test_a_subset_gives_the_values_of_the_whole(make_loss, y_hat, family):
     np.testing.assert_array_equal(subset.value(y_hat[:2]), loss.value(y_hat[:2], [5, 2]))
     np.testing.assert_array_equal(subset.errors.mae_fitted, loss.errors.mae_fitted[[5, 2]])
     assert subset.subset([0]).provenance == {**loss.provenance, "subset_of": 7}
-
-
-def test_concatenation_puts_instances_one_behind_the_other(make_loss, y_hat):
-    train, validation = make_loss(seed=0), make_loss(n_instances=3, seed=1)
-    both = losses.LearnedLoss.concatenate([train, validation])
-    assert both.n_instances == 10
-    np.testing.assert_array_equal(both.value(y_hat, range(7)), train.value(y_hat))
-    np.testing.assert_array_equal(both.value(y_hat[:3], [7, 8, 9]), validation.value(y_hat[:3]))
-    assert both.provenance == {
-        "sampler": "AllPerturbed",
-        "scale": 0.5,
-        "parts": [{"n_instances": 7, "seed": 0}, {"n_instances": 3, "seed": 1}],
-    }
-
-
-def test_the_parts_of_a_concatenation_are_its_subsets(make_loss):
-    train, validation = make_loss(seed=0), make_loss(n_instances=3, seed=1)
-    both = losses.LearnedLoss.concatenate([train, validation])
-    for part, index in ((train, range(7)), (validation, range(7, 10))):
-        found = arrays_of(both.subset(index))
-        for name, rows in arrays_of(part).items():
-            np.testing.assert_array_equal(found[name], rows, err_msg=name)
-
-
-def test_losses_that_do_not_belong_together_are_not_concatenated(make_loss):
-    with pytest.raises(InvalidInputError, match="must share family and label shape"):
-        losses.LearnedLoss.concatenate([make_loss(), make_loss(label_shape=(6,))])
-    with pytest.raises(InvalidInputError, match="must share family and label shape"):
-        losses.LearnedLoss.concatenate([make_loss(), make_loss(losses.WeightedMSE(min_weight=0.5))])
-    with pytest.raises(InvalidInputError, match="at least one learned loss"):
-        losses.LearnedLoss.concatenate([])
 
 
 def test_labels_of_the_loss_pass_and_others_do_not(make_loss):

@@ -34,11 +34,11 @@ def arrays_of(loss):
     return {"y": loss.y, **phi, **errors}
 
 
-def assert_same(found, expected):
-    assert found.family == expected.family
-    assert found.provenance == expected.provenance
+def assert_same(actual, expected):
+    assert actual.family == expected.family
+    assert actual.provenance == expected.provenance
     theirs = arrays_of(expected)
-    for name, rows in arrays_of(found).items():
+    for name, rows in arrays_of(actual).items():
         np.testing.assert_array_equal(rows, theirs[name], err_msg=name)
         assert rows.dtype == theirs[name].dtype, name
 
@@ -179,7 +179,7 @@ def test_a_family_of_ones_own_is_saved_and_loaded_once_its_module_is_imported(
         for code in (load, f"import my_losses; {load}")
     )
     assert "LossFileError" in unaware.stderr
-    assert "its family 'MyWeights' is not known here" in unaware.stderr
+    assert "its family 'MyWeights' is unknown" in unaware.stderr
     assert "'my_losses': import that module before you load the file" in unaware.stderr
     assert aware.stdout == f"{loss.family}\n"
 
@@ -244,11 +244,11 @@ def rename(old, new):
     ("change", "message"),
     [
         (edit(format="other"), "not written by `LearnedLoss.save`"),
-        (edit(version="2"), "format version '2', this package reads '3'"),
-        (edit(version=None), "format version None"),
-        (edit(family="os.system"), "its family 'os.system' is not known here"),
+        (edit(version="2"), "format version is '2', and this package reads '3'"),
+        (edit(version=None), "format version is None"),
+        (edit(family="os.system"), "its family 'os.system' is unknown"),
         (edit(family="Quadratic"), r"must have the parameters \['L', 'floor'\], got \['w'\]"),
-        (edit(family=None), "its family '' is not known here"),
+        (edit(family=None), "its family '' is unknown"),
         (edit(settings="{"), "'settings' is missing or not JSON"),
         (edit(settings="[]"), "'settings' must be a JSON dict"),
         (edit(settings='{"min_weight": -1}'), "settings of WeightedMSE are not valid"),

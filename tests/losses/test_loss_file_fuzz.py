@@ -9,9 +9,7 @@ import pytest
 from lodl import losses
 from lodl.errors import LossFileError
 
-pytestmark = pytest.mark.slow
-
-N_MUTATIONS = 12_000
+N_MUTATIONS = 2_400
 MAX_BYTES = 8_000_000
 
 
@@ -122,10 +120,10 @@ def read_all(loss):
     return loss.family, loss.provenance, [np.asarray(rows) for rows in arrays]
 
 
-def is_same(found, expected):
-    return found[:2] == expected[:2] and all(
+def is_same(actual, expected):
+    return actual[:2] == expected[:2] and all(
         a.dtype == b.dtype and a.tobytes() == b.tobytes()
-        for a, b in zip(found[2], expected[2], strict=True)
+        for a, b in zip(actual[2], expected[2], strict=True)
     )
 
 

@@ -44,8 +44,8 @@ class Aim(Problem):
         return float(((z - y) ** 2).sum())
 
 
-def regrets(store, y=Y, oracle=None):
-    samples = Oracle(oracle or Aim(), store=store).sample(y, **ARGUMENTS)
+def regrets(store, y=Y, solver=None):
+    samples = Oracle(solver or Aim(), store=store).sample(y, **ARGUMENTS)
     return [answers.regret.tobytes() for answers in samples]
 
 
@@ -160,9 +160,9 @@ def _killed_in_the_end(self, y_hat, context):
 
 
 def full(folder):
-    oracle, store = Aim(), folder / "store.db"
+    solver, store = Aim(), folder / "store.db"
     try:
-        regrets(store, oracle=oracle)
+        regrets(store, solver=solver)
     except StoreError as error:
         print("StoreError:", "no space" if "disk is full" in str(error) else error)
     _remount(folder, "size=8m")
@@ -170,7 +170,7 @@ def full(folder):
         shutil.copy(path, folder / f"copy-{path.name}")
     print(sqlite3.connect(folder / "copy-store.db").execute("PRAGMA integrity_check").fetchone()[0])
     again = Aim()
-    print("same" if regrets(store, oracle=again) == regrets(None) else "different")
+    print("same" if regrets(store, solver=again) == regrets(None) else "different")
     print("fewer" if again.n_calls < len(Y) * 101 else "all again")
 
 

@@ -17,7 +17,7 @@ N, K = 10, 200
 
 def make_classes():
     class Flaky(Problem):
-        """Fails by the candidate: raises on 5 %, NaN on 1 %, the wrong shape once."""
+        """Fails by the point: raises on 5 %, NaN on 1 %, the wrong shape once."""
 
         sense = "max"
 
@@ -41,7 +41,7 @@ def make_classes():
             return np.stack([self.solve(y_hat, context) for y_hat in y_hats])
 
     def share(y_hat):
-        """A number in [0, 1) that looks random but belongs to the candidate."""
+        """A number in [0, 1) that looks random but belongs to the point."""
         return float(np.abs(y_hat[0] * 1e6) % 1)
 
     return {"loop": Flaky, "vectorised": Vectorised}, share
@@ -58,13 +58,13 @@ def y():
 
 @pytest.fixture(params=["loop", "vectorised"])
 def flaky(request, y):
-    """The problem, and for each candidate whether and how it must fail."""
-    candidates = draw_all(y)
-    shares = np.abs(candidates[..., 0] * 1e6) % 1
+    """The problem, and for each point whether and how it must fail."""
+    points = draw_all(y)
+    shares = np.abs(points[..., 0] * 1e6) % 1
     odd = tuple(np.argwhere(shares > 0.5)[17])
     kinds = np.select([shares < 0.05, shares < 0.06], ["raised", "non_finite"], "ok").astype("U12")
     kinds[odd] = "wrong_shape"
-    return CLASSES[request.param](float(candidates[(*odd, 0)])), kinds
+    return CLASSES[request.param](float(points[(*odd, 0)])), kinds
 
 
 def draw_all(y):
@@ -90,15 +90,15 @@ def failing_at(label, error):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path, caplog):
-    oracle, kinds = flaky
+    solver, kinds = flaky
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     store = tmp_path / "store"
-    samples = Oracle(oracle, n_jobs=n_jobs, store=store, on_failure="skip").sample(y, **kwargs)
-    candidates = draw_all(y)
+    samples = Oracle(solver, n_jobs=n_jobs, store=store, on_failure="skip").sample(y, **kwargs)
+    points = draw_all(y)
     for i, answers in enumerate(samples):
         ok = kinds[i] == "ok"
-        assert np.array_equal(answers.y_hat, candidates[i][ok])
-        expected = y[i].max() - y[i][candidates[i][ok].argmax(axis=1)]
+        assert np.array_equal(answers.y_hat, points[i][ok])
+        expected = y[i].max() - y[i][points[i][ok].argmax(axis=1)]
         assert np.array_equal(answers.regret, expected)
     assert samples.n_failures == (kinds != "ok").sum()
     assert samples.n_calls == N * (K + 1)
@@ -108,7 +108,7 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
     assert "one number per decision, got shape (3,)" in samples.first_failures["wrong_shape"]
     assert f"{samples.n_failures} of {N * K} samples failed" in caplog.text
     assert 'To try them again, use on_failure="raise" or another store.' in caplog.text
-    stored = Oracle(oracle, store=store, on_failure="skip").sample(y, **kwargs)
+    stored = Oracle(solver, store=store, on_failure="skip").sample(y, **kwargs)
     assert stored.first_failures == samples.first_failures
     assert stored.n_failures == samples.n_failures
     others = stored.select(~(kinds == "wrong_shape").any(axis=1))
@@ -118,9 +118,9 @@ def test_skip_leaves_out_exactly_the_failing_samples(flaky, y, n_jobs, tmp_path,
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_raise_names_instance_and_sample_and_chains_the_cause(flaky, y, n_jobs):
-    oracle, kinds = flaky
+    solver, kinds = flaky
     with pytest.raises(OracleError, match=r"failed at instance \d+, sample \d+: ") as caught:
-        Oracle(oracle, n_jobs=n_jobs).sample(y, AllPerturbed(), K)
+        Oracle(solver, n_jobs=n_jobs).sample(y, AllPerturbed(), K)
     words = str(caught.value).replace(",", "").replace(":", "").split()
     instance, number = (int(words[words.index(word) + 1]) for word in ("instance", "sample"))
     kind = kinds[instance, number]
@@ -140,55 +140,55 @@ def test_raise_keeps_what_is_done_and_tries_the_failed_call_again(loop, y, tmp_p
                 raise OSError("licence expired")
             return super().solve(y_hat, context)
 
-    oracle = Expires(calls_file)
+    solver = Expires(calls_file)
     kwargs = {"sampler": AllPerturbed(), "n_samples": 100}
     with pytest.raises(OracleError, match=r"licence expired.*What was done is kept") as caught:
-        Oracle(oracle, store=tmp_path / "store").sample(y, **kwargs)
+        Oracle(solver, store=tmp_path / "store").sample(y, **kwargs)
     assert str(tmp_path / "store") in str(caught.value)
-    before = oracle.n_calls()
-    samples = Oracle(oracle, store=tmp_path / "store").sample(y, **kwargs)
+    before = solver.n_calls()
+    samples = Oracle(solver, store=tmp_path / "store").sample(y, **kwargs)
     assert (samples.n_failures, samples.first_failures) == (0, {})
-    assert oracle.n_calls() - before < N * 101 - 400
+    assert solver.n_calls() - before < N * 101 - 400
     for a, b in zip(samples, Oracle(loop()).sample(y, **kwargs), strict=True):
         assert np.array_equal(a.regret, b.regret)
 
 
 def test_samples_skipped_once_stay_skipped_but_raise_tries_them_again(flaky, y, tmp_path):
-    oracle, kinds = flaky
+    solver, kinds = flaky
     options = {"store": tmp_path / "store"}
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
-    first = Oracle(oracle, on_failure="skip", **options).sample(y, **kwargs)
-    again = Oracle(oracle, on_failure="skip", **options).sample(y, **kwargs)
+    first = Oracle(solver, on_failure="skip", **options).sample(y, **kwargs)
+    again = Oracle(solver, on_failure="skip", **options).sample(y, **kwargs)
     assert again.n_failures == first.n_failures == (kinds != "ok").sum()
     assert again.seconds == first.seconds  # nothing was called
     with pytest.raises(OracleError, match="The solver failed at instance 0, sample"):
-        Oracle(oracle, on_failure="raise", **options).sample(y, **kwargs)
+        Oracle(solver, on_failure="raise", **options).sample(y, **kwargs)
 
 
 def test_failures_in_a_shared_store_are_told_by_the_instances_of_this_run(flaky, y, tmp_path):
-    oracle, _ = flaky
+    solver, _ = flaky
     options = {"on_failure": "skip"}
     kwargs = {"sampler": AllPerturbed(1.0), "n_samples": K}
     options["max_failure_rate"] = 1.0
-    everything = Oracle(oracle, store=tmp_path / "store", **options).sample(y, **kwargs)
+    everything = Oracle(solver, store=tmp_path / "store", **options).sample(y, **kwargs)
     rows = [7, 3]
-    alone = Oracle(oracle, **options).sample(y[rows], **kwargs).first_failures
+    alone = Oracle(solver, **options).sample(y[rows], **kwargs).first_failures
     assert alone != everything.first_failures
     assert (
-        Oracle(oracle, store=tmp_path / "store", **options).sample(y[rows], **kwargs).first_failures
+        Oracle(solver, store=tmp_path / "store", **options).sample(y[rows], **kwargs).first_failures
         == alone
     )
     assert everything.select(rows).first_failures == alone
 
 
 def test_too_many_failures_are_an_error(flaky, y, tmp_path):
-    oracle, _ = flaky
+    solver, _ = flaky
     options = {"store": tmp_path / "store"}
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     for _ in range(2):  # the second time from the store alone
         with pytest.raises(OracleError, match=r"\d+ of \d+ samples failed.*max_failure_rate=0\.02"):
-            Oracle(oracle, on_failure="skip", max_failure_rate=0.02, **options).sample(y, **kwargs)
-    samples = Oracle(oracle, on_failure="skip", max_failure_rate=0.1, **options).sample(y, **kwargs)
+            Oracle(solver, on_failure="skip", max_failure_rate=0.02, **options).sample(y, **kwargs)
+    samples = Oracle(solver, on_failure="skip", max_failure_rate=0.1, **options).sample(y, **kwargs)
     assert samples.n_failures > 0.02 * N * K
 
 
@@ -200,21 +200,21 @@ def test_an_oracle_that_always_fails_is_given_up_long_before_the_end(loop, y, ca
                 raise OSError("no licence")
             return y_hat
 
-    oracle = Down(calls_file)
+    solver = Down(calls_file)
     with pytest.raises(OracleError, match=r"labels failed .* samples failed.*OSError: no licence"):
-        Oracle(oracle, on_failure="skip").sample(y, AllPerturbed(), 1000)
-    assert oracle.n_calls() < N * 1000 / 2
+        Oracle(solver, on_failure="skip").sample(y, AllPerturbed(), 1000)
+    assert solver.n_calls() < N * 1000 / 2
 
 
 def test_a_failure_at_the_label_fails_the_whole_instance(y, tmp_path):
-    oracle = failing_at(y[3], ValueError("cannot"))
+    solver = failing_at(y[3], ValueError("cannot"))
     kwargs = {"sampler": AllPerturbed(), "n_samples": 20}
     with pytest.raises(OracleError, match="instance 3, the label itself: ValueError: cannot"):
-        Oracle(oracle).sample(y, **kwargs)
+        Oracle(solver).sample(y, **kwargs)
     for n_samples in (20, 40):  # growing does not count it twice
         options = {"store": tmp_path / "store"}
         kwargs = {"sampler": AllPerturbed(), "n_samples": n_samples}
-        samples = Oracle(oracle, on_failure="skip", max_failure_rate=1 / N, **options).sample(
+        samples = Oracle(solver, on_failure="skip", max_failure_rate=1 / N, **options).sample(
             y, **kwargs
         )
         assert len(samples[3].regret) == 0
@@ -309,7 +309,7 @@ def test_a_solver_that_finds_no_optimum_is_not_taken_for_a_wrong_shape(y):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_a_candidate_that_is_not_finite_after_project_is_a_failure_of_its_own_kind(y, kind):
+def test_a_point_that_is_not_finite_after_project_is_a_failure_of_its_own_kind(y, kind):
     class Diverges(CLASSES[kind]):
         def project(self, y_hats):
             return np.where(y_hats > 1.5, np.nan, y_hats)
@@ -323,9 +323,9 @@ def test_a_candidate_that_is_not_finite_after_project_is_a_failure_of_its_own_ki
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     samples = Oracle(Diverges(), on_failure="skip", max_failure_rate=1).sample(y, **kwargs)
     assert samples.n_failures == (draw_all(y) > 1.5).any(axis=2).sum() > 0
-    assert set(samples.first_failures) == {"bad_candidate"}
+    assert set(samples.first_failures) == {"bad_point"}
     assert np.isfinite(np.concatenate([answers.y_hat for answers in samples])).all()
-    with pytest.raises(OracleError, match=r"the candidate is not finite\. .*`project`"):
+    with pytest.raises(OracleError, match=r"the point is not finite\. .*`project`"):
         Oracle(Diverges()).sample(y, **kwargs)
 
 
@@ -334,25 +334,25 @@ def test_a_candidate_that_is_not_finite_after_project_is_a_failure_of_its_own_ki
 def test_a_task_that_takes_too_long_returns_what_it_has_and_the_rest_is_done_later(
     y, kind, n_jobs, monkeypatch
 ):
-    oracle, y = CLASSES[kind](), y[:3]
+    solver, y = CLASSES[kind](), y[:3]
     options = {"on_failure": "skip"}
     kwargs = {"sampler": AllPerturbed(), "n_samples": 60}
-    expected = Oracle(oracle, **options).sample(y, **kwargs)
+    expected = Oracle(solver, **options).sample(y, **kwargs)
     monkeypatch.setattr(_run, "_TASK_SECONDS", 1e-9)  # a call or a batch per task
-    samples = Oracle(oracle, n_jobs=n_jobs, **options).sample(y, **kwargs)
+    samples = Oracle(solver, n_jobs=n_jobs, **options).sample(y, **kwargs)
     assert samples.n_failures == expected.n_failures > 0
     for a, b in zip(samples, expected, strict=True):
         assert np.array_equal(a.regret, b.regret)
 
 
 def test_what_is_kept_is_told_only_with_a_store(flaky, y, tmp_path):
-    oracle, _ = flaky
+    solver, _ = flaky
     kwargs = {"sampler": AllPerturbed(), "n_samples": K}
     for change in ({}, {"on_failure": "skip", "max_failure_rate": 0.0}):
         with pytest.raises(OracleError, match=r"Nothing is kept; with `store=`"):
-            Oracle(oracle, **change).sample(y, **kwargs)
+            Oracle(solver, **change).sample(y, **kwargs)
         with pytest.raises(OracleError, match=rf"What was done is kept in .*{tmp_path}"):
-            Oracle(oracle, store=tmp_path / "store", **change).sample(y, **kwargs)
+            Oracle(solver, store=tmp_path / "store", **change).sample(y, **kwargs)
 
 
 def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
@@ -380,10 +380,10 @@ def test_an_objective_that_is_not_finite_at_the_label_costs_one_call(loop, y, ca
             return np.inf
 
     Broken.sense = "max"
-    oracle = Broken(calls_file)
+    solver = Broken(calls_file)
     with pytest.raises(OracleError, match="the label itself: the objective is inf, expected a fin"):
-        Oracle(oracle, n_jobs=n_jobs).sample(y[:1], AllPerturbed(), 100)
-    assert oracle.n_calls() == 1
+        Oracle(solver, n_jobs=n_jobs).sample(y[:1], AllPerturbed(), 100)
+    assert solver.n_calls() == 1
 
 
 def test_a_question_in_a_message_ends_the_sentence(y):

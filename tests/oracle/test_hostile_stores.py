@@ -11,12 +11,12 @@ import pytest
 import lodl
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle import Oracle, Progress, _database
-from lodl.oracle._answer_table import Run
-from lodl.oracle._store import open_store
+from lodl.oracle._answer_table import _checksum
+from lodl.oracle._store import Store
 from lodl.samplers import AllPerturbed
 
 ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 4}
-FIELDS = Run._fields
+FIELDS = ("id", "block", "loss", "status", "decision", "gradient", "messages")
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ def forge(store, change, *, has_checksum=True):
     """Change the answers about one instance's samples; checksums are made anew."""
     connection = sqlite3.connect(store)
     number, *values = connection.execute(
-        "SELECT rowid, id, start, loss, status, decision, gradient FROM answers "
+        f"SELECT rowid, {', '.join(FIELDS)} FROM answers "
         "WHERE length(loss) > 8 ORDER BY rowid LIMIT 1"
     ).fetchone()
     run = dict(zip(FIELDS, values, strict=True)) | change
     new = [(name, run[name]) for name in FIELDS]
     if has_checksum:
-        new.append(("checksum", Run(**run).checksum))
+        new.append(("checksum", _checksum(*run.values())))
     with connection:
         for name, value in new:
             query = f"UPDATE answers SET {name} = ? WHERE rowid = ?"
@@ -81,9 +81,13 @@ def forge(store, change, *, has_checksum=True):
         {"decision": np.zeros(4, "<i4").tobytes(), "gradient": np.full(5, np.inf).tobytes()},
         {"gradient": np.zeros(7).tobytes()},
         {"gradient": b"\x00"},
-        {"start": -1},
-        {"start": -(2**63)},
-        {"start": 2**63 - 1},
+        {"decision": np.full(4, -99, "<i4").tobytes()},
+        {"messages": "[]"},
+        {"messages": "{"},
+        {"messages": 9000 * "["},
+        {"block": -1},
+        {"block": -(2**63)},
+        {"block": 2**63 - 1},
     ],
     ids=str,
 )
@@ -94,7 +98,7 @@ def test_forged_answers_with_a_right_checksum_are_left_out(store, loop, y, caplo
     caplog.clear()
     samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert [one.regret.tobytes() for one in samples] == expected
-    assert caplog.text.count("are damaged. They are ignored") == (change.get("start") != 2**63 - 1)
+    assert caplog.text.count("are damaged. They are ignored") == ("block" not in change)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +120,7 @@ def test_slopes_of_another_number_of_coordinates_are_left_out(loop, y, store, tm
     rows = connection.execute("SELECT loss, status, decision, gradient FROM answers").fetchall()
     connection.close()
     longest = max(rows, key=lambda row: len(row[0]))
-    forge(store, dict(zip(FIELDS[2:], longest, strict=True)) | {"gradient": longest[3][:-8]})
+    forge(store, dict(zip(FIELDS[2:], longest, strict=False)) | {"gradient": longest[3][:-8]})
     samples = Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
     assert samples[0].slope.shape[1] == 5
     assert "are damaged" in caplog.text
@@ -139,20 +143,20 @@ def test_a_huge_value_is_refused_and_not_read(store, loop, y, monkeypatch):
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ("spread", "[1.0, 1.0, 0.0, 1.0, 1.0]"),
-        ("spread", "[1.0, 1.0, -1.0, 1.0, 1.0]"),
-        ("spread", "[1.0, 1.0, NaN, 1.0, 1.0]"),
-        ("spread", "[1.0, 1.0, Infinity, 1.0, 1.0]"),
-        ("spread", f"[1{400 * '0'}]"),
-        ("spread", "[[1.0], 2.0]"),
-        ("spread", "{}"),
-        ("spread", "[]"),
-        ("spread", '"wide"'),
-        ("spread", "null"),
-        ("spread", "[" * 100_000),
-        ("spread", ""),
-        ("spread", None),
-        ("spread", b"\xff\xfe"),
+        ("label_scale", "[1.0, 1.0, 0.0, 1.0, 1.0]"),
+        ("label_scale", "[1.0, 1.0, -1.0, 1.0, 1.0]"),
+        ("label_scale", "[1.0, 1.0, NaN, 1.0, 1.0]"),
+        ("label_scale", "[1.0, 1.0, Infinity, 1.0, 1.0]"),
+        ("label_scale", f"[1{400 * '0'}]"),
+        ("label_scale", "[[1.0], 2.0]"),
+        ("label_scale", "{}"),
+        ("label_scale", "[]"),
+        ("label_scale", '"wide"'),
+        ("label_scale", "null"),
+        ("label_scale", "[" * 100_000),
+        ("label_scale", ""),
+        ("label_scale", None),
+        ("label_scale", b"\xff\xfe"),
         ("version", "[" * 100_000),
         ("version", b"\xff\xfe\xfd"),
         ("problem", '{"parameters": ["class"]}'),
@@ -187,10 +191,8 @@ def test_forged_totals_and_facts_count_as_none(store, loop, y, text):
         ("UPDATE header SET value = ? WHERE key IN ('n_answers', 'n_failures', 'seconds')", text),
         ("INSERT INTO header VALUES ('fact x', ?)", text),
     )
-    open_store(store).recall("x")
-    assert "missing" not in str(Progress.read(store)).replace(
-        "nothing that was asked for is missing", ""
-    )
+    Store(store).recall("x")
+    assert "missing" not in str(Progress.read(store)).replace("no planned call is missing", "")
     samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert samples.seconds >= 0
     Oracle(loop(), store=store).sample(y + 1, **ARGUMENTS)
@@ -203,9 +205,9 @@ def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store,
             return 7 + 3 * super().objective(z, y, context)
 
     edit(store, ("UPDATE header SET value = 0",))
-    edit(store, ("UPDATE header SET value = 3 WHERE key = 'version'",))
-    spread = str([1.0] * 5)
-    edit(store, ("UPDATE header SET value = ? WHERE key = 'spread'", spread))
+    edit(store, ("UPDATE header SET value = 4 WHERE key = 'version'",))
+    scale = str([1.0] * 5)
+    edit(store, ("UPDATE header SET value = ? WHERE key = 'label_scale'", scale))
     edit(store, ("UPDATE header SET value = '{}' WHERE key = 'problem'",))
     with pytest.raises(StoreError, match="answers of another problem"):
         Oracle(Other(), store=store).sample(y, **ARGUMENTS)
@@ -220,9 +222,8 @@ def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store,
         ["CREATE TABLE more (x)"],
         ["CREATE VIEW more AS SELECT 1"],
         ["CREATE TRIGGER answers AFTER INSERT ON answers BEGIN DELETE FROM answers; END"],
-        ["CREATE INDEX more ON answers (start)"],
-        ["CREATE UNIQUE INDEX more ON answers (start, id)"],
-        ["DROP TABLE failures"],
+        ["CREATE INDEX more ON answers (block)"],
+        ["CREATE UNIQUE INDEX more ON answers (block, id)"],
         ["DROP INDEX answers_by_id"],
         ["ALTER TABLE answers ADD COLUMN more"],
         ["DROP TABLE header", "CREATE VIEW header AS SELECT 'version' AS key, 3 AS value"],
@@ -312,11 +313,11 @@ def test_nobody_is_told_to_remove_other_files(tmp_path):
     ("name", "match"),
     [
         ("model.json", r"is a saved model, which `lodl.load_model` reads"),
-        ("lodl.json", r"is a store of an older version of lodl, whose answers this version cannot"),
-        ("zarr.json", r"is a store of an older version of lodl, whose answers this version cannot"),
+        ("result.json", r"is a saved model, which `lodl.load_model` reads"),
+        ("notes.json", r"is a folder"),
     ],
 )
-def test_models_and_older_stores_are_told_from_stores(loop, y, tmp_path, name, match):
+def test_a_folder_is_no_store(loop, y, tmp_path, name, match):
     (tmp_path / name).write_text("{}")
     with pytest.raises(StoreError, match=f"{match}.*choose another name"):
         Progress.read(tmp_path)
@@ -346,4 +347,4 @@ def test_a_fit_without_a_store_does_not_speak_of_one(caplog):
     y = np.concatenate([0.01 * x[:20, :1], 10 * x[20:, :1]])
     stock = lodl.problem(lambda v: v, lambda z, y: float(np.abs(z - y).sum()), sense="min")
     lodl.DecisionFocusedRegressor(stock, families=(), n_rounds=0, n_samples=2).fit(x, y)
-    assert "spread" not in caplog.text
+    assert "deviation" not in caplog.text

@@ -8,7 +8,7 @@ import torch
 
 from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle, _verify
-from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
+from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
 
 K = 20
 VERIFICATION = 2 * _verify.N_VERIFIED  # calls of an opening that finds answers
@@ -28,13 +28,14 @@ def _few_verified(monkeypatch):
 @pytest.fixture
 def asked(loop, calls_file, tmp_path):
     """Asks about labels, always with the same store; returns the samples and the calls made."""
-    oracle = loop(calls_file)
+    solver = loop(calls_file)
 
-    def ask(y, **kwargs):
-        before = oracle.n_calls()
+    def ask(y, context=None, keys=None, **kwargs):
+        before = solver.n_calls()
         kwargs = {"sampler": SCALED, "n_samples": K} | kwargs
-        samples = Oracle(oracle, store=tmp_path / "store").sample(y, **kwargs)
-        return samples, oracle.n_calls() - before
+        calling = Oracle(solver, store=tmp_path / "store")
+        samples = calling.sample(calling.instances(y, context, keys), **kwargs)
+        return samples, solver.n_calls() - before
 
     return ask
 
@@ -100,9 +101,9 @@ def test_contexts_of_tensors_are_told_apart(asked, y, loop, calls_file):
         def objective(self, z, y, context):
             return super().objective(z, y, {"price": float(context[0])})
 
-    oracle = ReadsTensor(calls_file)
+    solver = ReadsTensor(calls_file)
     kwargs = {"sampler": SCALED, "n_samples": K}
-    ones, twos = (Oracle(oracle).sample(y, context=n * torch.ones(6, 1), **kwargs) for n in (1, 2))
+    ones, twos = (Oracle(solver).sample(y, context=n * torch.ones(6, 1), **kwargs) for n in (1, 2))
     assert not set(ones.instances.ids) & set(twos.instances.ids)
 
 
@@ -116,7 +117,7 @@ def test_contexts_of_tensors_are_told_apart(asked, y, loop, calls_file):
     ],
     ids=["seed", "scale", "sampler", "keys"],
 )
-def test_other_candidates_are_other_answers_in_the_same_store(asked, y, change):
+def test_other_points_are_other_answers_in_the_same_store(asked, y, change):
     asked(y)
     n_labels = 0 if "keys" not in change else 6
     _, n_calls = asked(y, **change)
@@ -141,24 +142,26 @@ def test_one_key_and_label_with_two_contexts_are_two_instances(asked, y):
     assert n_asked == K + 1 + 2 * 2  # the new one, and those that verify the store
 
 
-PINNED = {  # of the candidates before instances were known by content
+PINNED = {  # of the points before instances were known by content
     "82dcc5ed0b3ab046": AllPerturbed(0.7),
     "725bffa7df65600c": OnePerturbed(0.5),
     "b0541b847dab343f": TwoPerturbed(np.linspace(0.1, 1, 5)),
-    "63ee92c941fe9bb1": lambda y: AroundPredictions(y[::-1], 0.3),
+    "63ee92c941fe9bb1": lambda y: AtPredictions(y[::-1], 0.3, n_exact=0),
 }
 
 
 @pytest.mark.parametrize("pinned", PINNED)
-def test_whole_numbers_as_keys_give_the_candidates_of_published_results(pinned, loop, y):
+def test_whole_numbers_as_keys_give_the_points_of_published_results(pinned, loop, y):
     sampler = PINNED[pinned](y) if callable(PINNED[pinned]) else PINNED[pinned]
-    oracle = loop()
-    oracle.project = lambda y_hats: y_hats
-    samples = Oracle(oracle).sample(y, sampler, 1000, keys=range(6), random_state=5)
+    solver = loop()
+    solver.project = lambda y_hats: y_hats
+    instances = Oracle(solver).instances(y, keys=range(6))
+    samples = Oracle(solver).sample(instances, sampler, 1000, random_state=5)
     total = hashlib.sha256(b"".join(answers.y_hat.tobytes() for answers in samples))
     assert total.hexdigest()[:16] == pinned
     rows = np.array([2, 3])
-    few = Oracle(oracle).sample(y[rows], sampler.take(rows), 7, keys=rows, random_state=5)
+    part = Oracle(solver).instances(y[rows], keys=rows)
+    few = Oracle(solver).sample(part, sampler.take(rows), 7, random_state=5)
     assert np.array_equal(few[1].y_hat, samples[3].y_hat[:7])
 
 
@@ -167,10 +170,12 @@ def test_whole_numbers_as_keys_give_the_candidates_of_published_results(pinned, 
 
 def test_rounds_add_to_the_same_instances(asked, y):
     first, _ = asked(y, slopes=True)
-    around, n_calls = asked(y, sampler=AroundPredictions(y + 0.1, 0.2), n_samples=5, slopes=True)
+    around, n_calls = asked(
+        y, sampler=AtPredictions(y + 0.1, 0.2, n_exact=0), n_samples=5, slopes=True
+    )
     assert n_calls == 6 * 5 + VERIFICATION // 2  # the labels are known
     both = first.union(around)
-    assert (both.n_samples, both.has_slopes, len(both.series)) == (K + 5, True, 2)
+    assert (both.n_samples, both.has_slopes, len(both.draws)) == (K + 5, True, 2)
     for joined, a, b in zip(both, first, around, strict=True):
         assert np.array_equal(joined.regret, np.concatenate([a.regret, b.regret]))
         assert np.array_equal(joined.y_hat, np.concatenate([a.y_hat, b.y_hat]))
@@ -181,45 +186,38 @@ def test_rounds_add_to_the_same_instances(asked, y):
 
 
 def test_centres_are_part_of_an_answer(asked, y):
-    first, _ = asked(y, sampler=AroundPredictions(y + 0.1, 0.2))
+    first, _ = asked(y, sampler=AtPredictions(y + 0.1, 0.2, n_exact=0))
     moved = y + 0.1
     moved[2:] += 0.2  # about two instances the model says the same as before
-    second, n_calls = asked(y, sampler=AroundPredictions(moved, 0.2))
+    second, n_calls = asked(y, sampler=AtPredictions(moved, 0.2, n_exact=0))
     assert 4 * K <= n_calls <= 4 * K + VERIFICATION
     assert first.union(second).n_samples == 2 * K
     assert first.union(first).n_samples == K
 
 
-def test_a_union_of_stores_in_memory(loop, y):
-    kwargs = {"n_samples": K, "slopes": False}
-    a = Oracle(loop()).sample(y, SCALED, **kwargs)
-    b = Oracle(loop()).sample(y, OnePerturbed(0.5), **kwargs)
+def test_a_union_in_memory(loop, y):
+    oracle = Oracle(loop())
+    a, b = (oracle.sample(y, sampler, K) for sampler in (SCALED, OnePerturbed(0.5)))
     for joined, one, two in zip(a.union(b), a, b, strict=True):
         both = np.concatenate([one.regret, two.regret])
         np.testing.assert_allclose(joined.regret, both, atol=1e-8)  # tiny ones count as rounding
-    assert a.union(b).seconds == pytest.approx(a.seconds + b.seconds, rel=0.1)
+    assert a.union(b).seconds == pytest.approx(oracle.stored.seconds, rel=0.1)
     with pytest.raises(InvalidInputError, match="same instances in the same order"):
         a.union(b.select([1, 0, 2, 3, 4, 5]))
 
 
-def test_a_union_of_samples_of_two_problems_is_refused(loop, y):
-    a, b = (
-        Oracle(loop()).sample(y, one, K, context=[{"price": 1.0}] * 6, keys=range(6))
-        for one in (SCALED, OnePerturbed(0.5))
-    )
-    a.union(b)
-    dearer = loop()
-    dearer.objective = lambda z, y, context: 7 * loop.objective(dearer, z, y, context)
-    b = Oracle(dearer).sample(y, SCALED, K, context=[{"price": 1.0}] * 6, keys=range(6))
-    with pytest.raises(InvalidInputError, match=r"same problem: at 6 of 6 labels .*\(instance 0: "):
+def test_a_union_of_samples_of_two_oracles_is_refused(loop, y):
+    a, b = (Oracle(loop()).sample(y, SCALED, K) for _ in range(2))
+    with pytest.raises(InvalidInputError, match="must hold samples of the same oracle or store"):
         a.union(b)
 
 
 def test_a_union_says_where_each_part_came_from(loop, y):
-    a, b = (Oracle(loop()).sample(y, one, 3) for one in (SCALED, OnePerturbed(0.2)))
-    assert "series" not in a.provenance()
+    oracle = Oracle(loop())
+    a, b = (oracle.sample(y, one, 3) for one in (SCALED, OnePerturbed(0.2)))
+    assert "draws" not in a.provenance()
     told = a.union(b).provenance()
-    assert [(one["sampler"], one["scale"]) for one in told["series"]] == [
+    assert [(one["sampler"], one["scale"]) for one in told["draws"]] == [
         ("AllPerturbed", 0.5),
         ("OnePerturbed", 0.2),
     ]
@@ -231,7 +229,8 @@ def test_a_union_says_where_each_part_came_from(loop, y):
 
 
 def test_a_union_with_more_samples_of_the_same_sampler_keeps_all(loop, y):
-    few, many = (Oracle(loop()).sample(y, SCALED, n) for n in (5, 9))
+    oracle = Oracle(loop())
+    few, many = (oracle.sample(y, SCALED, n) for n in (5, 9))
     assert bits(few.union(many)) == bits(many.union(few)) == bits(many)
 
 

@@ -15,7 +15,7 @@ from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE, fit
 from lodl.oracle import Oracle, _run
 from lodl.problems import LinearProblem, problem
-from lodl.samplers import AllPerturbed, AroundPredictions, OnePerturbed, TwoPerturbed
+from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
 
 
 def regrets(problem, y_hats, y, context=None):
@@ -32,7 +32,7 @@ def pick(sense="max", **kwargs):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: type(s).__name__)
-def test_regrets_are_those_of_the_candidates_under_the_true_label(problem_class, y, sampler):
+def test_regrets_are_those_of_the_points_under_the_true_label(problem_class, y, sampler):
     context = [{"price": 1.0 + i} for i in range(len(y))]
     samples = Oracle(problem_class()).sample(y, sampler, 130, context=context)
     assert (samples.n_instances, samples.n_samples, samples.label_shape) == (6, 130, (5,))
@@ -42,7 +42,7 @@ def test_regrets_are_those_of_the_candidates_under_the_true_label(problem_class,
         np.testing.assert_allclose(answers.regret, expected, atol=1e-12)
 
 
-def test_candidates_are_in_the_valid_range(loop, y):
+def test_points_are_in_the_valid_range(loop, y):
     samples = Oracle(loop()).sample(y, AllPerturbed(10.0), 50)
     y_hat = np.concatenate([answers.y_hat for answers in samples])
     assert y_hat.min() == -3
@@ -51,7 +51,7 @@ def test_candidates_are_in_the_valid_range(loop, y):
 
 def test_around_predictions_still_scores_under_the_label(loop, y):
     y_hat = np.clip(y[::-1], -2, 2)
-    samples = Oracle(loop()).sample(y, AroundPredictions(y_hat, 1e-9), 3)
+    samples = Oracle(loop()).sample(y, AtPredictions(y_hat, 1e-9, n_exact=0), 3)
     for i, answers in enumerate(samples):
         np.testing.assert_allclose(answers.y_hat, np.tile(y_hat[i], (3, 1)), atol=1e-6)
         expected = regrets(loop(), y_hat[i][np.newaxis], y[i])[0]
@@ -69,12 +69,12 @@ def test_labels_of_any_shape(y):
 
 
 def test_every_call_is_made_once(problem_class, y, calls_file):
-    oracle = problem_class(calls_file)
-    samples = Oracle(oracle).sample(y, AllPerturbed(), 40)
-    assert oracle.n_calls() == samples.n_calls == 6 * 41
+    solver = problem_class(calls_file)
+    samples = Oracle(solver).sample(y, AllPerturbed(), 40)
+    assert solver.n_calls() == samples.n_calls == 6 * 41
     assert samples.n_failures == 0
     assert samples.seconds > 0
-    expected = [oracle.objective(oracle.solve(label, None), label, None) for label in y]
+    expected = [solver.objective(solver.solve(label, None), label, None) for label in y]
     np.testing.assert_allclose(samples.optimum, expected, rtol=1e-12)
 
 
@@ -94,7 +94,7 @@ def test_head_is_a_prefix(problem_class, y):
 
 @pytest.mark.parametrize("kept", [[4, 1], np.array([False, True, False, False, True, False])])
 def test_a_selection_has_the_same_answers(loop, y, kept):
-    samples = Oracle(loop()).sample(y, AroundPredictions(y + 0.3, 0.5), 30, slopes=True)
+    samples = Oracle(loop()).sample(y, AtPredictions(y + 0.3, 0.5, n_exact=0), 30, slopes=True)
     selection, numbers = samples.select(kept), np.arange(6)[kept]
     assert np.array_equal(selection.y, y[numbers])
     for answers, number in zip(selection, numbers, strict=True):
@@ -116,14 +116,14 @@ def test_an_empty_selection_is_refused(loop, y):
 
 
 def test_slopes_are_derivatives_of_the_extra_cost(problem_class, y):
-    oracle = problem_class()
-    samples = Oracle(oracle).sample(y, AllPerturbed(0.3), 60, slopes=True)
+    solver = problem_class()
+    samples = Oracle(solver).sample(y, AllPerturbed(0.3), 60, slopes=True)
     assert samples.has_slopes
     for answers in samples:
-        zs = [oracle.solve(y_hat, None) for y_hat in (answers.y, *answers.y_hat)]
+        zs = [solver.solve(y_hat, None) for y_hat in (answers.y, *answers.y_hat)]
         sides = [
             [
-                [oracle.objective(z, answers.y + h, None) for h in sign * 1e-5 * np.eye(5)]
+                [solver.objective(z, answers.y + h, None) for h in sign * 1e-5 * np.eye(5)]
                 for z in zs
             ]
             for sign in (1, -1)
@@ -160,9 +160,9 @@ def test_better_decisions_than_the_labels_keep_their_sign_and_are_told_once(y, c
     with caplog.at_level(logging.WARNING, logger="lodl"):
         samples = Oracle(heuristic).sample(y, AllPerturbed(), 100)
     negative = np.concatenate([answers.regret[answers.regret < 0] for answers in samples])
-    assert samples.n_negative == negative.size > 0
+    assert samples.counts.negative == negative.size > 0
     assert len(caplog.records) == 1
-    told = f"{negative.size} of 600 candidates led to a better decision than the label itself, by "
+    told = f"{negative.size} of 600 points led to a better decision than the label itself, by "
     assert f"{told}{-negative.mean():.3g} on average" in caplog.text
 
 
@@ -175,7 +175,7 @@ def test_slightly_negative_regrets_are_no_warning(y, caplog):
     inexact = problem(lambda y_hat: y_hat, objective, sense="min")
     samples = Oracle(inexact).sample(y, AllPerturbed(1.0), 50)
     assert min(answers.regret.min() for answers in samples) < 0
-    assert samples.n_negative == 0
+    assert samples.counts.negative == 0
     assert not caplog.records
 
 
@@ -192,7 +192,7 @@ def test_rounding_is_not_taken_for_a_better_decision(y, caplog):
     )
     samples = Oracle(rounds).sample(y, AllPerturbed(), 5)
     assert not any(answers.regret.any() for answers in samples)
-    assert samples.n_negative == 0
+    assert samples.counts.negative == 0
     assert not caplog.records
 
 
@@ -248,7 +248,7 @@ def test_a_solver_that_returns_its_own_buffer_is_scored_before_the_next_solve(y,
             assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
 
 
-def test_labels_changed_afterwards_do_not_change_the_candidates(loop, y):
+def test_labels_changed_afterwards_do_not_change_the_points(loop, y):
     samples = Oracle(loop()).sample(y, AllPerturbed(), 20)
     before, label = samples[0].y_hat, y[0].copy()
     y += 100
@@ -287,12 +287,12 @@ def test_provenance_is_json(loop, y):
     ],
 )
 def test_bad_arguments_are_named(loop, y, change, match):
-    arguments = {"sampler": AllPerturbed(), "n_samples": 3, "context": None, "keys": None}
-    arguments |= {"random_state": 0}
+    arguments = {"sampler": AllPerturbed(), "n_samples": 3, "random_state": 0}
     options = {name: value for name, value in change.items() if name not in arguments}
     arguments |= {name: value for name, value in change.items() if name in arguments}
+    given = {name: options.pop(name, None) for name in ("context", "keys")}
     with pytest.raises(InvalidInputError, match=match):
-        Oracle(loop(), **options).sample(y, **arguments)
+        Oracle(loop(), **options).sample(Oracle(loop()).instances(y, **given), **arguments)
 
 
 def test_a_problem_must_be_one(y):
@@ -307,7 +307,7 @@ def test_a_projection_must_keep_the_shape(y):
         Oracle(pick(project=lambda v: v[:, :2])).sample(y, AllPerturbed(), 3)
 
 
-def test_a_projection_of_one_candidate_is_told_that_it_gets_many(y):
+def test_a_projection_of_one_point_is_told_that_it_gets_many(y):
     single = pick(project=lambda v: v if v[0] > 0 else -v)
     with pytest.raises(ProblemError, match=r"`project` raised ValueError.*shape \(\d+, 5\)"):
         Oracle(single).sample(y, AllPerturbed(), 5)
@@ -362,14 +362,14 @@ def test_elsewhere_a_log_line_tells_calls_cost_time_left_and_failures(loop, y, m
 
 
 def test_fitting_many_families_from_one_store_calls_no_oracle(loop, y, tmp_path, calls_file):
-    oracle, store = loop(calls_file), tmp_path / "samples"
+    solver, store = loop(calls_file), tmp_path / "samples"
     kwargs = {"sampler": AllPerturbed(), "n_samples": 60}
-    Oracle(oracle, store=store).sample(y, **kwargs)
-    before = oracle.n_calls()
-    samples = Oracle(oracle, store=store).sample(y, **kwargs)
+    Oracle(solver, store=store).sample(y, **kwargs)
+    before = solver.n_calls()
+    samples = Oracle(solver, store=store).sample(y, **kwargs)
     for family in (WeightedMSE(), DirectedWeightedMSE(), Quadratic()):
         fit(samples, family, progress=False)
-    assert oracle.n_calls() == before + 12  # the verification
+    assert solver.n_calls() == before + 12  # the verification
 
 
 def test_blas_has_one_thread_in_a_worker(y):

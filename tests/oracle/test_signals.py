@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from lodl.oracle import Oracle, Progress
-from lodl.oracle._signals import ctrl_c_told_apart, hold_back
-from lodl.oracle._workers import choose_workers
+from lodl.oracle._dask import choose_workers
+from lodl.oracle._signals import delayed_signals, marked_ctrl_c
 from lodl.samplers import AllPerturbed
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,7 @@ def test_ctrl_c_waits_until_processes_have_been_started():
     masks = []
 
     def start_processes():
-        with ctrl_c_told_apart(), hold_back():
+        with marked_ctrl_c(), delayed_signals():
             os.kill(os.getpid(), signal.SIGINT)
             masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from lodl.errors import OracleError, StoreError
-from lodl.oracle import Oracle, Progress, _store
+from lodl.oracle import Oracle, Progress, _database, _store
 from lodl.problems import problem
 from lodl.samplers import AllPerturbed
 
@@ -36,14 +36,14 @@ def store(tmp_path):
 @pytest.fixture
 def filled(problem_class, y, store, calls_file):
     """A full store of three runs, how to sample into it again, and the right answer."""
-    oracle = problem_class(calls_file)
+    solver = problem_class(calls_file)
 
     def run(n_instances=6):
-        return Oracle(oracle, store=store).sample(y[:n_instances], **ARGUMENTS)
+        return Oracle(solver, store=store).sample(y[:n_instances], **ARGUMENTS)
 
     run(2)
     run(4)
-    return oracle, run, bits(run())
+    return solver, run, bits(run())
 
 
 def edit(store, query, *values):
@@ -76,7 +76,7 @@ def test_answers_of_another_problem_are_noticed_and_told(y, store):
         Oracle(scaled(1.1), store=store).sample(y, **ARGUMENTS)
 
 
-@pytest.mark.parametrize("change", [{}, {"random_state": 1}], ids=["candidates", "labels alone"])
+@pytest.mark.parametrize("change", [{}, {"random_state": 1}], ids=["points", "labels alone"])
 @pytest.mark.parametrize(
     ("optimum", "error", "is_told"),
     [(0.7, 2e-6, True), (0.7, 1e-10, False), (0.0, 1e-17, False), (1e9, 1e-3, False)],
@@ -148,9 +148,9 @@ def test_a_few_answers_are_verified_however_many_failed_at_their_labels(y, store
 
     options = {"on_failure": "skip", "max_failure_rate": 1, "store": store}
     Oracle(Picky(), **options).sample(y, **ARGUMENTS)
-    oracle = Picky(calls_file)
-    Oracle(oracle, **options).sample(y, **ARGUMENTS)
-    assert oracle.n_calls() == 2 * 2
+    solver = Picky(calls_file)
+    Oracle(solver, **options).sample(y, **ARGUMENTS)
+    assert solver.n_calls() == 2 * 2
 
 
 @pytest.mark.parametrize("attribute", ["name", "version"])
@@ -176,9 +176,9 @@ def test_a_scale_that_does_not_fit_the_labels_of_a_later_run_is_told(loop, store
     for part in (y, y[20:], y[3:7], y[:1]):
         Oracle(loop(), store=store).sample(part, **ARGUMENTS)
     Oracle(loop(), store=store).sample(3 * y, AllPerturbed(1.0), 3)
-    assert "spread" not in caplog.text
+    assert "deviation" not in caplog.text
     Oracle(loop(), store=store).sample(y * [1, 1, 1, 1, 3], **ARGUMENTS)
-    assert f"{store} was made with labels whose spread is 0.3" in caplog.text
+    assert f"{store} was made with labels whose standard deviation is 0.3" in caplog.text
     assert "Name another store for these labels" in caplog.text
 
 
@@ -212,14 +212,20 @@ def slopes(samples):
     return [(one.regret.tobytes(), one.slope.tobytes(), one.decision.tobytes()) for one in samples]
 
 
-def test_rows_that_would_be_too_large_are_cut_and_have_the_same_bits(loop, y, store, monkeypatch):
-    expected = slopes(Oracle(loop()).sample(y, slopes=True, **ARGUMENTS))
-    monkeypatch.setattr(_store, "_MAX_RUN", 300)
-    samples = Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
-    sizes = look(store, "SELECT length(loss) + length(gradient) FROM answers")
-    assert max(sizes)[0] <= 300
+def test_many_answers_are_cut_into_rows_and_have_the_same_bits(vectorised, y, store):
+    kwargs = {"sampler": AllPerturbed(), "n_samples": 1203, "slopes": True}
+    expected = slopes(Oracle(vectorised()).sample(y[:2], **kwargs))
+    samples = Oracle(vectorised(), store=store).sample(y[:2], **kwargs)
+    sizes = look(store, "SELECT length(status) FROM answers")
+    assert sorted(sizes) == 2 * [(1,)] + 2 * [(203,)] + 4 * [(500,)]
     assert slopes(samples) == expected
-    assert slopes(Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)) == expected
+    assert slopes(Oracle(vectorised(), store=store).sample(y[:2], **kwargs)) == expected
+
+
+def test_a_row_that_is_too_large_for_a_file_is_an_error(loop, y, store, monkeypatch):
+    monkeypatch.setattr(_database, "MAX_VALUE", 300)
+    with pytest.raises(StoreError, match=r"cannot be written to .*string or blob too big"):
+        Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
 
 
 def test_slopes_are_added_to_answers_that_are_there(loop, y, store, calls_file):
@@ -233,15 +239,15 @@ def test_an_answer_that_failed_in_another_process_does_not_hide_one_that_succeed
         def solve(self, y_hat, context):
             raise OSError("no licence")
 
-    def lenient(oracle, place):
+    def lenient(solver, place):
         options = {"on_failure": "skip", "max_failure_rate": 1.0}
-        return Oracle(oracle, store=place, **options).sample(y, **ARGUMENTS)
+        return Oracle(solver, store=place, **options).sample(y, **ARGUMENTS)
 
     expected = bits(Oracle(loop(), store=store).sample(y, **ARGUMENTS))
     lenient(Down(), store.with_name("failed.db"))
     rows = look(store.with_name("failed.db"), "SELECT * FROM answers")
     for row in rows:
-        edit(store, "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        edit(store, "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
     assert bits(Oracle(loop(), store=store).sample(y, **ARGUMENTS)) == expected
 
 
@@ -275,7 +281,9 @@ def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, st
     assert (progress.n_answers, progress.n_missing, progress.n_failures) == (70, 56, 0)
     assert "56 calls missing, about" in str(progress)
     for place in (store, None):
-        progress = Oracle(loop(), store=place).sample(y, **ARGUMENTS).progress
+        oracle = Oracle(loop(), store=place)
+        oracle.sample(y, **ARGUMENTS)
+        progress = oracle.stored
         assert (progress.n_answers, progress.n_missing, progress.n_failures) == (126, 0, 0)
     assert Progress.read(store).n_missing == 0
     assert "complete" in str(Progress.read(store))
@@ -285,17 +293,17 @@ def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, st
 
 
 def test_a_damaged_row_is_noticed_and_only_its_answers_are_computed_again(filled, y, store, caplog):
-    oracle, run, expected = filled
+    solver, run, expected = filled
     ids = [id_ for (id_,) in look(store, "SELECT DISTINCT id FROM answers WHERE length(loss) > 8")]
     edit(store, "UPDATE answers SET loss = zeroblob(length(loss)) WHERE id = ?", ids[1])
-    before = oracle.n_calls()
+    before = solver.n_calls()
     assert bits(run()) == expected
-    assert oracle.n_calls() - before == 20 + 11  # verified: this instance at its label only
+    assert solver.n_calls() - before == 20 + 11  # verified: this instance at its label only
     assert caplog.text.count("rows of answers in") == 1
     assert f"{store} are damaged. They are ignored and computed again." in caplog.text
-    before = oracle.n_calls()
+    before = solver.n_calls()
     assert bits(run()) == expected
-    assert oracle.n_calls() - before == 12  # the verification
+    assert solver.n_calls() - before == 12  # the verification
 
 
 def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
@@ -322,7 +330,7 @@ def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
         try:
             samples = Oracle(vectorised(), store=path).sample(y, **ARGUMENTS)
             assert bits(samples) == expected
-            assert samples.progress.n_answers >= 0
+            assert Progress.read(path).n_answers >= 0
             assert samples.seconds >= 0
         except StoreError:
             n_errors += 1
@@ -348,7 +356,7 @@ def test_a_store_that_was_removed_while_in_use_is_an_error_and_not_made_anew(loo
     assert not store.exists()
 
 
-@pytest.mark.parametrize("key", ["version", "spread", "problem"])
+@pytest.mark.parametrize("key", ["version", "label_scale", "problem"])
 def test_a_header_that_lacks_something_is_a_clear_error(loop, y, store, key):
     Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     edit(store, "DELETE FROM header WHERE key = ?", key)
@@ -359,7 +367,7 @@ def test_a_header_that_lacks_something_is_a_clear_error(loop, y, store, key):
 def test_a_header_of_another_version_is_refused(loop, y, store):
     Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     edit(store, "UPDATE header SET value = 99 WHERE key = 'version'")
-    with pytest.raises(StoreError, match="format version 99, this version of lodl reads 3"):
+    with pytest.raises(StoreError, match="format version 99, this version of lodl reads 4"):
         Oracle(loop(), store=store).sample(y, **ARGUMENTS)
 
 
@@ -480,9 +488,9 @@ def test_a_full_disk_is_an_error_and_what_fits_is_kept(mounted):
 
 
 def test_of_two_that_create_a_store_the_second_finds_the_first(store):
-    first = _store.open_store(store, spread=np.ones(3), problem={})
-    second = _store.open_store(store, spread=np.full(3, 2.0), problem={})
-    assert np.array_equal(first.spread, second.spread)
+    first = _store.Store(store, np.ones(3))
+    second = _store.Store(store, np.full(3, 2.0))
+    assert np.array_equal(first.label_scale, second.label_scale)
 
 
 def test_a_store_that_another_process_locks_is_an_error_that_says_so(loop, y, store, monkeypatch):

@@ -113,11 +113,11 @@ def test_a_change_that_only_matters_where_decisions_nearly_tie_is_noticed(store)
 def test_few_answers_are_computed_again_and_fewer_if_a_call_takes_long(
     loop, store, calls_file, caplog, seconds, n_instances, monkeypatch
 ):
-    oracle = loop(calls_file)
-    Oracle(oracle, store=store).sample(Y, **ARGUMENTS)
-    before = oracle.n_calls()
+    solver = loop(calls_file)
+    Oracle(solver, store=store).sample(Y, **ARGUMENTS)
+    before = solver.n_calls()
     caplog.set_level(logging.INFO, "lodl")
-    monkeypatch.setattr("lodl.oracle._store.Store.seconds_per_call", seconds)
-    Oracle(oracle, store=store).sample(Y, **ARGUMENTS)
-    assert oracle.n_calls() - before == 2 * n_instances
+    monkeypatch.setattr("lodl.oracle._store.Progress.seconds_per_call", seconds)
+    Oracle(solver, store=store).sample(Y, **ARGUMENTS)
+    assert solver.n_calls() - before == 2 * n_instances
     assert f"Computed {2 * n_instances} stored answers of {n_instances} instances" in caplog.text

@@ -18,9 +18,9 @@ from distributed import Client, LocalCluster
 
 from lodl.errors import OracleError
 from lodl.oracle import Oracle, _run
-from lodl.oracle._workers import Dask, choose_workers
-from lodl.problems import Problem
-from lodl.samplers import AllPerturbed, AroundPredictions, TwoPerturbed
+from lodl.oracle._dask import Dask, choose_workers
+from lodl.problems import Problem, problem
+from lodl.samplers import AllPerturbed, AtPredictions, TwoPerturbed
 
 pytestmark = pytest.mark.slow
 
@@ -140,15 +140,15 @@ def test_what_cannot_be_unpickled_on_a_worker_is_an_error(loop, y, client, where
         def objective(self, z, y, context):
             return super().objective(z, y, None)
 
-    oracle, kwargs = Plain(), {"sampler": AllPerturbed(), "n_samples": 3}
+    solver, kwargs = Plain(), {"sampler": AllPerturbed(), "n_samples": 3}
     if where == "problem":
-        oracle.part = stubborn()
+        solver.part = stubborn()
     else:
-        kwargs |= {"context": [stubborn() for _ in y], "keys": range(6)}
+        y = Oracle(solver).instances(y, [stubborn() for _ in y], range(6))
     for workers in ({"n_jobs": 2}, {"executor": client}):
         began = time.monotonic()
         with pytest.raises(OracleError, match=r"could not do a task.*cannot be unpickled"):
-            Oracle(oracle, on_failure=on_failure, **workers).sample(y, **kwargs)
+            Oracle(solver, on_failure=on_failure, **workers).sample(y, **kwargs)
         assert time.monotonic() - began < 10
 
 
@@ -216,19 +216,20 @@ def quick_to_give_up(monkeypatch, slack=0.3):
 def check_poison(y, act, status, message, kinds=("raise", "skip"), **workers):
     """Check that all but one poisonous call come out as if it were not there."""
     poisoned, innocent = poisonous(act)
-    kwargs = {"sampler": AllPerturbed(), "n_samples": 3, "keys": range(3)}
-    expected = Oracle(innocent).sample(y[:3], context=[{"poison": None}] * 3, **kwargs)
+    kwargs, made = {"sampler": AllPerturbed(), "n_samples": 3}, Oracle(innocent).instances
+    expected = Oracle(innocent).sample(made(y[:3], [{"poison": None}] * 3, range(3)), **kwargs)
     context = [{"poison": None}, {"poison": expected[1].y_hat[2]}, {"poison": None}]
+    instances = made(y[:3], context, range(3))
     if "skip" in kinds:
         skip = {"on_failure": "skip", "max_failure_rate": 0.2}
-        samples = Oracle(poisoned, **skip, **workers).sample(y[:3], context=context, **kwargs)
+        samples = Oracle(poisoned, **skip, **workers).sample(instances, **kwargs)
         assert samples.n_failures == 1
         assert samples.first_failures == {status: f"instance 1, sample 2: {message}"}
         assert bits(samples)[::2] == bits(expected)[::2]
         assert np.array_equal(samples[1].regret, expected[1].regret[:2])
     if "raise" in kinds:
         with pytest.raises(OracleError, match=f"failed at instance 1, sample 2: {message}"):
-            Oracle(poisoned, **workers).sample(y[:3], context=context, **kwargs)
+            Oracle(poisoned, **workers).sample(instances, **kwargs)
 
 
 DIED = ("died", "the call ended its worker process")
@@ -312,10 +313,10 @@ def test_no_call_is_blamed_for_the_death_of_another(loop, y, tmp_path):
 
 @pytest.mark.usefixtures("foreground")
 def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client, calls_file):
-    oracle = loop(calls_file, seconds=0.002)
+    solver = loop(calls_file, seconds=0.002)
 
     def press():
-        while oracle.n_calls() < 100:
+        while solver.n_calls() < 100:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -325,7 +326,7 @@ def test_ctrl_c_lets_go_of_a_cluster_without_killing_its_workers(loop, y, client
     thread = threading.Thread(target=press)
     thread.start()
     with pytest.raises(KeyboardInterrupt, match=r"after \d+ of 6006 calls\. Nothing is kept"):
-        Oracle(oracle, **options).sample(y, **kwargs)
+        Oracle(solver, **options).sample(y, **kwargs)
     thread.join()
     assert client.run(os.getpid) == before
 
@@ -370,12 +371,13 @@ def test_a_slow_arrival_is_not_taken_for_a_slow_call(loop, y, what, monkeypatch)
             return super().objective(z, y, None)
 
     quick_to_give_up(monkeypatch)
-    oracle, kwargs = Plain(), {"sampler": AllPerturbed(), "n_samples": 3, "keys": range(2)}
+    slow, context, kwargs = Plain(), None, {"sampler": AllPerturbed(), "n_samples": 3}
     if what == "problem":
-        oracle.part = Slow()
+        slow.part = Slow()
     else:
-        kwargs["context"] = [Slow(), Slow()]
-    samples = Oracle(oracle, n_jobs=2, timeout=0.2, on_failure="skip").sample(y[:2], **kwargs)
+        context = [Slow(), Slow()]
+    oracle = Oracle(slow, n_jobs=2, timeout=0.2, on_failure="skip")
+    samples = oracle.sample(oracle.instances(y[:2], context, range(2)), **kwargs)
     assert samples.n_failures == 0
 
 
@@ -451,7 +453,7 @@ def test_a_task_has_the_predictions_of_its_own_instances_only(loop):
 
     with Measures(1) as executor:
         options = {"executor": executor}
-        kwargs = {"sampler": AroundPredictions(y + 0.1, 0.1), "n_samples": 1}
+        kwargs = {"sampler": AtPredictions(y + 0.1, 0.1, n_exact=0), "n_samples": 1}
         Oracle(loop(seconds=0.001), **options).sample(y, **kwargs)
     assert sizes[0] < y.nbytes / 2
 
@@ -481,20 +483,43 @@ def test_an_executor_whose_call_hangs_is_an_error(y, monkeypatch):
 
 def test_a_worker_stopped_from_outside_is_replaced(loop, y, calls_file, monkeypatch):
     quick_to_give_up(monkeypatch)
-    oracle = loop(calls_file, seconds=0.002)
+    solver = loop(calls_file, seconds=0.002)
     kwargs = {"sampler": AllPerturbed(), "n_samples": 100}
 
     def stop_one():
-        while oracle.n_calls() < 200:
+        while solver.n_calls() < 200:
             time.sleep(0.01)
         children = psutil.Process().children()
         max(children, key=lambda child: child.cpu_times().user).suspend()
 
     thread = threading.Thread(target=stop_one)
     thread.start()
-    samples = Oracle(oracle, n_jobs=2, timeout=0.5, on_failure="skip").sample(y, **kwargs)
+    samples = Oracle(solver, n_jobs=2, timeout=0.5, on_failure="skip").sample(y, **kwargs)
     thread.join()
     assert set(samples.first_failures) <= {"timed_out"}
     assert samples.n_failures <= 1  # the call it was at
     for a, b in zip(samples, Oracle(loop()).sample(y, **kwargs), strict=True):
         assert set(a.regret) <= set(b.regret)
+
+
+def test_a_closed_oracle_ends_its_workers_and_opens_them_again(y, tmp_path):
+    pids, store = tmp_path / "pids", tmp_path / "store"
+
+    def solve(y_hat):
+        with open(pids, "a") as file:  # noqa: PTH123
+            file.write(f"{os.getpid()}\n")
+        return y_hat
+
+    squares = problem(solve, lambda z, y: ((z - y) ** 2).sum(), sense="min")
+    with Oracle(squares, n_jobs=2, store=store) as oracle:
+        expected = bits(oracle.sample(y, AllPerturbed(), 3))
+    workers = [
+        psutil.Process(int(pid))
+        for pid in set(pids.read_text().split())
+        if psutil.pid_exists(int(pid))
+    ]
+    assert not psutil.wait_procs(workers, timeout=10)[1]
+    assert oracle.stored.n_answers == Oracle(squares, store=store).stored.n_answers == 24
+    assert bits(oracle.sample(y, AllPerturbed(), 3)) == expected
+    oracle.close()
+    oracle.close()

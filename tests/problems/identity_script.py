@@ -70,9 +70,11 @@ def of_ortools():
 
 
 def of_pyepo():
-    from lodl.problems.pyepo import PyepoProblem, opt_model
+    from pyepo.model.omo import knapsackModel
 
-    return PyepoProblem(opt_model(LinearProgram([[1, 1, 1]], "min", row_lower=1), 3))
+    from lodl.problems.pyepo import PyepoProblem
+
+    return PyepoProblem(knapsackModel([[3, 4, 5]], [8], solver="appsi_highs"))
 
 
 def problems(skipped=()):

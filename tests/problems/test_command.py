@@ -10,8 +10,8 @@ import numpy as np
 import psutil
 import pytest
 
+from lodl import Oracle
 from lodl.errors import InvalidInputError, OracleError, ProblemError
-from lodl.oracle import Oracle
 from lodl.problems.command import CommandProblem
 from lodl.samplers import AllPerturbed
 from lodl.testing import check_problem
@@ -20,8 +20,8 @@ RNG = np.random.default_rng(0)
 PROGRAM = """
 import json, os, sys, time
 for line in sys.stdin:
-    asked = json.loads(line)
-    context = asked.get("context", {})
+    call = json.loads(line)
+    context = call.get("context", {})
     if context.get("hang"):
         time.sleep(60)
     if context.get("die"):
@@ -30,11 +30,11 @@ for line in sys.stdin:
     def best(values):
         sums = [v + b for v, b in zip(values, bonus)]
         return sums.index(max(sums))
-    if "label" in asked:
-        z = asked["decision"] if "decision" in asked else best(asked["prediction"])
-        answer = {"objective": asked["label"][z] + bonus[z]}
+    if "label" in call:
+        z = call["decision"] if "decision" in call else best(call["prediction"])
+        answer = {"objective": call["label"][z] + bonus[z]}
     else:
-        answer = {"decision": context["pid"] and os.getpid() if "pid" in context else best(asked["prediction"])}
+        answer = {"decision": context["pid"] and os.getpid() if "pid" in context else best(call["prediction"])}
     print(json.dumps(answer), flush=True)
 """  # noqa: E501
 FORMS = pytest.mark.parametrize("persistent", [False, True], ids=["started anew", "persistent"])
@@ -82,29 +82,10 @@ def test_the_objective_may_be_a_function(objective):
 
 
 def test_a_program_may_show_no_decision():
-    problem = pick(persistent=True, one_question=True)
+    problem = pick(persistent=True, one_call=True)
     z = problem.solve(np.array([1.0, 3.0, 2.0]))
     assert problem.objective(z, np.array([5.0, 6.0, 7.0])) == 6.0
     check_problem(problem, RNG.random((2, 3)))
-
-
-def test_the_contract_is_kept():
-    assert check_problem(pick(persistent=True), RNG.random((2, 3))).is_affine
-
-
-def test_workers_threads_and_a_store_give_the_same_answers(tmp_path):
-    problem, y = pick(persistent=True), RNG.random((4, 3))
-    context = [{"bonus": one} for one in RNG.random((4, 3))]
-    asked = {"context": context, "sampler": AllPerturbed(0.5), "slopes": True}
-    here = Oracle(problem).sample(y, n_samples=6, **asked)
-    with ThreadPoolExecutor(2) as threads:
-        runs = [
-            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=3, **asked),
-            Oracle(problem, n_jobs=2, store=tmp_path / "store").sample(y, n_samples=6, **asked),
-            Oracle(problem, executor=threads).sample(y, n_samples=6, **asked),
-        ]
-    for run in runs:
-        np.testing.assert_array_equal(run[2].regret, here[2].regret[: run.n_samples])
 
 
 def test_a_persistent_program_runs_once_per_thread_and_ends_with_it():
@@ -160,9 +141,8 @@ def test_a_long_question_to_a_program_that_does_not_read_is_given_up_too():
 
 def test_a_call_that_the_oracle_gives_up_does_not_answer_the_next_one():
     problem = pick(persistent=True)
-    found = Oracle(
-        problem, n_jobs=1, timeout=0.7, on_failure="skip", max_failure_rate=1.0, progress=False
-    ).sample(
+    how = {"n_jobs": 1, "timeout": 0.7, "on_failure": "skip", "max_failure_rate": 1.0}
+    found = Oracle(problem, **how, progress=False).sample(
         np.array([[0.0, 1.0, 0.5], [0.0, 1.0, 0.5]]),
         AllPerturbed(0.1),
         2,
@@ -200,7 +180,7 @@ def test_a_wrong_argument_is_named():
     with pytest.raises(ProblemError, match="`sense` of CommandProblem"):
         CommandProblem(["solver"], "less")
     with pytest.raises(InvalidInputError, match="no decision to score"):
-        pick(one_question=True, objective=lambda z, y, context: 0.0)
+        pick(one_call=True, objective=lambda z, y, context: 0.0)
     with pytest.raises(InvalidInputError, match=r"context for a program must be.*got a object"):
         pick().solve(np.ones(3), object())
     odd = pick('print(\'{"objective": "much"}\')')

@@ -21,6 +21,7 @@ Shop, problems, solve, total = map(
 PRICES = np.array([1.0, 2.0, 3.0])
 
 
+@pytest.mark.slow
 def test_parameters_of_every_kind_of_problem_are_the_same_texts_in_another_process():
     pyepo = {"class": "PyepoProblem"}
     here = {name: problem_parameters(problem) for name, problem in problems().items()}

@@ -54,7 +54,7 @@ def _fit_result(before=None, after=None, **changes):
     return FitResult(**values | changes)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fit_result():
     """Makes the result of a small fit: fit_result(before, after, **changes)."""
     return _fit_result

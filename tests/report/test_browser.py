@@ -26,11 +26,15 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def path(tmp_path_factory, fit_result):
+    return write_page(fit_result(), tmp_path_factory.mktemp("report") / "report.html")
+
+
 @pytest.fixture
-def open_page(browser, tmp_path, fit_result):
-    """Opens the report from disk; at the end, nothing was complained about or asked for."""
+def open_page(browser, path):
+    """Opens the report from disk. In the end, nothing was complained about or requested."""
     pages, complaints, requests = [], [], []
-    path = write_page(fit_result(), tmp_path / "report.html")
 
     def opened(**options):
         page = browser.new_page(**options)

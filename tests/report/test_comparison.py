@@ -81,7 +81,7 @@ def test_a_handful_of_instances_does_not_tell_runs_apart(fit_result):
 def test_the_table_has_a_row_for_every_result(fit_result):
     one = fit_result()
     text = str(Comparison({"A": one, "B": shifted(one, 1.0), "C": one}))
-    assert [line[2] for line in text.splitlines()[2:5]] == ["A", "B", "C"]
+    assert [line[0] for line in text.splitlines()[1:4]] == ["A", "B", "C"]
     assert "A decides better than B, by " in text
 
 

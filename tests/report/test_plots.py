@@ -50,10 +50,10 @@ def test_every_figure_draws_into_given_or_new_axes(model, result, name):
 
 
 def test_result_agrees_with_the_models_own_gain(model, result):
-    assert result.mean_baseline == pytest.approx(model.gain_.two_stage)
-    assert result.mean_selected == pytest.approx(model.gain_.chosen)
+    assert result.mean_baseline == pytest.approx(model.result_.mean_baseline)
+    assert result.mean_selected == pytest.approx(model.result_.mean_selected)
     assert result.unit == "EUR"
-    assert len(result.trials) == len(model.history_)
+    assert len(result.trials) == len(model.result_.trials)
 
 
 def test_changed_decisions_are_worth_what_the_result_says(model, result):

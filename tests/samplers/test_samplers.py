@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from lodl.errors import InvalidInputError
 from lodl.samplers import (
     AllPerturbed,
-    AroundPredictions,
     AtPredictions,
     OnePerturbed,
     Sampler,
@@ -161,7 +160,7 @@ def test_a_sampler_of_ones_own_is_checked():
 
 def test_around_predictions_keeps_its_own_copy():
     y_hat = labels()
-    sampler = AroundPredictions(y_hat, 0.5)
+    sampler = AtPredictions(y_hat, 0.5, n_exact=0)
     y_hat[:] = 9
     assert np.array_equal(sampler.centres(labels()), labels())
 
@@ -173,27 +172,27 @@ def test_two_perturbed_needs_two_coordinates():
 
 def test_around_predictions_perturbs_the_predictions():
     y, y_hat = labels(), labels() + 100
-    candidates = draw(AroundPredictions(y_hat, 0.5), y, instance=3)
-    np.testing.assert_allclose(candidates, draw(AllPerturbed(0.5), y, instance=3) + 100)
+    points = draw(AtPredictions(y_hat, 0.5, n_exact=0), y, instance=3)
+    np.testing.assert_allclose(points, draw(AllPerturbed(0.5), y, instance=3) + 100)
 
 
 def test_around_predictions_hands_over_only_the_rows_asked_for():
     y, y_hat = labels(), labels() + 100
     rows = np.array([4, 1])
-    part = AroundPredictions(y_hat, 0.5).take(rows)
+    part = AtPredictions(y_hat, 0.5, n_exact=0).take(rows)
     assert np.array_equal(part.centres(y[rows]), y_hat[rows])
 
 
 def test_around_predictions_needs_one_prediction_per_label():
     with pytest.raises(InvalidInputError, match=r"labels' shape \(5, 3, 4\), got \(4, 3, 4\)"):
-        AroundPredictions(labels(4), 0.5).centres(labels(5))
+        AtPredictions(labels(4), 0.5, n_exact=0).centres(labels(5))
     with pytest.raises(InvalidInputError, match="`y_hat` must be finite"):
-        AroundPredictions(np.full((2, 2), np.nan), 0.5)
+        AtPredictions(np.full((2, 2), np.nan), 0.5, n_exact=0)
 
 
 def test_at_predictions_asks_at_the_prediction_and_beyond_it_once():
     y, y_hat = labels(), labels() + 100
-    around, at = (kind(y_hat, 0.5) for kind in (AroundPredictions, AtPredictions))
+    around, at = (AtPredictions(y_hat, 0.5, n_exact=n) for n in (0, 2))
     first = draw(at, y)
     assert np.array_equal(first[:2], [y_hat[0], 2 * y_hat[0] - y[0]])
     assert np.array_equal(first[2:], draw(around, y)[2:])

@@ -91,7 +91,7 @@ def test_a_formula_that_differs_on_torch_is_found():
         factor = 1 if isinstance(d, np.ndarray) else 2
         return factor * (phi["w"][:, None] * d * d).sum(-1)
 
-    with pytest.raises(FamilyError, match="`value` of torch tensors is not that of NumPy arrays"):
+    with pytest.raises(FamilyError, match="`value` differs between torch tensors and NumPy arrays"):
         check_family(spoiled(value=value))
 
 

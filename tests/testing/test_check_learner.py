@@ -52,6 +52,8 @@ class GradientDescent(Learner):
             masks = masks | True
         if self.fault == "prepared" and prepared:
             n_steps = 3
+        if self.fault == "together":
+            masks = np.tile(masks.all(axis=0), (len(masks), 1))
         return [self.trained(x, loss, n_steps, mask) for mask in masks]
 
     def prepare(self, x, y, masks=None):
@@ -100,6 +102,7 @@ def test_a_learner_in_numpy_keeps_the_contract(fault):
         ("no masks", "must return a list of 2 models, one per mask"),
         ("sees all", "Labels outside its mask change a model that nothing stops"),
         ("prepared", "With what `prepare` returned, `train` gives another model"),
+        ("together", "A model depends on the other masks"),
         ("steps", "must have `max_steps`"),
         ("broken file", "A saved model is another model"),
         ("no file", "A model cannot be saved or loaded"),

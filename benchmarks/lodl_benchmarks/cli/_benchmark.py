@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodl.cli._markdown import print_markdown
-from lodl.cli._options import Jobs, named
+from lodl.cli._modules import named
+from lodl.cli._options import Jobs
+from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:
     from lodl.report import Table
@@ -80,9 +81,9 @@ def learner(
 
 def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
     """Print tables, and write them to a file beside their rows."""
-    from lodl.report.parts import write_text
+    from lodl._json import write_text
 
-    text = "\n\n".join(f"## {one.caption}\n\n{one.markdown()}" for one in tables)
+    text = "\n\n".join(f"## {table.caption}\n\n{table.markdown()}" for table in tables)
     path = write_text(out / name, f"{text}\n")
     print_markdown(text)
     typer.echo(f"Rows: {out / 'rows.jsonl'}, tables: {path}")

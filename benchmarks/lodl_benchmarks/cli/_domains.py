@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lodl._arrays import context_of
-from lodl.cli._options import named
+from lodl.cli._modules import named
 
 if TYPE_CHECKING:
     from lodl.domains import Domain

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from lodl.cli._markdown import print_markdown
-from lodl.cli._options import Jobs, named
+from lodl.cli._modules import named
+from lodl.cli._options import Jobs
 from lodl.errors import DataError, InvalidInputError
+from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,7 +136,7 @@ def table3(
         out,
         "table3",
         table,
-        "\n\n".join(one.markdown() for one in table.tables()),
+        "\n\n".join(part.markdown() for part in table.tables()),
         "Mean absolute error of a learned loss at the predictions of the models trained on it (the "
         "paper's empirical neighbourhood) and on held-out samples around labels (its Gaussian "
         "neighbourhood; instances with nothing to decide have none and are left out there), in "
@@ -182,7 +183,7 @@ def figure_linear(
 
 def figure_cost(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> None:
     """Time to train a model, by cores and by models; run nothing else on the machine meanwhile."""
-    from lodl.report.parts import write_text
+    from lodl._json import write_text
     from lodl_benchmarks import experiments, paper  # torch: only where needed
 
     settings = experiments.cost_settings(named("scale", scale, experiments.COST_SCALES), n_jobs)
@@ -197,11 +198,11 @@ def figure_cost(scale: Scale = "quick", out: Out = OUT, n_jobs: Jobs = -1) -> No
 def settings(
     domain: Domains = None,
     prices: Prices = None,
-    n_samples: Annotated[int, typer.Option(min=10, help="Candidates per instance.")] = 2000,
+    n_samples: Annotated[int, typer.Option(min=10, help="Points per instance.")] = 2000,
     out: Out = OUT / "settings",
     n_jobs: Jobs = -1,
 ) -> None:
-    """Choose sampler, surrogate and learning rates on validation data, with seeds of their own."""
+    """Choose sampler, surrogate and learning rates on validation data, with separate seeds."""
     from rich.console import Console
 
     from lodl_benchmarks import experiments, runner  # torch: only where needed
@@ -244,9 +245,9 @@ def every(
 def write_slices(out: Path, plan: Sequence["Experiment"], setups: Mapping[str, "Setup"]) -> None:
     """Write slices of learned losses, of Web Advertising if it is there, else of the first domain.
 
-    Where only rows were copied to the folder there are no losses to cut, and an older file stays.
+    If only rows were copied to the folder, there are no losses to cut, and an older file stays.
     """
-    from lodl.report.parts import write_json
+    from lodl._json import write_json
     from lodl_benchmarks.experiments import slices_of_losses  # torch: only where needed
 
     shown = "web" if "web" in setups else next(iter(setups))
@@ -277,19 +278,20 @@ def _runs(size: "RunSize") -> str:
 
 def _kept(out: Path, name: str, kind: type[_Record], settings: object) -> _Record | None:
     """Return the figure's data that is there already, if it was made with the same settings."""
-    from lodl.report.parts import read_json
+    from lodl._json import read_json
 
     out.mkdir(parents=True, exist_ok=True)  # or fail before hours are spent
     try:
-        found: Any = read_json(out / f"{name}.json", kind)
-    except DataError:  # to be made again
+        data: Any = read_json(out / f"{name}.json", kind)
+    except DataError:  # make it again
         return None
-    return found if found is not None and found.settings == settings else None
+    return data if data is not None and data.settings == settings else None
 
 
 def _publish_figure(out: Path, name: str, data: Any, figure: "Figure") -> None:
     """Write a figure as data and drawn, and say where it is."""
-    from lodl.report.parts import save_figure, write_json
+    from lodl._json import write_json
+    from lodl.report.parts import save_figure
 
     path = write_json(out / f"{name}.json", data)
     svg, png = save_figure(figure, out / name)
@@ -298,7 +300,7 @@ def _publish_figure(out: Path, name: str, data: Any, figure: "Figure") -> None:
 
 def _publish_table(out: Path, name: str, data: Any, *text: str) -> None:
     """Write a table as data and as Markdown, show it, and say where it is."""
-    from lodl.report.parts import write_json, write_text
+    from lodl._json import write_json, write_text
 
     write_json(out / f"{name}.json", data)
     path = write_text(out / f"{name}.md", "\n\n".join(text) + "\n")

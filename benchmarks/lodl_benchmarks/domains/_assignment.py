@@ -25,7 +25,7 @@ def assignment(
     degree: int = 4,
     noise: float = 0.5,
 ) -> Domain:
-    """Assignment: give each worker a task of its own, by the predicted costs of all pairs.
+    """Assignment: give each worker one task, by the predicted costs of all pairs.
 
     Data. An instance has 5 features in all, x ~ N(0, I), and the cost of each of 8 x 8 pairs of a
     worker and a task is a polynomial of a random half of them,

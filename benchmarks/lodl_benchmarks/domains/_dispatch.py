@@ -108,16 +108,16 @@ class Dispatch(Problem):
             )
         n = len(y_hat)
         ramps, balance = _constraints(n)
-        found = linprog(
+        solution = linprog(
             np.repeat([0.0, self.shortage, self.surplus], n),
             A_ub=ramps,
             b_ub=np.full(len(ramps), self.ramp),
             A_eq=balance,
             b_eq=y_hat,
         )
-        if found.x is None:
-            raise ProblemError(f"HiGHS found no optimal dispatch: {found.message}")
-        z: Array = found.x[:n]
+        if solution.x is None:
+            raise ProblemError(f"HiGHS found no optimal dispatch: {solution.message}")
+        z: Array = solution.x[:n]
         return z
 
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:

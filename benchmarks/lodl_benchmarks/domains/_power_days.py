@@ -12,7 +12,7 @@ from lodl.errors import InvalidInputError
 
 @dataclass(frozen=True, eq=False)
 class PowerDays:
-    """What is known on the evening before, and the noise that is not.
+    """Features that are known on the evening before, and the noise that is not.
 
     Attributes:
         load: Forecast of the load, relative to its mean, shape (n_days, n_periods).

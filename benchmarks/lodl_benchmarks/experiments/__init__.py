@@ -1,4 +1,4 @@
-"""What is run for the paper's tables and figures; needs torch."""
+"""Experiments behind the paper's tables and figures; needs torch."""
 
 from lodl_benchmarks.experiments._cost import COST_SCALES, cost_figure, cost_settings
 from lodl_benchmarks.experiments._linear import linear_figure, linear_settings

@@ -39,7 +39,7 @@ from lodl_benchmarks.runner import (
 from lodl_benchmarks.surrogates import SurrogateLoss
 
 COST_SCALES = {"quick": (1000, 200), "paper": (5000, 500)}
-"""Candidates per instance and steps of training, by scale."""
+"""Points per instance and steps of training, by scale."""
 
 _DOMAINS = ("web", "portfolio")
 _FAMILY = ConvexDirectedQuadratic(min_weight=1e-3, ridge=0.0)  # as in the committed figure
@@ -111,9 +111,9 @@ def _trained_at_once(domain: Domain, setup: Setup) -> int:
 
 def _sample(domain: Domain, setup: Setup, n_samples: int, n_cores: int) -> Samples:
     part = domain.splits.train_and_validation
-    return Oracle(domain.problem, n_jobs=n_cores).sample(
-        part.y, setup.sampler, n_samples, context=part.context, keys=range(len(part.y))
-    )
+    oracle = Oracle(domain.problem, n_jobs=n_cores)
+    instances = oracle.instances(part.y, part.context, keys=range(len(part.y)))
+    return oracle.sample(instances, setup.sampler, n_samples)
 
 
 def _training_seconds(method: Method, run: Run) -> float:

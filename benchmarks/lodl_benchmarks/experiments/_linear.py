@@ -1,4 +1,4 @@
-"""What the models of the Linear Model have learned: their predictions for every feature."""
+"""Data of the figure of the Linear Model: predictions of trained models for every feature."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace

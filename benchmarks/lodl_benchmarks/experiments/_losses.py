@@ -73,11 +73,10 @@ def _losses(settings: LossesSettings) -> Iterator[tuple[str, str, _Loss]]:
     # The paper's y_hat_A - y_hat_B, scaled to 0 at the label and 1 at the swapped prediction.
     yield "linear", "handcrafted", lambda y_hat: (y_hat[:, 0] - y_hat[:, 1] + 1) / 2
     yield "DFL", "handcrafted", _through_soft_choice(settings.epsilon)
-    samples = Oracle(problem, progress=False).sample(
-        _LABEL[np.newaxis],
+    samples = oracle.sample(
+        oracle.instances(label, keys=[0]),
         AllPerturbed(settings.scale),
         settings.n_samples,
-        keys=[0],
         random_state=settings.seed,
     )
     for name, method in METHODS.items():

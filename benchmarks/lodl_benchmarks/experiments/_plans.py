@@ -1,4 +1,4 @@
-"""Which experiments make up the paper's tables, and how much of its protocol to run."""
+"""Lists of experiments for each of the paper's tables, at several sizes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ _IN_LINEAR_FIGURE = ("2-stage", "DFL", "DirectedQuadratic", "ConvexDirectedQuadr
 
 @dataclass(frozen=True)
 class RunSize:
-    """How much of the paper's protocol to run.
+    """The size of a run: seeds, initialisations and samples.
 
     Attributes:
         n_seeds: Domain seeds.
         n_initialisations: Models trained for each seed.
-        n_samples: Candidates per instance.
+        n_samples: Points per instance.
     """
 
     n_seeds: int

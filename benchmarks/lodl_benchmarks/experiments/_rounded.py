@@ -11,5 +11,5 @@ def rounded(values: Array) -> tuple[float, ...]:
 
 
 def rounded_rows(values: Array) -> tuple[tuple[float, ...], ...]:
-    """Return a matrix likewise, row by row."""
+    """Return the rows of a matrix as short numbers."""
     return tuple(map(rounded, values))

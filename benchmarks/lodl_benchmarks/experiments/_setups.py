@@ -1,7 +1,7 @@
 """The paper's domains as experiments use them.
 
 `lodl reproduce settings` chose noise, surrogate and learning rate by validation quality, on domain
-seeds of their own, except for the noise and the rate of the Linear Model, which are the authors'.
+separate seeds, except for the noise and the rate of the Linear Model, which are the authors'.
 In the other domains every method did best with the same rate. What it tried is in results/settings.
 """
 

@@ -27,7 +27,9 @@ def slices_of_losses(
     paths: dict[str, Path] = {}
     for e in experiments:
         if (e.domain, e.seed) == (first.domain, first.seed) and METHODS[e.method].needs_samples:
-            paths.setdefault(e.method, loss_path(out, e, setup))  # of the fewest samples
+            paths.setdefault(
+                e.method, loss_path(out, e, setup)
+            )  # the experiment with the fewest samples
     domain = setup.build(first.seed)
     part = domain.splits.train_and_validation
     losses = {method: load_loss(path, y=part.y) for method, path in paths.items() if path.exists()}

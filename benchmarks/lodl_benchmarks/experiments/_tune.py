@@ -49,7 +49,7 @@ def _parts(setup: Setup, method: str) -> Iterator[dict[str, Any]]:
 def choose(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
     """Return, by domain, what has the best validation decision quality, as JSON values.
 
-    One sampler for all learned losses: the one under which they do best on average, each with its
+    One sampler for all learned losses, with which they do best on average, each with its
     best learning rate. One surrogate. Then for every method the learning rate that suits it best.
     """
     return {domain: _choose(group) for domain, group in _groups(rows, lambda r: r.domain).items()}

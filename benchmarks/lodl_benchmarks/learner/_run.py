@@ -12,13 +12,12 @@ from lodl import DecisionFocusedRegressor
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import constant_predictions, decision_loss, regret
-from lodl_benchmarks.learner._models import MODELS
-from lodl_benchmarks.learner._tasks import TASKS, LearnerTask
+from lodl_benchmarks.learner._tasks import MODELS, TASKS, LearnerTask
 from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows
 
 
 def plan(tasks: Sequence[str], models: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
-    """Return all trials, those of the first model and the first seed first."""
+    """Return all trials by model, then by seed, then by task."""
     return [Trial(task, model, seed) for model in models for seed in seeds for task in tasks]
 
 
@@ -36,7 +35,7 @@ def run(
 
     Args:
         trials: What to run.
-        out: Folder of `rows.jsonl`; what is there is not computed again.
+        out: Folder of `rows.jsonl`; existing rows are not computed again.
         tasks: The tasks by name.
         options: Arguments of the learner; None are its defaults, which the tables show.
         progress: Whether to show a bar on a terminal.
@@ -53,28 +52,27 @@ def _measure(trial: Trial, task: LearnerTask, options: Mapping[str, Any]) -> Row
     """Fit the learner once; 2-stage is the baseline that it trained and judged on the way."""
     domain = task.build(trial.seed)
     data, test = domain.splits.train_and_validation, domain.splits.test
-    model = DecisionFocusedRegressor(
-        domain.problem, MODELS[trial.method](data), shuffle=task.shuffle, **options
-    )
+    model = DecisionFocusedRegressor(domain.problem, MODELS[trial.method](data), **options)
     started, cpu = time.perf_counter(), time.process_time()
-    model.fit(data.x, data.y, context=data.context)
+    model.fit(data.x, data.y, context=data.context, validation=task.validation)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     ours = _relative_regret(domain, model.predict(test.x))
-    two_stage = _relative_regret(domain, model.two_stage_.predict(test.x))
+    two_stage = _relative_regret(domain, model.baseline_.predict(test.x))
     constant = _relative_regret(domain, constant_predictions(data.y, len(test.y)))
     difference = ours - two_stage
+    result = model.result_
     return {
         "two_stage": float(two_stage.mean()),
         "learner": float(ours.mean()),
         "constant": float(constant.mean()),
         "difference": float(difference.mean()),
         "standard_error": float(difference.std(ddof=1) / np.sqrt(len(difference))),
-        "held_out_two_stage": model.gain_.two_stage,
-        "held_out_learner": model.gain_.chosen,
-        "oracle_calls": model.n_oracle_calls_,
+        "held_out_two_stage": result.mean_baseline,
+        "held_out_learner": result.mean_selected,
+        "oracle_calls": result.trials[-1].n_calls,
         "seconds": seconds,
         "cpu_seconds": cpu,
-        "chosen": model.chosen_,
+        "chosen": result.selected_name,
         "n_train": len(data.y),
         "n_test": len(test.y),
     }

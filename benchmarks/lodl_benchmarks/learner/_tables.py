@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lodl.report import Cell, Table
-from lodl_benchmarks.learner._models import MODELS
-from lodl_benchmarks.learner._tasks import TASKS, LearnerTask
+from lodl_benchmarks.learner._tasks import MODELS, TASKS, LearnerTask
 from lodl_benchmarks.runner import RowValues
 
 _COLUMNS = (
@@ -25,7 +24,7 @@ _COLUMNS = (
 
 
 def tables(rows: Sequence[RowValues], tasks: Mapping[str, LearnerTask] = TASKS) -> list[Table]:
-    """Return how often the learner is better or worse, a table per model, and what was chosen."""
+    """Return counts of better and worse tasks, a table per model, and the selected models."""
     shown = [
         (model, [row for row in rows if row["model"] == model])
         for model in MODELS

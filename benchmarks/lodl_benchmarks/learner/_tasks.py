@@ -1,9 +1,15 @@
-"""The tasks: every domain, with about 300 instances to learn from."""
+"""Tasks and models of the learner's benchmark: every domain, with about 300 instances."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from sklearn.model_selection import KFold
 
 from lodl.domains import (
+    Split,
     item_knapsack,
     knapsack,
     linear_model,
@@ -12,6 +18,7 @@ from lodl.domains import (
     shortest_path,
     web_advertising,
 )
+from lodl.training.torch import mlp
 from lodl_benchmarks.domains import (
     assignment,
     dispatch,
@@ -24,13 +31,13 @@ from lodl_benchmarks.runner import Task
 
 @dataclass(frozen=True, eq=False)
 class LearnerTask(Task):
-    """A domain, and what a user would tell the learner about it.
+    """A domain with the learner's settings for it.
 
     Attributes:
-        shuffle: Whether held-out instances are drawn at random; False for days in order.
+        validation: The folds; blocks for days in order.
     """
 
-    shuffle: bool = True
+    validation: Any = None
 
 
 _path = partial(shortest_path, degree=6)
@@ -39,7 +46,7 @@ TASKS: dict[str, LearnerTask] = {
     "linear": LearnerTask("Linear Model, n = 400", linear_model),
     "web": LearnerTask("Web Advertising, n = 100", web_advertising),
     "portfolio": LearnerTask(
-        "Portfolio, n = 300", partial(portfolio, sizes=(200, 100, 400)), shuffle=False
+        "Portfolio, n = 300", partial(portfolio, sizes=(200, 100, 400)), validation=KFold(5)
     ),
     "path": LearnerTask("5 x 5 path, n = 300", partial(_path, sizes=(240, 60, 1000))),
     "small-path": LearnerTask("5 x 5 path, n = 100", partial(_path, sizes=(80, 20, 1000))),
@@ -62,3 +69,29 @@ TASKS: dict[str, LearnerTask] = {
     ),
 }
 """The tasks by name: the paper's three, then the others."""
+
+
+MakeModel: TypeAlias = Callable[[Split], Any]
+"""Makes an estimator for instances like these."""
+
+_TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3, "random_state": 0}
+
+
+def _network(data: Split) -> Any:
+    n_items = data.x.shape[1] if data.x.ndim == 3 else None
+    return mlp(data.x.shape[-1], data.y.shape[1:], hidden=(64,), n_items=n_items)
+
+
+def _of(module: str, name: str, **parameters: Any) -> MakeModel:
+    return lambda _: getattr(import_module(module), name)(**parameters)
+
+
+MODELS: dict[str, MakeModel] = {
+    "linear": lambda _: None,
+    "mlp": _network,
+    "xgboost": _of("xgboost", "XGBRegressor", **_TREES),
+    "lightgbm": _of("lightgbm", "LGBMRegressor", **_TREES, verbose=-1),
+    "catboost": _of("catboost", "CatBoostRegressor", **_TREES, verbose=False),
+    "forest": _of("sklearn.ensemble", "RandomForestRegressor", min_samples_leaf=3, random_state=0),
+}
+"""The models by name; "linear" is the learner's own."""

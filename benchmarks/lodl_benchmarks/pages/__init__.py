@@ -1,14 +1,12 @@
 """Pages of runs: rows in, results, tables, figures and sections out."""
 
-from lodl_benchmarks.pages._draw_quality import draw_quality
-from lodl_benchmarks.pages._draw_time import draw_time
+from lodl_benchmarks.pages._draw import draw_quality, draw_time, in_method_order, method_colours
 from lodl_benchmarks.pages._fidelity_section import (
     FIDELITY_TEXT,
     FIDELITY_TITLE,
     fidelity_section,
 )
 from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
-from lodl_benchmarks.pages._method_colours import in_method_order, method_colours
 from lodl_benchmarks.pages._page import render_page, write_page
 from lodl_benchmarks.pages._result_sections import (
     domain_id,

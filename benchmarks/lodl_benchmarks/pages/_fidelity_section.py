@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from lodl.report import Cell, Table
 from lodl.report.parts import Block, Section
+from lodl_benchmarks.pages._draw import method_colours
 from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
-from lodl_benchmarks.pages._method_colours import method_colours
 from lodl_benchmarks.pages._results import Result, Results
 
 FIDELITY_TITLE = "How faithful the learned losses are"

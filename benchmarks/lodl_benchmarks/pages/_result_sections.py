@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from lodl.report import Cell, Table
 from lodl.report.parts import Block, Section, inline_svg
-from lodl_benchmarks.pages._draw_quality import draw_quality
-from lodl_benchmarks.pages._draw_time import PART_COLOURS, draw_time, in_seconds
+from lodl_benchmarks.pages._draw import (
+    PART_COLOURS,
+    draw_quality,
+    draw_time,
+    in_seconds,
+    method_colours,
+)
 from lodl_benchmarks.pages._mean_std import mean_cell
-from lodl_benchmarks.pages._method_colours import method_colours
 from lodl_benchmarks.pages._results import Result, Results
 from lodl_benchmarks.pages._rows import PARTS, Row, Settings
 from lodl_benchmarks.pages._settings import settings_in_words, versions_of
@@ -105,8 +109,8 @@ def time_section(results: Results) -> Section | None:
         _time_block(domain, results.title_of(domain), compared)
         for domain, compared in results.compared.items()
     ]
-    found = tuple(block for block in blocks if block is not None)
-    if not found:
+    shown = tuple(block for block in blocks if block is not None)
+    if not shown:
         return None
     return Section(
         name="time",
@@ -117,7 +121,7 @@ def time_section(results: Results) -> Section | None:
             "Sampling is timed by the clock, so it is too high where the machine did other work; "
             "fitting and training by the processor."
         ),
-        blocks=found,
+        blocks=shown,
     )
 
 
@@ -150,8 +154,8 @@ def settings_section(rows: Sequence[Row], results: Results) -> Section | None:
     domains = settings_in_words(rows).items()
     blocks = [_settings_block(results.title_of(name), pairs) for name, pairs in domains]
     blocks.append(_settings_block("Versions", versions_of(rows)))
-    found = tuple(block for block in blocks if block is not None)
-    return Section("settings", "Settings, seeds, versions", "", found) if found else None
+    shown = tuple(block for block in blocks if block is not None)
+    return Section("settings", "Settings, seeds, versions", "", shown) if shown else None
 
 
 def _settings_block(title: str, settings: Settings) -> Block | None:

@@ -1,4 +1,4 @@
-"""What came out of a run: one result per method, domain and setting."""
+"""Results of a run: one per method, domain and setting."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class Result:
         domain: The name of the domain in the rows.
         method: What the models were trained on.
         settings: Everything that was chosen for the runs.
-        setting: In words, how it differs from other results of the method in the domain.
+        setting: Difference from other results of the method in the domain, as text.
         runs: Normalised test decision quality of every model.
         published: A published number to compare with, if there is one.
         oracle_calls: Calls of the solver per seed.
@@ -75,7 +75,7 @@ class Results:
         compared: By domain, one result per method, under settings as equal as the run has them.
         others: The same methods under other settings.
         titles: Titles of domains; a domain without one has its name.
-        publication: What `Result.published` is, in words.
+        publication: Source of `Result.published`.
     """
 
     compared: Mapping[str, tuple[Result, ...]]
@@ -93,7 +93,7 @@ def results_of(rows: Sequence[Row]) -> Results:
 
     Ablations share a file with the main comparison. What is compared is the sampler, number of
     samples, number of initialisations and data that most methods of the domain have; of a method's
-    results that still differ, the one with the most models, then with the best validation quality.
+    results that still differ, the result with the most models, then the best validation quality.
     """
     domains: dict[str, list[Row]] = defaultdict(list)
     for row in _with_data(rows):
@@ -107,7 +107,9 @@ def results_of(rows: Sequence[Row]) -> Results:
             main, *rest = sorted(variants, key=partial(_precedence, variants, shared), reverse=True)
             names = _varying(variants)
             chosen.append(_result(variants[main]))
-            others += [_result(variants[one], setting=_in_words(one, names)) for one in rest]
+            others += [
+                _result(variants[variant], setting=_in_words(variant, names)) for variant in rest
+            ]
         compared[domain] = _best_first(chosen)
     return Results(compared, _best_first(others))
 
@@ -119,17 +121,19 @@ def _best_first(results: Iterable[Result]) -> tuple[Result, ...]:
 def _with_data(rows: Sequence[Row]) -> list[Row]:
     """Return the rows, with the data as a setting where one seed has rows on different data.
 
-    Each seed has digests of its own, so data are numbered by their first appearance in a seed:
+    Each seed has other digests, so data are numbered by their first appearance in a seed:
     those that appear first in every seed belong together, and so on.
     """
-    found: dict[tuple[str, int | None], dict[str, int]] = defaultdict(dict)
+    places_of: dict[tuple[str, int | None], dict[str, int]] = defaultdict(dict)
     for row in rows:
         if row.seed is not None:
-            places = found[row.domain, row.seed]
+            places = places_of[row.domain, row.seed]
             places.setdefault(row.data, len(places) + 1)
-    several = {domain for (domain, _), places in found.items() if len(places) > 1}
+    several = {domain for (domain, _), places in places_of.items() if len(places) > 1}
     return [
-        replace(row, settings=(*row.settings, ("data", str(found[row.domain, row.seed][row.data]))))
+        replace(
+            row, settings=(*row.settings, ("data", str(places_of[row.domain, row.seed][row.data])))
+        )
         if row.domain in several and row.seed is not None
         else row
         for row in rows
@@ -150,7 +154,7 @@ def _shared_of(settings: Settings) -> Settings:
 def _most_shared(rows: Sequence[Row]) -> Settings:
     """Return the shared settings of the most methods, then of the most models.
 
-    Where both are equal, the rows are an ablation: the main sampler and the most samples win.
+    If both are equal, the rows are an ablation: the main sampler and the most samples win.
     """
     groups: dict[Settings, list[Row]] = defaultdict(list)
     for row in rows:
@@ -168,7 +172,7 @@ def _is_main_sampler(settings: Settings) -> bool:
 
 
 def n_samples_of(settings: Settings) -> int:
-    """Return the number of samples, 0 where it is not given."""
+    """Return the number of samples, or 0 if it is not given."""
     value = dict(settings).get("n_samples", "")
     return int(value) if value.isdecimal() else 0
 

@@ -27,7 +27,7 @@ class Row:
         domain: Where the decisions are taken.
         method: What the models were trained on.
         test: Normalised decision quality on test data, one per model.
-        validation: Likewise on validation data.
+        validation: Decision qualities on validation data.
         seed: The seed of the draw.
         settings: Everything that was chosen for the run, as text.
         oracle_calls: Calls of the solver.
@@ -94,9 +94,9 @@ def read_rows(path: str | Path) -> list[Row]:
         DataError: The file or a row cannot be used; the message names the line.
     """
     rows: dict[object, Row] = {}
-    for number, found in read_json_rows(Path(path)):
+    for number, values in read_json_rows(Path(path)):
         try:
-            row = parse_row(found)
+            row = parse_row(values)
         except ValueError as error:
             raise DataError(f"{path}, line {number}: {error}") from error
         experiment = (row.domain, row.method, row.seed, row.settings, row.data)
@@ -106,13 +106,13 @@ def read_rows(path: str | Path) -> list[Row]:
     return list(rows.values())
 
 
-def parse_row(found: Mapping[str, Any]) -> Row:
+def parse_row(values: Mapping[str, Any]) -> Row:
     """Return a row from its JSON values.
 
     Raises:
         ValueError: A value cannot be used; the message names it.
     """
-    row = {name: value for name, value in found.items() if value is not None}
+    row = {name: value for name, value in values.items() if value is not None}
     test = _numbers(row, "test")
     if not test:
         raise ValueError("`test` must have the quality of at least one run.")

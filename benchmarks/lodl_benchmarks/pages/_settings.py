@@ -1,4 +1,4 @@
-"""The settings of a run in words, for those who want to repeat it."""
+"""The settings of a run as text, for readers who want to repeat it."""
 
 import re
 from collections import defaultdict
@@ -23,11 +23,11 @@ def settings_in_words(rows: Sequence[Row]) -> dict[str, Settings]:
 
 def versions_of(rows: Iterable[Row]) -> Settings:
     """Return the packages with all versions in the rows."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
+    by_package: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rows:
         for package, version in row.versions:
-            found[package][version] = None
-    return tuple((package, ", ".join(versions)) for package, versions in found.items())
+            by_package[package][version] = None
+    return tuple((package, ", ".join(versions)) for package, versions in by_package.items())
 
 
 def _settings(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:

@@ -6,19 +6,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl.report.parts import (
-    INK,
-    MUTED,
-    Block,
-    Section,
-    blaming,
-    inline_svg,
-    new_figure,
-    read_json,
-    shortened,
-    style,
-)
-from lodl_benchmarks.pages._method_colours import method_colours
+from lodl._json import blaming, read_json
+from lodl.report.parts import INK, MUTED, Block, Section, inline_svg, new_figure, shortened, style
+from lodl_benchmarks.pages._draw import method_colours
 
 _TEXT = (
     "True regret and learned loss as the prediction moves away from the label (dashed line) in one "
@@ -34,7 +24,7 @@ class Slice:
 
     Attributes:
         instance: The instance.
-        direction: The line, in words.
+        direction: Name of the line.
         offsets: Points on the line; 0 is the label.
         regret: The true regret at the points.
         loss: The learned losses at the points, by name.
@@ -58,23 +48,23 @@ class Slices:
 def slices_section(folder: Path) -> Section | None:
     """Return slices of learned losses beside the true regret, from `slices.json`."""
     path = folder / "slices.json"
-    found = read_json(path, Slices)
-    if found is None:
+    data = read_json(path, Slices)
+    if data is None:
         return None
     with blaming(path):
-        return section_of_slices(found.slices, found.title)
+        return section_of_slices(data.slices, data.title)
 
 
 def section_of_slices(slices: Sequence[Slice], title: str = "", unit: str = "") -> Section:
     """Return the section that shows slices."""
-    names = dict.fromkeys(name for one in slices for name in one.loss)
+    names = dict.fromkeys(name for line in slices for name in line.loss)
     svgs = tuple(
         inline_svg(
-            draw_slice(one, unit),
+            draw_slice(line, unit),
             f"slice-{i}",
-            label=f"True regret and {', '.join(one.loss)} of {_name(one)}, {one.direction}",
+            label=f"True regret and {', '.join(line.loss)} of {_name(line)}, {line.direction}",
         )
-        for i, one in enumerate(slices)
+        for i, line in enumerate(slices)
     )
     return Section(
         name="slices",
@@ -91,25 +81,25 @@ def section_of_slices(slices: Sequence[Slice], title: str = "", unit: str = "") 
 
 
 @style()
-def draw_slice(one: Slice, unit: str = "") -> Figure:
+def draw_slice(line: Slice, unit: str = "") -> Figure:
     """Draw the true regret and every learned loss along one line."""
     figure = new_figure(3.5, 2.5)
     axes = figure.subplots()
     axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.step(one.offsets, one.regret, where="mid", color=INK, linewidth=2.6)
-    for name, colour in method_colours(one.loss).items():
-        axes.plot(one.offsets, one.loss[name], color=colour, linewidth=1.6)
-    highest = max(one.regret)
+    axes.step(line.offsets, line.regret, where="mid", color=INK, linewidth=2.6)
+    for name, colour in method_colours(line.loss).items():
+        axes.plot(line.offsets, line.loss[name], color=colour, linewidth=1.6)
+    highest = max(line.regret)
     if highest > 0:
         axes.set_ylim(-0.04 * _ROOM * highest, _ROOM * highest)
     axes.set_ylabel(f"regret, {unit}" if unit else "regret")
-    axes.set_title(shortened(_name(one)), fontsize=10)
-    axes.set_xlabel(shortened(_along(one.direction), 40))
+    axes.set_title(shortened(_name(line)), fontsize=10)
+    axes.set_xlabel(shortened(_along(line.direction), 40))
     return figure
 
 
-def _name(one: Slice) -> str:
-    return one.instance if isinstance(one.instance, str) else f"instance {one.instance}"
+def _name(line: Slice) -> str:
+    return line.instance if isinstance(line.instance, str) else f"instance {line.instance}"
 
 
 def _along(direction: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from lodl.report.parts import Section
-from lodl_benchmarks.pages._draw_time import in_seconds
+from lodl_benchmarks.pages._draw import in_seconds
 from lodl_benchmarks.pages._results import REFERENCES, Result, Results
 
 _UNTRAINED = (*REFERENCES, "Constant")

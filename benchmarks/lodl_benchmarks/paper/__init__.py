@@ -1,4 +1,4 @@
-"""What the paper shows, beside our own: tables, figures and the page, from plain data."""
+"""The paper's tables and figures next to ours, and their page, from plain data."""
 
 from lodl_benchmarks.paper._cost_figure import (
     LODL,

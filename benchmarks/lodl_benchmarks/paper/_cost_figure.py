@@ -50,10 +50,10 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class CostSettings:
-    """What is measured.
+    """Settings of the measurement.
 
     Attributes:
-        n_samples: Candidates per instance, K.
+        n_samples: Points per instance, K.
         n_steps: Steps of training, T, without early stopping.
         cores: Numbers of cores to measure on; the first is 1.
         domains: Names of setups.
@@ -69,7 +69,7 @@ class CostSettings:
 
 @dataclass(frozen=True)
 class PreparationCosts:
-    """What learned losses need before training, on a number of cores, by the clock.
+    """Seconds that learned losses take before training, on a number of cores, by the clock.
 
     Attributes:
         cores: The number of cores.
@@ -91,7 +91,7 @@ class UnitCosts:
     Attributes:
         surrogate_forward: The surrogate's decision and its worth, per instance of a batch as large
             as those of the training (the paper's T_O of DFL).
-        surrogate_backward: Its gradient, likewise (T'_O).
+        surrogate_backward: Seconds of its gradient (T'_O).
         learned_loss: A learned loss and its gradient by its own parameters, per sample: a step of a
             fit by gradient descent (T_LODL).
     """
@@ -221,8 +221,13 @@ class CostFigure:
             for name, meaning in _COUNTS.items()
         ]
         units = [
-            (name, meaning, found, *(f"{1e6 * one.units[name]:,.1f} µs" for one in self.domains))
-            for name, (meaning, found) in _UNITS.items()
+            (
+                name,
+                meaning,
+                source,
+                *(f"{1e6 * domain.units[name]:,.1f} µs" for domain in self.domains),
+            )
+            for name, (meaning, source) in _UNITS.items()
         ]
         columns = ("", "", "found from", *(domain.title for domain in self.domains))
         return _table_of_texts("Unit costs", columns, [*counts, *units])
@@ -256,7 +261,7 @@ def costs_of_domain(
 
     for learned losses, and M for the others, whose steps wait for one another. So learned losses
     cost less than DFL, of M', from (P - p) / (M' - M - p) cores, `break_even`, and from
-    P / (M' - M) models, `break_even_models`; None where they never do.
+    P / (M' - M) models, `break_even_models`, or None if they never do.
 
     Args:
         domain: The name of the domain.
@@ -333,7 +338,10 @@ def _by_formula(units: Mapping[str, float], counts: Mapping[str, int]) -> dict[s
 
 def _curves(costs: Measured, before: Sequence[float]) -> dict[str, tuple[float, ...]]:
     """Return the seconds of one model, by the seconds spent before training."""
-    return {name: tuple(_seconds(costs, one)[name] for one in before) for name in TRAINED}
+    return {
+        name: tuple(_seconds(costs, setup_seconds)[name] for setup_seconds in before)
+        for name in TRAINED
+    }
 
 
 def _seconds(costs: Measured, before: float) -> dict[str, float]:

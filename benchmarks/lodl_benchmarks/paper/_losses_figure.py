@@ -34,14 +34,14 @@ _Numbers: TypeAlias = tuple[float, ...]
 
 @dataclass(frozen=True)
 class LossesSettings:
-    """What the figure of the losses is made of.
+    """Settings of the figure of the losses.
 
     Attributes:
-        n_samples: Candidates from which the losses are learned.
-        scale: Standard deviation of the candidates around the label.
+        n_samples: Points from which the losses are learned.
+        scale: Standard deviation of the points around the label.
         epsilon: Softness of the handcrafted surrogate.
         n_grid: Predictions along each axis of a surface.
-        seed: Random seed for the candidates.
+        seed: Random seed for the points.
         versions: Versions of the packages; under others the figure is made again.
     """
 
@@ -158,7 +158,7 @@ def _draw_descent(axes: Axes, start: Any, descent: Any) -> None:
 
 def _draw_line(axes: Axes, data: LossesFigure, loss: LossShape, colour: str) -> None:
     """Draw the loss along the line from the label through the swapped prediction."""
-    true = next(one for one in data.losses if one.name == "decision loss")
+    true = next(loss for loss in data.losses if loss.name == "decision loss")
     if loss is not true:
         axes.plot(data.line, true.on_line, color=MUTED, linewidth=1)
     axes.plot(data.line, loss.on_line, color=colour)

@@ -7,8 +7,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from lodl._json import blaming, read_json
 from lodl.report import Table
-from lodl.report.parts import Block, Section, blaming, inline_svg, read_json
+from lodl.report.parts import Block, Section, inline_svg
 from lodl_benchmarks.pages import (
     FIDELITY_TEXT,
     FIDELITY_TITLE,
@@ -234,7 +235,7 @@ def _fidelity_section(rows: Sequence[Row], results: Results) -> Section | None:
             if row.domain in results.titles and (row.domain, row.method, row.settings) in compared
         ]
     )
-    own = {name: found for name, found in results.compared.items() if name not in table.domains}
+    own = {name: group for name, group in results.compared.items() if name not in table.domains}
     others = fidelity_section(replace(results, compared=own))
     if not table.domains:
         return others

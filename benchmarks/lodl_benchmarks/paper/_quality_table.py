@@ -1,13 +1,12 @@
-"""Tables 1 and 2: decision quality, with the paper's numbers beside ours."""
+"""Tables 1 and 2: decision quality, with the paper's numbers next to ours."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lodl.report import Cell, Table
 from lodl_benchmarks.pages import PARTS, MeanStd, Row, in_method_order, mean_cell, method_colours
-from lodl_benchmarks.paper._lines import with_lines
 from lodl_benchmarks.paper._published import (
     DOMAINS,
     SAMPLERS,
@@ -27,13 +26,13 @@ class MethodQuality:
     """The decision quality of one method in one column.
 
     Attributes:
-        method: What the models were trained on, with the number of samples where it has several.
+        method: Loss that the models were trained on, with the number of samples if it has several.
         column: A domain, a sampler, or a number of samples.
         ours: Normalised test decision quality over all runs.
         n_runs: The number of runs.
-        paper: The published number, None where there is none.
-        sampler: The sampler of the candidates of learned losses.
-        n_samples: Candidates per instance.
+        paper: The published number, if there is one.
+        sampler: The sampler of the points of learned losses.
+        n_samples: Points per instance.
         oracle_calls: Calls of the solver per domain seed.
         seconds: Sampling, fitting and training per domain seed, on one core.
     """
@@ -134,7 +133,7 @@ def _quality(
         sampler=rows[0].setting("sampler"),
         n_samples=int(rows[0].setting("n_samples")),
         oracle_calls=float(np.mean([row.oracle_calls or 0.0 for row in rows])),
-        seconds={part: float(np.mean([one[part] for one in seconds])) for part in PARTS},
+        seconds={part: float(np.mean([of_row[part] for of_row in seconds])) for part in PARTS},
     )
 
 
@@ -148,3 +147,21 @@ def _titles(columns: set[str | int]) -> dict[str | int, str]:
 
 def _cell(quality: MethodQuality | None) -> Cell:
     return Cell("") if quality is None else mean_cell(quality.ours, quality.paper)
+
+
+def with_lines(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield each row with the name of its line.
+
+    The name is the row's method. If a method has rows with several numbers of samples, all rows but
+    those with the fewest also name their number.
+    """
+    fewest: dict[str, int] = {}
+    for row in rows:
+        fewest[row.method] = min(fewest.get(row.method, _n_samples(row)), _n_samples(row))
+    for row in rows:
+        n = _n_samples(row)
+        yield row.method if n == fewest[row.method] else f"{row.method}, {n:,} samples", row
+
+
+def _n_samples(row: Row) -> int:
+    return int(row.setting("n_samples") or 0)

@@ -17,8 +17,8 @@ from scipy import stats
 
 from lodl.report import Cell, Table
 from lodl_benchmarks.pages import MeanStd, Row, in_method_order, mean_cell, method_colours
-from lodl_benchmarks.paper._lines import with_lines
 from lodl_benchmarks.paper._published import DOMAINS, ERROR_UNITS, TABLE3, ErrorUnit
+from lodl_benchmarks.paper._quality_table import with_lines
 
 ERRORS = ("empirical", "gaussian")
 """The neighbourhoods in which errors are measured."""
@@ -52,7 +52,7 @@ class Trend:
     Attributes:
         slope: The slope of the line.
         intercept: The quality at no error.
-        intercept_95: Its 95 % interval, None where the points are not independent.
+        intercept_95: Its 95 % interval, or None if the points are not independent.
         correlation: The correlation of the points.
         n: The number of points.
     """
@@ -79,7 +79,7 @@ class WithoutOne:
 
 @dataclass(frozen=True)
 class Trends:
-    """The lines of decision quality on one kind of error, None where a line is not defined.
+    """The lines of decision quality on one kind of error, or None if a line is not defined.
 
     Attributes:
         of_methods: The line through the means of the methods.
@@ -103,7 +103,7 @@ class MethodErrors:
         gaussian: Error around the labels.
         quality: Normalised test decision quality.
         runs: The same three for every run.
-        paper: The same three as published, None where they are not.
+        paper: The three published numbers, if there are any.
         oracle_calls: Calls of the solver per domain seed.
     """
 
@@ -116,13 +116,13 @@ class MethodErrors:
 
     def mean_std(self, name: str) -> MeanStd:
         """Return "empirical", "gaussian" or "quality"."""
-        found: MeanStd = getattr(self, name)
-        return found
+        number: MeanStd = getattr(self, name)
+        return number
 
 
 @dataclass(frozen=True)
 class BoundErrors:
-    """How far a loss that bounds the regret is from it at predictions, and its decision quality."""
+    """Distance of a bound of the regret from it at predictions, and its decision quality."""
 
     empirical: MeanStd
     quality: MeanStd

@@ -3,8 +3,7 @@
 from lodl_benchmarks.peers._draw import draw_peers, drawn_tasks
 from lodl_benchmarks.peers._methods import METHODS, Method
 from lodl_benchmarks.peers._page import write_report
-from lodl_benchmarks.peers._run import plan, run
-from lodl_benchmarks.peers._scales import SCALES, Scale
+from lodl_benchmarks.peers._run import SCALES, Scale, plan, run
 from lodl_benchmarks.peers._tables import tables
 from lodl_benchmarks.peers._tasks import TASKS, PeersTask
 

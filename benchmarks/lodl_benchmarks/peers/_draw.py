@@ -17,7 +17,7 @@ from lodl_benchmarks.peers._tasks import TASKS
 
 @dataclass(frozen=True)
 class _Mark:
-    """How a method is drawn."""
+    """Marker and colour of a method."""
 
     colour: str
     shape: str
@@ -39,9 +39,11 @@ _TOO_BAD = 1.3  # times the regret of 2-stage: drawn at the edge
 
 def drawn_tasks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the tasks that can be drawn: those with 2-stage and another method."""
-    found = scores(rows)
-    names = [name for name in TASKS if TWO_STAGE in found.get(name, {}) and len(found[name]) > 1]
-    return [name for name in names if OURS in found[name]] or names
+    by_task = scores(rows)
+    names = [
+        name for name in TASKS if TWO_STAGE in by_task.get(name, {}) and len(by_task[name]) > 1
+    ]
+    return [name for name in names if OURS in by_task[name]] or names
 
 
 @style()
@@ -51,15 +53,15 @@ def draw_peers(rows: Sequence[Mapping[str, Any]]) -> Figure:
     Calls are those of all models that are trained, to choose and to average; looks at held-out
     decisions are left out. `drawn_tasks` must name at least one task.
     """
-    found, names = scores(rows), drawn_tasks(rows)
+    by_task, names = scores(rows), drawn_tasks(rows)
     n_rows = -(-len(names) // _N_COLUMNS)
     figure = new_figure(12.0, 2.7 * n_rows + 0.9)
     grid = figure.subplots(n_rows, _N_COLUMNS, squeeze=False, sharex=True)
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
     for axes, name in zip(grid.flat, names, strict=False):
-        _panel(axes, name, found[name])
-    shown = [s for name in names for s in found[name].values() if s.method != TWO_STAGE]
+        _panel(axes, name, by_task[name])
+    shown = [s for name in names for s in by_task[name].values() if s.method != TWO_STAGE]
     grid[0, 0].set_xlim(min(s.calls for s in shown) / 2, max(s.calls for s in shown) * 2)
     for axes in grid.flat:
         axes.xaxis.set_tick_params(labelbottom=True)
@@ -77,7 +79,7 @@ def _panel(axes: Axes, name: str, of_task: Mapping[str, Score]) -> None:
     worst = _TOO_BAD * line
     for score in shown:
         _point(axes, score, baseline, worst)
-    levels = [_level(one, baseline) for one in shown]
+    levels = [_level(score, baseline) for score in shown]
     kept = [*(level for level in levels if level < worst), line]
     room = 0.18 * (max(kept) - min(kept)) + 0.03 * line
     axes.set_ylim(min(kept) - room, max(kept) + room)

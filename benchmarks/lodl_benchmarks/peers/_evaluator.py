@@ -31,7 +31,7 @@ class Evaluator:
 
     @classmethod
     def of(cls, problem: Problem, part: Split) -> "Evaluator":
-        """Ask for the best decision of each instance, one call each."""
+        """Call the solver for the best decision of each instance, once each."""
         blank = cls(problem, part, np.zeros(len(part.y)))
         return cls(problem, part, blank.losses(part.y, np.arange(len(part.y))))
 

@@ -14,13 +14,13 @@ from lodl_benchmarks.peers._network import Networks
 
 Start: TypeAlias = Literal["random", "least squares"]
 
-_BETAS = (0.9, 0.999)  # of Adam, as usual
+_BETAS = (0.9, 0.999)  # Adam's usual parameters
 _TINY = 1e-8
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How all models are trained.
+    """Settings of the training of all models.
 
     Attributes:
         n_steps: The most steps.
@@ -40,7 +40,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is chosen by held-out decisions, besides the number of steps.
+    """Parameters that validation decisions select, besides the number of steps.
 
     Attributes:
         learning_rate: Of Adam.
@@ -107,7 +107,7 @@ def train(
         members: What each model is trained on.
         criterion: The loss.
         settings: How long to train.
-        look: Asks the solver about held-out predictions.
+        look: Calls the solver at held-out predictions.
     """
     features = torch.as_tensor(x)
     adam = _Adam(networks, torch.tensor([member.choice.learning_rate for member in members]))
@@ -203,15 +203,15 @@ class _Watch:
                 self.active.remove(m)
 
     def _regrets(self) -> list[float]:
-        """Return the mean held-out regret of the models that have not stopped, asked at once."""
+        """Return the mean held-out regret of the models that have not stopped, in one look."""
         y_hat = self.networks.predict_all(self.x, self.mean)
         parts = [self.members[m].held_out for m in self.active]
         rows = np.concatenate(parts)
         if len(rows) == 0:
             return [0.0] * len(parts)
-        found = self.look(
+        regrets = self.look(
             np.concatenate([y_hat[m, part] for m, part in zip(self.active, parts, strict=True)]),
             rows,
         )
         ends = np.cumsum([len(part) for part in parts])[:-1]
-        return [float(regret.mean()) for regret in np.split(found, ends)]
+        return [float(regret.mean()) for regret in np.split(regrets, ends)]

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from lodl._typing import Array
-from lodl.learning import DecisionFocusedRegressor, HistoryRow
+from lodl.learning import DecisionFocusedRegressor
 from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE, Family, fit
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem
+from lodl.report import Trial as FitTrial
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.peers._pyepo import Known, PyEPOLoss
@@ -29,7 +30,7 @@ class Outcome:
 
     Attributes:
         y_hat: Predictions for given features, which were not seen before.
-        details: What was chosen and what one model costs, in JSON values.
+        details: Selected parameters and the cost of one model, as JSON values.
     """
 
     y_hat: Array
@@ -52,7 +53,7 @@ class Treated(Method):
 
     @property
     def parameters(self) -> tuple[Any, ...]:
-        """Values of the main parameter to choose from; a single None where there is none."""
+        """Values of the main parameter to choose from; a single None if the method has none."""
         return (None,)
 
     @abstractmethod
@@ -111,11 +112,11 @@ class OfPyEPO(Treated):
 
 @dataclass(frozen=True)
 class AtLabels(Treated):
-    """A family of the paper, learned from candidates around the labels.
+    """A family of the paper, learned from points around the labels.
 
     Attributes:
         family: The family.
-        n_samples: Candidates per instance.
+        n_samples: Points per instance.
     """
 
     family: Family
@@ -147,25 +148,28 @@ class Ours(Method):
         model.fit(data.x, data.y, context=part.context)
         n = len(data.y)
         data.ledger.move(n, "looks", "test")  # the harness asked for the optimum, not the learner
-        data.ledger.move(n_looks(model.history_, n), "training", "looks")
+        result = model.result_
+        data.ledger.move(n_looks(result.trials, n), "training", "looks")
+        n_shown = result.n_calls - result.trials[-1].n_calls
+        data.ledger.move(n_shown, "training", "test")  # decisions that only a report shows
         details = {
-            "chosen": model.chosen_,
-            "held_out": model.gain_.chosen / data.evaluator.scale,
+            "chosen": result.selected_name,
+            "held_out": result.mean_selected / data.evaluator.scale,
             "history": [
                 [row.name, row.round, round(row.regret / data.evaluator.scale, 5), row.n_calls]
-                for row in model.history_
+                for row in result.trials
             ],
         }
         return Outcome(model.predict(x_test), details)
 
 
-def n_looks(history: Sequence[HistoryRow], n_instances: int) -> int:
+def n_looks(trials: Sequence[FitTrial], n_instances: int) -> int:
     """Return the calls of our learner that choose among models and teach none.
 
-    In a round several candidates are asked about at each held-out prediction, and their answers
-    are learned from. Models that are only compared are asked about at the prediction alone.
+    A round calls the solver at several points near each held-out prediction and learns from the
+    answers. Models that are only compared cost one call per instance.
     """
-    calls = np.diff([row.n_calls for row in history])
+    calls = np.diff([row.n_calls for row in trials])
     return int(calls[calls <= n_instances].sum())
 
 

@@ -1,4 +1,4 @@
-"""Many models of one architecture, each with data of its own, as one batched computation."""
+"""Many models of one architecture, each with its own data, as one batched computation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Architecture:
 
 
 class Networks:
-    """Models that differ in their weights; `weights` are those of all of them.
+    """Models that differ in their weights; `weights` are the weights of all models.
 
     Predictions are in the unit of the labels: outputs times a spread, plus a centre.
 
@@ -74,10 +74,10 @@ class Networks:
         outputs = (y - self._centre[model].numpy()) / float(self._spread[model])
         columns = x.reshape(-1, x.shape[-1])
         columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
-        found, *_ = np.linalg.lstsq(columns, outputs.reshape(len(columns), -1), rcond=None)
+        solution, *_ = np.linalg.lstsq(columns, outputs.reshape(len(columns), -1), rcond=None)
         with torch.no_grad():
-            weight[model] = torch.as_tensor(found[:-1].T)
-            bias[model] = torch.as_tensor(found[-1])
+            weight[model] = torch.as_tensor(solution[:-1].T)
+            bias[model] = torch.as_tensor(solution[-1])
 
     def predict(self, x: Tensor, weights: Sequence[Tensor] | None = None) -> Tensor:
         """Return predictions, shape (models, batch, *label_shape).

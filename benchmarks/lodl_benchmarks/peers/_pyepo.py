@@ -1,4 +1,4 @@
-"""PyEPO's methods, with our solver: the one file that imports PyEPO's losses."""
+"""PyEPO's methods, with our solver. Only this file imports PyEPO's losses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from lodl._typing import Array
 from lodl.problems import LinearProblem
-from lodl.problems.pyepo import opt_model
 from lodl_benchmarks.peers._loop import Member
+from lodl_benchmarks.peers._opt_model import OptModel
 
 Given: TypeAlias = Literal["costs", "decisions", "all"]
 """What a loss compares the prediction with: true costs, best decisions, both and their value."""
@@ -20,7 +20,7 @@ Given: TypeAlias = Literal["costs", "decisions", "all"]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known about the instances, in the unit of the labels' deviation.
+    """Labels, decisions and optima of the instances, in units of the labels' deviation.
 
     Attributes:
         costs: Labels, shape (n, D).
@@ -46,12 +46,12 @@ class PyEPOLoss:
 
     Attributes:
         name: Its name in `pyepo.func`.
-        main: The name of the argument that is chosen; "" where there is none.
+        main: Name of the argument that is selected, or "".
         given: What a loss takes besides the prediction; "decisions" for a layer.
         layer: How the decision that a layer returns is judged; None for a method that is a loss.
         fixed: Further arguments, as pairs of name and value.
         is_seeded: Whether it draws perturbations from a seed.
-        has_pool: Whether it compares with a pool of decisions, first those of the labels.
+        has_pool: Whether it compares with a pool of decisions, at first the labels' decisions.
         is_adaptive: Whether it adapts to the gradients it has seen.
     """
 
@@ -103,7 +103,7 @@ class PyEPOLoss:
         if self.has_pool:
             arguments["dataset"] = _pool_of(known.decisions[torch.as_tensor(member.train)])
         make = getattr(import_module("pyepo.func"), self.name)
-        module = make(opt_model(solver.problem, known.costs.shape[1]), **arguments)
+        module = make(OptModel(solver.problem, known.costs.shape[1]), **arguments)
         module.processes, module.pool = 2, solver  # batches go where PyEPO has its processes
         module._branch_rng = np.random.RandomState(member.seed)
         return module

@@ -1,4 +1,4 @@
-"""How our learner stands on each linear task: beside the best other method, 2-stage and SPO+."""
+"""Standings of our learner on each linear task: the best other method, 2-stage and SPO+."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Standing:
         ours: Our learner.
         two_stage: 2-stage.
         best: The best of all other methods that have these seeds, 2-stage among them.
-        reference: SPO+; None where it was not run.
+        reference: SPO+, if it was run.
     """
 
     task: str
@@ -62,28 +62,28 @@ class Standing:
 
     @property
     def ratio(self) -> float:
-        """How many times as many calls SPO+ takes, looks left out on both sides."""
+        """Ratio of SPO+'s calls to ours, looks left out on both sides."""
         return 0.0 if self.reference is None else self.reference.calls / self.ours.calls
 
 
-def standings(found: Mapping[str, Mapping[str, Score]]) -> list[Standing]:
+def standings(by_task: Mapping[str, Mapping[str, Score]]) -> list[Standing]:
     """Return the standings on the linear tasks that have the rows for it."""
-    every = [Standing.of(task, found.get(task, {})) for task in LINEAR]
-    return [one for one in every if one is not None]
+    every = [Standing.of(task, by_task.get(task, {})) for task in LINEAR]
+    return [standing for standing in every if standing is not None]
 
 
-def verdict(found: Mapping[str, Mapping[str, Score]]) -> list[str]:
+def verdict(by_task: Mapping[str, Mapping[str, Score]]) -> list[str]:
     """Return what was to be shown and how often it holds, in a line each."""
-    every = standings(found)
+    every = standings(by_task)
     if not every:
         return []
-    reached = [one for one in every if one.reaches_reference]
-    frugal = [one.ratio >= _TENTH for one in reached]
+    reached = [standing for standing in every if standing.reaches_reference]
+    frugal = [standing.ratio >= _TENTH for standing in reached]
     return [
         f"{OURS} is best or within one standard error of the best on "
-        f"{_count(every, [one.is_best for one in every])} linear tasks.",
+        f"{_count(every, [standing.is_best for standing in every])} linear tasks.",
         f"It is no worse than {TWO_STAGE} by more than one standard error on "
-        f"{_count(every, [one.is_no_worse_than_two_stage for one in every])}.",
+        f"{_count(every, [standing.is_no_worse_than_two_stage for standing in every])}.",
         f"It reaches {REFERENCE} within one standard error on {_count(every, reached)}"
         + (f", on {sum(frugal)} of these with at most a tenth of its calls." if frugal else "."),
     ]

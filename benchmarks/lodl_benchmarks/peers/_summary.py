@@ -1,4 +1,4 @@
-"""What the rows say: regrets with their errors, paired by data seed and test instance."""
+"""Summary of the rows: regrets with their errors, paired by data seed and test instance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class Score:
         looks: Mean of the calls at held-out instances that stop and choose, counted apart.
         calls_of_one: Mean of the calls to train one model, everything chosen; None for our learner.
         seconds_solving: Mean of the processor's seconds in the solver, of the rows that have them.
-        seconds: Mean of all of the processor's seconds, likewise.
+        seconds: Mean of the processor's seconds of all models.
     """
 
     task: str
@@ -80,14 +80,17 @@ class Score:
 def scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Score]]:
     """Return the methods of each task, tasks and methods in the order of the rows.
 
-    Where a row was computed again, with another learner or other settings, the last one counts.
+    If a row was computed again, with another learner or other settings, the last row counts.
     """
     latest = {(row["task"], row["method"], row["seed"]): row for row in rows}
     groups: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for (task, method, _), row in latest.items():
         groups.setdefault(task, {}).setdefault(method, []).append(row)
     return {
-        task: {method: _score(task, method, found) for method, found in methods.items()}
+        task: {
+            method: _score(task, method, rows_of_method)
+            for method, rows_of_method in methods.items()
+        }
         for task, methods in groups.items()
     }
 
@@ -109,10 +112,10 @@ def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
     )
 
 
-def ranks(found: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
+def ranks(by_task: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
     """Return the rank of each method on every task, 1 is the best, on the seeds that all have."""
     regrets = []
-    for of_task in found.values():
+    for of_task in by_task.values():
         seeds = set.intersection(*(set(of_task[method].blocks) for method in methods))
         regrets.append([of_task[method].on(seeds).regret for method in methods])
     if not regrets:

@@ -9,7 +9,7 @@ from lodl_benchmarks.peers._standings import REFERENCE, standings
 from lodl_benchmarks.peers._summary import Difference, Score, ranks, scores
 from lodl_benchmarks.peers._tasks import LINEAR, OTHERS, TASKS
 
-_Found = Mapping[str, Mapping[str, Score]]
+_Scores = Mapping[str, Mapping[str, Score]]
 
 
 def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -19,32 +19,35 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
 
 def summary_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return the tables of all tasks together, those that have a line."""
-    found = scores(rows)
-    shown = [_quality(found), _calls(found), _gains(found), _ranks(found)]
+    by_task = scores(rows)
+    shown = [_quality(by_task), _calls(by_task), _gains(by_task), _ranks(by_task)]
     return [table for table in shown if table.rows]
 
 
 def task_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return a table of each task."""
-    found = scores(rows)
-    return [_task(name, found[name]) for name in TASKS if name in found]
+    by_task = scores(rows)
+    return [_task(name, by_task[name]) for name in TASKS if name in by_task]
 
 
-def _quality(found: _Found) -> Table:
+def _quality(by_task: _Scores) -> Table:
     """Return whether our learner is as good as the best other one, and never worse than 2-stage."""
     lines = tuple(
         (
-            Cell(TASKS[one.task].title),
-            _percent(one.ours.regret),
-            Cell(f"{one.best.method} {100 * one.best.regret:.2f}", 100 * one.best.regret),
-            _pair(one.ours.less(one.best)),
-            _yes(one.is_best),
-            _percent(one.two_stage.regret),
-            _pair(one.ours.less(one.two_stage)),
-            _yes(one.is_no_worse_than_two_stage),
-            Cell.of_number(len(one.ours.blocks), "{:.0f}"),
+            Cell(TASKS[standing.task].title),
+            _percent(standing.ours.regret),
+            Cell(
+                f"{standing.best.method} {100 * standing.best.regret:.2f}",
+                100 * standing.best.regret,
+            ),
+            _pair(standing.ours.less(standing.best)),
+            _yes(standing.is_best),
+            _percent(standing.two_stage.regret),
+            _pair(standing.ours.less(standing.two_stage)),
+            _yes(standing.is_no_worse_than_two_stage),
+            Cell.of_number(len(standing.ours.blocks), "{:.0f}"),
         )
-        for one in standings(found)
+        for standing in standings(by_task)
     )
     columns = (
         "task",
@@ -60,23 +63,23 @@ def _quality(found: _Found) -> Table:
     return Table("Our learner beside the best of all others, test regret in %", columns, lines)
 
 
-def _calls(found: _Found) -> Table:
+def _calls(by_task: _Scores) -> Table:
     """Return what SPO+'s regret costs in oracle calls."""
     lines = tuple(
         (
-            Cell(TASKS[one.task].title),
-            _percent(one.reference.regret),
-            _percent(one.ours.regret),
-            _yes(one.reaches_reference),
-            _count(one.reference.calls),
-            _count(one.ours.calls),
-            Cell.of_number(one.ratio, "{:.1f}"),
-            _count(one.reference.looks),
-            _count(one.ours.looks),
-            _count(one.reference.calls_of_one),
+            Cell(TASKS[standing.task].title),
+            _percent(standing.reference.regret),
+            _percent(standing.ours.regret),
+            _yes(standing.reaches_reference),
+            _count(standing.reference.calls),
+            _count(standing.ours.calls),
+            Cell.of_number(standing.ratio, "{:.1f}"),
+            _count(standing.reference.looks),
+            _count(standing.ours.looks),
+            _count(standing.reference.calls_of_one),
         )
-        for one in standings(found)
-        if one.reference is not None
+        for standing in standings(by_task)
+        if standing.reference is not None
     )
     columns = (
         "task",
@@ -93,11 +96,11 @@ def _calls(found: _Found) -> Table:
     return Table(f"Oracle calls to reach the regret of {REFERENCE}", columns, lines)
 
 
-def _gains(found: _Found) -> Table:
+def _gains(by_task: _Scores) -> Table:
     """Return the gain over 2-stage on the paper's domains and on right-hand sides."""
     lines = []
     for name in OTHERS:
-        of_task = found.get(name, {})
+        of_task = by_task.get(name, {})
         if OURS not in of_task or TWO_STAGE not in of_task:
             continue
         gain = of_task[TWO_STAGE].less(of_task[OURS])
@@ -131,10 +134,12 @@ def _gains(found: _Found) -> Table:
     )
 
 
-def _ranks(found: _Found) -> Table:
-    linear = {name: of_task for name, of_task in found.items() if name in LINEAR}
+def _ranks(by_task: _Scores) -> Table:
+    linear = {name: of_task for name, of_task in by_task.items() if name in LINEAR}
     n_seeds = {
-        name: len(of_task.get(OURS, max(of_task.values(), key=lambda one: len(one.blocks))).blocks)
+        name: len(
+            of_task.get(OURS, max(of_task.values(), key=lambda score: len(score.blocks))).blocks
+        )
         for name, of_task in linear.items()
     }
     common = [
@@ -192,7 +197,7 @@ def _task(name: str, of_task: Mapping[str, Score]) -> Table:
 
 
 def _beside(score: Score, baseline: Score | None) -> float:
-    """Return the regret, less that of 2-stage on the same seeds where it is known."""
+    """Return the regret less 2-stage's regret on the same seeds, if it is known."""
     return score.regret if baseline is None else score.less(baseline).mean
 
 

@@ -25,7 +25,7 @@ class PeersTask(Task):
     """A domain, and the model that is trained for it.
 
     Attributes:
-        hidden: Widths of the model's hidden layers; none is a linear model.
+        hidden: Widths of the model's hidden layers; empty for a linear model.
         is_linear: Whether the objective is linear in the label, as PyEPO's methods require.
         treatment: Learning rates, folds and steps, the same for all methods.
     """
@@ -35,7 +35,7 @@ class PeersTask(Task):
     treatment: Treatment = field(default_factory=Treatment)
 
     def averaging(self, n_initialisations: int) -> "PeersTask":
-        """Return the same task, where so many models are averaged."""
+        """Return the same task with another number of averaged models."""
         return replace(self, treatment=replace(self.treatment, n_initialisations=n_initialisations))
 
 

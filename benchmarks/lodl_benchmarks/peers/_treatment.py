@@ -25,7 +25,7 @@ Criteria = Callable[[Sequence[Member]], Criterion]
 
 @dataclass(frozen=True)
 class Treatment:
-    """What is done with every method.
+    """The protocol that every method follows.
 
     Attributes:
         n_folds: Parts of the data, each held out once to choose learning rate, the method's main
@@ -45,7 +45,7 @@ class Treatment:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a method is given: no test instances.
+    """Inputs of a method: no test instances.
 
     Attributes:
         x: Standardised features.
@@ -70,7 +70,7 @@ class Chosen:
 
     Attributes:
         networks: Trained on all instances.
-        choice: What was chosen.
+        choice: Selected parameters.
         n_steps: How long they were trained.
         held_out: Mean regret of held-out decisions.
         calls_of_one: Oracle calls to train one of them, everything chosen.
@@ -88,7 +88,7 @@ def treat(
 ) -> Chosen:
     """Choose by cross-validation, then train on everything."""
     starts = ("random",) if data.architecture.hidden else treatment.starts
-    choices = [Choice(*one) for one in product(treatment.learning_rates, starts, parameters)]
+    choices = [Choice(*values) for values in product(treatment.learning_rates, starts, parameters)]
     best, held_out, n_steps = _cross_validate(treatment, data, criteria, choices)
     before = data.ledger.calls["training"]
     everything, nobody = np.arange(len(data.y)), np.empty(0, dtype=np.intp)
@@ -111,7 +111,7 @@ def _cross_validate(
 ) -> tuple[int, float, int]:
     """Return the choice with the best held-out decisions, their regret, and its mean steps."""
     folds = folds_of(len(data.y), treatment.n_folds, data.seed)
-    members = [one for choice in choices for one in _members(treatment, data, choice, folds)]
+    members = [member for choice in choices for member in _members(treatment, data, choice, folds)]
     networks, steps = _train(treatment, data, criteria, members, treatment.settings)
     shape = (len(choices), len(folds), treatment.n_initialisations)
     y_hat = networks.predict_all(data.x)
@@ -120,7 +120,7 @@ def _cross_validate(
         np.concatenate([_look(data, y_hat[c, f, part], part) for f, (_, part) in enumerate(folds)])
         for c in range(len(choices))
     ]
-    means = [float(one.mean()) for one in regret]
+    means = [float(of_choice.mean()) for of_choice in regret]
     best = int(np.argmin(means))
     return best, means[best], round(float(np.reshape(steps, shape)[best].mean()))
 

@@ -1,4 +1,4 @@
-"""How well models decide for how many oracle calls: decision families, rounds, SPO+, 2-stage."""
+"""Decision quality against solver calls: decision families, rounds, SPO+, 2-stage."""
 
 from lodl_benchmarks.rounds._methods import METHODS, Method, Outcome, Run
 from lodl_benchmarks.rounds._run import plan, run

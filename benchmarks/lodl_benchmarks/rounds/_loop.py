@@ -23,8 +23,8 @@ class Predictions:
 
     Attributes:
         train: Predictions for the training instances, shape (n, *label_shape).
-        validation: Likewise for the validation instances.
-        test: Likewise for the test instances.
+        validation: Predictions for the validation instances.
+        test: Predictions for the test instances.
     """
 
     train: Array
@@ -36,7 +36,9 @@ def average(predictions: Sequence[Predictions]) -> Predictions:
     """Return the mean of the predictions of several models."""
     return Predictions(
         *(
-            np.mean([getattr(one, part.name) for one in predictions], axis=0)
+            np.mean(
+                [getattr(model_predictions, part.name) for model_predictions in predictions], axis=0
+            )
             for part in fields(Predictions)
         )
     )

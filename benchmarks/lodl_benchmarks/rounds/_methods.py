@@ -11,7 +11,7 @@ import numpy as np
 from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import regret
-from lodl.learning import DecisionFocusedRegressor, Rounds, learn_in_rounds
+from lodl.learning import DecisionFocusedRegressor, Rounds, Schedule, learn_in_rounds
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -20,7 +20,7 @@ from lodl.losses import (
     LearnedLoss,
     fit,
 )
-from lodl.oracle import Oracle, Samples
+from lodl.oracle import ObjectiveKind, Oracle, Samples
 from lodl.problems import LinearProblem
 from lodl.training.torch import LearnedLossModule, SquaredError
 from lodl_benchmarks.rounds._loop import Loop, Predictions, average
@@ -33,12 +33,12 @@ _TEMPERATURES = (0.1, 0.3, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a method is given.
+    """Inputs of a method.
 
     Attributes:
         task: The task.
         domain: Its data.
-        seed: The seed of the data, and of the candidates.
+        seed: The seed of the data, and of the points.
         answers: Folder that keeps the oracle's answers; the methods of a task and seed share it.
     """
 
@@ -89,7 +89,7 @@ class TwoStage(Method):
 
 @dataclass(frozen=True)
 class WithSolver(Method):
-    """SPO+, the solver in the training loop; calls are those of one model, on average."""
+    """SPO+, the solver in the training loop. Calls are counted per model, on average."""
 
     def run(self, run: Run) -> Outcome:
         splits, problem = run.domain.splits, run.domain.problem
@@ -118,7 +118,7 @@ class AtLabels(Method):
 
     Attributes:
         family: The family of the loss.
-        n_samples: Candidates per instance; None is the task's number.
+        n_samples: Points per instance. Defaults to the task's number.
     """
 
     family: Family
@@ -129,6 +129,13 @@ class AtLabels(Method):
         samples = _ask(run, self.family, self.n_samples or run.task.n_samples)
         y_hat = _train(loop, fit(samples, self.family, progress=False))
         return Outcome(y_hat, samples.n_calls, 0, samples.seconds, loop.seconds)
+
+
+class _OwnDecisions(Oracle):
+    """An oracle of instances that do not share their decisions, as methods of the rows did."""
+
+    def objective_kind(self, *_: Any, **__: Any) -> ObjectiveKind:
+        return ObjectiveKind.SMOOTH
 
 
 @dataclass(frozen=True)
@@ -154,28 +161,31 @@ class InRounds(Method):
             return y_hat, np.concatenate([y_hat.train, y_hat.validation])
 
         rounds = learn_in_rounds(
-            Oracle(run.domain.problem, store=run.answers, progress=False),
+            _OwnDecisions(run.domain.problem, store=run.answers, progress=False),
             part.y,
             train,
             context=part.context,
             family=family,
-            sampler=run.task.sampler,
-            n_samples=run.task.n_samples,
-            n_per_round=_N_PER_ROUND,
-            n_rounds=run.task.n_rounds,
+            schedule=Schedule(
+                run.task.n_samples, run.task.n_rounds, _N_PER_ROUND, sampler=run.task.sampler
+            ),
             validation=np.arange(n_train, n),
             random_state=run.seed,
         )
+        is_scored = len(rounds.rounds) == run.task.n_rounds + 1  # the last model, by its own call
         return Outcome(
             self._kept(rounds),
-            rounds.samples.n_calls + n_choosing,
+            rounds.samples.n_calls + n * is_scored + n_choosing,
             0,
             rounds.samples.seconds,
             loop.seconds,
             {
                 "family": repr(family),
                 "validation_by_round": rounds.scores.tolist(),
-                "calls_by_round": [one.n_calls + n_choosing for one in rounds.rounds],
+                "calls_by_round": [
+                    n * (1 + run.task.n_samples + k * _N_PER_ROUND) + n_choosing
+                    for k in range(len(rounds.rounds))
+                ],
             },
         )
 
@@ -223,14 +233,12 @@ class WithLearner(Method):
         splits, part = run.domain.splits, run.domain.splits.train_and_validation
         model = DecisionFocusedRegressor(run.domain.problem, random_state=run.seed)
         model.fit(part.x, part.y, context=part.context)
-        y_hat = np.empty_like(part.y)
-        y_hat[model.held_out_.index] = model.held_out_.y_hat
-        train, validation = np.split(y_hat, [len(splits.train.y)])
+        train, validation = np.split(model._out_of_fold, [len(splits.train.y)])
         return Outcome(
             Predictions(train, validation, model.predict(splits.test.x)),
-            oracle_calls=model.n_oracle_calls_,
-            seconds_training=model.seconds_,
-            details={"chosen": model.chosen_},
+            oracle_calls=model.result_.trials[-1].n_calls,
+            seconds_training=model.result_.seconds,
+            details={"chosen": model.result_.selected_name},
         )
 
 

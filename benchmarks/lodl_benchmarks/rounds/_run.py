@@ -40,7 +40,7 @@ def run(
 
     Args:
         trials: What to run.
-        out: Folder of `rows.jsonl` and of the oracle's answers; what is there is not asked again.
+        out: Folder of `rows.jsonl` and of the oracle's answers; neither is computed again.
         tasks: The tasks by name.
         methods: The methods by name.
         n_jobs: Workers, as in joblib.

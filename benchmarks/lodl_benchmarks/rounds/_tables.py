@@ -14,8 +14,8 @@ _BASELINE = "2-stage"
 
 def tables(rows: Sequence[RowValues], tasks: Mapping[str, RoundsTask] = TASKS) -> list[Table]:
     """Return the goals, then a table per task, of rows of any number of seeds."""
-    found = {name: [row for row in rows if row["domain"] == name] for name in tasks}
-    shown = {name: group for name, group in found.items() if group}
+    by_task = {name: [row for row in rows if row["domain"] == name] for name in tasks}
+    shown = {name: group for name, group in by_task.items() if group}
     return [
         _goals(shown, tasks),
         *(_table(tasks[name], group) for name, group in shown.items()),
@@ -88,7 +88,11 @@ def _line(
 
 
 def _by_seed(rows: Sequence[RowValues], method: str) -> dict[int, RowValues]:
-    return {row["seed"]: row for row in rows if row["method"] == method}
+    return {
+        row["seed"]: row
+        for row in sorted(rows, key=lambda row: row["seed"])
+        if row["method"] == method
+    }
 
 
 def _mean(rows: Mapping[int, RowValues], name: str) -> float:

@@ -34,12 +34,12 @@ class RoundsTask(Task):
         learning_rates: Learning rates, of which each training takes the one with the best score on
             the validation instances.
         is_scaled: Whether features and outputs are scaled to those of the training instances.
-        sampler: Draws the candidates around labels.
-        n_samples: Candidates around each label.
-        n_rounds: The most rounds, with 4 candidates each.
+        sampler: Draws the points around labels.
+        n_samples: Points around each label.
+        n_rounds: The most rounds, with 4 points each.
         measure: The unit of results: regret over the cost of the best decisions, lower is better,
             or decision quality from 0 (random) to 1 (optimal).
-        goal: What models in rounds must reach, None where nothing was promised.
+        goal: Test measure that models in rounds must reach, if one was set.
         max_calls: The most oracle calls for it.
         methods: Names of the methods that apply.
         judged: The method that must reach the goal.

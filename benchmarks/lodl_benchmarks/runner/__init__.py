@@ -2,6 +2,7 @@
 
 from lodl_benchmarks.runner._complete_rows import (
     Computation,
+    RowsFile,
     RowValues,
     Trial,
     complete_rows,
@@ -9,11 +10,8 @@ from lodl_benchmarks.runner._complete_rows import (
     versions,
 )
 from lodl_benchmarks.runner._experiment import Experiment, loss_path, run, sample
-from lodl_benchmarks.runner._initialisations import initialisations
 from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Run
-from lodl_benchmarks.runner._rows_file import RowsFile
-from lodl_benchmarks.runner._setup import Setup
-from lodl_benchmarks.runner._task import Task
+from lodl_benchmarks.runner._task import Setup, Task, initialisations
 
 __all__ = [
     "METHODS",

@@ -1,21 +1,69 @@
-"""The runner of all benchmarks: it computes the rows that a folder lacks, in several processes."""
+"""The runner of all benchmarks: computes the rows that a folder lacks, in several processes."""
 
 import ctypes
+import fcntl
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from joblib import Parallel, delayed
 
 from lodl._progress import progress_bar
 from lodl._threads import one_torch_thread
 from lodl_benchmarks.pages import read_json_rows
-from lodl_benchmarks.runner._rows_file import RowsFile
+
+
+class RowsFile:
+    """Rows in a JSON-lines file, appended one by one, each on disk before the next.
+
+    Writers take turns by a lock on the file. A last line torn by a kill is cut off by the next
+    writer, so its row is computed again; a whole one that lacks its line break is kept.
+
+    Args:
+        path: The file; made with its folder where absent.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.touch()
+
+    def append(self, values: Mapping[str, Any]) -> None:
+        """Write one row, given as JSON values, to the disk."""
+        line = json.dumps(values, sort_keys=True, allow_nan=False).encode() + b"\n"
+        with self.path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
+            _mend_end(file)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _mend_end(file: BinaryIO) -> None:
+    """Go to the end of the file; cut off a torn last line, or end a whole one."""
+    content = file.read()
+    end = content.rfind(b"\n") + 1
+    last = content[end:]
+    if last and _is_json(last):
+        file.write(b"\n")
+    elif last:
+        file.truncate(end)
+        file.seek(end)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
 
 _PACKAGES = ("lodl", "numpy", "scipy", "torch")  # results depend on their versions
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as in malloc.h
@@ -73,20 +121,20 @@ def complete_rows(
         # loky takes the memory of torch for a leak and starts a fresh worker: nothing is lost.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        for values in workers(delayed(_compute)(one) for one in pending):
+        for values in workers(delayed(_compute)(computation) for computation in pending):
             file.append(values)
             bar.update()
-    found = _Found(out)
-    return [found[one] for one in computations]
+    known = _KnownRows(out)
+    return [known[computation] for computation in computations]
 
 
 def missing_rows(computations: Sequence[Computation], out: Path) -> list[int]:
     """Return the positions of the computations whose rows are not in the folder."""
-    found = _Found(out)
-    return [i for i, one in enumerate(computations) if one not in found]
+    known = _KnownRows(out)
+    return [i for i, computation in enumerate(computations) if computation not in known]
 
 
-class _Found:
+class _KnownRows:
     """The rows of a folder, by computation.
 
     A row belongs to a computation if it has all values of its identity. Further values do not
@@ -99,11 +147,15 @@ class _Found:
         self._by_names: dict[tuple[str, ...], dict[str, RowValues]] = {}
         self._versions = versions()
 
-    def __contains__(self, one: Computation) -> bool:
-        return self._key(one.identity, tuple(one.identity)) in self._table(tuple(one.identity))
+    def __contains__(self, computation: Computation) -> bool:
+        return self._key(computation.identity, tuple(computation.identity)) in self._table(
+            tuple(computation.identity)
+        )
 
-    def __getitem__(self, one: Computation) -> RowValues:
-        return self._table(tuple(one.identity))[self._key(one.identity, tuple(one.identity))]
+    def __getitem__(self, computation: Computation) -> RowValues:
+        return self._table(tuple(computation.identity))[
+            self._key(computation.identity, tuple(computation.identity))
+        ]
 
     def _table(self, names: tuple[str, ...]) -> dict[str, RowValues]:
         if names not in self._by_names:

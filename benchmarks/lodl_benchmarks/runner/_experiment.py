@@ -24,7 +24,7 @@ from lodl_benchmarks.runner._complete_rows import (
     versions,
 )
 from lodl_benchmarks.runner._methods import METHODS, Method, MethodOutput, Run
-from lodl_benchmarks.runner._setup import Setup
+from lodl_benchmarks.runner._task import Setup
 from lodl_benchmarks.surrogates import Surrogate
 
 _KNOWN_BY_SCALE = (OnePerturbed, TwoPerturbed, AllPerturbed)
@@ -37,11 +37,11 @@ class Experiment:
     Attributes:
         domain: The name of a setup.
         method: The name of a method.
-        seed: Random seed for the domain, its candidates and the random predictions.
+        seed: Random seed for the domain, its points and the random predictions.
         n_initialisations: Models trained, each from another seed.
-        n_samples: Candidates per instance from which losses are learned.
+        n_samples: Points per instance from which losses are learned.
         learning_rate: The learning rate of the training.
-        sampler: Draws the candidates.
+        sampler: Draws the points.
         surrogate: The relaxation of decision-focused learning.
     """
 
@@ -125,17 +125,12 @@ def sample(
     """Sample around the labels of training and validation, or take what the store has."""
     domain = setup.build(experiment.seed)
     part = domain.splits.train_and_validation
-    return Oracle(
-        domain.problem,
-        n_jobs=n_jobs,
-        store=out / "samples" / _source(experiment),
-        progress=progress,
-    ).sample(
-        part.y,
+    store = out / "samples" / _source(experiment)
+    oracle = Oracle(domain.problem, n_jobs=n_jobs, store=store, progress=progress)
+    return oracle.sample(
+        oracle.instances(part.y, part.context, keys=range(len(part.y))),
         experiment.sampler,
         experiment.n_samples,
-        context=part.context,
-        keys=range(len(part.y)),
         random_state=experiment.seed,
         slopes=slopes,
     )

@@ -40,7 +40,7 @@ from lodl.training.torch import (
     train,
     validation_loss,
 )
-from lodl_benchmarks.runner._initialisations import initialisations
+from lodl_benchmarks.runner._task import initialisations
 from lodl_benchmarks.surrogates import Surrogate, SurrogateLoss
 
 _RANDOM_SEED = 1_000_000  # far from the seeds of domains, which define the zero point

@@ -1,14 +1,19 @@
-"""Tasks: what every benchmark runs on, and digests of their data."""
+"""Tasks: domains with a title, digests of their data, their models, and the paper's settings."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from lodl._digest import digest
 from lodl.domains import Domain
+from lodl.samplers import Sampler
+from lodl.training.torch import TrainingSettings, mlp
+from lodl_benchmarks.surrogates import Surrogate
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,3 +54,40 @@ def _on_grid(values: Any) -> Any:
         return values
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     return np.rint(np.ldexp(values, 12 - exponent)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Setup(Task):
+    """A domain of the paper, with the settings that experiments use and tune.
+
+    Attributes:
+        sampler: Draws the points from which losses are learned.
+        samplers: The samplers that tuning tries.
+        surrogate: The handcrafted relaxation of decision-focused learning.
+        surrogates: The surrogates that tuning tries.
+        training: How models are trained, whatever the method.
+        learning_rates: The learning rates that tuning tries for every method.
+    """
+
+    sampler: Sampler
+    samplers: tuple[Sampler, ...]
+    surrogate: Surrogate
+    surrogates: tuple[Surrogate, ...]
+    training: TrainingSettings
+    learning_rates: tuple[float, ...]
+
+
+def initialisations(domain: Domain, n_models: int) -> list[nn.Sequential]:
+    """Return the domain's model, initialised from the seeds 0 to `n_models - 1`."""
+    label_shape = domain.splits.train.y.shape[1:]
+    return [
+        mlp(
+            domain.model.n_features,
+            label_shape,
+            hidden=domain.model.hidden,
+            output=domain.model.output,
+            n_items=math.prod(label_shape) // domain.model.n_outputs,
+            seed=seed,
+        )
+        for seed in range(n_models)
+    ]

@@ -13,7 +13,7 @@ from lodl_benchmarks.surrogates._surrogate import Surrogate
 
 @dataclass(frozen=True)
 class MultilinearRelaxation(Surrogate):
-    r"""Which websites to advertise on, in fractions (Wilder et al., 2019).
+    r"""Fractions of websites to advertise on (Wilder et al., 2019).
 
     The share of the N users that click at least once, with z_i in [0, 1] instead of {0, 1}:
 

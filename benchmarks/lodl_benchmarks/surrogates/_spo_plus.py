@@ -20,7 +20,7 @@ class SPOPlus(nn.Module):
     2 (z* - z(2 y_hat - y)). Every loss takes an oracle call, and every label one at the start.
 
     Args:
-        problem: The problem whose solver is asked.
+        problem: The problem whose solver is called.
         y: Labels, shape (n_instances, *label_shape).
         context: One entry per instance, or None.
 

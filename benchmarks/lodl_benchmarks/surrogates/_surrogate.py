@@ -20,7 +20,7 @@ class Surrogate(ABC):
     second derivative is an error.
 
     Attributes:
-        sense: "min" where the objective is a cost, "max" where it is a gain.
+        sense: "min" if the objective is a cost, "max" if it is a gain.
     """
 
     sense: Sense

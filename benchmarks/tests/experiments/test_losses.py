@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lodl.report.parts import read_json, write_json
+from lodl._json import read_json, write_json
 from lodl_benchmarks.experiments import losses_figure
 from lodl_benchmarks.paper import LossesFigure, LossesSettings
 

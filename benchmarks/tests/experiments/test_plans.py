@@ -85,9 +85,9 @@ def test_fewer_samples_are_the_first_of_the_one_store_of_a_seed(small, tmp_path)
     (store,) = (tmp_path / "both" / "samples").iterdir()
     domain = small["web"].build(0)
     y = domain.splits.train_and_validation.y
-    arguments = {"keys": range(len(y)), "sampler": plan[0].sampler}
     oracle = Oracle(domain.problem, store=store)
-    assert oracle.sample(y, n_samples=60, **arguments).n_calls == 6 * 61
+    instances = oracle.instances(y, keys=range(len(y)))
+    assert oracle.sample(instances, plan[0].sampler, 60).n_calls == 6 * 61
     assert oracle.n_calls <= 32  # the verification
     assert [row.oracle_calls for row in rows] == [6 * 51, 6 * 51, 6 * 61, 6 * 61]
     assert [row.test for row in rows[:2]] == [row.test for row in few]

@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from lodl.report.parts import write_json
+from lodl._json import write_json
 from lodl_benchmarks.pages import parse_row
 from lodl_benchmarks.paper import table2b, write_report
 

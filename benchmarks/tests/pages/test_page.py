@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from lodl._json import write_json
 from lodl.errors import DataError
-from lodl.report.parts import write_json
 from lodl_benchmarks.pages import parse_row
 from lodl_benchmarks.paper import table2a, write_report
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lodl.report.parts import read_json, write_json
+from lodl._json import read_json, write_json
 from lodl_benchmarks.pages import MeanStd, parse_row
 from lodl_benchmarks.paper import QualityTable, table1, table2a, table2b
 

@@ -8,8 +8,7 @@ import torch
 
 from lodl.domains import Split, newsvendor, shortest_path
 from lodl.evaluation import regret
-from lodl.learning import HistoryRow
-from lodl.problems.pyepo import opt_model
+from lodl.report import Trial as FitTrial
 from lodl_benchmarks.peers import (
     METHODS,
     SCALES,
@@ -24,6 +23,7 @@ from lodl_benchmarks.peers._counted import counted
 from lodl_benchmarks.peers._evaluator import Evaluator
 from lodl_benchmarks.peers._loop import Choice, Member, Settings
 from lodl_benchmarks.peers._methods import OURS, Method, Outcome, n_looks
+from lodl_benchmarks.peers._opt_model import OptModel
 from lodl_benchmarks.peers._pyepo import Known, PyEPOLoss
 from lodl_benchmarks.peers._standings import standings, verdict
 from lodl_benchmarks.peers._summary import Difference, ranks, scores
@@ -186,7 +186,7 @@ def test_one_batch_gives_what_pyepo_finds_one_by_one(known):
     loss = PyEPOLoss("PFY", "sigma", fixed=(("n_samples", 2),), is_seeded=True)
     criterion = loss.build(problem, facts, y.shape[1:], 1.0)(members(1, 0.5))
     y_hat, rows = torch.as_tensor(y[::-1].copy()), torch.arange(N)
-    model = opt_model(problem, y.shape[1])
+    model = OptModel(problem, y.shape[1])
     alone = func.PFY(model, n_samples=2, sigma=0.5, seed=0, reduction="none")
     assert torch.allclose(criterion(y_hat[None], rows[None], [0])[0], alone(y_hat, facts.decisions))
 
@@ -227,7 +227,7 @@ def test_calls_that_only_compare_models_are_looks():
         31,
         32,
     ]  # about an instance: labels and a round, a look, a round, two looks
-    history = [HistoryRow("", 0, 0.0, 10 * n, 0.0) for n in calls]
+    history = [FitTrial("", 0, 0.0, 10 * n, 0.0) for n in calls]
     assert n_looks(history, 10) == 30
 
 

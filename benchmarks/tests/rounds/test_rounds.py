@@ -62,10 +62,10 @@ def test_the_learner_predicts_validation_instances_that_it_held_out(tmp_path):
     model = DecisionFocusedRegressor(domain.problem, random_state=1).fit(part.x, part.y)
     y_hat = outcome.y_hat
     found = np.concatenate([y_hat.train, y_hat.validation])
-    assert np.array_equal(found, model.held_out_.y_hat)
+    assert np.array_equal(found, model._out_of_fold)
     assert not np.allclose(found, model.predict(part.x))
     assert np.array_equal(y_hat.test, model.predict(domain.splits.test.x))
-    assert outcome.oracle_calls == model.n_oracle_calls_
+    assert outcome.oracle_calls == model.result_.trials[-1].n_calls
 
 
 def test_calls_of_spo_plus_are_those_of_one_model(rows):

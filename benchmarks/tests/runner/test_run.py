@@ -9,7 +9,7 @@ import pytest
 from lodl.domains import linear_model
 from lodl.errors import InvalidInputError
 from lodl.losses import Quadratic, WeightedMSE
-from lodl.samplers import AllPerturbed, AroundPredictions
+from lodl.samplers import AllPerturbed, AtPredictions
 from lodl.training.torch import TrainingSettings
 from lodl_benchmarks.runner import METHODS, Experiment, Learned, RowsFile, Setup, run
 from lodl_benchmarks.runner._experiment import recorded_settings
@@ -180,7 +180,10 @@ def test_a_learned_row_says_how_faithful_its_loss_is(tmp_path):
     "samplers",
     [
         [AllPerturbed(np.full(5, 0.5)), AllPerturbed(np.linspace(0.1, 1, 5))],
-        [AroundPredictions(np.zeros((10, 5)), 0.5), AroundPredictions(np.ones((10, 5)), 0.5)],
+        [
+            AtPredictions(np.zeros((10, 5)), 0.5, n_exact=0),
+            AtPredictions(np.ones((10, 5)), 0.5, n_exact=0),
+        ],
     ],
     ids=["scales", "centres"],
 )

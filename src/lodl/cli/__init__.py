@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from lodl._arrays import printable, require
 from lodl.errors import InvalidInputError, LodlError
 
-_CTRL_C, _TERMINATED = 130, 143  # exit codes of a shell's command that a signal has ended
-_OPTIONS = {  # of arguments of the library
+_CTRL_C, _TERMINATED = 130, 143  # exit codes of a command that a signal ended
+_OPTIONS = {  # by the name of the library's argument
     "X": "features",
     "Y": "labels",
     "y": "labels",
@@ -22,12 +22,12 @@ _STOPPED = (
 
 
 def main() -> None:
-    """Run the command line; an error of ours or of a file is one line.
+    """Run the command line. An error of `lodl` or of a file is one line.
 
-    The exit code is 2 for a value that is not what was expected, as for a wrong option, 130 after
-    Ctrl-C, 143 after SIGTERM, and 1 for everything else that fails.
+    The exit code is 2 for an unsuitable value or option, 130 after Ctrl-C, 143 after SIGTERM, and 1
+    for every other failure.
     """
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # otherwise it is ignored
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # otherwise a parent process ignores it
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         require("typer", "cli")
@@ -35,7 +35,7 @@ def main() -> None:
         from lodl.cli._app import app
 
         app()
-    except KeyboardInterrupt:  # typer knows about those in a command
+    except KeyboardInterrupt:  # outside a command; inside, typer handles it
         _stopped()
         sys.exit(_CTRL_C)
     except SystemExit as end:
@@ -63,11 +63,10 @@ def _end(message: str, code: int = 1) -> NoReturn:
 
 
 def _with_options(message: str) -> str:
-    """Return the message with the command's parameters as they are typed: `n_jobs` as --n-jobs."""
+    """Return a message with parameters as users type them: `n_jobs` becomes --n-jobs."""
     from typer.main import get_command
 
-    from lodl.cli._added import AddedCommand
-    from lodl.cli._app import app
+    from lodl.cli._app import AddedCommand, app
 
     command: Any = get_command(app)
     for word in sys.argv[1:]:
@@ -75,9 +74,11 @@ def _with_options(message: str) -> str:
         if isinstance(command, AddedCommand):
             command = command.load()
     typed = {
-        one.name: one.opts[0] if one.opts[0].startswith("--") else one.name.upper()
-        for one in command.params
+        parameter.name: parameter.opts[0]
+        if parameter.opts[0].startswith("--")
+        else parameter.name.upper()
+        for parameter in command.params
     }
     return re.sub(
-        r"`(\w+)`", lambda found: typed.get(_OPTIONS.get(found[1], found[1]), found[0]), message
+        r"`(\w+)`", lambda match: typed.get(_OPTIONS.get(match[1], match[1]), match[0]), message
     )

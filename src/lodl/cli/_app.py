@@ -1,23 +1,87 @@
-"""The commands."""
+"""The commands of `lodl`, followed by the commands that other packages add.
 
-from pathlib import Path
-from typing import Annotated
+Other packages add commands by entry points in the group `lodl.commands`, which name a `typer.Typer`
+or a function with Typer's annotations. An entry point is loaded when its command runs, so that an
+installed package costs the other commands nothing.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from lodl._json import package_version
-from lodl.cli._added import Commands
 from lodl.cli._compare import compare
 from lodl.cli._decide import decide
 from lodl.cli._demo import demo
 from lodl.cli._fit import fit
 from lodl.cli._learn import learn
-from lodl.cli._modules import load_problem
-from lodl.cli._options import PROBLEM
-from lodl.cli._tables import CONTEXTS, TABLE, read_context, read_labels
+from lodl.cli._options import Context, Labels, calls_solver
+from lodl.cli._tables import read_context, read_labels
+from lodl.errors import LodlError
+from lodl.oracle import Oracle, Progress
+
+_GROUP = "lodl.commands"
+_OF_BENCHMARKS = ("benchmark", "domains", "report", "reproduce")
+
+
+class AddedCommand(TyperCommand):
+    """A command of another package, loaded when it runs."""
+
+    def __init__(self, entry_point: EntryPoint) -> None:
+        self.entry_point = entry_point
+        self.package = "another package" if entry_point.dist is None else entry_point.dist.name
+        super().__init__(entry_point.name, help=f"A command of {self.package}.")
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        return self.load().make_context(*arguments, **options)
+
+    def load(self) -> Any:
+        """Return the command itself."""
+        try:
+            target = self.entry_point.load()
+        except (ImportError, AttributeError) as error:
+            raise LodlError(
+                f"The command {self.name} of {self.package} cannot be loaded: {error}"
+            ) from error
+        holder = typer.Typer(rich_markup_mode=None, add_completion=False)
+        if isinstance(target, typer.Typer):
+            holder.add_typer(target, name=self.name)
+        else:
+            holder.command(self.name)(target)
+        command: Any = typer.main.get_command(holder)
+        return getattr(command, "commands", {self.name: command})[self.name]
+
+
+class _MissingCommand(TyperCommand):
+    """A command of lodl-benchmarks, which is not installed."""
+
+    def make_context(self, *arguments: Any, parent: Any = None, **options: Any) -> Any:
+        parent.fail(
+            f"`lodl {self.name}` is a command of lodl-benchmarks, which is not installed. In a "
+            "clone of lodl's repository, run: pip install -c constraints.txt ./benchmarks"
+        )
+
+
+class _Commands(TyperGroup):
+    def __init__(self, *, commands: Any = None, **options: Any) -> None:
+        own = dict(commands or {})
+        super().__init__(commands=own | _added(own), **options)
+
+
+def _added(own: dict[str, Any]) -> dict[str, Any]:
+    """Return the commands of other packages by name, except names that `lodl` itself has."""
+    points = sorted(entry_points(group=_GROUP), key=lambda point: point.name)
+    added: dict[str, Any] = {
+        point.name: AddedCommand(point) for point in points if point.name not in own
+    }
+    missing = [name for name in _OF_BENCHMARKS if name not in own | added]
+    return added | {name: _MissingCommand(name, hidden=True) for name in missing}
+
 
 app = typer.Typer(
-    cls=Commands,
+    cls=_Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -31,17 +95,10 @@ app.command()(compare)
 
 
 @app.command()
-def check(
-    problem: Annotated[str, typer.Argument(help=PROBLEM)],
-    labels: Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")],
-    context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
-) -> None:
+@calls_solver
+def check(oracle: Oracle, labels: Labels, context: Context = None) -> None:
     """Check your problem for mistakes, in about fifty solver calls."""
-    from lodl.testing import check_problem
-
-    y = read_labels(labels)
-    contexts = None if context is None else read_context(context)
-    typer.echo(str(check_problem(load_problem(problem), y, context=contexts)))
+    typer.echo(str(oracle.check(read_labels(labels), context=read_context(context))))
 
 
 @app.command()
@@ -49,13 +106,11 @@ def store(
     place: Annotated[str, typer.Argument(help="File that keeps solver answers.")],
 ) -> None:
     """Show what a store of solver answers holds, and what is missing."""
-    from lodl.oracle import Progress
-
     typer.echo(f"{place}\n{Progress.read(place)}")
 
 
-def _show_version(is_asked: bool) -> None:
-    if is_asked:
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(f"lodl {package_version()}")
         raise typer.Exit
 

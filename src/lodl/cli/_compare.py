@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from lodl.cli._markdown import print_markdown
 from lodl.errors import InvalidInputError
+from lodl.learning import load_result
+from lodl.report import Comparison
 
 
 def compare(
@@ -19,17 +20,10 @@ def compare(
 
     Differences are paired by instance and have 95% intervals.
     """
-    from lodl.learning import load_record
-    from lodl.report import Comparison
-
     names = [folder.name or str(folder) for folder in folders]
     if len(set(names)) < len(names):
         names = [str(folder) for folder in folders]
     if len(set(names)) < max(len(names), 2):
         raise InvalidInputError("`folders` must be at least two different folders.")
-    comparison = Comparison(
-        {name: load_record(folder) for name, folder in zip(names, folders, strict=True)}
-    )
-    print_markdown(comparison.table().markdown())
-    for sentence in comparison.sentences():
-        typer.echo(sentence)
+    results = {name: load_result(folder) for name, folder in zip(names, folders, strict=True)}
+    typer.echo(str(Comparison(results)))

@@ -6,18 +6,10 @@ from typing import Annotated
 import typer
 
 from lodl._arrays import is_frame
-from lodl.cli._models import MODELS, estimator_named
-from lodl.cli._modules import load_problem
-from lodl.cli._tables import (
-    CONTEXTS,
-    TABLE,
-    check_decisions_path,
-    read_context,
-    read_features,
-    write_decisions,
-)
-from lodl.learning import load_model
-from lodl.learning._model_folder import read_saved
+from lodl.cli._modules import MODELS, estimator_named, load_problem
+from lodl.cli._options import Context, Features
+from lodl.cli._tables import check_decisions_path, read_context, read_features, write_decisions
+from lodl.learning import load_model, load_result
 
 
 def decide(
@@ -26,13 +18,13 @@ def decide(
         str,
         typer.Option(help="The problem as given to lodl fit; model folders contain no code."),
     ],
-    features: Annotated[Path, typer.Option(help=f"Features: {TABLE}.")],
+    features: Features,
     out: Annotated[Path, typer.Option(help="File to write: .json, .csv or .npy.")],
-    context: Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")] = None,
+    context: Context = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help=f"{MODELS}, as given to lodl fit; needed for networks, whose code is no file."
+            help=f"{MODELS}, as given to lodl fit; needed for networks, whose code is in no file."
         ),
     ] = None,
     trust: Annotated[
@@ -42,15 +34,15 @@ def decide(
 ) -> None:
     """Predict, decide, and write one decision per instance."""
     check_decisions_path(out)
-    decides, saved = load_problem(problem), read_saved(folder)
+    loaded_problem, result = load_problem(problem), load_result(folder)
     x = read_features(features)
-    names = saved.feature_names
+    names = result.feature_names
     if is_frame(x) and names is not None and set(names) <= set(x.columns):
         x = x[list(names)]  # other columns are not looked at
     estimator = (
-        None if model is None else estimator_named(model, x.shape, saved.label_shape or (1,), 0)
+        None if model is None else estimator_named(model, x.shape, result.label_shape or (1,), 0)
     )
-    fitted = load_model(folder, decides, estimator, trusted=trust or ())
-    decisions = fitted.decide(x, None if context is None else read_context(context))
+    fitted = load_model(folder, loaded_problem, estimator, trusted=trust or ())
+    decisions = fitted.decide(x, read_context(context))
     write_decisions(out, decisions)
     typer.echo(f"{len(decisions)} decisions: {out}")

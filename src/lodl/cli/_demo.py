@@ -1,4 +1,4 @@
-"""`lodl demo`: the main job, end to end, on two problems."""
+"""`lodl demo`: two models from data to decisions, with their reports."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -27,11 +27,11 @@ class _Task:
     """A problem, its data, and a model for it.
 
     Attributes:
-        text: What is predicted, what is decided, and by which model.
+        text: Description of the prediction, the decision and the model.
         domain: Makes problem and data.
         estimator: Makes the model.
-        families: The losses to try.
-        n_rounds: Rounds that ask where models predict.
+        families: Losses to try.
+        n_rounds: Rounds of points where models predict.
     """
 
     text: str
@@ -66,10 +66,10 @@ def demo(
 
 
 def _on_new(model: DecisionFocusedRegressor, test: "Split") -> str:
-    """Return the regret on new instances, by 2-stage and by the kept model."""
+    """Return the regret on new instances, by squared error and by the selected model."""
     from lodl.evaluation import regret
 
-    y_hats = np.stack([model.two_stage_.predict(test.x), model.predict(test.x)])
+    y_hats = np.stack([model.baseline_.predict(test.x), model.predict(test.x)])
     before, after = regret(model.problem, y_hats, test.y, context=test.context).mean(axis=1)
     unit = f" {model.problem.unit}" if model.problem.unit else ""
     return f"Regret on {len(test.y)} new instances: {before:.4g} -> {after:.4g}{unit}."

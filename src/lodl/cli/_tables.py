@@ -1,4 +1,4 @@
-"""Files that hold instances: `.npy`, `.npz`, CSV, Parquet and JSON lines."""
+"""Files of features, labels, contexts and decisions: .npy, .npz, CSV, Parquet, JSON lines."""
 
 import json
 import tokenize
@@ -19,7 +19,7 @@ CONTEXTS = (
     "are the names, or a .jsonl file with a line for each instance"
 )
 
-_SEPARATORS = (";", "\t", "|")  # of files that are called CSV all the same
+_SEPARATORS = (";", "\t", "|")  # other separators in files that are called CSV
 
 _Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -29,52 +29,54 @@ def read_features(path: Path) -> Features:
 
     Columns of texts become categories.
     """
-    found = _one(path, "features")
-    if not is_frame(found):
-        return found
-    texts = [name for name in found.columns if not _is_number(found[name])]
-    return found.astype(dict.fromkeys(texts, "category"))
+    table = _single(path, "features")
+    if not is_frame(table):
+        return table
+    texts = [name for name in table.columns if not _is_number(table[name])]
+    return table.astype(dict.fromkeys(texts, "category"))
 
 
 def read_labels(path: Path) -> Any:
     """Return labels: a pandas frame, which keeps the names of its columns, else an array."""
-    return _one(path, "labels")
+    return _single(path, "labels")
 
 
-def read_context(path: Path) -> Any:
+def read_context(path: Path | None) -> Any:
     """Return one context per instance: a pandas frame, an array, or a list of dicts by name."""
-    found = _read(path, "context", {".jsonl": _read_lines})
-    if isinstance(found, Mapping):
-        lengths = {len(array) for array in found.values()}
+    if path is None:
+        return None
+    contexts = _read(path, "context", {".jsonl": _read_lines})
+    if isinstance(contexts, Mapping):
+        lengths = {len(array) for array in contexts.values()}
         if len(lengths) != 1:
             raise DataError(
                 f"The context in {path} must have arrays of one length, got {sorted(lengths)}."
             )
         return [
-            {name: array[i] for name, array in found.items()}
+            {name: array[i] for name, array in contexts.items()}
             for i in range(min(lengths, default=0))
         ]
-    return found
+    return contexts
 
 
 def read_column(path: Path, what: str) -> Sequence[Any]:
     """Return one value per instance: a vector, or a table of one column."""
-    found = _one(path, what)
-    if is_frame(found):
-        if len(found.columns) != 1:
+    column = _single(path, what)
+    if is_frame(column):
+        if len(column.columns) != 1:
             raise DataError(
-                f"The {what} in {path} must be one column, got {len(found.columns)}: "
-                f"{', '.join(map(str, found.columns))}."
+                f"The {what} in {path} must be one column, got {len(column.columns)}: "
+                f"{', '.join(map(str, column.columns))}."
             )
-        found = found[found.columns[0]].to_numpy()
-    if found.ndim != 1:
-        raise DataError(f"The {what} in {path} must be one column, got shape {found.shape}.")
-    values: Sequence[Any] = found.tolist()
+        column = column[column.columns[0]].to_numpy()
+    if column.ndim != 1:
+        raise DataError(f"The {what} in {path} must be one column, got shape {column.shape}.")
+    values: Sequence[Any] = column.tolist()
     return values
 
 
 def named_by(features: Features, column: str | None) -> Features:
-    """Return features whose rows are named by one of their columns, which is then no feature."""
+    """Return features with one of their columns as the index, which names the rows."""
     if column is None:
         return features
     if not is_frame(features) or column not in features.columns:
@@ -90,7 +92,7 @@ def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequenc
 
     Args:
         features: The features.
-        groups: The name of a column of the features, a file, or None.
+        groups: A column of the features, or a file.
     """
     if groups is None:
         return features, None
@@ -104,16 +106,16 @@ def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequenc
     return features, read_column(path, "groups")
 
 
-def _one(path: Path, what: str) -> Any:
-    """Return the one array of a file, or its frame."""
-    found = _read(path, what, {})
-    if not isinstance(found, Mapping):
-        return found
-    if len(found) != 1:
+def _single(path: Path, what: str) -> Any:
+    """Return the only array of a file, or its frame."""
+    content = _read(path, what, {})
+    if not isinstance(content, Mapping):
+        return content
+    if len(content) != 1:
         raise DataError(
-            f"The {what} in {path} must be one array, got {len(found)}: {', '.join(found)}."
+            f"The {what} in {path} must be one array, got {len(content)}: {', '.join(content)}."
         )
-    return next(iter(found.values()))
+    return next(iter(content.values()))
 
 
 def _read(path: Path, what: str, more: Mapping[str, Callable[[Path], Any]]) -> Any:
@@ -177,7 +179,7 @@ def _is_number(column: Any) -> bool:
 
 
 def write_decisions(path: Path, decisions: Sequence[Any]) -> None:
-    """Write one decision per instance, in the format that the name of the file asks for."""
+    """Write one decision per instance, in the format of the file's suffix."""
     if path.suffix == ".json":
         plain = [_plain(z) for z in decisions]
         path.write_text(json.dumps(plain) + "\n", encoding="utf-8")
@@ -192,7 +194,7 @@ def write_decisions(path: Path, decisions: Sequence[Any]) -> None:
 
 
 def check_decisions_path(path: Path) -> None:
-    """Check that decisions can be written to a file, before they are taken."""
+    """Check that decisions can be written to a file, before the solver is called."""
     if path.suffix not in (".json", ".csv", ".npy"):
         raise InvalidInputError(f"`out` must end with .json, .csv or .npy, got {path}.")
     if path.is_dir() or not path.absolute().parent.is_dir():

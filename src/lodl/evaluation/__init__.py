@@ -1,5 +1,8 @@
 """Scores of predictions as decisions, and the agreement of a learned loss with true regrets."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from lodl.evaluation._diagnosis import Diagnosis, diagnose
 from lodl.evaluation._findings import Finding
 from lodl.evaluation._loss_summary import LossSummary, Quantiles, summarise
@@ -12,6 +15,9 @@ from lodl.evaluation._scores import (
     quality_scale,
     regret,
 )
+
+if TYPE_CHECKING:
+    from lodl.evaluation._scorer import regret_scorer
 
 __all__ = [
     "Diagnosis",
@@ -26,5 +32,13 @@ __all__ = [
     "normalised_decision_quality",
     "quality_scale",
     "regret",
+    "regret_scorer",
     "summarise",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the scorer on first use: it brings scikit-learn."""
+    if name == "regret_scorer":
+        return importlib.import_module(f"{__name__}._scorer").regret_scorer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,14 +11,13 @@ from lodl._arrays import check_count, check_predictions, rank_correlation
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.evaluation._findings import (
-    NOTHING_TO_DECIDE,
     SCALE,
     WRONG_SENSE,
     Finding,
     finding_text,
 )
 from lodl.evaluation._loss_summary import LossSummary, mean_of_known, summarise
-from lodl.losses import LearnedLoss
+from lodl.losses import FitStatus, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import check_predicted
@@ -118,7 +117,9 @@ class Diagnosis:
     def _find(self) -> Iterator[Finding]:
         """Yield the findings about a loss where a model predicts, the most important first."""
         of_fit = self.summary.findings
-        if of_fit and of_fit[0].name in (WRONG_SENSE, NOTHING_TO_DECIDE):
+        if not self.summary.n_by_status[FitStatus.FITTED] or WRONG_SENSE in {
+            finding.name for finding in of_fit
+        }:
             yield from of_fit
         elif self.regret < 0 or self.foreign_regret < 0:
             yield Finding(
@@ -216,7 +217,7 @@ def diagnose(
     oracle = Oracle.of(oracle)
     y_hat, y, context = check_predicted(oracle.problem, y_hat, y, context)
     loss.check_labels(y)
-    check_predictions(y_hat, y)  # of a single model
+    check_predictions(y_hat, y)  # refuses predictions of several models
     n_examined = check_count("n_calls", n_calls, minimum=_CALLS_PER_INSTANCE) // _CALLS_PER_INSTANCE
     index = np.sort(rng.permutation(len(y))[:n_examined])
     points = _points(oracle.problem, y_hat, y, index, rng)
@@ -281,7 +282,7 @@ def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:
     Both are NaN unless all samples were drawn around labels, with a scale that the loss records.
     """
     recorded, is_auto = loss.provenance.get("scale"), loss.provenance.get("scale_is_auto")
-    if loss.provenance.get("sampler") not in _AROUND_LABELS or "series" in loss.provenance:
+    if loss.provenance.get("sampler") not in _AROUND_LABELS or "draws" in loss.provenance:
         return math.nan, math.nan
     scale: Array | float = math.nan  # an array that was passed is not recorded
     if isinstance(recorded, int | float):

@@ -21,7 +21,7 @@ ADVICE = {
     "the decisions of both models on validation instances.",
     MORE_SAMPLES: "Draw several times as many samples, or use a family with fewer parameters.",
 }
-"""What to do about each kind of finding, the most important kind first."""
+"""Advice for each kind of finding, the most important kind first."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do."""
+        """The action to take."""
         return ADVICE[self.name]
 
     def __str__(self) -> str:

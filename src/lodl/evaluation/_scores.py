@@ -1,5 +1,7 @@
 """Decision loss, regret and decision quality of predictions, and the mean label to beat."""
 
+from __future__ import annotations
+
 import logging
 from dataclasses import dataclass
 

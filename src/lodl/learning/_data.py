@@ -1,31 +1,38 @@
-"""Features, labels and contexts that a user hands to `fit`, checked and matched by name."""
+"""Features, labels and contexts of `fit` and of new instances, checked and matched by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
 from lodl._arrays import (
     Features,
     as_numbers,
     check_context,
-    check_labels,
     check_same_rows,
     column_names,
     in_columns,
     is_frame,
+    is_vector,
     join_rows,
+    labels_of,
     printable,
     row_names,
 )
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
+from lodl.report import FitResult
 
 FIT = "it had in `fit`"
 """Whose columns new frames must have."""
 
-_SMALLEST, _LARGEST = 1e-15, 1e15  # the largest label: single precision ends at 1e-38 and 3e38
+_SMALLEST, _LARGEST = 1e-15, 1e15  # of the largest label: single precision ends at 1e-38 and 3e38
+_ROUTING = (
+    " scikit-learn's searches and `cross_val_score` pass it on after "
+    "`sklearn.set_config(enable_metadata_routing=True)`."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +41,8 @@ class Data:
 
     Attributes:
         x: Features: an array, or a frame if the learner takes frames.
-        y: Labels, with an axis of length 1 if they came as one number per instance.
-        label_shape: The shape of a label as it came: () for one number.
+        y: Labels, with an axis of length 1 if they were given as one number per instance.
+        label_shape: The shape of a label as it was given: () for one number.
         context: One entry per instance, or None.
         feature_names: The columns of a frame of features, else None.
         label_names: The columns of a frame of labels, else None.
@@ -57,7 +64,7 @@ class Data:
         y: Any,
         context: Any,
         *,
-        keeps_frames: bool,
+        takes_frames: bool,
         called: tuple[str, str, str] = ("X", "Y", "context"),
     ) -> "Data":
         """Check the arguments of a user.
@@ -66,11 +73,11 @@ class Data:
             x: Features.
             y: Labels.
             context: Contexts, or None.
-            keeps_frames: Whether a frame of features stays a frame.
+            takes_frames: Whether a frame of features stays a frame.
             called: The names of these three in messages.
         """
+        features = _features_of(x, takes_frames=takes_frames, name=called[0])
         labels = _in_range(labels_of(y, called[1]), called[1])
-        features = features_of(x, keeps_frames=keeps_frames, name=called[0])
         if len(features) != len(labels):
             raise InvalidInputError(
                 f"`{called[0]}` must have one row per instance ({len(labels)}, as `{called[1]}` "
@@ -79,30 +86,29 @@ class Data:
         contexts = check_context(context, len(labels))
         check_same_rows(**dict(zip(called, (x, y, context), strict=True)))
         names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
-        shape = () if is_vector(y) else labels.shape[1:]
         return cls(
             features,
             labels,
-            shape,
+            () if is_vector(y) else labels.shape[1:],
             contexts,
             column_names(x, called[0]),
             column_names(y, called[1]),
             names,
         )
 
-    def validated_by(self, validation: tuple[Any, ...]) -> "Data":
-        """Return these instances, followed by those of `validation=(X, Y)` or `(X, Y, context)`."""
+    def followed_by(self, validation: tuple[Any, ...]) -> "Data":
+        """Return these instances, then those of `validation=(X, Y)` or `(X, Y, context)`."""
         if len(validation) not in (2, 3):
+            n_entries = len(validation)
             raise InvalidInputError(
-                "`validation` must be `(X, Y)` or `(X, Y, context)`, got "
-                f"{len(validation)} entries."
+                f"`validation` must be `(X, Y)` or `(X, Y, context)`, got {n_entries} entries."
             )
         called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
-        keeps_frames = is_frame(self.x)
-        x = check_columns(x, self.feature_names, called[0], required=keeps_frames)
+        takes_frames = is_frame(self.x)
+        x = _check_columns(x, self.feature_names, called[0], required=takes_frames)
         y = in_columns(y, self.label_names, called[1], FIT)
-        more = Data.of(x, y, context, keeps_frames=keeps_frames, called=called)
+        more = Data.of(x, y, context, takes_frames=takes_frames, called=called)
         if (self.context is None) != (more.context is None):
             raise InvalidInputError("`context` must be given for all instances, or for none.")
         for name, ours, theirs in ((called[0], self.x, more.x), (called[1], self.y, more.y)):
@@ -111,25 +117,93 @@ class Data:
                     f"`{name}` must have the shape (n, {', '.join(map(str, ours.shape[1:]))}), as "
                     f"in `fit`, got {theirs.shape}."
                 )
-        context = None
-        if self.context is not None and more.context is not None:
-            context = [*self.context, *more.context]
+        contexts = None if self.context is None else [*self.context, *(more.context or ())]
         return Data(
             join_rows(self.x, more.x),
             np.concatenate([self.y, more.y]),
             self.label_shape,
-            context,
+            contexts,
             self.feature_names,
             self.label_names,
             self.names + more.names,
         )
 
 
-def labels_of(y: Any, name: str = "Y") -> Array:
-    """Return labels as an array: of a frame a number for each column, of a vector (n, 1)."""
-    if is_vector(y):
-        y = y.to_frame() if hasattr(y, "to_frame") else np.ma.asarray(y).reshape(-1, 1)
-    return check_labels(y, name)
+def new_features(result: FitResult, x: Any) -> Features:
+    """Return the features of new instances, with the columns of `fit` in their order."""
+    x = _check_columns(x, result.feature_names, required=result.takes_frames)
+    features = _features_of(x, takes_frames=result.takes_frames)
+    if features.shape[-1] != result.n_features:
+        raise InvalidInputError(
+            f"X has {features.shape[-1]} features, but DecisionFocusedRegressor is expecting "
+            f"{result.n_features} features as input."
+        )
+    return features
+
+
+def new_labels(result: FitResult, x: Any, y: Any) -> Array:
+    """Return the labels of new instances, one row for each row of the features."""
+    labels = labels_of(in_columns(y, result.label_names, "Y", FIT))
+    expected = (_count(x), *(result.label_shape or (1,)))
+    if labels.shape != expected:
+        raise InvalidInputError(
+            f"`Y` must have the shape {expected}, one row for each row of `X` with the label "
+            f"shape of `fit`, got {labels.shape}."
+        )
+    check_same_rows(X=x, Y=y)
+    return labels
+
+
+def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = False) -> Context:
+    """Return a context for each row of the features, or None if `fit` had none.
+
+    Args:
+        result: The result of `fit`.
+        x: The features.
+        context: The contexts, or None.
+        in_score: Whether scikit-learn may have lost the context on the way.
+    """
+    if context is None and result.has_context:
+        raise InvalidInputError(
+            "`context` must be given: the model was fitted with one, got None."
+            f"{_ROUTING if in_score else ''}"
+        )
+    if context is not None and not result.has_context:
+        raise InvalidInputError(
+            "`context` must be None: the model was fitted without one, got a "
+            f"{type(context).__name__}."
+        )
+    contexts = check_context(context, _count(x))
+    check_same_rows(X=x, context=context)
+    return contexts
+
+
+def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
+    """Return features as an array (n, p) or (n, items, p), or as the frame they are."""
+    if isinstance(x, np.ndarray) and x.dtype.kind in "mM":
+        return as_numbers(x, name)  # raises: these are dates, which scikit-learn would convert
+    if not is_frame(x):
+        how: Any = {"allow_nd": True, "ensure_all_finite": False, "input_name": name}
+        return check_array(x, dtype=np.float64, **how)
+    column_names(x, name)  # distinct
+    return x if takes_frames else as_numbers(x, name)
+
+
+def _check_columns(
+    x: Any, expected: Sequence[str] | None, name: str = "X", *, required: bool
+) -> Any:
+    """Return features with the columns of `fit`, in their order.
+
+    Args:
+        x: An array or a frame.
+        expected: The columns of `fit`, or None if it had an array.
+        name: The name of the argument.
+        required: Whether an array is refused if `fit` had a frame.
+    """
+    if expected is not None and required and not is_frame(x):
+        columns = printable(", ".join(expected))
+        raise InvalidInputError(f"`{name}` must be a frame with the columns of `fit`: {columns}.")
+    return in_columns(x, expected, name, FIT)
 
 
 def _in_range(labels: Array, name: str) -> Array:
@@ -143,51 +217,8 @@ def _in_range(labels: Array, name: str) -> Array:
     return labels
 
 
-def is_vector(y: Any) -> bool:
-    """Return whether labels are one number for each instance."""
-    if hasattr(y, "shape"):
-        return len(y.shape) == 1
-    try:
-        return np.asarray(y).ndim == 1
-    except ValueError:  # lists of different lengths
-        return False
-
-
-def features_of(x: Any, *, keeps_frames: bool, name: str = "X") -> Features:
-    """Return features as an array (n, p) or (n, items, p), or as the frame they are."""
-    if is_frame(x) and keeps_frames:
-        column_names(x, name)  # distinct
-        return x
-    if hasattr(x, "tocsr"):
-        raise InvalidInputError(f"`{name}` must be dense, got a sparse matrix: use `X.toarray()`.")
-    features = as_numbers(x, name)
-    if features.ndim < 2 or 0 in features.shape:
-        raise InvalidInputError(
-            f"`{name}` must have shape (n, p), or (n, items, p), got {features.shape}."
-        )
-    return features
-
-
-def check_columns(
-    x: Any, expected: Sequence[str] | None, name: str = "X", *, required: bool
-) -> Any:
-    """Return features with the columns of `fit`, in their order.
-
-    Args:
-        x: An array or a frame.
-        expected: The columns of `fit`, or None if it had an array.
-        name: The name of the argument.
-        required: Whether an array is refused if `fit` had a frame.
-    """
-    if expected is not None and required and not is_frame(x):
-        raise InvalidInputError(
-            f"`{name}` must be a frame with the columns of `fit`: {printable(', '.join(expected))}."
-        )
-    return in_columns(x, expected, name, FIT)
-
-
 def _items_advice(features: Features, n: int, name: str) -> str:
-    """Return what to do about features with a row for each item of an instance."""
+    """Return advice about features with a row for each item of an instance."""
     n_items, rest = divmod(len(features), n)
     if rest or n_items < 2:
         return ""
@@ -195,3 +226,8 @@ def _items_advice(features: Features, n: int, name: str) -> str:
         f" If there are {n_items} rows for each instance, one for each item, pass an array of "
         f"shape (n, items, p): `{name}.to_numpy().reshape({n}, {n_items}, -1)`."
     )
+
+
+def _count(x: Any) -> int:
+    """Return the number of rows."""
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)

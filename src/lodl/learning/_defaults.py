@@ -1,28 +1,113 @@
-"""What the learner asks and tries by default, which depends on what it can know."""
+"""Default families, samples and rounds, and the schedule of solver calls within a budget."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
 
-from lodl.learning._enough_samples import largest_family
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+
+from lodl._arrays import check_count
+from lodl.errors import InvalidInputError
 from lodl.losses import (
+    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedWeightedMSE,
     Family,
     WeightedMSE,
 )
+from lodl.losses._family import check_can_fit
+from lodl.oracle import Instances, ObjectiveKind, Oracle
+from lodl.samplers import AllPerturbed, Sampler
+from lodl.samplers._sampler import check_sampler
 
-_N_SAMPLES = 16  # with the label more than half of all calls, which serve a second model too
-_N_SAMPLES_OF_MANY = 6  # many instances know together what few must be asked about
-_MANY = 500
+AT_LABELS = AllPerturbed(scale="auto")
+"""The default sampler of points around labels."""
+
+_N_SAMPLES = 16  # of each instance with a context, for decision families
+_N_SAMPLES_OF_MANY = 6  # the same from `_N_MANY` instances on, which know more together
 _N_SAMPLES_TO_FIT = 50  # for a family that is fitted to regrets
 _N_ROUNDS = 4
 _N_SAMPLES_SHARED, _N_ROUNDS_SHARED = 10, 2  # 16 and 6 decided no better
+_N_PER_ROUND = 2
+_N_MANY = 500  # instances that need less squared error, and fewer losses to average
+_N_TRIED, _N_POINTS = 3, 4  # instances that a first look tries, and points at each, one twice
+_FEWEST_SAMPLES = 5  # around a label if the solver scores models
+_SAMPLES_PER_PARAMETER = 3  # with fewer, models decided worse than on squared error
+_BY_SIZE = (ConvexDirectedQuadratic(), DirectedWeightedMSE(), WeightedMSE())  # the largest first
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often the solver is called.
+
+    Attributes:
+        n_samples: Points around each label. Defaults to 10 if instances share their decisions. With
+            a context, defaults to 16, or 6 from 500 instances on. Defaults to 50 if a loss is
+            fitted to regrets, as for objectives that are not affine in the label.
+        n_rounds: Rounds of further points where the model predicts. Defaults to 2 if instances
+            share their decisions, else to 4.
+        n_per_round: Points per instance and round.
+        max_calls: Limit on solver calls. Rounds are dropped first, then samples.
+        sampler: Draws the points around labels.
+    """
+
+    n_samples: int | None = None
+    n_rounds: int | None = None
+    n_per_round: int = _N_PER_ROUND
+    max_calls: int | None = None
+    sampler: Sampler = AT_LABELS
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_samples", 1), ("n_rounds", 0), ("max_calls", 1)):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), minimum=least)
+        check_count("n_per_round", self.n_per_round)
+        check_sampler(self.sampler)
+
+    def calls_per_instance(self, n_looks: Callable[[int], int]) -> int:
+        """Return the most calls about an instance, one for its label included.
+
+        Args:
+            n_looks: Returns the number of models that are only scored, for a number of rounds.
+        """
+        n_samples, n_rounds = self.n_samples or 0, self.n_rounds or 0
+        return 1 + n_samples + n_rounds * self.n_per_round + n_looks(n_rounds)
+
+    def within_budget(
+        self, n_instances: int, n_looks: Callable[[int], int], fewest: int = _FEWEST_SAMPLES
+    ) -> Schedule:
+        """Return a schedule of at most `max_calls`: first fewer rounds, then fewer samples.
+
+        Raises:
+            InvalidInputError: Not even `fewest` samples without a round are affordable.
+        """
+        plan, n_calls = self, partial(Schedule._n_calls, n_instances=n_instances, n_looks=n_looks)
+        while self.max_calls is not None and n_calls(plan) > self.max_calls:
+            if plan.n_rounds:
+                plan = replace(plan, n_rounds=plan.n_rounds - 1)
+            elif (plan.n_samples or 0) > fewest:
+                plan = replace(plan, n_samples=(plan.n_samples or 0) - 1)
+            else:
+                raise InvalidInputError(
+                    f"`max_calls` must be at least {n_calls(plan)} for {n_instances} instances, "
+                    f"got {self.max_calls}. Fewer families need fewer calls."
+                )
+        return plan
+
+    def _n_calls(self, n_instances: int, n_looks: Callable[[int], int]) -> int:
+        """Return the most calls about all instances, those for a look at the problem included."""
+        n_more = 1 + max(_N_POINTS - (self.n_samples or 0), 0)
+        return n_instances * self.calls_per_instance(n_looks) + _N_TRIED * n_more
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known about the problem and its data before the first question.
+    """What is known about a problem and its instances before points are sampled.
 
     Attributes:
         is_affine: Whether the objective is affine in the label.
@@ -36,44 +121,59 @@ class Situation:
     n_instances: int
     dim: int
 
+    @classmethod
+    def of(
+        cls, oracle: Oracle, instances: Instances, *, slopes: bool, random_state: int
+    ) -> Situation:
+        """Find out by a few solver calls whether the objective is affine."""
+        kind = oracle.objective_kind(instances, AT_LABELS, slopes=slopes, random_state=random_state)
+        y, has_context = instances.y, instances.context is not None
+        return cls(kind is ObjectiveKind.AFFINE, has_context, len(y), y[0].size)
+
     @property
     def is_shared(self) -> bool:
-        """Whether what was decided for one instance is known at all others."""
+        """Whether every instance can learn from the decisions of all others."""
         return self.is_affine and not self.has_context
 
-    def n_samples(self, families: Sequence[Family]) -> int:
-        """Return the number of samples at each label; `families` are those that the user gave."""
+    def schedule(self, given: Schedule, families: Sequence[Family] | None) -> Schedule:
+        """Return a schedule with defaults for what was not given."""
+        n_samples, n_rounds = given.n_samples, given.n_rounds
+        if n_samples is None:
+            n_samples = self._n_samples(families or ())
+        if n_rounds is None:
+            n_rounds = _N_ROUNDS_SHARED if self.is_shared else _N_ROUNDS
+        return replace(given, n_samples=n_samples, n_rounds=n_rounds)
+
+    def _n_samples(self, families: Sequence[Family]) -> int:
         if not self.is_affine or not all(family.uses_slopes for family in families):
             return _N_SAMPLES_TO_FIT
         if self.is_shared:
             return _N_SAMPLES_SHARED
-        return _N_SAMPLES if self.n_instances < _MANY else _N_SAMPLES_OF_MANY
+        return _N_SAMPLES if self.n_instances < _N_MANY else _N_SAMPLES_OF_MANY
 
-    @property
-    def n_rounds(self) -> int:
-        """Rounds of samples at predictions."""
-        return _N_ROUNDS_SHARED if self.is_shared else _N_ROUNDS
+    def family(self, n_samples: int) -> Family:
+        """Return the family for a single loss."""
+        if not self.is_affine:
+            return largest_family(n_samples, self.dim)
+        return DecisionHinges(margin=1.0, squared_error=1.0) if self.is_shared else DecisionHinges()
 
     def families(self, n_samples: int) -> tuple[Family, ...]:
         """Return families that did well on paths, knapsacks and assignments.
 
-        The first leads the rounds. All have a squared error beside the decisions, which keeps
-        models from fitting the decisions that were met; the fewer were met, the more of it is
+        The first one leads the rounds. All add a squared error to the decisions, which keeps models
+        from overfitting the decisions that are known; the fewer are known, the more of it is
         needed. Margins and rankings err differently, so that their average is better than each. A
-        low temperature ranks only the best decisions, and needs to know them: it is for instances
-        that share theirs. If the objective is not affine in the label, decision families see it
-        near the label only, so one that sees regrets competes, with weights for either side of the
-        label at least.
-
-        Args:
-            n_samples: Samples at each label.
+        low temperature ranks only the best decisions and needs to know them: it is for instances
+        that share their decisions. If the objective is not affine in the label, decision families
+        see it near the label only, so a family that sees regrets competes, with weights for either
+        side of the label at least.
         """
         if self.is_shared:
             precise = (
                 DecisionHinges(squared_error=0.1),
                 DecisionRanking(temperature=0.1, squared_error=0.1),
             )
-            if self.n_instances >= _MANY:  # which need less squared error, and fewer averages
+            if self.n_instances >= _N_MANY:
                 return precise
             steady = DecisionHinges(margin=1.0, squared_error=3.0)
             return (steady, *precise, DecisionRanking(squared_error=0.1))
@@ -87,3 +187,59 @@ class Situation:
             return decisions
         largest = largest_family(n_samples, self.dim)
         return (*decisions, DirectedWeightedMSE() if largest == WeightedMSE() else largest)
+
+
+def check_families(families: Sequence[Family] | None, dim: int) -> None:
+    """Check the families that a user gave for labels of `dim` numbers."""
+    if families is None:
+        return
+    if isinstance(families, Family):
+        raise InvalidInputError(
+            f"`families` must be a sequence of families, got one: write [{families}]."
+        )
+    if not isinstance(families, Sequence):
+        raise InvalidInputError(
+            f"`families` must be a sequence of families, got {type(families).__name__}. Use "
+            "`list(families)`."
+        )
+    for family in families:
+        check_can_fit(family, dim)
+    if len(set(map(repr, families))) < len(families):
+        raise InvalidInputError("`families` must differ from each other.")
+
+
+def largest_family(n_samples: int, dim: int) -> Family:
+    """Return the largest family of regrets that the samples suffice for, or the smallest."""
+    affordable = (
+        family
+        for family in _BY_SIZE
+        if _SAMPLES_PER_PARAMETER * _n_parameters(family, dim) <= n_samples
+    )
+    return next(affordable, _BY_SIZE[-1])
+
+
+def warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:
+    """Log a warning if a family has too many parameters for the samples of an instance."""
+    n = _n_parameters(family, dim)
+    if family.uses_slopes or n_samples >= _SAMPLES_PER_PARAMETER * n:
+        return
+    smaller = [
+        f"a smaller family (`{type(other).__name__}` has {_n_parameters(other, dim)}), "
+        for other in _BY_SIZE
+        if _n_parameters(other, dim) < n
+    ]
+    _logger.warning(
+        "%s has %d parameters per instance, and %d samples are few for them. Use %sat least %d "
+        "samples, or a family made of decisions (`DecisionHinges`), which needs about %d.",
+        family,
+        n,
+        n_samples,
+        smaller[0] if smaller else "",
+        _SAMPLES_PER_PARAMETER * n,
+        _N_SAMPLES,
+    )
+
+
+def _n_parameters(family: Family, dim: int) -> int:
+    """Return the number of parameters per instance."""
+    return sum(map(prod, family.parameter_shapes(dim).values()))

@@ -1,114 +1,114 @@
-"""From data to a model that decides: the one class most users need."""
+"""`DecisionFocusedRegressor`: a scikit-learn regressor trained for the decisions it leads to."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from lodl._arrays import Features, check_count, check_flag, check_readable, check_seconds, is_frame
 from lodl._progress import show_logs
 from lodl._typing import Array, Context, Decision
-from lodl.errors import NotFittedError
-from lodl.evaluation import constant_predictions
-from lodl.learning._data import Data
-from lodl.learning._folds import Average, Folds, Groups
-from lodl.learning._held_out import HeldOut
-from lodl.learning._model_folder import write_model
-from lodl.learning._new_instances import Expected
-from lodl.learning._oracle_budget import say_cost
-from lodl.learning._parameters import Parameters
-from lodl.learning._planned import check_parameters, planned
-from lodl.learning._record import record_of
-from lodl.learning._search import AT_LABELS, Search, Tried
-from lodl.learning._split import Validation, split
-from lodl.learning._summary import summary_of
+from lodl.errors import InvalidInputError
+from lodl.learning._data import Data, new_contexts, new_features, new_labels
+from lodl.learning._defaults import Schedule, check_families
+from lodl.learning._fit import Trainer, planned, result_of, search
+from lodl.learning._folds import Folds, Groups, Validation
+from lodl.learning._rounds import Evidence
+from lodl.learning._saved_model import read_model, warn_of_another_problem, write_model
 from lodl.losses import Family, LearnedLoss
-from lodl.oracle import ObjectiveKind, Oracle, Samples
+from lodl.oracle import Oracle
 from lodl.problems import Problem
-from lodl.problems._problem import in_label_columns, label_names_of, projected
+from lodl.problems._problem import check_problem_type, in_label_columns, label_names_of
 from lodl.report import FitResult
-from lodl.samplers import Sampler
-from lodl.training import Predictor, learner_for
-
-_ROUTING = (
-    " scikit-learn's searches and `cross_val_score` pass it on after "
-    "`sklearn.set_config(enable_metadata_routing=True)`."
-)
+from lodl.training import Learner, Predictor, learner_for
 
 _logger = logging.getLogger(__name__)
 
 
-class DecisionFocusedRegressor(Parameters):
+@dataclass(frozen=True, eq=False)
+class Models:
+    """The mean prediction of trained models, in the shape that labels had in `fit`.
+
+    Attributes:
+        models: The models.
+        result: The result of `fit`, which says how features and labels look.
+    """
+
+    models: Sequence[Predictor]
+    result: FitResult
+
+    def predict(self, X: Features) -> Array:  # noqa: N803 - as in scikit-learn
+        """Return predictions, shape (n, *label_shape)."""
+        x = new_features(self.result, X)
+        y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
+        return y_hat.reshape(len(y_hat), *self.result.label_shape)
+
+
+class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regressor trained for the decisions that are made from its predictions.
 
-    `fit` trains the model on squared error (the "2-stage" baseline) and on several losses learned
-    from the solver's answers. It keeps what decides best on held-out instances: the average of
-    these models (and of the baseline, if that is hardly worse), the best one if it is clearly
-    better, or the baseline alone if that does not beat it. With fewer than 3000 instances, models
-    are judged by five-fold cross-validation; the folds share all answers, and their models are
-    averaged.
+    `fit` trains the model on squared error (the baseline) and on several losses learned from the
+    solver's answers. It selects what decides best on validation instances: the average of these
+    models (and of the baseline, if that is hardly worse), the best one if it is clearly better, or
+    squared error if nothing beats it. With fewer than 3000 instances, models are validated by five
+    folds, which share all answers; their models are averaged.
 
     If the objective is affine in the label and there is no context, instances share their
     decisions (`lodl.losses.fit_shared`), and fifteen solver calls per instance are enough to
     learn from.
 
     Args:
-        oracle: The problem whose solver makes the decisions; or a `lodl.Oracle` of it, which has
+        oracle: The problem whose solver makes the decisions, or a `lodl.Oracle` of it, which has
             workers, a store, a time limit and a policy for failures. With a store, a killed `fit`
             resumes where it stopped, and a `fit` with another estimator only calls the solver where
-            its own models predict. If failed calls are skipped, a held-out decision that fails
-            counts as the worst one of the baseline.
+            its own models predict. If failed calls are skipped, a validation decision that fails
+            counts as the baseline's worst one.
         estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
-            module, a `lodl.training.Learner`, or None for a linear model.
-        families: Losses to try; None is a selection of decision families and, if the objective is
-            not affine in the label, one that learns from regrets.
-        n_samples: Predictions sampled around each label. None is 10 if instances share their
-            decisions; with a context 16, or 6 from 500 instances on; and 50 if a loss is to be
-            fitted to regrets, as for objectives that are not affine in the label.
-        n_rounds: Rounds of further samples around held-out predictions, first those of the
-            baseline. None is 2 if instances share their decisions, else 4.
-        n_per_round: Samples per instance and round.
+            module, or a `lodl.training.Learner`. Defaults to a linear model.
+        families: Losses to try. Defaults to decision families and, if the objective is not affine
+            in the label, a family that learns from regrets.
+        n_samples: Points sampled around each label. Defaults to 10 if instances share their
+            decisions. With a context, defaults to 16, or 6 from 500 instances on. Defaults to 50 if
+            a loss is fitted to regrets, as for objectives that are not affine in the label.
+        n_rounds: Rounds of two further points where the models predict, first the baseline.
+            Defaults to 2 if instances share their decisions, else to 4.
+        max_calls: Limit on solver calls. Rounds are dropped first, then samples. If a budget cannot
+            pay for a call per model and instance, models are compared by the decisions that
+            instances share, if they do; only the selected model and the baseline are then compared
+            by the solver.
+        max_seconds: Seconds after which no further model is tried. With a limit, the result depends
+            on the speed of the machine.
         ensemble: Whether to average the models of all losses, and those of all folds. If False, one
-            model is kept and trained on all instances. (An average of linear models is itself
+            model is selected and trained on all instances. (An average of linear models is itself
             linear.)
-        shuffle: Whether held-out instances are drawn at random. For data in time order, False holds
-            out the last ones if `validation` is a share, and consecutive blocks as folds.
-        max_calls: Limit on solver calls, or None. Rounds are dropped first, then samples.
-        max_seconds: Seconds after which no further model is tried, or None. With a limit, the
-            result depends on the speed of the machine.
-        judge: Who makes the held-out decisions that models are compared by. "pool" takes the
-            cheapest of the decisions that instances share, which needs no solver calls; only the
-            model that is kept and the baseline are judged by the solver in the end. For instances
-            that share their decisions, and solvers that are exact.
         random_state: Random seed for samples, folds and training. The same seed gives the same
             model.
-        verbose: Whether to say on standard error what it will cost and what is tried, and to show
-            progress bars on a terminal.
+        verbose: Whether to log cost and progress to standard error, and to show progress bars on a
+            terminal.
 
     Attributes:
-        chosen_: What was kept, in words.
-        history_: A `HistoryRow` for every model that was tried.
-        two_stage_: The baseline, the same model trained on squared error with the same care. Its
-            `predict(X)` is what you would have predicted without a learned loss.
-        gain_: The held-out regret of the kept model and of the baseline, with an interval of the
-            difference.
-        held_out_: The regrets and predictions that `gain_` was computed from.
-        loss_: The learned loss of the kept model, or of the best one if it averages several.
-        n_oracle_calls_: Solver calls made by `fit`: those that the store could not answer, and a
-            few that check the problem and the store.
-        seconds_: How long `fit` took.
+        result_: A `lodl.report.FitResult`: every model that was tried, the selected one, its
+            validation regrets, what it gained and cost.
+        plain_: The estimator trained on squared error on all rows, as without this library: for a
+            scikit-learn, XGBoost, LightGBM or CatBoost regressor `clone(estimator).fit(X, Y)`. If
+            squared error is selected, it is the model that predicts, unless training was stopped
+            early on validation instances.
+        baseline_: The same model trained on squared error with the folds of the other models.
+        loss_: The learned loss of the selected model, or of the best one if it averages several.
+        predictors_: The trained models whose mean predicts.
         n_features_in_: Number of features.
         feature_names_in_: Columns of the features, if they were a data frame.
-        label_names_: Columns of the labels, if they were a data frame, else the problem's
-            `label_names`, or None.
 
     Example:
         >>> from sklearn.linear_model import LinearRegression
@@ -125,8 +125,11 @@ class DecisionFocusedRegressor(Parameters):
         True
     """
 
-    _DEFAULTS = {"fit": {"context": True, "groups": True}, "score": {"context": True}}  # noqa: RUF012
-    _record: FitResult | None
+    # scikit-learn passes these on by default, once routing is switched on.
+    __metadata_request__fit = {"context": True, "groups": True}  # noqa: RUF012
+    __metadata_request__score = {"context": True}  # noqa: RUF012
+
+    feature_names_in_: npt.NDArray[Any]
     _used: Oracle | None = None
 
     def __init__(
@@ -137,12 +140,9 @@ class DecisionFocusedRegressor(Parameters):
         families: Sequence[Family] | None = None,
         n_samples: int | None = None,
         n_rounds: int | None = None,
-        n_per_round: int = 2,
-        ensemble: bool = True,
-        shuffle: bool = True,
         max_calls: int | None = None,
         max_seconds: float | None = None,
-        judge: Literal["solver", "pool"] = "solver",
+        ensemble: bool = True,
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -151,12 +151,9 @@ class DecisionFocusedRegressor(Parameters):
         self.families = families
         self.n_samples = n_samples
         self.n_rounds = n_rounds
-        self.n_per_round = n_per_round
-        self.ensemble = ensemble
-        self.shuffle = shuffle
         self.max_calls = max_calls
         self.max_seconds = max_seconds
-        self.judge = judge
+        self.ensemble = ensemble
         self.random_state = random_state
         self.verbose = verbose
 
@@ -169,7 +166,7 @@ class DecisionFocusedRegressor(Parameters):
         validation: Validation = None,
         groups: Groups = None,
     ) -> Self:
-        """Train on several losses, and keep what decides best on held-out instances.
+        """Train on several losses, and select what decides best on validation instances.
 
         Frames are matched by name, here and in all other methods, and arrays by position. Columns
         may come in any order. Rows of `X`, `Y`, `context` and `groups` must have the same index in
@@ -184,81 +181,70 @@ class DecisionFocusedRegressor(Parameters):
             Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
                 With shape (n,), the problem gets labels of shape (1,) and `predict` returns (n,).
             context: One entry per instance, or None. From a frame, each row becomes a dict.
-            validation: How to choose: a number of folds, a share of the instances to hold out, or
-                separate instances as a tuple `(X, Y)` or `(X, Y, context)`. None means five folds,
-                or a held-out fifth from 3000 instances on.
-            groups: The group of each instance (a customer, a day), or None. A group is held out as
-                a whole.
+            validation: How to validate: a number of random folds, a share of the instances to hold
+                out, a splitter of scikit-learn such as `TimeSeriesSplit()`, or separate instances
+                as a tuple `(X, Y)` or `(X, Y, context)`. Defaults to five folds, or a held-out
+                fifth from 3000 instances on.
+            groups: The group of each instance (a customer, a day), or None. Random folds hold out
+                whole groups; a splitter gets the groups.
         """
         started = time.perf_counter()
-        for name in ("ensemble", "shuffle", "verbose"):
+        for name in ("ensemble", "verbose"):
             check_flag(name, getattr(self, name))
         deadline = started + check_seconds("max_seconds", self.max_seconds)
         if self.verbose:
             show_logs()
+        given = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
         oracle = self._new_oracle()
-        n_before = oracle.n_calls
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
-        keeps_frames = learner.takes_frames
-        labels = in_label_columns(self.problem, Y, "Y")
-        if is_frame(X) and not _has_pipeline(self.estimator):
-            check_readable(X, "X")
-        data = Data.of(X, labels, context, keeps_frames=keeps_frames)
-        data, folds = split(data, validation, groups, shuffle=self.shuffle, seed=seed, rows=X)
-        label_names = data.label_names or label_names_of(self.problem, data.y[0].size)
-        check_parameters(self, data.y[0].size)
+        data, folds = self._data(X, Y, context, validation, groups, learner)
+        dim = data.y[0].size
+        check_families(self.families, dim)
+        label_names = data.label_names or label_names_of(self.problem, dim)
+        trainer = Trainer(learner, _plain_learner(self.estimator, learner), data, folds)
+        baseline = trainer.baseline()  # data that the model cannot take costs no solver calls
         instances = oracle.instances(data.y, data.context)
-        families = self.families
-        slopes = families is None or any(family.uses_slopes for family in families)
-        how: Any = {"slopes": slopes or self.judge == "pool", "random_state": seed}
-
-        def ask(sampler: Sampler, n_samples: int) -> Samples:
-            return oracle.sample(instances, sampler, n_samples, **how)
-
-        search = Search(
-            data.x,
-            data.y,
-            learner,
-            folds,
-            ask,
-            lambda: oracle.n_calls - n_before,
-            started,
-            deadline,
-            project=partial(projected, self.problem),
-            solver_judges=self.judge == "solver",
+        evidence = Evidence.of(oracle, instances, self.families, seed, started)
+        schedule, families = planned(
+            evidence, given, self.families, stops_early=learner.stops_early
         )
-        search.train_two_stage()
-        is_affine = oracle.objective_kind(instances, AT_LABELS, **how) is ObjectiveKind.AFFINE
-        plan, tried, search.shares = planned(self, data, learner, is_affine=is_affine)
-        n_models = plan.n_losses * len(folds.held_out)
-        say_cost(plan, oracle, n_instances=len(data.y), n_models=n_models)
-        chosen, two_stage = search.run(tried, plan, ensemble=self.ensemble)
-        final = np.arange(folds.n_final)
-        predictors = search.models(chosen, ensemble=self.ensemble)
-        baselines = search.models(two_stage, ensemble=self.ensemble)
+        selection = search(
+            evidence,
+            trainer,
+            baseline,
+            families,
+            schedule,
+            ensemble=self.ensemble,
+            is_late=lambda: time.perf_counter() > deadline,
+        )
+        plain = trainer.plain(selection.baseline)
+        predictors = trainer.final(selection.selected, plain, ensemble=self.ensemble)
+        baselines = trainer.final(selection.baseline, ensemble=self.ensemble)
+        result = result_of(
+            evidence,
+            selection,
+            trainer,
+            estimator=self.estimator,
+            settings=self._settings(),
+            label_names=label_names,
+        )
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
-        self.predictors_: list[Predictor] = predictors
-        self.label_names_, self._keeps_frames = label_names, keeps_frames
-        self._keep_data(data, final)
-        self.two_stage_ = Average(baselines, data.label_shape, self._expected.features)
-        self._keep_choice(chosen, folds, search.held_out(data, two_stage, chosen))
-        self.gain_, self.history_ = self.held_out_.gain(self.problem.unit), search.history
-        self.n_oracle_calls_, self._used = oracle.n_calls - n_before, oracle
-        self.seconds_ = time.perf_counter() - started
-        _logger.info("%s: %s", self.chosen_, self.gain_)
+        self._set(result, predictors, baselines)
+        self.plain_ = Models([plain], result)
+        self.loss_: LearnedLoss = selection.selected.loss
+        self._used, self._out_of_fold = oracle, selection.final.y_hat
+        _logger.info("%s: %s", result.selected_name, result.verdict)
         return self
 
     def predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions in the shape that the labels had, (n, *label_shape)."""
-        y_hat = self._predict(X)
-        return y_hat.reshape(len(y_hat), *self.label_shape_)
-
-    def _predict(self, X: Features) -> Array:  # noqa: N803
-        """Return predictions as the problem gets them."""
-        expected = self._expected  # raises if there is no model yet
-        y_hat = Average(self.predictors_, features=expected.features).predict(X)
-        return np.asarray(self.mean_ + self.kept_ * (y_hat - self.mean_))
+        result = self._result
+        y_hat = Models(self.predictors_, result).predict(X)
+        if not result.shrinkage:
+            return y_hat
+        mean = np.reshape(result.mean_label, result.label_shape)
+        return np.asarray(mean + (1 - result.shrinkage) * (y_hat - mean))
 
     def decide(
         self,
@@ -269,8 +255,8 @@ class DecisionFocusedRegressor(Parameters):
 
         If the oracle skips failed calls, the decision is None where the call failed.
         """
-        contexts = self._expected.contexts(X, context)
-        return self._calls.decide(self._predict(X), context=contexts)
+        contexts = new_contexts(self._result, X, context)
+        return self._calls.decide(self._for_solver(self.predict(X)), context=contexts)
 
     def regret(
         self,
@@ -279,24 +265,25 @@ class DecisionFocusedRegressor(Parameters):
         context: Context = None,
     ) -> Array:
         """Return how much more each decision costs than the best one, in the objective's unit."""
-        expected = self._expected
-        labels, contexts = expected.labels(X, Y), expected.contexts(X, context)
-        return self._calls.regret(self._predict(X), labels, context=contexts)
+        labels, contexts = new_labels(self._result, X, Y), new_contexts(self._result, X, context)
+        return self._calls.regret(self._for_solver(self.predict(X)), labels, context=contexts)
 
     def score(
         self,
         X: Features,  # noqa: N803
-        Y: npt.ArrayLike,  # noqa: N803
+        y: npt.ArrayLike,
         context: Context = None,
     ) -> float:
         """Return how much of the regret of always predicting the mean is avoided.
 
         1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
         """
-        labels = self._expected.labels(X, Y)
-        contexts = self._expected.contexts(X, context, advice=_ROUTING)  # scikit-learn calls this
-        constant = np.broadcast_to(self.mean_, labels.shape)
-        y_hats = np.stack([self._predict(X), constant])
+        labels = new_labels(self._result, X, y)
+        contexts = new_contexts(self._result, X, context, in_score=True)
+        constant = np.reshape(self._result.mean_label, labels.shape[1:])
+        y_hats = np.stack(
+            [self._for_solver(self.predict(X)), np.broadcast_to(constant, labels.shape)]
+        )
         regret = self._calls.regret(y_hats, labels, context=contexts)
         known = np.isfinite(regret).all(axis=0)
         ours, constants = regret[:, known].mean(axis=1)
@@ -305,34 +292,17 @@ class DecisionFocusedRegressor(Parameters):
         return float(1 - ours / constants)
 
     def summary(self) -> str:
-        """Return what to do, what was gained, what was tried, and what it cost, in a few lines."""
-        self._check_fitted()
-        return summary_of(self)
-
-    def record(self) -> FitResult:
-        """Return what a report shows, as plain data.
-
-        The first time, this calls the solver a few hundred times, to show which decisions changed
-        and how the learned loss compares with the true regret.
-        """
-        self._check_fitted()
-        if self._record is None:
-            self._record = record_of(self)
-        return self._record
+        """Return verdict, trials and cost in a few lines of text."""
+        return self._result.summary()
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write an HTML page about what was gained, tried and spent; return its path.
 
-        It is one file that needs nothing but a browser. The solver is called as by `record`.
+        The page is one file that needs nothing but a browser.
         """
-        from lodl.report.fit_page import write_page  # matplotlib: only where needed
+        from lodl.report.fit_page import write_page  # needs the extra `report`
 
-        return write_page(self.result_, path)
-
-    @property
-    def result_(self) -> FitResult:
-        """What `fit` tried, selected, gained and cost; see `record`."""
-        return self.record()
+        return write_page(self._result, path)
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.
@@ -345,13 +315,23 @@ class DecisionFocusedRegressor(Parameters):
             folder: The folder to create.
             overwrite: Whether to replace a model that already exists.
         """
-        self._check_fitted()
-        return write_model(self, Path(folder), overwrite=overwrite)
+        return write_model(
+            Path(folder), self._result, self.predictors_, self.baseline_.models, overwrite=overwrite
+        )
 
     @property
     def problem(self) -> Problem:
         """The problem whose solver makes the decisions."""
         return self.oracle.problem if isinstance(self.oracle, Oracle) else self.oracle
+
+    @property
+    def _result(self) -> FitResult:
+        check_is_fitted(self, "result_")
+        return self.result_
+
+    def _for_solver(self, y_hat: Array) -> Array:
+        """Return predictions as the problem gets them: with an axis for labels of one number."""
+        return y_hat.reshape(len(y_hat), *(self._result.label_shape or (1,)))
 
     def _new_oracle(self) -> Oracle:
         return Oracle.of(self.oracle, progress=self.verbose)
@@ -363,42 +343,98 @@ class DecisionFocusedRegressor(Parameters):
             self._used = self._new_oracle()
         return self._used
 
-    def _keep_data(self, data: Data, final: npt.NDArray[np.intp]) -> None:
-        self.n_features_in_ = int(data.x.shape[-1])
-        if data.feature_names is None:
-            vars(self).pop("feature_names_in_", None)
-        else:
-            self.feature_names_in_ = np.array(data.feature_names, dtype=object)
-        self.label_shape_ = data.label_shape
-        self.has_context_ = data.context is not None
-        self.mean_ = constant_predictions(data.y[final], 1)[0]
+    def _data(
+        self, x: Any, y: Any, context: Any, validation: Any, groups: Any, learner: Learner
+    ) -> tuple[Data, Folds]:
+        """Return all instances, and which of them train and validate."""
+        if y is None:
+            name = type(self).__name__
+            raise InvalidInputError(f"{name} requires y to be passed, but the target y is None.")
+        if is_frame(x) and not _has_pipeline(self.estimator):
+            check_readable(x, "X")
+        labels = in_label_columns(self.problem, y, "Y")
+        data = Data.of(x, labels, context, takes_frames=learner.takes_frames)
+        if not isinstance(validation, tuple):
+            folds = Folds.of(data, validation, groups, seed=self.random_state, rows=x)
+            return data, folds
+        if groups is not None:
+            raise InvalidInputError("`groups` must be None if `validation` gives instances.")
+        everything = data.followed_by(validation)
+        return everything, Folds.given(everything, len(data.y))
 
-    def _keep_choice(self, chosen: Tried, folds: Folds, held_out: HeldOut) -> None:
-        self.chosen_, self.kept_ = chosen.name, chosen.kept
-        self.loss_: LearnedLoss = chosen.parts[0][0]
-        self.judged_by_, self.held_out_ = folds.in_words(len(held_out.index)), held_out
-        self._record = None
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters that say what is fitted."""
+        params: dict[str, Any] = self.get_params(deep=False)
+        return {name: params[name] for name in params if name not in ("oracle", "estimator")}
 
-    @property
-    def _expected(self) -> Expected:
-        """What new instances must look like."""
-        self._check_fitted()
-        return Expected(
-            getattr(self, "feature_names_in_", None),
-            self.n_features_in_,
-            self._keeps_frames,
-            self.label_names_,
-            self.mean_.shape,
-            self.has_context_,
-        )
+    def _set(
+        self, result: FitResult, predictors: Sequence[Predictor], baseline: Sequence[Predictor]
+    ) -> None:
+        self.result_, self.predictors_ = result, list(predictors)
+        self.baseline_ = Models(baseline, result)
+        self.n_features_in_ = result.n_features
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if result.feature_names is not None:
+            self.feature_names_in_ = np.array(result.feature_names, dtype=object)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "predictors_"):
-            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit`.")
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
+
+    def _takes_missing(self) -> bool:
+        """Return whether the estimator takes NaN; a linear model does not."""
+        has_tags = hasattr(self.estimator, "__sklearn_tags__")
+        is_instance = not isinstance(self.estimator, type)
+        return has_tags and is_instance and bool(get_tags(self.estimator).input_tags.allow_nan)
+
+
+def load_model(
+    folder: str | PathLike[str],
+    problem: Problem,
+    estimator: Any = None,
+    *,
+    trusted: Sequence[str] = (),
+) -> DecisionFocusedRegressor:
+    """Return the model that `DecisionFocusedRegressor.save` wrote; it predicts the same bits.
+
+    Args:
+        folder: The folder.
+        problem: The problem that decides, which a folder does not hold: it is code. One of another
+            class or function, or whose constructor parameters have other plain values (numbers,
+            texts, arrays), is taken with a warning.
+        estimator: The untrained PyTorch module of a model that was one, for the same reason. Other
+            models need none.
+        trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
+            harm. The error of a model that needs more names them.
+
+    Raises:
+        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
+            holds types that are not trusted.
+        MissingExtraError: The framework of the model is not installed.
+    """
+    check_problem_type(problem)
+    result, parameters, predictors, baseline = read_model(Path(folder), estimator, trusted)
+    warn_of_another_problem(problem, result)
+    model = DecisionFocusedRegressor(problem, estimator, **parameters)
+    model._set(result, predictors, baseline)
+    return model
 
 
 def _has_pipeline(estimator: Any) -> bool:
-    """Return whether a pipeline, or a learner of the user's, may turn dates into numbers."""
+    """Return whether a pipeline, or a custom learner, may turn dates into numbers."""
     if not hasattr(estimator, "get_params"):
         return True
     return any(hasattr(part, "steps") for part in (estimator, *estimator.get_params().values()))
+
+
+def _plain_learner(estimator: Any, learner: Learner) -> Learner | None:
+    """Return what fits a regressor as its user would, or None if its learner does."""
+    from lodl.training.sklearn import SklearnLearner
+
+    is_regressor = hasattr(estimator, "get_params") and learner is not estimator
+    is_other = is_regressor and not isinstance(learner, SklearnLearner)
+    return SklearnLearner(estimator) if is_other else None

@@ -1,10 +1,10 @@
-"""Train, ask again where the model now predicts, learn from all answers so far, train again."""
+"""The loop of rounds: train, call the solver where the model predicts, learn from all answers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,86 +13,218 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_predictions
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
-from lodl.learning._enough_samples import warn_of_few_samples
-from lodl.learning._held_out import HeldOutRegrets
-from lodl.learning._sharing import check_sharing
-from lodl.losses import DecisionHinges, DecisionRanking, Family, LearnedLoss, fit, fit_shared
-from lodl.oracle import ObjectiveKind, Oracle, Samples
+from lodl.learning._defaults import (
+    Schedule,
+    Situation,
+    check_families,
+    warn_of_few_samples,
+)
+from lodl.learning._search import Contender, Index, Scoreboard
+from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_shared
+from lodl.oracle import Instances, Oracle, Samples
 from lodl.problems import Problem
-from lodl.samplers import AllPerturbed, AtPredictions, Sampler
+from lodl.problems._problem import projected
+from lodl.samplers import AtPredictions, Sampler
 
 Train: TypeAlias = Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]]
 """Trains a model on a loss of all instances; returns it with its predictions for all of them."""
 
-_DEFAULT_SAMPLER = AllPerturbed(scale="auto")
-_NARROW = 0.5  # of the residuals' deviation: noise around predictions
+_NOISE = 0.5  # around predictions, as a share of the residuals' deviation
 _PATIENCE = 3  # rounds without a better model; on large problems the first two may be worse
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Round:
-    """A model, and what it was trained on.
+@dataclass(eq=False)
+class Evidence:
+    """All answers so far about some instances: losses are learned from them, predictions scored.
 
     Attributes:
-        model: What `train` returned.
-        y_hat: Its predictions, shape (n, *label_shape).
-        loss: The loss it was trained on.
-        regret: Its regret on each instance, NaN where the oracle failed, shape (n,).
-        n_calls: Oracle calls made until its training began, those of earlier rounds included.
-        seconds: Time since the first call.
+        oracle: Calls the solver.
+        instances: The instances.
+        slopes: Whether answers need slopes, as decision families do.
+        random_state: Random seed of the points.
+        situation: What the first calls found out about the problem.
+        by_pool: Whether predictions are scored by the cheapest known decision instead of a call.
+        n_before: Calls that the oracle had made before.
+        started: When the work began, in seconds of `time.perf_counter`.
+        samples: The answers.
     """
 
-    model: Any
-    y_hat: Array
-    loss: LearnedLoss
-    regret: Array
-    n_calls: int
-    seconds: float
+    oracle: Oracle
+    instances: Instances
+    slopes: bool
+    random_state: int
+    situation: Situation
+    n_before: int
+    started: float
+    by_pool: bool = False
+    samples: Samples = field(init=False)
+
+    @classmethod
+    def of(
+        cls,
+        oracle: Oracle,
+        instances: Instances,
+        families: Sequence[Family] | None,
+        random_state: int,
+        started: float | None = None,
+    ) -> Evidence:
+        """Make the first calls, which find out what kind of objective the problem has.
+
+        Args:
+            oracle: Calls the solver.
+            instances: The instances.
+            families: The families that will learn from the answers, or None for the defaults.
+            random_state: Random seed of the points.
+            started: When the work began. Defaults to now.
+        """
+        started, n_before = time.perf_counter() if started is None else started, oracle.n_calls
+        slopes = families is None or any(family.uses_slopes for family in families)
+        situation = Situation.of(oracle, instances, slopes=slopes, random_state=random_state)
+        return cls(oracle, instances, slopes, random_state, situation, n_before, started)
+
+    @property
+    def n_calls(self) -> int:
+        """Solver calls made so far."""
+        return self.oracle.n_calls - self.n_before
+
+    def start(self, schedule: Schedule) -> None:
+        """Sample points around the labels."""
+        self.samples = self._sample(schedule.sampler, schedule.n_samples or 1)
+
+    def learn(
+        self, family: Family, near: Array | None = None, *, holdout: float = 0.0
+    ) -> LearnedLoss:
+        """Return the loss of every instance.
+
+        Args:
+            family: The parametric loss.
+            near: Predictions near which shared decisions are preferred, as well as near labels.
+            holdout: Share of the samples that measure a fit.
+        """
+        if self.situation.is_shared and isinstance(family, DecisionFamily):
+            return fit_shared(self.samples, family, at=near)
+        n_jobs = None if family.uses_slopes else self.oracle.n_jobs  # decisions are not fitted
+        progress = self.oracle.settings.progress
+        return fit(self.samples, family, holdout=holdout, n_jobs=n_jobs, progress=progress)
+
+    def scored(
+        self, contender: Contender, n_points: int = 0, family: Family | None = None
+    ) -> Contender:
+        """Return a contender with the regrets of its decisions.
+
+        Args:
+            contender: The contender.
+            n_points: Points per instance at its predictions to learn from, 0 only to score it.
+            family: The family that will learn from them.
+        """
+        sampler = _at_predictions(self.instances.y, contender.y_hat, family)
+        if n_points:
+            self.samples = self.samples.union(self._sample(sampler, n_points))
+        if self.by_pool:
+            points = projected(self.oracle.problem, contender.y_hat)
+            regret = self.samples.pool().regrets_at(points.reshape(len(points), -1))
+        else:
+            regret = self._sample(sampler, 1).first_regrets()
+        seconds = time.perf_counter() - self.started
+        return replace(contender, regret=regret, n_calls=self.n_calls, seconds=seconds)
+
+    def _sample(self, sampler: Sampler, n_samples: int) -> Samples:
+        how: Any = {"slopes": self.slopes, "random_state": self.random_state}
+        return self.oracle.sample(self.instances, sampler, n_samples, **how)
+
+
+def _at_predictions(y: Array, y_hat: Array, family: Family | None) -> AtPredictions:
+    """Return the sampler of a round: its noise is half as wide as the model's residuals."""
+    margin = getattr(family, "margin", 2.0)
+    margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point
+    deviation = np.std(y_hat - y, axis=0)
+    scale = _NOISE * np.where(deviation > 0, deviation, max(float(np.std(y_hat - y)), 1e-12))
+    return AtPredictions(y_hat, scale=scale, margin=margin)
+
+
+def rounds(
+    evidence: Evidence,
+    train: Callable[[LearnedLoss], tuple[Any, Array] | None],
+    families: Sequence[Family],
+    schedule: Schedule,
+    *,
+    leader: Contender | None = None,
+    is_late: Callable[[], bool] = lambda: False,
+) -> Iterator[Contender]:
+    """Yield the contenders of all rounds.
+
+    The first family leads the rounds: the solver is called where its model predicts, and the next
+    loss is learned from all answers so far. After the last round, all families are tried.
+
+    Args:
+        evidence: The answers, to which each round adds.
+        train: Trains a model on a loss. Returns it with its predictions, or None if it cannot be
+            trained.
+        families: The families.
+        schedule: The number of rounds, and of points in each.
+        leader: The model at whose predictions the first round was already sampled.
+        is_late: Whether time is up, so that no further model is trained.
+    """
+    n_rounds = schedule.n_rounds or 0
+    for number in range(0 if leader is None else min(1, n_rounds), n_rounds + 1):
+        is_last, near = number == n_rounds, None if leader is None else leader.y_hat
+        for family in families if is_last else families[:1]:
+            if is_late():
+                return
+            loss = evidence.learn(family, near)
+            trained = train(loss)
+            if trained is not None:
+                model, y_hat = trained
+                contender = Contender(str(family), number, y_hat, ((loss, model),))
+                n_points = 0 if is_last else schedule.n_per_round
+                leader = evidence.scored(contender, n_points, family)
+                yield leader
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rounds:
-    """The models of all rounds, from samples at the labels alone to those of the last round.
+    """The models of all rounds, from samples at the labels alone to all answers.
 
     Attributes:
-        rounds: One entry per trained model.
-        validation: Numbers of the instances whose regret chooses.
-        samples: All answers, those at the last model's predictions included.
+        rounds: One entry per trained model, with its `model`, `y_hat`, `loss`, the `regret` of each
+            instance (NaN if the solver failed), and the `n_calls` and `seconds` so far.
+        validation: Positions of the instances whose regret selects.
+        samples: All answers, those at predictions included.
     """
 
-    rounds: tuple[Round, ...]
-    validation: npt.NDArray[np.intp]
+    rounds: tuple[Contender, ...]
+    validation: Index
     samples: Samples
 
     def __repr__(self) -> str:
-        return f"Rounds of {len(self.rounds)} models, the best is number {self._place_of_best}"
+        return f"Rounds of {len(self.rounds)} models, the best is number {self._best}"
 
     def __str__(self) -> str:
         lines = [
-            f"{'*' if i == self._place_of_best else ' '} round {i}: validation regret {score:.4g}, "
-            f"{one.n_calls:,} solver calls, {one.seconds:.1f} s"
-            for i, (one, score) in enumerate(zip(self.rounds, self.scores, strict=True))
+            f"{'*' if i == self._best else ' '} round {i}: validation regret {score:.4g}, "
+            f"{entry.n_calls:,} solver calls, {entry.seconds:.1f} s"
+            for i, (entry, score) in enumerate(zip(self.rounds, self.scores, strict=True))
         ]
         return "\n".join([*lines, "* is the best: `.best.model`, `.best.loss`, `.best.y_hat`"])
 
     @property
     def scores(self) -> Array:
-        """Mean regret of each round's model on the validation instances, lower is better.
+        """Mean validation regret of each round's model.
 
-        A failed decision counts as the worst decision of the first round's model. Validation
-        instances on which every model failed are left out.
+        A failed decision counts as the worst decision of the first model. Instances on which every
+        model failed are left out.
         """
-        regrets = HeldOutRegrets(self.validation)
-        for one in self.rounds:
-            regrets.add(one.regret)
-        return np.array([regrets.of(one.regret).mean() for one in self.rounds])
+        board = Scoreboard(self.validation)
+        for entry in self.rounds:
+            board.add(entry)
+        return np.array([board.mean(entry) for entry in self.rounds])
 
     @property
-    def best(self) -> Round:
+    def best(self) -> Contender:
         """The round with the best validation decisions, the earliest of equal ones."""
-        return self.rounds[self._place_of_best]
+        return self.rounds[self._best]
 
-    def top(self, n: int) -> tuple[Round, ...]:
+    def top(self, n: int) -> tuple[Contender, ...]:
         """Return the `n` rounds with the best validation decisions, the best first.
 
         On large problems the average of what the best three predict decides better than the best
@@ -102,60 +234,50 @@ class Rounds:
         return tuple(self.rounds[i] for i in places)
 
     @property
-    def _place_of_best(self) -> int:
+    def _best(self) -> int:
         return int(np.argmin(self.scores))
 
 
 def learn_in_rounds(
     oracle: Problem | Oracle,
-    y: npt.ArrayLike,
+    y: npt.ArrayLike | Instances,
     train: Train,
     *,
     context: Context = None,
     family: Family | None = None,
-    sampler: Sampler = _DEFAULT_SAMPLER,
-    n_samples: int = 20,
-    n_per_round: int = 4,
-    n_rounds: int = 3,
+    schedule: Schedule = Schedule(),  # noqa: B008 - it is frozen
     validation: npt.ArrayLike | None = None,
-    max_calls: int | None = None,
-    share: bool = False,
     random_state: int = 0,
 ) -> Rounds:
     """Learn a loss from samples around the labels, then in rounds where the model predicts.
 
-    Each round trains a model on the loss of all answers so far, and asks the solver at its
+    Each round trains a model on the loss of all answers so far, and calls the solver at its
     predictions: at the prediction itself, at the point beyond it where a hinge is violated most,
     and around it (`AtPredictions`). For decision families these are cutting planes: on large
     combinatorial problems samples around the labels miss the decisions that matter, and a few
-    rounds make the whole difference. The loop ends after `n_rounds`, after three rounds without
-    better validation decisions, or before a round that would exceed `max_calls`.
+    rounds make the whole difference. The loop ends after the rounds of the schedule, or after three
+    rounds without better validation decisions.
 
-    With a store, a killed run can resume: it trains again, but asks for no answer twice as long as
-    `train` gives the same predictions.
+    If the objective is affine in the label and there is no context, instances share their decisions
+    (`lodl.losses.fit_shared`).
+
+    With a store, a killed run resumes: it trains again, but repeats no call as long as `train`
+    gives the same predictions.
 
     Args:
-        oracle: The problem whose solver is called; or a `lodl.Oracle` of it, which has workers, a
+        oracle: The problem whose solver is called, or a `lodl.Oracle` of it, which has workers, a
             store, a time limit and a policy for failures.
         y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
             column for each number of a label.
         train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
-            order, and returns it with its predictions for all of them. Out-of-fold predictions for
-            training instances are better than fitted ones, where the model can overfit.
+            order, and returns it with its predictions for all of them. If the model can overfit,
+            out-of-fold predictions for training instances are better than fitted ones.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
-        family: The parametric loss. None is `DecisionHinges` if the objective is affine in the
-            label, and else `DecisionRanking`, which stands slopes that hold near the label only.
-        sampler: Draws the candidates of the start, around labels.
-        n_samples: Candidates per instance at the start.
-        n_per_round: Candidates per instance and round, at least 1.
-        n_rounds: The most rounds; 0 trains on the samples at the labels only.
-        validation: Numbers of the instances by whose regret the best round is chosen, which `train`
-            must not fit; None takes all of them.
-        max_calls: Limit on solver calls, or None.
-        share: Whether each instance also learns from the decisions of the others
-            (`lodl.losses.fit_shared`). Only for a decision family, an objective that is affine in
-            the label, and instances without a context.
-        random_state: Random seed of the candidates.
+        family: The parametric loss. Defaults to that of `learn_loss`.
+        schedule: The numbers of samples and rounds, and the limit on solver calls.
+        validation: Positions of the instances by whose regret the best round is selected, which
+            `train` must not fit. Defaults to all of them.
+        random_state: Random seed of the points.
 
     Returns:
         The models of all rounds: print it to see their scores and costs, and take
@@ -172,67 +294,44 @@ def learn_in_rounds(
         >>> def train(loss):
         ...     (model,) = learner.train(x, loss, n_steps=20)
         ...     return model, model.predict(x)
-        >>> rounds = lodl.learning.learn_in_rounds(domain.problem, y, train, n_rounds=1)
+        >>> schedule = lodl.learning.Schedule(n_rounds=1)
+        >>> rounds = lodl.learning.learn_in_rounds(domain.problem, y, train, schedule=schedule)
         >>> len(rounds.rounds), rounds.best.y_hat.shape
         (2, (30, 12))
     """
     oracle = Oracle.of(oracle)
     instances = oracle.instances(y, context)
-    labels = instances.y
-    chosen = _check_validation(validation, len(labels))
-    check_count("n_rounds", n_rounds, minimum=0)
-    check_count("n_per_round", n_per_round)
-    _check_budget(max_calls, len(labels) * (n_samples + 2))
-    slopes = family is None or family.uses_slopes
-    kind = oracle.objective_kind(instances, sampler, slopes=slopes, random_state=random_state)
-    is_affine = kind is ObjectiveKind.AFFINE
-    family = family or (DecisionHinges() if is_affine else DecisionRanking())
-    if share:
-        check_sharing(family, instances.context, is_affine=is_affine)
-    warn_of_few_samples(family, n_samples + n_rounds * n_per_round, labels[0].size)
-    started = time.perf_counter()
-    how: Any = {"slopes": family.uses_slopes, "random_state": random_state}
-    samples = oracle.sample(instances, sampler, n_samples, **how)
-    rounds: list[Round] = []
-    while True:
-        if share:
-            loss = fit_shared(samples, family, at=rounds[-1].y_hat if rounds else None)
-        else:
-            loss = fit(samples, family, n_jobs=oracle.n_jobs, progress=oracle.settings.progress)
-        model, y_hat = _trained(train(loss), labels)
-        n_calls, seconds = samples.n_calls, time.perf_counter() - started
-        # A further round is asked, and its model scored, at a call per instance.
-        after = n_calls + len(labels) * (n_per_round + 1)
-        is_last = len(rounds) == n_rounds or (max_calls is not None and after > max_calls)
-        at_models = at_predictions(labels, y_hat, family)
-        answers = oracle.sample(instances, at_models, 1 if is_last else n_per_round, **how)
-        rounds.append(Round(model, y_hat, loss, answers.first_regrets(), n_calls, seconds))
-        samples = samples.union(answers)
-        done = Rounds(tuple(rounds), chosen, samples)
-        if len(rounds) - 1 - done._place_of_best >= _PATIENCE or is_last:
-            return done
+    labels, families = instances.y, None if family is None else [family]
+    selecting = _check_validation(validation, len(labels))
+    check_families(families, labels[0].size)
+    evidence = Evidence.of(oracle, instances, families, random_state)
+    schedule = evidence.situation.schedule(schedule, families)
+    schedule = schedule.within_budget(len(labels), lambda _: 1)
+    n_samples, n_rounds = schedule.n_samples or 0, schedule.n_rounds or 0
+    family = evidence.situation.family(n_samples) if family is None else family
+    warn_of_few_samples(family, n_samples + n_rounds * schedule.n_per_round, labels[0].size)
+    evidence.slopes = family.uses_slopes
+    evidence.start(schedule)
+    entries: list[Contender] = []
+    for entry in rounds(evidence, lambda loss: _checked(train(loss), labels), [family], schedule):
+        entries.append(entry)
+        done = Rounds(tuple(entries), selecting, evidence.samples)
+        if len(entries) - 1 - done._best >= _PATIENCE:
+            break
+    return done
 
 
-def _trained(result: Any, y: Array) -> tuple[Any, Array]:
+def _checked(trained: Any, y: Array) -> tuple[Any, Array]:
     """Return the model and the predictions that `train` returned."""
-    if not isinstance(result, tuple) or len(result) != 2:
+    if not isinstance(trained, tuple) or len(trained) != 2:
         raise InvalidInputError(
             "`train` must return the model and its predictions for all instances, "
-            f"`(model, y_hat)`, got {type(result).__name__}."
+            f"`(model, y_hat)`, got {type(trained).__name__}."
         )
-    return result[0], check_predictions(result[1], y)
+    return trained[0], check_predictions(trained[1], y)
 
 
-def at_predictions(y: Array, y_hat: Array, family: Family | None = None) -> AtPredictions:
-    """Return the sampler of a round: its noise is half as wide as the model's residuals."""
-    margin = getattr(family, "margin", 2.0)
-    margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point
-    deviation = np.std(y_hat - y, axis=0)
-    scale = _NARROW * np.where(deviation > 0, deviation, max(float(np.std(y_hat - y)), 1e-12))
-    return AtPredictions(y_hat, scale=scale, margin=margin)
-
-
-def _check_validation(validation: npt.ArrayLike | None, n: int) -> npt.NDArray[np.intp]:
+def _check_validation(validation: npt.ArrayLike | None, n: int) -> Index:
     if validation is None:
         return np.arange(n)
     wanted = np.asarray(validation)
@@ -240,16 +339,8 @@ def _check_validation(validation: npt.ArrayLike | None, n: int) -> npt.NDArray[n
         rows = np.arange(n)[wanted] if wanted.size else wanted
     except IndexError as error:
         raise InvalidInputError(
-            f"`validation` must hold numbers of instances from 0 to {n - 1}, or a mask: {error}."
+            f"`validation` must hold positions of instances from 0 to {n - 1}, or a mask: {error}."
         ) from error
     if not rows.size:
         raise InvalidInputError("`validation` must name at least one instance, got none.")
     return np.asarray(rows)
-
-
-def _check_budget(max_calls: int | None, n_first: int) -> None:
-    if max_calls is not None and check_count("max_calls", max_calls) < n_first:
-        raise InvalidInputError(
-            f"`max_calls` must be at least {n_first}, which the samples at the labels and one "
-            f"look at the model's decisions take, got {max_calls}. Take fewer `n_samples`."
-        )

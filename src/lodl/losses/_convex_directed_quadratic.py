@@ -31,8 +31,8 @@ class ConvexDirectedQuadratic(RidgeFamily):
     costs that level off.
 
     Attributes:
-        rank: Number of hinges. None is 2 D, enough for every `Quadratic`. More hinges can overfit,
-            which shows in the held-out errors.
+        rank: Number of hinges. With `rank=None` it is 2 D, enough for every `Quadratic`. More
+            hinges can overfit, which shows in the held-out errors.
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
             coordinate with errors in units of their size. Hinges count half, because each is on at
             half of the errors.

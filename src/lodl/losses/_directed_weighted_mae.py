@@ -1,7 +1,7 @@
 """`DirectedWeightedMAE`: absolute error with a weight per coordinate and sign, for kinked costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class DirectedWeightedMAE(Family):
         (w+_i + w-_i) / (2 max(|d_i|, width_i)) + 2 s_i
 
     The parameter `width`, a tenth of the size of the sampled errors, bounds it near the kink.
+    Quasi-Newton learners need a continuous gradient, too: with `rounding`, |d_i| is d_i^2 / (2 h)
+    within h = rounding * width_i of the label, and |d_i| - h / 2 outside.
 
     Attributes:
         squares: Whether squared errors are added, for costs that grow faster than the error.
@@ -42,6 +44,7 @@ class DirectedWeightedMAE(Family):
             measured in units of their size. A side without weight lets predictions run off.
         ridge: How strongly the fit is pulled towards one weight for all coordinates and both
             sides; 0 is plain non-negative least squares.
+        rounding: Where the kink is rounded, in units of `width`; 0 is the absolute error.
 
     Example:
         >>> def cost(order, demand):
@@ -58,37 +61,60 @@ class DirectedWeightedMAE(Family):
     squares: bool = False
     min_weight: float = 1e-3
     ridge: float = 1.0
+    rounding: float = 0.0
     is_convex = True
 
     def __post_init__(self) -> None:
         check_min_weight(self.min_weight)
-        if not 0 <= self.ridge < np.inf:
-            raise InvalidInputError(f"`ridge` must be a number of at least 0, got {self.ridge!r}.")
+        for name in ("ridge", "rounding"):
+            value = getattr(self, name)
+            if not 0 <= value < np.inf:
+                raise InvalidInputError(f"`{name}` must be a number of at least 0, got {value!r}.")
 
     @property
-    def degrees(self) -> Mapping[str, int]:  # type: ignore[override]  # depends on a setting
+    def _weights(self) -> Mapping[str, int]:
+        """The weights and the degrees of their terms."""
         return {"w_plus": 1, "w_minus": 1} | ({"s_plus": 2, "s_minus": 2} if self.squares else {})
 
     @property
+    def degrees(self) -> Mapping[str, int]:  # type: ignore[override]  # depends on settings
+        return {} if self.rounding else self._weights
+
+    @property
     def non_negative(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (*self.degrees, "width")
+        return (*self._weights, "width")
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return dict.fromkeys(self.non_negative, (dim,))
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
-        kinks = (directed_weights(phi, d) * abs(d)).sum(-1)
-        return kinks + (_square_weights(phi, d) * d * d).sum(-1) if self.squares else kinks
+        size = abs(d)
+        if self.rounding:
+            within, h = self._within_kink(phi, size)
+            size = (h == 0) * size + within * (size - within / 2) / (h + (h == 0))
+        value = (directed_weights(phi, d) * size).sum(-1)
+        return value + (_square_weights(phi, d) * d * d).sum(-1) if self.squares else value
 
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
-        kinks = (d > 0) * phi["w_plus"][:, None] - (d < 0) * phi["w_minus"][:, None]
-        return kinks + 2 * _square_weights(phi, d) * d if self.squares else kinks
+        slope = (d > 0) * phi["w_plus"][:, None] - (d < 0) * phi["w_minus"][:, None]
+        if self.rounding:
+            within, h = self._within_kink(phi, abs(d))
+            slope = slope * ((h == 0) + within / (h + (h == 0)))
+        return slope + 2 * _square_weights(phi, d) * d if self.squares else slope
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         distance = abs(d).clip(min=phi["width"][:, None])
         both_sides = (phi["w_plus"] + phi["w_minus"])[:, None]
         kinks = both_sides / (2 * distance + (distance == 0))
         return kinks + 2 * _square_weights(phi, d) if self.squares else kinks
+
+    def rounded(self, rounding: float) -> "DirectedWeightedMAE":
+        return replace(self, rounding=rounding)
+
+    def _within_kink(self, phi: Parameters, size: Tensor) -> tuple[Tensor, Tensor]:
+        """Return |d| clipped to the width h of the rounded kink, and h."""
+        h = self.rounding * phi["width"][:, None]
+        return size.clip(max=h), h
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Solve the non-negative least squares problem, then lift the weights to the floor."""
@@ -97,13 +123,13 @@ class DirectedWeightedMAE(Family):
         kinks = np.concatenate([np.maximum(data.d, 0.0), np.maximum(-data.d, 0.0)], axis=1)
         columns = np.concatenate([kinks, *([np.square(kinks)] if self.squares else [])], axis=1)
         alike = solve_nnls(columns.reshape(n_samples, -1, 2 * dim).sum(axis=-1), data.regret)
-        towards = np.repeat(alike, 2 * dim) * np.tile(data.is_perturbed, len(self.degrees))
+        towards = np.repeat(alike, 2 * dim) * np.tile(data.is_perturbed, len(self._weights))
         pull = self.ridge * _PULL * dim**2
         w = solve_nnls(columns, data.regret, ridge=pull, towards=towards)
         rows = np.maximum(w, self.min_weight * w.mean()).reshape(-1, dim)
         phi = {
             name: row * data.regret_scale / data.d_scale**degree
-            for row, (name, degree) in zip(rows, self.degrees.items(), strict=True)
+            for row, (name, degree) in zip(rows, self._weights.items(), strict=True)
         }
         return {**phi, "width": _WIDTH * data.d_scale}
 
@@ -111,9 +137,9 @@ class DirectedWeightedMAE(Family):
         """Return an absolute error if there are no squares: cost * mean_i |d_i| / scale_i."""
         share = cost / len(scale)
         phi = {
-            name: np.full_like(scale, share * (degree == max(self.degrees.values())))
+            name: np.full_like(scale, share * (degree == max(self._weights.values())))
             / scale**degree
-            for name, degree in self.degrees.items()
+            for name, degree in self._weights.items()
         }
         return {**phi, "width": _WIDTH * scale}
 

@@ -122,6 +122,15 @@ class Family(ABC):
         """Return the parameters of several instances. Override it if a batch is faster."""
         return [self.fit(answers) for answers in instances]
 
+    def rounded(self, rounding: float) -> "Family":
+        """Return a family whose gradient is continuous, for quasi-Newton methods.
+
+        Args:
+            rounding: How widely kinks are rounded, in units of the family's choice. Families
+                without kinks ignore it.
+        """
+        return self
+
     @abstractmethod
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Return parameters of one instance for which the loss is a plain squared error.

@@ -103,10 +103,10 @@ class _HeldOut:
     """The held-out samples of all instances.
 
     Attributes:
-        mask: Which answers are held out, shape (n, K). Each instance starts at another sample, so
-            that some are held out even if an instance has only one or two.
+        mask: Which answers are held out, shape (n, K). The interval between held-out samples runs
+            across instances, so a fifth is held out even if each instance has one sample.
         is_known: Whether fitted samples or labels led to each decision of the pool, shape (P,).
-        d: Errors of all samples, shape (n, K, D), or None if none is held out.
+        d: Errors of all samples, shape (n, K, D), or None if no sample is held out.
     """
 
     def __init__(self, samples: Samples, pool: DecisionPool, holdout: float) -> None:
@@ -161,8 +161,8 @@ def _error_scales(pool: DecisionPool, y_hat: Array | None) -> Array:
     """Return the typical error of each instance and coordinate, shape (n, D).
 
     It is the root mean square of the points at which decisions are taken: the labels' deviation,
-    the residual, and twice the residual. An instance that no model predicts well has a large one,
-    and the squared error of its loss counts less.
+    the residual, and twice the residual. At an instance that is hard to predict it is large, and
+    the squared error of the loss counts less.
     """
     deviation = pool.y.std(axis=0)
     deviation[deviation < _LAST_DIGITS * np.abs(pool.centre).max()] = 0.0  # labels are all the same

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from math import prod
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from lodl import _arrays as checks
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, pad_rows, shapes_like
+from lodl.losses._family import Family, shapes_like
 from lodl.losses._loss_file import read_loss, unusable, write_loss
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -99,16 +99,6 @@ class FitErrors:
     def take(self, index: Any) -> FitErrors:
         """Return the errors of the instances `index`."""
         return FitErrors(**{name: rows[index] for name, rows in self.arrays().items()})
-
-    @staticmethod
-    def concatenate(parts: Sequence[FitErrors]) -> FitErrors:
-        """Return the errors of several sets of instances as one record."""
-        return FitErrors(
-            **{
-                name: np.concatenate([part.arrays()[name] for part in parts])
-                for name in FitErrors.dtypes
-            }
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,33 +204,6 @@ class LearnedLoss:
         errors = self.errors.take(np.asarray(index))
         provenance = {"subset_of": self.n_instances, **self.provenance}
         return LearnedLoss(self.family, y, phi, errors, provenance)
-
-    @staticmethod
-    def concatenate(losses: Sequence[LearnedLoss]) -> LearnedLoss:
-        """Return one loss for the instances of several losses, in their order.
-
-        Its provenance has the entries that all losses share, and lists the others under "parts".
-        """
-        if not losses:
-            raise InvalidInputError("`losses` must hold at least one learned loss, got none.")
-        first = losses[0]
-        for loss in losses:
-            if (loss.family, loss.label_shape) != (first.family, first.label_shape):
-                raise InvalidInputError(
-                    f"`losses` must share family and label shape, got {first!r} and {loss!r}."
-                )
-        return LearnedLoss(
-            first.family,
-            np.concatenate([loss.y for loss in losses]),
-            {
-                name: pad_rows([loss.phi[name] for loss in losses], first.family.padded[name])
-                if name in first.family.padded
-                else np.concatenate([loss.phi[name] for loss in losses])
-                for name in first.phi
-            },
-            FitErrors.concatenate([loss.errors for loss in losses]),
-            _join_provenance(losses),
-        )
 
     def check_labels(self, y: npt.ArrayLike) -> None:
         """Check that `y` are the labels this loss was learned for, in the same order.
@@ -356,20 +319,3 @@ def _check_numbers(name: str, rows: npt.NDArray[Any], shape: tuple[int, ...]) ->
         raise InvalidInputError(f"`{name}` must be float32 or float64, got {rows.dtype}.")
     if not np.isfinite(rows).all():
         raise InvalidInputError(f"`{name}` must be finite.")
-
-
-def _join_provenance(losses: Sequence[LearnedLoss]) -> dict[str, Any]:
-    first = losses[0].provenance
-    shared = {
-        key: value
-        for key, value in first.items()
-        if all(key in loss.provenance and loss.provenance[key] == value for loss in losses)
-    }
-    parts = [
-        {
-            "n_instances": loss.n_instances,
-            **{key: value for key, value in loss.provenance.items() if key not in shared},
-        }
-        for loss in losses
-    ]
-    return {**shared, "parts": parts}

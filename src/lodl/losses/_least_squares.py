@@ -56,9 +56,19 @@ def solve_nnls(
         return solve_nnls(columns / unit, target, ridge=ridge, towards=towards) / unit
     gram, moments = columns.T @ columns, columns.T @ target + ridge * towards
     gram[np.diag_indices_from(gram)] += ridge
+    return solve_nnls_of_gram(gram, moments, float(np.linalg.norm(target)) or 1.0)
+
+
+def solve_nnls_of_gram(gram: Array, moments: Array, target_length: float) -> Array:
+    """Return the w >= 0 that minimises w'Gw - 2 m'w.
+
+    Args:
+        gram: G = P'P, shape (n, n).
+        moments: m = P't, shape (n,).
+        target_length: Length of t: the unit of the optimality conditions.
+    """
     length = np.sqrt(gram.diagonal())
     length = np.where(length > 0, length, 1.0)
-    target_length = float(np.linalg.norm(target)) or 1.0
     gram = gram / np.outer(length, length)
     gram[np.diag_indices_from(gram)] += 100 * len(gram) * np.finfo(float).eps
     w = _pivot(gram, moments / (length * target_length))

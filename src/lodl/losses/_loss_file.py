@@ -1,8 +1,8 @@
-"""Learned losses on disk: never half a file, never wrong numbers, never code.
+"""Files of learned losses: written whole or not at all, checked when read, free of code.
 
-The file is safetensors: a header of JSON, then the arrays. Its metadata hold a SHA-256 of all the
-rest, so that a damaged byte is an error when the file is read. A file names its family; the class
-must have been imported by the reader.
+A file is in safetensors format: a JSON header, then the arrays. The metadata contain a SHA-256 of
+everything else, so that any damaged byte is an error when the file is read. A file names its
+family, whose class the reader must have imported.
 """
 
 import hashlib
@@ -32,10 +32,10 @@ Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 def write_loss(
     path: Path, family: Family, arrays: Mapping[str, npt.NDArray[Any]], provenance: object
 ) -> None:
-    """Write a loss in one step: a reader sees the old file or the new one, never half.
+    """Write a loss atomically: a reader sees the old file or the new file, never a part.
 
     Raises:
-        InvalidInputError: The settings of the family or the provenance are not plain JSON.
+        InvalidInputError: The family's settings or the provenance are not plain JSON.
     """
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InvalidInputError(f"`path` must be a file in a folder that exists, got {path}.")
@@ -48,7 +48,7 @@ def write_loss(
         "provenance": _to_json("provenance", provenance),
         "package_version": package_version(),
     }
-    # The widest numbers come first, so that all of them are aligned.
+    # The widest numbers come first, so that all numbers are aligned.
     rows = {
         name: np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
@@ -85,15 +85,15 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
     """Return the family, the arrays and the provenance in a file.
 
     Raises:
-        LossFileError: It is not a loss file, of another version, damaged, or of a family that no
-            imported module defines.
-        FileNotFoundError: There is no such file.
+        LossFileError: The file is not a loss file, is damaged, has another format version, or names
+            a family that no imported module defines.
+        FileNotFoundError: The file does not exist.
     """
     if path.is_dir():
         raise LossFileError(
             f"{path} is a folder, not a loss file. A store is an argument of `lodl.Oracle`."
         )
-    if path.exists() and not path.is_file():  # to open a pipe would wait for ever
+    if path.exists() and not path.is_file():  # opening a pipe would block
         raise unusable(path, "it is not a regular file")
     try:
         with safe_open(path, framework="numpy") as file:
@@ -108,8 +108,8 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
     if metadata.get("version") != _VERSION:
         raise unusable(
             path,
-            f"it is of format version {metadata.get('version')!r}, this package reads "
-            f"{_VERSION!r}; use the version of the package that wrote it",
+            f"its format version is {metadata.get('version')!r}, and this package reads "
+            f"{_VERSION!r}: use the version of the package that wrote it",
         )
     if metadata.pop(_DIGEST, None) != _digest(arrays, metadata):
         raise unusable(path, "it is damaged: its content does not match its checksum")
@@ -120,7 +120,7 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
 
 
 def unusable(path: object, reason: str) -> LossFileError:
-    """Return an error that names the file and says why it cannot be used."""
+    """Return an error with the file's name and the reason why it cannot be used."""
     return LossFileError(f"The loss file {str(path)!r} cannot be used: {reason.rstrip('.')}.")
 
 
@@ -134,7 +134,7 @@ def _digest(arrays: Arrays, metadata: dict[str, str]) -> str:
 
 
 def _settings(family: Family) -> str:
-    """Return a family's settings as JSON from which the same family can be made."""
+    """Return a family's settings as JSON that restores an equal family."""
     try:
         settings = _to_json("family", asdict(cast("Any", family)))
         is_same = type(family)(**json.loads(settings)) == family
@@ -153,8 +153,8 @@ def _family(metadata: Mapping[str, str]) -> Family:
     family = family_named(name)
     if family is None:
         raise InvalidInputError(
-            f"its family {name!r} is not known here. It was defined in {module!r}: import that "
-            "module before you load the file."
+            f"its family {name!r} is unknown. It was defined in {module!r}: import that module "
+            "before you load the file."
         )
     settings = _from_json(metadata, "settings")
     try:

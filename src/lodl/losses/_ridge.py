@@ -7,7 +7,7 @@ minimises, in units in which errors and regrets have size one,
       + ridge D^2 / (200 K) |w - c|^2           weights per coordinate (and direction)
       + ridge b sqrt(D / (K + 4 D)) |A|^2       a factor or hinges, b a constant of the family
 
-where c is the weight of the best plain squared error c |d|^2. The first penalty is that of a
+where c is the weight of the best plain squared error c |d|^2. The first penalty corresponds to a
 Gaussian prior. The second is the trace norm of the quadratic form, so it lowers the rank;
 sqrt(D / K) is how fast the noise in its gradient fades. Both fade with the number of samples, so
 one strength suits any number.

@@ -72,7 +72,7 @@ def mean_weight(w: Array, mean_square: Array) -> Array:
 def with_typical(size: Array) -> Array:
     """Replace zeros by the median of the other sizes, or by 1 if all are zero.
 
-    Sizes within rounding error count as zero: a label that is the same at every instance has one.
+    Sizes within rounding error count as zero, as for a label that is the same at every instance.
     """
     moved = size > _ROUNDING * size.max(initial=0.0)
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)

@@ -1,178 +1,165 @@
-"""The answers about some instances as arrays, one row an instance, one column a point."""
+"""Answers as arrays: of one instance (`Block`, a row of a store) and of many (`AnswerTable`)."""
 
+import json
 import zlib
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.oracle._failure import OK, Status
+from lodl.oracle._failures import OK, Status
 
 _LAST_STATUS = max(Status)
 
 
-class Run(NamedTuple):
-    """Answers of one instance in successive columns, as bytes: a row of the store."""
+class Block(NamedTuple):
+    """Answers of one instance in successive columns."""
 
-    id: bytes  # identifies the instance at its label, or one sampler's points of it
-    start: int  # the first column
-    loss: bytes  # decision losses (float64), NaN where a call failed
-    status: bytes  # the outcome of each call (uint8)
-    decision: bytes  # the row of `gradient` for each call (int32), -1 where it is not known
-    gradient: bytes  # derivatives of the loss of distinct decisions by the label (float64)
-
-    @property
-    def checksum(self) -> int:
-        """Checksum of the content."""
-        id_, start, *parts = self
-        return zlib.crc32(b"".join((id_, start.to_bytes(8, "little", signed=True), *parts)))
-
-    def is_sound(self, checksum: object) -> bool:
-        """Return whether the values, read from a file, have the right types and checksum."""
-        try:
-            return self.checksum == checksum
-        except (AttributeError, TypeError):  # a value of another type
-            return False
+    loss: Array  # decision losses, NaN if a call failed or was not made
+    status: npt.NDArray[np.uint8]  # outcomes of the calls, 0 if a call was not made
+    decision: npt.NDArray[np.int32]  # rows of `gradient`; -1 without a slope, -1 - s if it failed
+    gradient: Array  # derivatives of the loss of distinct decisions by the label, shape (m, D)
+    messages: Mapping[str, str]  # the first message of each kind of failure
 
     @property
     def n_bytes(self) -> int:
-        """Size of the answers."""
-        return sum(map(len, self[2:]))
+        """Size of the arrays."""
+        return sum(array.nbytes for array in self[:4])
 
-    @property
-    def n_answers(self) -> int:
-        """How many answers there are, whatever became of the calls."""
-        return len(self.status) - self.status.count(0)
+    def in_blocks(self, start: int, size: int) -> "Iterator[tuple[int, int, Block]]":
+        """Cut answers whose first column is `start` into blocks; yield number, offset, answers."""
+        for number in range(start // size, -(-(start + len(self.status)) // size)):
+            first = max(number * size, start)
+            part = slice(first - start, (number + 1) * size - start)
+            arrays = self.loss[part], self.status[part], self.decision[part]
+            yield number, first - number * size, Block(*arrays, self.gradient, self.messages)
 
-    @property
-    def n_failures(self) -> int:
-        """How many of them failed."""
-        return self.n_answers - self.status.count(OK)
+    @staticmethod
+    def merged(old: "Block | None", new: "Block", start: int) -> "Block":
+        """Return old and new answers together. The first column of the new ones is `start`.
 
-    def pieces(self, max_bytes: int, dim: int) -> "list[Run]":
-        """Return runs of fewer columns, each with the slopes it needs, of at most some bytes."""
-        n_calls = len(self.status)
-        if self.n_bytes <= max_bytes or n_calls < 2:
-            return [self]
-        decision = np.frombuffer(self.decision, "<i4")
-        gradient = np.frombuffer(self.gradient, "<f8").reshape(-1, dim)
-        pieces = []
-        for first, last in pairwise((0, n_calls // 2, n_calls)):
-            used, number = np.unique(decision[first:last], return_inverse=True)
-            number = (number - (used < 0).sum()).astype("<i4")  # -1 stays -1
-            piece = Run(
-                self.id,
-                self.start + first,
-                self.loss[8 * first : 8 * last],
-                self.status[first:last],
-                number.tobytes(),
-                gradient[used[used >= 0]].tobytes(),
+        A successful answer replaces a failed one, and an answer with a slope one without.
+        """
+        if old is None and start == 0 and not len(new.gradient):
+            return new
+        n_old, n = 0 if old is None else len(old.status), start + len(new.status)
+        loss, status = np.full(max(n_old, n), np.nan), np.zeros(max(n_old, n), np.uint8)
+        decision, gradient = np.full(max(n_old, n), -1, np.int32), new.gradient
+        if old is not None:
+            loss[:n_old], status[:n_old], decision[:n_old] = old.loss, old.status, old.decision
+            gradient = np.concatenate([new.gradient, old.gradient])
+            decision[decision >= 0] += len(new.gradient)
+        before = _worth(status[start:n], decision[start:n])
+        after = _worth(new.status, new.decision)
+        slope_failed = (before == 2) & (after == 1)
+        decision[start:n][slope_failed] = -1 - new.status[slope_failed].astype(np.int32)
+        is_better = after > before
+        loss[start:n][is_better] = new.loss[is_better]
+        status[start:n][is_better] = new.status[is_better]
+        decision[start:n][is_better] = new.decision[is_better]
+        has_slope = decision >= 0
+        used, decision[has_slope] = np.unique(decision[has_slope], return_inverse=True)
+        messages = {**new.messages, **({} if old is None else old.messages)}
+        return Block(loss, status, decision, gradient[used], messages)
+
+    def as_row(self, id_: bytes, number: int) -> tuple[Any, ...]:
+        """Return a row of a store: id, number of the block, content, checksum."""
+        arrays = [array.tobytes() for array in self[:4]]
+        row: Any = (id_, number, *arrays, json.dumps(self.messages) if self.messages else "")
+        return (*row, _checksum(*row))
+
+    @classmethod
+    def of_row(cls, row: Sequence[Any], dim: int) -> "Block | None":
+        """Return the answers in a row of a store, or None if it is damaged."""
+        *content, checksum = row
+        try:
+            if _checksum(*content) != checksum:
+                return None
+            loss, status, decision, gradient, messages = content[2:]
+            block = cls(
+                np.frombuffer(loss, "<f8"),
+                np.frombuffer(status, np.uint8),
+                np.frombuffer(decision, "<i4"),
+                np.frombuffer(gradient, "<f8").reshape(-1, dim),
+                json.loads(messages) if messages else {},
             )
-            pieces += piece.pieces(max_bytes, dim)
-        return pieces
+        except (AttributeError, TypeError, ValueError, RecursionError, OverflowError):
+            return None  # a value of another type or size
+        n, m = len(block.status), len(block.gradient)
+        fits = len(block.loss) == n == len(block.decision) and isinstance(block.messages, dict)
+        fits = fits and (m == 0 or bool(np.isfinite(block.gradient).all()))
+        return block if fits and block.decision.max(initial=-1) < m else None
 
 
 class AnswerTable:
-    """The answers about some instances; arrays have shape (n, columns).
+    """Answers about some instances; arrays have shape (n, columns).
 
     Attributes:
-        loss: Decision losses, NaN where a call failed or was not made.
+        loss: Decision losses, NaN if a call failed or was not made.
         status: The outcome of each call, 0 if it was not made.
-        decision: A row of `gradient`, or -1.
+        decision: Each answer's row of `gradient`, or a negative number.
+        messages: The first message by row and kind of failure.
     """
 
     def __init__(self, n: int, n_columns: int, dim: int) -> None:
         self.loss = np.full((n, n_columns), np.nan)
         self.status = np.zeros((n, n_columns), dtype=np.uint8)
         self.decision = np.full((n, n_columns), -1, dtype=np.int32)
-        self._failed = np.zeros_like(self.status)  # slopes that failed, of known decisions
-        self._gradients: list[Array] = []
-        self._dim, self._n_gradients = dim, 0
+        self.messages: dict[tuple[int, str], str] = {}
+        self._gradients: list[Array] = [np.empty((0, dim))]
+        self._n_gradients = 0
 
     @property
     def gradient(self) -> Array:
         """Derivatives of the loss by the label, shape (m, D)."""
-        return np.concatenate(self._gradients) if self._gradients else np.empty((0, self._dim))
+        return np.concatenate(self._gradients)
 
-    def lay(
-        self, rows: Mapping[bytes, Sequence[int]], first: int, last: int, runs: Sequence[Run]
-    ) -> bool:
-        """Lay runs over columns `first` to `last`, or return False if one of them is damaged.
+    def put(self, rows: Sequence[int], first: int, last: int, block: Block) -> None:
+        """Put a block into columns `first` to `last`, as far as it reaches, of some rows."""
+        n, decision = min(len(block.status), last - first), block.decision
+        if len(block.gradient):
+            decision = np.where(decision < 0, decision, decision + self._n_gradients)
+            self._gradients.append(block.gradient)
+            self._n_gradients += len(block.gradient)
+        for row in rows:
+            self.loss[row, first : first + n] = block.loss[:n]
+            self.status[row, first : first + n] = block.status[:n]
+            self.decision[row, first : first + n] = decision[:n]
+            for kind, message in block.messages.items():
+                self.messages.setdefault((row, kind), str(message))
 
-        The runs are of distinct ids and have the same start and sizes. A successful answer replaces
-        a failed one, and an answer with a slope replaces one without.
-
-        Args:
-            rows: The rows of each id.
-            first: The first column of the block that the runs belong to.
-            last: One after its last column.
-            runs: The answers.
-        """
-        start, n_calls, size = runs[0].start, len(runs[0].status), len(runs[0].gradient)
-        runs = [run for run in runs for _ in rows[run.id]]
-        shape = len(runs), n_calls
-        try:
-            status = np.frombuffer(b"".join([run.status for run in runs]), np.uint8).reshape(shape)
-            loss = np.frombuffer(b"".join([run.loss for run in runs]), "<f8").reshape(shape)
-            decision = np.frombuffer(b"".join([run.decision for run in runs]), "<i4").reshape(shape)
-            gradient = np.frombuffer(b"".join([run.gradient for run in runs]), "<f8")
-            gradient = gradient.reshape(-1, self._dim)
-        except ValueError:  # sizes that do not fit each other
-            return False
-        n_slopes = size // (8 * self._dim)
-        if start < 0 or not _is_sound(status, loss, decision, gradient, n_slopes):
-            return False
-        begin = first + start
-        n = min(n_calls, last - begin)
-        if n <= 0:
-            return True
-        status, loss, decision = status[:, :n], loss[:, :n], decision[:, :n]
-        if size:
-            offset = self._n_gradients + n_slopes * np.arange(len(runs), dtype=np.int32)[:, None]
-            decision = np.where(decision < 0, -1, decision + offset)
-            self._gradients.append(gradient)
-            self._n_gradients += len(gradient)
-        numbers = [row for id_ in dict.fromkeys(run.id for run in runs) for row in rows[id_]]
-        here: Any = np.array(numbers)[:, None], np.arange(begin, begin + n)
-        there = self.status[here]
-        if there.any():
-            before, after = _worth(there, self.decision[here]), _worth(status, decision)
-            failed = np.where((before == 2) & (after == 1), status, self._failed[here])
-            self._failed[here] = failed
-            is_better = after > before
-            status = np.where(is_better, status, there)
-            loss = np.where(is_better, loss, self.loss[here])
-            decision = np.where(is_better, decision, self.decision[here])
-        self.status[here], self.loss[here], self.decision[here] = status, loss, decision
-        return True
+    def drop_unsound(self, first: int, last: int) -> int:
+        """Reset the rows of some columns that nobody can have written. Return their number."""
+        columns = slice(first, last)
+        sound = is_sound(self.loss[:, columns], self.status[:, columns], self.decision[:, columns])
+        rows = np.flatnonzero(~sound.all(axis=1))
+        self.loss[rows, columns], self.status[rows, columns] = np.nan, 0
+        self.decision[rows, columns] = -1
+        return len(rows)
 
     def require_slopes(self) -> None:
-        """Take an answer without a slope for a failure if the slope failed, else for pending."""
+        """Turn answers without a slope into failures if the slope failed, else into pending."""
         lacks = (self.status == OK) & (self.decision < 0)
-        self.status = np.where(lacks, self._failed, self.status)
+        self.status = np.where(lacks, -1 - self.decision, self.status).astype(np.uint8)
 
 
-def _is_sound(
-    status: npt.NDArray[np.uint8],
-    loss: Array,
-    decision: npt.NDArray[np.int32],
-    gradient: Array,
-    n_slopes: int,
-) -> bool:
-    """Return whether exactly the successes have a loss, and every decision has a slope."""
+def is_sound(
+    loss: Array, status: npt.NDArray[np.uint8], decision: npt.NDArray[np.int32]
+) -> npt.NDArray[np.bool_]:
+    """Return which answers can be ours: exactly the successes have a loss, and maybe a slope."""
     is_ok = status == OK
-    return bool(
-        (status <= _LAST_STATUS).all()
-        and (np.isfinite(loss) == is_ok).all()
-        and (decision >= -1).all()
-        and (decision < np.where(is_ok, n_slopes, 0)).all()
-        and np.isfinite(gradient).all()
-    )
+    may_be = (status <= _LAST_STATUS) & (decision >= -1 - _LAST_STATUS) & (decision != -1 - OK)
+    return np.asarray(may_be & (np.isfinite(loss) == is_ok) & (is_ok | (decision == -1)))
+
+
+def _checksum(id_: bytes, number: int, *content: Any) -> int:
+    *arrays, messages = content
+    number_bytes = number.to_bytes(8, "little", signed=True)
+    return zlib.crc32(b"".join((id_, number_bytes, *arrays, messages.encode())))
 
 
 def _worth(status: npt.NDArray[np.uint8], decision: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
-    """Return 0 for pending calls, 1 for failed ones, 2 for successes, 3 for those with slopes."""
+    """Return 0 for pending calls, 1 for failures, 2 for successes, 3 for those with slopes."""
     return np.asarray((status > 0).astype(np.int8) + (status == OK) + (decision >= 0))

@@ -1,4 +1,4 @@
-"""The tables of a store in a SQLite file or in memory, shared by threads, forks and processes.
+"""The SQLite file of a store, or a database in memory, shared by threads, forks and processes.
 
 A file is open while it is read or written, and closed at the end of each run and before a fork. The
 last process to close it moves the write-ahead log into the file, so that the file alone is complete
@@ -18,26 +18,20 @@ from urllib.parse import quote
 
 from lodl.errors import InvalidInputError, StoreError
 
-VERSION = 3
-MAX_VALUE = 2**26  # bytes of one value; larger ones are refused, as a file may come from elsewhere
+VERSION = 4
+MAX_VALUE = 2**29  # bytes; larger values are refused, as a file may come from elsewhere
 _PATIENCE = 60.0  # seconds to wait for another process that writes
 _SCHEMA = [
     (
         "table",
         "answers",
-        "CREATE TABLE answers (id BLOB, start INTEGER, loss BLOB, status BLOB, decision BLOB, "
-        "gradient BLOB, checksum INTEGER)",
+        "CREATE TABLE answers (id BLOB, block INTEGER, loss BLOB, status BLOB, decision BLOB, "
+        "gradient BLOB, messages TEXT, checksum INTEGER)",
     ),
-    ("index", "answers_by_id", "CREATE INDEX answers_by_id ON answers (id)"),
-    (
-        "table",
-        "failures",
-        "CREATE TABLE failures (key TEXT PRIMARY KEY, message TEXT) WITHOUT ROWID",
-    ),
+    ("index", "answers_by_id", "CREATE UNIQUE INDEX answers_by_id ON answers (id, block)"),
     ("table", "header", "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"),
 ]
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged name
-_READ_SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY name, type, sql"
 
 
 class Database:
@@ -50,7 +44,7 @@ class Database:
     """
 
     def __init__(self, path: Path | None, header: Mapping[str, Any] | None = None) -> None:
-        """Open the tables, and create them with a header if there are none.
+        """Open the tables. With a header, create them if there are none.
 
         Raises:
             StoreError: There is no store and no header, or the file is not a store.
@@ -64,7 +58,10 @@ class Database:
                 raise StoreError(
                     f"There is no store at {path}. `lodl.Oracle(problem, store=...)` creates it."
                 )
-            _make_folder(path)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"No store can be made at {path}: {error}.") from error
         try:
             self._open("rw" if header is None else "rwc")
             self._check_schema(header)
@@ -110,16 +107,6 @@ class Database:
                 self._close()
                 self._connection, self._has_changes = None, False
 
-    def content(self) -> bytes:
-        """Return a copy of a database in memory."""
-        with self.lock:
-            return self._connected().serialize()
-
-    def restore(self, content: bytes) -> None:
-        """Replace a database in memory by a copy of another one."""
-        with self.lock:
-            self._connected().deserialize(content)
-
     # Opening ------------------------------------------------------------------------------------
 
     def _connected(self) -> sqlite3.Connection:
@@ -132,12 +119,13 @@ class Database:
         try:
             self._connect(mode)
             self._connected().execute("PRAGMA synchronous = normal")
-            self._read_schema()
+            self._schema()
         except sqlite3.OperationalError as error:
             if self.path is None or _code(error) == sqlite3.SQLITE_BUSY:
                 raise
             if self.path.exists() and not os.access(self.path.parent, os.W_OK):
-                if _has_log(self.path):
+                log = self.path.with_name(f"{self.path.name}-wal")
+                if log.exists() and log.stat().st_size > 0:  # it holds answers
                     raise
                 self._connect("ro&immutable=1")
             else:
@@ -159,16 +147,17 @@ class Database:
         connection.execute("PRAGMA trusted_schema = off")
         connection.execute("PRAGMA cell_size_check = on")
 
-    def _read_schema(self) -> list[tuple[Any, ...]]:
-        return self._connected().execute(_READ_SCHEMA).fetchall()
+    def _schema(self) -> list[tuple[Any, ...]]:
+        query = "SELECT type, name, sql FROM sqlite_master ORDER BY name, type, sql"
+        return self._connected().execute(query).fetchall()
 
     def _check_schema(self, header: Mapping[str, Any] | None) -> None:
         """Raise if the tables are not exactly ours, after creating them in an empty file."""
-        schema = self._read_schema()
+        schema = self._schema()
         if not schema and header is not None:
             self._switch_to_log()
             self._create(header)
-            schema = self._read_schema()
+            schema = self._schema()
         if schema != _SCHEMA:
             raise StoreError(
                 f"{self.path} is a database, but not a store of answers. Choose another file."
@@ -178,7 +167,7 @@ class Database:
         """Create the tables, unless another process has just done so."""
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            if not self._read_schema():
+            if not self._schema():
                 for _, _, sql in _SCHEMA:
                     connection.execute(sql)
                 rows = ((key, json.dumps(value)) for key, value in header.items())
@@ -192,7 +181,7 @@ class Database:
         """
         try:
             self._connected().execute("PRAGMA journal_mode = wal").fetchall()
-            self._read_schema()
+            self._schema()
         except sqlite3.OperationalError as error:
             if _code(error) != sqlite3.SQLITE_BUSY:
                 self._switch_to_rollback_journal()
@@ -203,7 +192,7 @@ class Database:
         self._connected().execute("PRAGMA locking_mode = exclusive")  # needs no such memory
         self._connected().execute("PRAGMA journal_mode = delete").fetchall()
         self._connect("rw")
-        self._read_schema()
+        self._schema()
 
     def _unreadable(self, error: Exception) -> StoreError:
         code = _code(error)
@@ -233,45 +222,28 @@ def check_place(place: str | os.PathLike[str]) -> Path:
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether there is a file that is not empty; raise if there is something else."""
+    """Return whether there is a file that is not empty. Raise if there is something else."""
     try:
         if path.is_dir():
-            raise StoreError(f"{path} is {_kind(path)}. A store is a file: choose another name.")
+            is_model = (path / "model.json").exists() or (path / "result.json").exists()
+            kind = "a saved model, which `lodl.load_model` reads" if is_model else "a folder"
+            raise StoreError(f"{path} is {kind}. A store is a file: choose another name.")
         for end in ("", "-wal", "-shm", "-journal"):
-            one = path.with_name(path.name + end)
-            if one.exists() and not one.is_file():  # SQLite would wait for a pipe without end
-                raise StoreError(f"{one} is not a regular file. Choose another name for the store.")
+            file = path.with_name(path.name + end)
+            if file.exists() and not file.is_file():  # SQLite would wait for a pipe forever
+                raise StoreError(
+                    f"{file} is not a regular file. Choose another name for the store."
+                )
         return path.exists() and path.stat().st_size > 0
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror}. Choose another.") from error
-
-
-def _kind(folder: Path) -> str:
-    if (folder / "model.json").exists():
-        return "a saved model, which `lodl.load_model` reads"
-    if any((folder / name).exists() for name in ("lodl.json", "zarr.json")):
-        return "a store of an older version of lodl, whose answers this version cannot read"
-    return "a folder"
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"No store can be made at {path}: {error}.") from error
-
-
-def _has_log(path: Path) -> bool:
-    """Return whether some answers are in the write-ahead log next to a file."""
-    log = path.with_name(f"{path.name}-wal")
-    return log.exists() and log.stat().st_size > 0
 
 
 def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-# A connection must not cross a fork: both processes would believe to hold the other's locks.
+# A connection must not cross a fork: both processes would believe they hold the other's locks.
 
 _databases = weakref.WeakSet[Database]()
 _held: list[Database] = []

@@ -1,4 +1,4 @@
-"""The only caller of a solver: counts calls, limits their time, and refuses None."""
+"""The only caller of `solve`: counts calls, limits their time, and refuses None."""
 
 import faulthandler
 import os
@@ -13,8 +13,8 @@ from lodl.errors import ProblemError, ShapeError
 from lodl.oracle._signals import Alarm
 from lodl.problems import Problem
 
-NO_DECISION = "`solve` returned None: is a `return` missing, or is there no solution?"
 _GRACE = 2.0  # seconds between the alarm, which a solver may ignore, and the end of its process
+_nowhere: Any = None  # an open file that swallows the traceback of a process that ends itself
 
 
 class Guard:
@@ -22,8 +22,8 @@ class Guard:
 
     Attributes:
         problem: The problem.
-        n_calls: Calls made so far, failed ones included.
-        alarm: Interrupts calls that exceed the time limit, where a signal can.
+        n_calls: Number of calls made, failed calls included.
+        alarm: Interrupts calls that exceed the time limit, if a signal can.
     """
 
     def __init__(
@@ -45,7 +45,9 @@ class Guard:
         self.n_calls += 1
         z = self.problem.solve(y_hat, context)
         if z is None:
-            raise ProblemError(NO_DECISION)
+            raise ProblemError(
+                "`solve` returned None: is a `return` missing, or is there no solution?"
+            )
         return z
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Any:
@@ -62,7 +64,7 @@ class Guard:
         return zs
 
     def copied(self, problem: Problem) -> "Guard":
-        """Return a guard of another problem within the same limits, whose calls count from 0."""
+        """Return a guard of another problem with the same limits, whose calls count from 0."""
         other = copy(self)
         other.problem, other.n_calls = problem, 0
         return other
@@ -74,9 +76,11 @@ class Guard:
 
     def __enter__(self) -> None:
         if self._seconds is not None:
+            global _nowhere
+            _nowhere = _nowhere or open(os.devnull, "w")  # noqa: PTH123 - never closed
             # Unlike a signal, this also ends a solver that never returns to Python.
             seconds = self._n_limited * self._seconds + _GRACE
-            faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere())
+            faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
         self.alarm(self._n_limited)
 
     def __exit__(self, *_: object) -> None:
@@ -86,7 +90,7 @@ class Guard:
 
 
 def owned(z: Decision) -> Decision:
-    """Return a decision that stays as it is when the solver reuses its buffers."""
+    """Return a copy of a decision, which stays as it is when the solver reuses its buffers."""
     if isinstance(z, np.ndarray):
         return z.copy()
     if type(z) in (list, tuple):
@@ -94,13 +98,3 @@ def owned(z: Decision) -> Decision:
     if type(z) is dict:
         return {key: owned(value) for key, value in z.items()}
     return z
-
-
-_NOWHERE: list[Any] = []
-
-
-def _nowhere() -> Any:
-    """Return an open file that swallows the traceback of a process that ends itself."""
-    if not _NOWHERE:
-        _NOWHERE.append(open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open until the process ends
-    return _NOWHERE[0]

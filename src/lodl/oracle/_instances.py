@@ -1,9 +1,9 @@
-"""Instances known by what they are, and the candidates drawn around them."""
+"""Instances known by content, and `Draws`: the points at which the solver is called for them."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import projected
-from lodl.samplers import Sampler
-from lodl.samplers._sampler import BLOCK_SIZE, spread_of
+from lodl.samplers import Sampler, Scale
+from lodl.samplers._sampler import BLOCK_SIZE, label_scale
 
 _ID_SIZE = 16  # bytes
 
@@ -26,18 +26,18 @@ class Instances:
 
     y: Array  # labels, shape (n, *label_shape), read-only
     context: Context  # one entry per instance, or None
-    keys: Sequence[int]  # number that names each instance's random stream
-    ids: Sequence[bytes]  # what its answers are kept under: equal for equal instances
-    names: Sequence[int | str] | None = None  # keys as the user gave them
+    keys: Sequence[int]  # number of each instance's random stream
+    ids: Sequence[bytes]  # store key of each instance: equal for equal instances
+    names: Sequence[int | str] | None = None  # the user's `keys`
 
     @classmethod
     def of(cls, y: npt.ArrayLike, context: Context, keys: Sequence[Any] | None) -> "Instances":
-        """Check labels, contexts and keys, and name every instance.
+        """Check labels, contexts and keys, and identify every instance.
 
-        Keys name the random streams, and stand for contexts that cannot be digested. Without them
-        instances are named by label and context.
+        Keys name the random streams, and replace contexts that cannot be digested. Without keys,
+        instances are identified by label and context.
         """
-        labels = check_labels(y) + 0.0  # a copy, as candidates are drawn from it; no -0.0
+        labels = check_labels(y) + 0.0  # a copy, as points are drawn from it; no -0.0
         labels.flags.writeable = False
         context = check_context(context, len(labels))
         streams = None if keys is None else _check_keys(keys, len(labels))
@@ -46,7 +46,7 @@ class Instances:
             key = b"" if streams is None else b"key %d" % streams[i]
             ids.append(_hash(shape, label.tobytes(), key + _context_bytes(context, i, bool(key))))
         if keys is None or streams is None:
-            return cls(labels, context, [int.from_bytes(one, "big") for one in ids], ids)
+            return cls(labels, context, [int.from_bytes(id_, "big") for id_ in ids], ids)
         return cls(labels, context, streams, ids, names=list(keys))
 
     def __len__(self) -> int:
@@ -60,32 +60,32 @@ class Instances:
         return Instances(self.y[rows], context, keys, ids, names)
 
     def describe(self, row: int) -> str:
-        """Return what a message calls an instance."""
+        """Return the name of an instance for messages."""
         name = row if self.names is None else self.names[row]
         return f"{row}" if name == row else f"{row} (key {name!r})"
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
-    """One sampler's candidates of some instances."""
+class Draws:
+    """One sampler's points for some instances. They are drawn again whenever they are needed."""
 
     sampler: Sampler
     seed: int
-    scale: Array  # the resolved scale of the noise
-    n_samples: int  # candidates per instance
-    centres: Array | None  # what candidates lie around, in the labels' shape; None for the labels
-    has_stable_prefix: bool  # whether as few candidates as are needed can be drawn
-    ids: Sequence[bytes]  # what the answers of each instance are kept under, this sampler's only
+    scale: Array  # standard deviation of the noise
+    n_samples: int  # points per instance
+    centres: Array | None  # centres of the points in the labels' shape; None for the labels
+    has_stable_prefix: bool  # whether the first points can be drawn without the rest of a block
+    ids: Sequence[bytes]  # store key of each instance's answers at this sampler's points
 
     @classmethod
     def of(
-        cls, sampler: Sampler, instances: Instances, *, spread: Array, n_samples: int, seed: int
-    ) -> "Series":
-        """Resolve what a sampler leaves open: its scale, where "auto", is the labels' spread."""
+        cls, sampler: Sampler, instances: Instances, n_samples: int, seed: int, auto_scale: Array
+    ) -> "Draws":
+        """Resolve a sampler's scale and centres. `auto_scale` is a store's scale for "auto"."""
         centres = sampler.centres(instances.y)
         is_auto = isinstance(sampler.scale, str) and sampler.scale == "auto"
-        if is_auto and not np.array_equal(spread, spread_of(instances.y)):  # of a store's labels
-            scale = spread if np.ptp(spread) > 0 else np.asarray(spread.flat[0])
+        if is_auto and not np.array_equal(auto_scale, label_scale(instances.y)):
+            scale = auto_scale if np.ptp(auto_scale) > 0 else np.asarray(auto_scale.flat[0])
         else:
             scale = sampler.resolve_scale(instances.y)
         shape, seed = instances.y.shape[1:], _check_seed(seed)
@@ -100,19 +100,19 @@ class Series:
             check_count("n_samples", n_samples),
             own,
             sampler.has_stable_prefix(shape),
-            [_hash(one, bytes.fromhex(name), bytes(at)) for one, at in pairs],
+            [_hash(id_, bytes.fromhex(name), bytes(centre)) for id_, centre in pairs],
         )
 
-    def take(self, rows: npt.NDArray[np.intp]) -> "Series":
-        """Return the series of some instances, light enough to be sent to a worker."""
+    def take(self, rows: npt.NDArray[np.intp]) -> "Draws":
+        """Return the draws of some instances, light enough to be sent to a worker."""
         centres = None if self.centres is None else self.centres[rows]
         ids = [self.ids[row] for row in rows]
         return replace(self, centres=centres, sampler=self.sampler.take(rows), ids=ids)
 
-    def candidates(
+    def points(
         self, problem: Problem, instances: Instances, row: int, start: int, stop: int
     ) -> Array:
-        """Return candidates `start` to `stop` of one instance, in the problem's valid range."""
+        """Return points `start` to `stop` of one instance, in the problem's valid range."""
         y = instances.y[row]
         centre = y if self.centres is None else self.centres[row]
         blocks, stream = [], {"seed": self.seed, "key": instances.keys[row]}
@@ -125,7 +125,7 @@ class Series:
         return projected(problem, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
 
     def provenance(self) -> dict[str, Any]:
-        """Return what the candidates depend on, in JSON values."""
+        """Return what the points depend on, in JSON values."""
         scale: Any = float(self.scale.max())
         if self.scale.ndim:
             lowest = float(self.scale.min())
@@ -139,6 +139,31 @@ class Series:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class GivenPoints(Sampler):
+    """Points that are given instead of drawn, such as the predictions of several models."""
+
+    given: Array  # shape (n, m, *label_shape)
+    scale: Scale = 1.0
+
+    def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
+        return np.zeros((n, *label_shape))
+
+    def centres(self, y: Array) -> Array:
+        return self.given
+
+    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+        return replace(self, given=self.given[instances])
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    def draw(
+        self, y: Array, centre: Array, scale: Array, *, seed: int, key: int, block: int, n: int
+    ) -> Array:
+        return np.array(centre[block * BLOCK_SIZE :][:n])
+
+
 def _hash(*parts: bytes) -> bytes:
     total = hashlib.blake2b(digest_size=_ID_SIZE)
     for part in parts:
@@ -146,18 +171,18 @@ def _hash(*parts: bytes) -> bytes:
     return total.digest()
 
 
-def _context_bytes(context: Context, instance: int, is_named: bool) -> bytes:
-    """Return the digest of a context; nothing where it has none and a key stands for it."""
+def _context_bytes(context: Context, instance: int, has_key: bool) -> bytes:
+    """Return the digest of a context, or nothing if it has none and a key replaces it."""
     try:
         return b"" if context is None else bytes.fromhex(digest(context_of(context, instance)))
     except InvalidInputError:
-        if is_named:
+        if has_key:
             return b""
         raise
 
 
 def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:
-    """Return the random stream of each key: a whole number names its own."""
+    """Return the random stream of each key. A whole number is its own stream."""
     if len(keys) != n_instances:
         raise InvalidInputError(
             f"`keys` must have one entry per instance ({n_instances}), got {len(keys)}."

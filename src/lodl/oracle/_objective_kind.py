@@ -11,22 +11,26 @@ which shrinks like t if there is a kink at y, and like t^2, or to 0, if there is
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lodl._arrays import context_of
 from lodl._typing import Array, Decision, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._guard import Guard
+from lodl.oracle._run import Calls, Runner, Wanted
+from lodl.oracle._samples import Samples
+from lodl.oracle._store import Store
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import read_only, score
 
 N_INSTANCES = 3  # instances of a first look
+_MAX_TRIED = 4 * N_INSTANCES  # instances of a first look at most, if calls fail
 N_POINTS = 4  # points of each instance besides its label
 RELATIVE = 1e-6  # share of the largest objective: the tolerance at which solvers stop
 _LAST_DIGITS = 1e-12  # share of an objective: the rounding of its own sum
@@ -38,8 +42,6 @@ _ENOUGH, _MOST = 5, 0.9  # comparisons that reveal a wrong sense, and the share 
 
 _Value = Callable[[Decision, Array], float]  # the objective of a decision under a label, or NaN
 
-_logger = logging.getLogger(__name__)
-
 
 class ObjectiveKind(StrEnum):
     """How the objective of a decision depends on the label."""
@@ -47,6 +49,14 @@ class ObjectiveKind(StrEnum):
     AFFINE = "affine"  # a straight line wherever it was tried
     SMOOTH = "smooth"  # not a straight line, and no kink at the label
     KINKED = "kinked"  # the slope jumps at the label
+
+    @classmethod
+    def parse(cls, fact: Any) -> ObjectiveKind | None:
+        """Return the kind in a store's fact, or None if it holds none."""
+        try:
+            return cls(fact["kind"])
+        except (KeyError, TypeError, ValueError):
+            return None
 
 
 class TriedInstance(NamedTuple):
@@ -58,56 +68,40 @@ class TriedInstance(NamedTuple):
     repeated: Decision  # the decision of a second call at the label
 
 
-@dataclass(frozen=True)
-class FirstLook:
-    """What a few decisions show about a problem.
+def try_instances(
+    samples: Samples, run: Callable[[Samples, list[Calls], Wanted], Runner]
+) -> list[TriedInstance]:
+    """Call the solver for the first instances, and a second time at their labels.
 
-    Attributes:
-        kind: The kind of the objective.
-        n_compared: Pairs of decisions that differ in value under the prediction of one of them.
-        n_worse: Pairs in which the solver's decision for that prediction is the worse one.
-        excess: Mean amount by which it is worse.
-        size: Mean difference in value of all pairs.
-        repeats: Values of the label's decision in two calls, if they differ.
+    Args:
+        samples: The instances, with at least `N_POINTS` points each.
+        run: Makes calls, and goes on if some of them fail.
     """
-
-    kind: ObjectiveKind
-    n_compared: int = 0
-    n_worse: int = 0
-    excess: float = 0.0
-    size: float = 0.0
-    repeats: tuple[float, float] | None = None
-
-    def report(self, problem: Problem) -> None:
-        """Raise if the sense is wrong. Warn if the solver is random or not exact."""
-        if self.repeats is not None:
-            _logger.warning(
-                "The solver is not deterministic: two calls with the same label led to objectives "
-                "of %.6g and %.6g. Fix its seed, threads and time limit, because regrets and "
-                "gains contain this noise.",
-                *self.repeats,
-            )
-        elif self.n_compared >= _ENOUGH and self.n_worse > _MOST * self.n_compared:
-            other = "max" if problem.sense == "min" else "min"
-            raise ProblemError(
-                f"In {self.n_worse} of {self.n_compared} comparisons the solver's decision is "
-                f"worse, under the very prediction it was made for, than one made for another "
-                f'prediction. `sense` of {type(problem).__name__} is "{problem.sense}": should it '
-                f'be "{other}"? Or does `objective` score something else than `solve` optimises?'
-            )
-        elif self.n_worse:
-            _logger.warning(
-                "The solver is not exact: in %d of %d comparisons its decision was worse, under "
-                "the prediction it was made for, than one made for another prediction, by %.3g on "
-                "average (decisions differ by %.3g). Regrets are off by as much, and may be "
-                "negative. Use a smaller gap or tolerance if you can.",
-                *(self.n_worse, self.n_compared, self.excess, self.size),
-            )
+    tried: list[TriedInstance] = []
+    instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
+    # Scored again, a solver that is random would change what the store holds.
+    scratch = replace(samples, store=Store(None, samples.store.label_scale))
+    for first in range(0, n, N_INSTANCES):
+        rows = np.arange(first, min(first + N_INSTANCES, n))
+        made = run(samples, [Calls(rows, 0, N_POINTS + 1)], Wanted(decisions=True)).decisions
+        unscored = Wanted(scores=False, decisions=True)
+        again = run(scratch, [Calls(rows, 0, 1)], unscored).decisions
+        for row in rows.tolist():
+            columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
+            if 0 in columns and len(columns) > 1 and (row, 0) in again:
+                drawn = samples.draws[0].points(samples.problem, instances, row, 0, N_POINTS)
+                points = np.concatenate([instances.y[row : row + 1], drawn])[columns]
+                decisions = [made[row, column] for column in columns]
+                context = context_of(instances.context, row)
+                tried.append(TriedInstance(context, points, decisions, again[row, 0]))
+        if len(tried) >= N_INSTANCES:
+            break
+    return tried
 
 
 def first_look(
     guard: Guard, instances: Sequence[TriedInstance], others: Array, scale: Array
-) -> FirstLook:
+) -> tuple[ObjectiveKind, str]:
     """Compare the decisions of a few instances. This evaluates objectives and calls no solver.
 
     Args:
@@ -115,33 +109,52 @@ def first_look(
         instances: The instances.
         others: Labels of other instances, at which the objective is tried, too.
         scale: Standard deviation of the labels, in their shape.
+
+    Returns:
+        The kind of the objective, and a warning if the solver is random or not exact.
+
+    Raises:
+        ProblemError: The sense is wrong.
     """
-    sign = sign_of(guard.problem)
-    differences, repeats, kinds = [np.empty(0)], None, []
+    sign, differences, kinds = sign_of(guard.problem), [np.empty(0)], list[ObjectiveKind]()
+    warning = ""
     for instance in instances:
         value = _values(guard, instance.context)
         table = sign * np.array(
             [[value(z, point) for point in instance.points] for z in instance.decisions]
         )
-        own = np.diag(table)
-        gain = (own - table)[~np.eye(len(table), dtype=bool)]  # > 0: the other one is better
+        gain = (np.diag(table) - table)[~np.eye(len(table), dtype=bool)]  # > 0: another is better
         size = np.abs(table[np.isfinite(table)]).max(initial=0.0)
         differences.append(gain[np.abs(gain) > RELATIVE * size])  # NaN is not
-        first, second = (
-            value(z, instance.points[0]) for z in (instance.decisions[0], instance.repeated)
-        )
-        if abs(first - second) > RELATIVE * size:
-            repeats = (first, second)
+        again = value(instance.repeated, instance.points[0])
+        if abs(sign * again - table[0, 0]) > RELATIVE * size:
+            warning = (
+                "The solver is not deterministic: two calls with the same label led to objectives "
+                f"of {sign * table[0, 0]:.6g} and {again:.6g}. Fix its seed, threads and time "
+                "limit, because regrets and gains contain this noise."
+            )
         kinds.append(kind_at(value, instance, others, scale))
-    gains = np.concatenate(differences)
+    return kind_of(kinds), warning or _compared(guard.problem, np.concatenate(differences))
+
+
+def _compared(problem: Problem, gains: Array) -> str:
+    """Raise or return a warning if other decisions gain something under a decision's prediction."""
     worse = gains[gains > 0]
-    return FirstLook(
-        kind_of(kinds),
-        gains.size,
-        worse.size,
-        float(worse.mean()) if worse.size else 0.0,
-        float(np.abs(gains).mean()) if gains.size else 0.0,
-        repeats,
+    if gains.size >= _ENOUGH and worse.size > _MOST * gains.size:
+        other = "max" if problem.sense == "min" else "min"
+        raise ProblemError(
+            f"In {worse.size} of {gains.size} comparisons the solver's decision is worse, under "
+            "the very prediction it was made for, than one made for another prediction. `sense` "
+            f'of {type(problem).__name__} is "{problem.sense}": should it be "{other}"? Or does '
+            "`objective` score something else than `solve` optimises?"
+        )
+    if not worse.size:
+        return ""
+    return (
+        f"The solver is not exact: in {worse.size} of {gains.size} comparisons its decision was "
+        "worse, under the prediction it was made for, than one made for another prediction, by "
+        f"{worse.mean():.3g} on average (decisions differ by {np.abs(gains).mean():.3g}). Regrets "
+        "are off by as much, and may be negative. Use a smaller gap or tolerance if you can."
     )
 
 

@@ -1,43 +1,41 @@
-"""The oracle: a problem with workers, a store, a time limit and one counter of solver calls."""
+"""`Oracle`: a problem with workers, a store, a time limit and one counter of solver calls."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_context, check_labels, context_of
+from lodl._arrays import check_context, check_labels
 from lodl._digest import digest
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
+from lodl.oracle._dask import choose_workers
 from lodl.oracle._database import check_place
-from lodl.oracle._failure import OK, listed
-from lodl.oracle._instances import Instances, Series
+from lodl.oracle._failures import OK, Tally
+from lodl.oracle._instances import Draws, GivenPoints, Instances
 from lodl.oracle._objective_kind import (
     N_INSTANCES,
     N_POINTS,
     ObjectiveKind,
-    TriedInstance,
     far_apart,
     first_look,
+    try_instances,
 )
-from lodl.oracle._part import Part, pending
-from lodl.oracle._run import OnFailure, Runner, RunSettings, Tally, Wanted, check_rate
+from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings, Wanted, pending
 from lodl.oracle._samples import Samples
-from lodl.oracle._store import Progress, Store, open_store
+from lodl.oracle._store import Progress, Store
 from lodl.oracle._verify import verify
-from lodl.oracle._workers import Workers, choose_workers
+from lodl.oracle._workers import Workers
 from lodl.problems import Problem
-from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import (
     check_instances,
     check_predicted,
@@ -47,13 +45,11 @@ from lodl.problems._problem import (
 )
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import AllPerturbed, Sampler
-from lodl.samplers._given_points import GivenPoints
-from lodl.samplers._sampler import check_sampler, spread_of
+from lodl.samplers._sampler import check_sampler, label_scale
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_MAX_TRIED = 4 * N_INSTANCES  # instances of a first look at most, if calls fail
 
 _logger = logging.getLogger(__name__)
 
@@ -61,18 +57,17 @@ _logger = logging.getLogger(__name__)
 class Oracle:
     """Calls the solver of a problem. Everything in `lodl` that needs a decision goes through it.
 
-    A time limit, isolation from crashes, the store and the count hold for every call. Stores and
+    A time limit, isolation from crashes, the store and the count hold for every call. The store and
     worker processes are opened at the first call.
 
     Args:
         problem: The problem whose solver is called.
         store: File that keeps the answers, so that an interrupted run resumes where it stopped and
-            no call is made twice. Other instances, more samples and other samplers are added to
-            it, and several processes may share it. A store belongs to one problem: the class and
-            its constructor parameters must be the same (dataclass fields with `compare=False` do
-            not count), and up to 32 answers are computed again when it is opened, 8 if a call takes
-            longer than 0.1 s. The scale "auto" is that of the labels the store was made with: fill
-            it with all labels first, or give a scale. Defaults to memory.
+            no call is made twice. Several processes may share it. A store belongs to one problem:
+            class and constructor parameters must be the same (dataclass fields with `compare=False`
+            do not count), and a few answers, at most 32, are computed again when it is opened. The
+            scale "auto" is that of its first labels: fill it with all labels first, or give a
+            scale. Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
@@ -88,7 +83,7 @@ class Oracle:
 
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
-        >>> oracle = lodl.oracle.Oracle(lodl.domains.TopK(1))
+        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
         >>> oracle.regret(y_hat, y)  # 1 is gained, 3 could have been
         array([2.])
         >>> oracle.n_calls
@@ -109,20 +104,22 @@ class Oracle:
     ) -> None:
         check_problem_type(problem)
         sign_of(problem)
+        if not isinstance(store, str | os.PathLike | None):
+            raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
         self.problem = problem
         self.settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
         self.n_jobs = n_jobs
         self._executor = executor
-        self._place = _place_of(store)
+        self._place = None if store is None else check_place(store)
         self._store: Store | None = None
         self._opened: Workers | None = None
         self._tally = Tally()
         self._kinds: dict[str, ObjectiveKind] = {}
-        self._has_warned = self._knows_scale = False
+        self._has_warned = False
 
     @classmethod
     def of(cls, problem: Problem | Oracle, **options: Any) -> Oracle:
-        """Return an oracle as it is, or that of a problem with some options."""
+        """Return an oracle unchanged, or the oracle of a problem with some options."""
         return problem if isinstance(problem, Oracle) else cls(problem, **options)
 
     def __repr__(self) -> str:
@@ -131,19 +128,29 @@ class Oracle:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the options: another process has its own workers, and counts from 0."""
-        settings = self.settings
-        options: dict[str, Any] = {
-            "store": self._place,
-            "timeout": settings.timeout,
-            "on_failure": settings.on_failure,
-            "max_failure_rate": settings.max_failure_rate,
-            "progress": settings.progress,
-        }
+        options = {"store": self._place, **vars(self.settings)}
         return partial(Oracle, self.problem, **options), ()
 
     def __sklearn_clone__(self) -> Oracle:
         """Clones of an estimator share its oracle, and so its store and its counter."""
         return self
+
+    def close(self) -> None:
+        """Close the store and end the worker processes. The next call opens them again.
+
+        An executor or a client that was handed over stays open.
+        """
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        if self._store is not None:
+            self._store.close()
+
+    def __enter__(self) -> Oracle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def n_calls(self) -> int:
@@ -158,6 +165,8 @@ class Oracle:
     @property
     def stored(self) -> Progress:
         """How many answers the store holds, and what they cost."""
+        if self._store is None and self._place is not None and self._place.exists():
+            return Progress.read(self._place)
         return Progress(0, 0, 0, 0.0) if self._store is None else self._store.progress
 
     def instances(
@@ -166,7 +175,15 @@ class Oracle:
         context: Context = None,
         keys: Sequence[int | str] | None = None,
     ) -> Instances:
-        """Return checked instances, each known by its content."""
+        """Return checked instances, which all methods accept in place of labels and contexts.
+
+        Args:
+            y: Labels, shape (n_instances, *label_shape), or a frame with a column for each number.
+            context: One entry per instance. Rows of a frame become dicts.
+            keys: Names of the instances, whole numbers or strings. By default, instances are
+                identified by label and context, so that a part, a fold or another order of the
+                data finds its answers.
+        """
         if isinstance(y, Instances):
             return y
         return Instances.of(*check_instances(self.problem, y, context), keys)
@@ -178,7 +195,6 @@ class Oracle:
         n_samples: int = 20,
         *,
         context: Context = None,
-        keys: Sequence[int | str] | None = None,
         slopes: bool = False,
         random_state: int = 0,
     ) -> Samples:
@@ -186,10 +202,9 @@ class Oracle:
 
             regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
 
-        With one `random_state` the regrets are the same bits for any number of workers, on any
-        executor, for a run in pieces and for one that grew, as far as the solver's are: BLAS
-        kernels of another kind of CPU may differ in the last digits, and a vectorised problem may
-        depend on the size of a batch.
+        With one `random_state` the regrets are the same bits for any workers, for a run in pieces
+        and for one that grew, as far as the solver's are: kernels of another CPU may differ in the
+        last digits, and a vectorised problem may depend on the size of a batch.
 
         Args:
             y: Labels, shape (n_instances, *label_shape), a frame with a column for each number, or
@@ -198,9 +213,6 @@ class Oracle:
             sampler: Draws the points.
             n_samples: Points per instance.
             context: One entry per instance. Rows of a frame become dicts.
-            keys: Names of the instances, whole numbers or strings. By default, instances are
-                identified by label and context, so that a part, a fold or another order of the
-                data finds its answers.
             slopes: Whether to compute the slope of each decision too, which decision families need.
             random_state: Random seed of the points.
 
@@ -214,33 +226,33 @@ class Oracle:
             >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
             >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
             >>> samples = oracle.sample(y, lodl.AllPerturbed(scale=2.0), n_samples=50)
-            >>> samples.n_calls
-            102
             >>> np.unique(samples[0].regret)  # right, or wrong by 2
             array([0., 2.])
         """
-        instances = self.instances(y, context, keys)
-        samples = self.unanswered(instances, sampler, n_samples, slopes, random_state)
+        instances = self.instances(y, context)
+        samples = self._samples(instances, sampler, n_samples, slopes, random_state)
         self._answer(samples, pending(samples, retry=self.settings.stops))
         if not self.settings.stops:
-            self._check_rate(samples)
+            rate, n_planned = self.settings.max_failure_rate, self._tally.n_outcomes
+            samples.counts.tally.check_rate(rate, n_planned, samples.store.note)
         samples.check_sense()
-        self._report(samples)
+        samples.warn(with_negative=not self._has_warned)
+        self._has_warned |= samples.counts.negative > 0
         return samples
 
     def decide(self, y_hat: npt.ArrayLike, *, context: Context = None) -> list[Decision]:
-        """Return the decision for each prediction, shape (n, *label_shape); one call each.
+        """Return the decision for each prediction, shape (n, *label_shape), from one call each.
 
-        With `on_failure="skip"`, the decision is None where the call failed.
+        With `on_failure="skip"`, the decision is None if the call failed.
         """
         points = projected(self.problem, check_labels(y_hat, "y_hat"))
         contexts = check_context(context, len(points))
         instances = Instances.of(points, contexts, range(len(points)))
-        store = Store(spread_of(points))
-        series = Series.of(AllPerturbed(1.0), instances, spread=store.spread, n_samples=1, seed=0)
-        samples = Samples(instances, (series,), False, self.problem, store, "decision")
+        store = Store(None, label_scale(points))
+        draws = Draws.of(AllPerturbed(1.0), instances, 1, 0, store.label_scale)
+        samples = Samples(instances, (draws,), False, self.problem, store, "decision")
         wanted = Wanted(scores=False, decisions=True)
-        decisions = self._run(samples, [Part(np.arange(len(points)), 0, 1)], wanted).decisions
+        decisions = self._run(samples, [Calls(np.arange(len(points)), 0, 1)], wanted).decisions
         return [decisions.get((row, 0)) for row in range(len(points))]
 
     def decision_loss(
@@ -260,22 +272,6 @@ class Oracle:
         check_sense_of(self.problem, int(np.sum(known > 0)), n_negative)
         return regret
 
-    def is_affine(self, y: npt.ArrayLike | Instances, *, context: Context = None) -> bool:
-        """Return whether the objective is affine in the label; see `objective_kind`."""
-        return self.objective_kind(y, context=context) is ObjectiveKind.AFFINE
-
-    def check(
-        self, y: npt.ArrayLike, *, context: Context = None, random_state: int = 0
-    ) -> ProblemReport:
-        """Check that the problem does what `lodl` relies on; see `lodl.testing.check_problem`."""
-        labels, contexts = check_instances(self.problem, y, context)
-        few = slice(0, N_INSTANCES)
-        others = far_apart(labels) if contexts is None else labels[:0]
-        scale = float(labels.std()) or 1.0
-        arguments = (labels[few], None if contexts is None else contexts[few], others, scale)
-        report: ProblemReport = self._apply(check, *arguments, random_state)
-        return report.checked()
-
     def objective_kind(
         self,
         y: npt.ArrayLike | Instances,
@@ -287,21 +283,9 @@ class Oracle:
     ) -> ObjectiveKind:
         """Return how the objective of a decision depends on the label, from at most 18 calls.
 
-        The first call for some labels also looks at the problem: it raises if the sense is wrong,
-        and warns if the solver is random or not exact. The kind is remembered for these labels, in
-        the store if there is one. With the arguments of a later `sample`, all but three of the
-        calls are among those that it needs.
-
-        Args:
-            y: Labels, or `instances`.
-            sampler: Draws the points. Defaults to `AllPerturbed()`.
-            context: One entry per instance.
-            slopes: Whether the answers get slopes.
-            random_state: Random seed of the points.
-
-        Raises:
-            OracleError: A call failed.
-            ProblemError: The sense is wrong.
+        The first call for some labels also raises if the sense is wrong, and warns if the solver is
+        random or not exact. The kind is remembered for these labels, in the store if there is one.
+        With the arguments of a later `sample`, all but three of the calls are among its own.
 
         Example:
             >>> domain = lodl.domains.newsvendor(sizes=(10, 1, 1))
@@ -310,51 +294,87 @@ class Oracle:
         """
         instances = self.instances(y, context)
         name = digest([b"".join(instances.ids)])
-        kind = self._kinds.get(name) or self._recall(name, instances)
+        scale = label_scale(instances.y)
+        store = self._open_store(scale)
+        kind = self._kinds.get(name) or ObjectiveKind.parse(store.recall(name))
         if kind is None:
-            sampler = AllPerturbed(spread_of(instances.y)) if sampler is None else sampler
-            samples = self.unanswered(instances, sampler, N_POINTS, slopes, random_state)
-            verify(samples, self._run, self.settings)
-            kind = ObjectiveKind.SMOOTH
-            if tried := self._tried(samples):
+            sampler = AllPerturbed(scale) if sampler is None else sampler
+            samples = self._samples(instances, sampler, N_POINTS, slopes, random_state)
+            self._verify(samples)
+            kind = ObjectiveKind.SMOOTH  # nothing is known if all calls fail
+            lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
+            if tried := try_instances(samples, partial(self._run, settings=lenient)):
                 others = far_apart(instances.y) if instances.context is None else instances.y[:0]
-                look = self._apply(first_look, tried, others, spread_of(instances.y))
-                look.report(self.problem)
-                kind = look.kind
-            self._open_store(spread_of(instances.y)).remember(name, {"kind": kind})
+                kind, warning = self._apply(first_look, tried, others, scale)
+                if warning:
+                    _logger.warning(warning)
+            store.remember(name, {"kind": kind})
         self._kinds[name] = kind
         return kind
 
+    def is_affine(self, y: npt.ArrayLike | Instances, *, context: Context = None) -> bool:
+        """Return whether the objective is affine in the label; see `objective_kind`."""
+        return self.objective_kind(y, context=context) is ObjectiveKind.AFFINE
+
+    def check(
+        self, y: npt.ArrayLike, *, context: Context = None, random_state: int = 0
+    ) -> ProblemReport:
+        """Check that the problem keeps its contract; see `lodl.testing.check_problem`."""
+        labels, contexts = check_instances(self.problem, y, context)
+        few = slice(0, N_INSTANCES)
+        others = far_apart(labels) if contexts is None else labels[:0]
+        scale = float(labels.std()) or 1.0
+        arguments = (labels[few], None if contexts is None else contexts[few], others, scale)
+        report: ProblemReport = self._apply(check, *arguments, random_state)
+        return report.checked()
+
     # The one path of every call -------------------------------------------------------------
+
+    def _samples(
+        self, instances: Instances, sampler: Sampler, n_samples: int, slopes: bool, seed: int
+    ) -> Samples:
+        """Return samples whose answers may still be missing in the store."""
+        check_sampler(sampler)
+        own = label_scale(instances.y)
+        store = self._open_store(own)
+        if self._place is not None and isinstance(sampler.scale, str):
+            store.check_scale(own)
+        auto_scale = own if self._place is None else store.label_scale
+        draws = Draws.of(sampler, instances, n_samples, seed, auto_scale)
+        draws.points(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
+        return Samples(instances, (draws,), slopes, self.problem, store)
+
+    def _answer(self, samples: Samples, calls: list[Calls]) -> None:
+        """Make the calls that the store lacks, once it is known to be this problem's."""
+        self._verify(samples)
+        samples.store.plan(sum(part.n_calls for part in calls))
+        self._run(samples, calls)
+
+    def _verify(self, samples: Samples) -> None:
+        quiet = replace(self.settings, on_failure="skip", max_failure_rate=1.0, progress=False)
+        verify(samples, partial(self._run, settings=quiet))
 
     def _run(
         self,
         samples: Samples,
-        parts: list[Part],
+        calls: list[Calls],
         wanted: Wanted = Wanted(),  # noqa: B008 - it is frozen
         settings: RunSettings | None = None,
     ) -> Runner:
         """Make calls, and keep the answers in the samples' store."""
-        # What a probe or a verification finds is no failure of the run it precedes.
+        # Failures of a first look or a verification are no failures of the run that follows.
         tally = self._tally if settings is None else Tally()
-        runner = Runner(samples, parts, self._workers, settings or self.settings, tally, wanted)
+        runner = Runner(samples, calls, self._workers, settings or self.settings, tally, wanted)
         try:
-            with one_blas_thread():  # here once for all tasks that run in this process
+            with one_blas_thread():  # once, for all tasks that run in this process
                 runner.finish()
         finally:
             if tally is not self._tally:
-                self._tally.n_calls += tally.n_calls
-                self._tally.seconds += tally.seconds
+                self._tally.add(tally.n_calls, tally.seconds)
         return runner
 
-    def _answer(self, samples: Samples, parts: list[Part]) -> None:
-        """Make the calls that the store lacks, once it is known to be this problem's."""
-        verify(samples, self._run, self.settings)
-        samples.store.plan(sum(part.n_calls for part in parts))
-        self._run(samples, parts)
-
-    def _apply(self, function: Any, *arguments: Any) -> Any:
-        """Return `function(guard, *arguments)`, run where calls are made."""
+    def _apply(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return `function(guard, *arguments)`, computed by a worker."""
         value, n_calls = self._workers.apply(function, *arguments, timeout=self.settings.timeout)
         self._tally.n_calls += n_calls
         return value
@@ -366,41 +386,15 @@ class Oracle:
             self._opened = choose_workers(self.problem, self.n_jobs, self._executor, timeout)
         return self._opened
 
-    def _open_store(self, spread: Array) -> Store:
-        """Return the store, which is made for labels of a spread if there is none yet."""
+    def _open_store(self, scale: Array) -> Store:
+        """Return the store, which is made for labels of a scale if there is none yet."""
         is_other = self._place is None and self._store is not None
-        if self._store is None or (is_other and self._store.spread.shape != spread.shape):
-            self._store = (
-                Store(spread)
-                if self._place is None
-                else open_store(self._place, spread=spread, problem=_identity(self.problem))
-            )
-        self._store.check(spread, _identity(self.problem))
+        if self._store is None or (is_other and self._store.label_scale.shape != scale.shape):
+            self._store = Store(self._place, scale, self.problem)
+        self._store.check(scale, self.problem)
         return self._store
 
     # Steps of the methods -------------------------------------------------------------------
-
-    def unanswered(
-        self,
-        instances: Instances,
-        sampler: Sampler,
-        n_samples: int,
-        slopes: bool,
-        random_state: int,
-    ) -> Samples:
-        """Return the samples of a sampler. The store may lack some of their answers."""
-        check_sampler(sampler)
-        own = spread_of(instances.y)
-        store = self._open_store(own)
-        spread = own if self._place is None else store.spread
-        if self._place is not None and isinstance(sampler.scale, str) and not self._knows_scale:
-            self._knows_scale = True
-            _check_scale(own, store)
-        series = Series.of(
-            sampler, instances, spread=spread, n_samples=n_samples, seed=random_state
-        )
-        series.candidates(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
-        return Samples(instances, (series,), slopes, self.problem, store)
 
     def _losses(
         self, y_hat: npt.ArrayLike, y: npt.ArrayLike, context: Context, *, with_labels: bool
@@ -410,109 +404,12 @@ class Oracle:
         instances = Instances.of(labels, contexts, None)
         points = np.moveaxis(y_hats.reshape(-1, *labels.shape), 0, 1)
         sampler = GivenPoints(np.ascontiguousarray(points))
-        samples = self.unanswered(instances, sampler, points.shape[1], False, 0)
+        samples = self._samples(instances, sampler, points.shape[1], False, 0)
         samples = replace(samples, point="prediction")
-        parts = pending(samples, retry=self.settings.stops)
+        calls = pending(samples, retry=self.settings.stops)
         if not with_labels:
-            parts = [part._replace(start=max(part.start, 1)) for part in parts]
-        self._answer(samples, [part for part in parts if part.width > 0])
-        known = samples.known(range(len(instances)))
-        loss = np.where(known.status == OK, known.loss, np.nan)
+            calls = [part._replace(start=max(part.start, 1)) for part in calls]
+        self._answer(samples, [part for part in calls if part.width > 0])
+        table = samples.table(range(len(instances)))
+        loss = np.where(table.status == OK, table.loss, np.nan)
         return loss, y_hats.shape[: y_hats.ndim - labels.ndim + 1]
-
-    def _tried(self, samples: Samples) -> list[TriedInstance]:
-        """Call the solver for the first instances, and a second time at their labels."""
-        lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
-        tried: list[TriedInstance] = []
-        instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
-        for first in range(0, n, N_INSTANCES):
-            rows = np.arange(first, min(first + N_INSTANCES, n))
-            wanted = Wanted(decisions=True)
-            made = self._run(samples, [Part(rows, 0, N_POINTS + 1)], wanted, lenient).decisions
-            # Scored again, a solver that is random would change what the store holds.
-            unscored = Wanted(scores=False, decisions=True)
-            scratch = replace(samples, store=Store(samples.store.spread))
-            again = self._run(scratch, [Part(rows, 0, 1)], unscored, lenient).decisions
-            for row in rows.tolist():
-                columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
-                if 0 in columns and len(columns) > 1 and (row, 0) in again:
-                    drawn = samples.series[0].candidates(self.problem, instances, row, 0, N_POINTS)
-                    points = np.concatenate([instances.y[row : row + 1], drawn])[columns]
-                    context = context_of(instances.context, row)
-                    decisions = [made[row, column] for column in columns]
-                    tried.append(TriedInstance(context, points, decisions, again[row, 0]))
-            if len(tried) >= N_INSTANCES:
-                break
-        return tried
-
-    def _recall(self, name: str, instances: Instances) -> ObjectiveKind | None:
-        fact = self._open_store(spread_of(instances.y)).recall(name)
-        try:
-            return None if fact is None else ObjectiveKind(fact["kind"])
-        except (KeyError, TypeError, ValueError):
-            return None
-
-    def _check_rate(self, samples: Samples) -> None:
-        counts = samples.counts
-        n_labels = samples.n_instances
-        tally = Tally(
-            0,
-            n_labels,
-            n_labels * samples.n_samples,
-            counts.failed_labels,
-            counts.failed_samples,
-            counts.first_failures,
-        )
-        check_rate(tally, self._tally.n_outcomes, self.settings, samples.store.note)
-
-    def _report(self, samples: Samples) -> None:
-        """Log what is unusual about samples; about an inexact solver once."""
-        counts, n_points = samples.counts, samples.n_instances * samples.n_samples
-        if counts.negative and not self._has_warned:
-            self._has_warned = True
-            _logger.warning(
-                "%d of %d candidates led to a better decision than the label itself, by %.3g on "
-                "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
-                "enough. Their regrets are kept as they are, below zero.",
-                *(counts.negative, n_points, counts.below_zero, counts.mean_size),
-            )
-        if counts.failures:
-            labels = ""
-            if counts.failed_labels:
-                labels = (
-                    f" The calls at {counts.failed_labels} of {samples.n_instances} labels failed, "
-                    "so these instances have no regrets."
-                )
-            _logger.warning(
-                "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
-                'them again, use on_failure="raise" or another store.',
-                *(counts.failures, n_points, labels, listed(samples.first_failures.values())),
-            )
-
-
-def _place_of(store: object) -> Path | None:
-    """Return the place of a store, independent of later changes of the working folder."""
-    if not isinstance(store, str | os.PathLike | None):
-        raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
-    return None if store is None else check_place(store)
-
-
-def _check_scale(spread: Array, store: Store) -> None:
-    """Warn if the scale "auto", the spread of a store's first labels, does not fit these."""
-    there = store.spread
-    is_better = there.size > 1 and np.ptp(there) > 0 and np.ptp(spread) == 0  # from more labels
-    ratio = there / spread
-    if not is_better and (np.abs(np.log2(ratio)) > 1).any():
-        _logger.warning(
-            "%s was made with labels whose spread is %.3g to %.3g times that of these, and the "
-            'scale "auto" stays that of the first labels. Name another store for these labels.',
-            *(store.name, ratio.min(), ratio.max()),
-        )
-
-
-def _identity(problem: Problem) -> dict[str, Any]:
-    """Return what distinguishes a problem: its parameters, and a name and version if given."""
-    names = {"name": "name", "problem_version": "version"}
-    given = {key: getattr(problem, name, None) for key, name in names.items()}
-    texts = {key: value for key, value in given.items() if isinstance(value, str)}
-    return {**texts, "parameters": problem_parameters(problem)}

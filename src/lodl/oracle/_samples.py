@@ -1,5 +1,6 @@
-"""What the oracle said about candidate predictions, and the candidates drawn again."""
+"""Samples: the answers about all instances (`Samples`) and about one of them (`Answers`)."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,51 +13,86 @@ from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._answer_table import AnswerTable
-from lodl.oracle._answers import Answers
-from lodl.oracle._failure import NO_OPTIMUM, OK, PENDING, Status, describe
-from lodl.oracle._instances import Instances, Series
+from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, Status, Tally, describe, listed
+from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._pool import DecisionPool
-from lodl.oracle._store import Progress, Store
+from lodl.oracle._store import Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 
-AT_ONCE = 256  # instances that are read together
+_logger = logging.getLogger(__name__)
+
+N_PER_READ = 256  # instances that are read together
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The oracle's answers about one instance.
+
+    Attributes:
+        y: The label, shape (*label_shape,).
+        y_hat: The points, shape (K, *label_shape).
+        regret: The regret of each point, shape (K,); not finite if its call failed.
+        decision: The number of the distinct decision that each point led to, shape (K,): a row of
+            `slope`. None without slopes.
+        slope: The derivative by the label, at the label, of what each distinct decision costs more
+            than the label's own best decision, shape (M, D). None without slopes.
+    """
+
+    y: Array
+    y_hat: Array
+    regret: Array
+    decision: npt.NDArray[np.intp] | None = None
+    slope: Array | None = None
+
+    @cached_property
+    def d(self) -> Array:
+        """The errors of the points, flattened, shape (K, D)."""
+        d = np.asarray(self.y_hat - self.y, dtype=np.float64)
+        return d.reshape(len(self.regret), self.y.size)
+
+    def take(self, index: Any) -> "Answers":
+        """Return the answers about some of the points, given their numbers or a mask."""
+        return replace(
+            self,
+            y_hat=self.y_hat[index],
+            regret=self.regret[index],
+            decision=None if self.decision is None else self.decision[index],
+        )
 
 
 @dataclass(eq=False)
 class _Counts:
-    """What a pass over all answers finds."""
+    """Numbers from a pass over all answers."""
 
-    first_failures: dict[str, str] = field(default_factory=dict)  # by kind
-    calls: int = 0  # equal ones once
+    tally: Tally = field(default_factory=Tally)  # equal calls once in `n_calls`
     failures: int = 0  # samples without a regret
-    failed_labels: int = 0  # calls at labels that failed
-    failed_samples: int = 0  # other calls that failed
     positive: int = 0  # regrets above zero
     negative: int = 0  # regrets notably below zero
-    below_zero: float = 0.0  # their mean size
-    mean_size: float = 0.0  # of all regrets
+    below_zero: float = 0.0  # mean size of notably negative regrets
+    mean_size: float = 0.0  # mean size of all regrets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """What the oracle said about candidate predictions around every label.
+    """The oracle's answers at points around every label.
 
-    Regrets are read, and candidates drawn again, when an instance is asked for: `samples[i]`.
+    Regrets are read from the store, and points are drawn again, when an instance is accessed:
+    `samples[i]`.
 
     Attributes:
         instances: Labels, contexts and keys.
-        series: How the candidates were drawn: one sampler's after another's.
+        draws: How the points were drawn, for one or more samplers.
         has_slopes: Whether every answer has a slope.
         problem: The problem.
-        store: Where the answers are kept.
-        point: What messages call a point: "sample", "prediction", or "decision" if only decisions
-            are wanted.
+        store: Holds the answers.
+        point: The name of a point in messages: "sample", "prediction", or "decision" if only
+            decisions are wanted.
     """
 
     instances: Instances
-    series: tuple[Series, ...]
+    draws: tuple[Draws, ...]
     has_slopes: bool
     problem: Problem
     store: Store
@@ -69,8 +105,8 @@ class Samples:
 
     @property
     def n_samples(self) -> int:
-        """Candidates per instance, failed ones included."""
-        return sum(one.n_samples for one in self.series)
+        """Points per instance, failed ones included."""
+        return sum(draws.n_samples for draws in self.draws)
 
     @property
     def y(self) -> Array:
@@ -84,13 +120,13 @@ class Samples:
 
     @property
     def optimum(self) -> Array:
-        """DL(y, y) of each instance, NaN where the oracle failed, shape (n_instances,)."""
-        return self.store.known([(self.instances.ids, 1)]).loss[:, 0]
+        """DL(y, y) of each instance, NaN if its call failed, shape (n_instances,)."""
+        return self.store.table([(self.instances.ids, 1)]).loss[:, 0]
 
     @property
     def n_calls(self) -> int:
-        """Oracle calls these samples took, those at the labels included, equal ones once."""
-        return self.counts.calls
+        """Solver calls of these samples, labels included, equal calls once."""
+        return self.counts.tally.n_calls
 
     @property
     def n_failures(self) -> int:
@@ -98,31 +134,21 @@ class Samples:
         return self.counts.failures
 
     @property
-    def n_negative(self) -> int:
-        """Samples whose decision is notably better than the one for the label."""
-        return self.counts.negative
-
-    @property
     def seconds(self) -> float:
-        """Time spent in tasks, summed over workers: of all that a store holds, this share."""
-        there = self.store.n_answers
-        return self.store.seconds * min(self.n_calls / there, 1.0) if there else 0.0
+        """Time spent on these calls, summed over workers: their share of the store's time."""
+        stored = self.store.progress
+        return min(self.n_calls * stored.seconds_per_call, stored.seconds)
 
     @property
     def first_failures(self) -> Mapping[str, str]:
-        """The first failure of each kind that these samples have."""
-        return self.counts.first_failures
-
-    @property
-    def progress(self) -> Progress:
-        """How far the store of these samples is, and what its answers cost."""
-        return self.store.progress
+        """The first failure of each kind in these samples."""
+        return self.counts.tally.first_failures
 
     def __len__(self) -> int:
         return self.n_instances
 
     def __repr__(self) -> str:
-        samplers = ", ".join(type(one.sampler).__name__ for one in self.series)
+        samplers = ", ".join(type(draws.sampler).__name__ for draws in self.draws)
         return (
             f"Samples(n_instances={self.n_instances}, n_samples={self.n_samples}, "
             f"label_shape={self.label_shape}, samplers=[{samplers}], "
@@ -136,7 +162,7 @@ class Samples:
         return self.instance(i)
 
     def instance(self, i: int) -> Answers:
-        """Return the answers about instance `i` that succeeded, in the order of its candidates."""
+        """Return the answers about instance `i` that succeeded, in the order of its points."""
         if not isinstance(i, int | np.integer):
             raise InvalidInputError(
                 f"`i` must be the number of one instance, got {i!r}. "
@@ -145,18 +171,14 @@ class Samples:
         if not -self.n_instances <= i < self.n_instances:
             raise IndexError(f"There are {self.n_instances} instances, got index {i}.")
         row = int(i) % self.n_instances
-        known = self._complete([row])
-        loss, decision, is_ok = known.loss[0], known.decision[0], known.status[0] == OK
+        table = self._complete([row])
+        loss, decision, is_ok = table.loss[0], table.decision[0], table.status[0] == OK
         has_optimum, is_ok = bool(is_ok[0]), is_ok[1:] & is_ok[0]
-        y_hats = [
-            one.candidates(self.problem, self.instances, row, 0, one.n_samples)
-            for one in self.series
-        ]
         regret = regret_of(loss[1:][is_ok], loss[0])
-        answers = Answers(self.y[row], np.concatenate(y_hats)[is_ok], regret)
+        answers = Answers(self.y[row], self._points(row)[is_ok], regret)
         if not self.has_slopes or not has_optimum:
             return answers
-        gradient = known.gradient
+        gradient = table.gradient
         slopes = gradient[decision[1:][is_ok]] - gradient[decision[0]]
         both = np.column_stack([regret, slopes])  # decisions alike in both count as one
         distinct, number = np.unique(both, axis=0, return_inverse=True)
@@ -164,33 +186,34 @@ class Samples:
 
     def errors_and_regrets(self) -> tuple[Array, Array]:
         """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed."""
-        n = self.n_instances
-        y_hat = np.concatenate(
-            [
-                [
-                    part.candidates(self.problem, self.instances, row, 0, part.n_samples)
-                    for row in range(n)
-                ]
-                for part in self.series
-            ],
-            axis=1,
+        points = np.stack([self._points(row) for row in range(self.n_instances)])
+        errors = (points - self.y[:, np.newaxis]).reshape(self.n_instances, self.n_samples, -1)
+        return errors, self._regrets(self._complete(range(self.n_instances)))
+
+    def _points(self, row: int) -> Array:
+        points = (
+            draws.points(self.problem, self.instances, row, 0, draws.n_samples)
+            for draws in self.draws
         )
-        known = self._complete(range(n))
-        is_ok = (known.status[:, 1:] == OK) & (known.status[:, :1] == OK)
-        regret = np.where(is_ok, regret_of(known.loss[:, 1:], known.loss[:, :1]), np.nan)
-        return (y_hat - self.y[:, np.newaxis]).reshape(n, self.n_samples, -1), regret
+        return np.concatenate(list(points))
+
+    @staticmethod
+    def _regrets(table: AnswerTable) -> Array:
+        """Return the regret of each point, NaN if its call or that of the label failed."""
+        is_ok = table.status == OK
+        regret = regret_of(table.loss[:, 1:], table.loss[:, :1])
+        return np.where(is_ok[:, 1:] & is_ok[:, :1], regret, np.nan)
 
     def first_regrets(self) -> Array:
-        """Return the regret of the first candidate of each instance, NaN where it failed."""
-        loss = self.store.known([(self.instances.ids, 1), (self.series[0].ids, 1)]).loss
+        """Return the regret of the first point of each instance, NaN if its call failed."""
+        loss = self.store.table([(self.instances.ids, 1), (self.draws[0].ids, 1)]).loss
         regret = regret_of(loss[:, 1:], loss[:, :1])[:, 0]
         return regret_of(regret, 0.0)  # rounding is small compared with the other instances
 
     def pool(self) -> DecisionPool:
-        """Return the decisions of all instances, each known at every label.
+        """Return the decisions of all instances, each priced under every label.
 
-        This holds where the objective is affine in the label, which is not checked here, and where
-        there is no context.
+        This needs an objective that is affine in the label, which is not checked here.
 
         Raises:
             InvalidInputError: There are contexts, or answers without slopes.
@@ -209,13 +232,10 @@ class Samples:
 
     @cached_property
     def _pool(self) -> DecisionPool:
-        known = self._complete(range(self.n_instances))
-        is_ok = known.status == OK
-        decision = np.where(is_ok, known.decision, -1).astype(np.intp)
-        regret = regret_of(known.loss[:, 1:], known.loss[:, :1])
-        regret = np.where(is_ok[:, 1:] & is_ok[:, :1], regret, np.nan)
-        y = self.y.reshape(self.n_instances, -1)
-        return DecisionPool.of(y, known.loss, regret, known.gradient, decision)
+        table = self._complete(range(self.n_instances))
+        decision = np.where(table.status == OK, table.decision, -1).astype(np.intp)
+        y, regret = self.y.reshape(self.n_instances, -1), self._regrets(table)
+        return DecisionPool.of(y, table.loss, regret, table.gradient, decision)
 
     def select(self, instances: npt.ArrayLike) -> "Samples":
         """Return the samples of some instances, in memory and light enough to send to a worker.
@@ -223,144 +243,158 @@ class Samples:
         Args:
             instances: Numbers of instances, or a mask.
         """
-        wanted = np.asarray(instances)
-        rows = np.arange(self.n_instances)[wanted] if wanted.size else wanted
+        index = np.asarray(instances)
+        rows = np.arange(self.n_instances)[index] if index.size else index
         if rows.size == 0:
             raise InvalidInputError("`instances` must name at least one instance, got none.")
-        series = tuple(one.take(rows) for one in self.series)
-        part = replace(self, instances=self.instances.take(rows), series=series)
-        return replace(part, store=part._copy())
+        draws = tuple(draws.take(rows) for draws in self.draws)
+        part = replace(self, instances=self.instances.take(rows), draws=draws)
+        store = Store(None, self.store.label_scale)
+        store.copy(self.store, (id_ for ids, _ in part._blocks for id_ in ids))
+        return replace(part, store=store)
 
     def head(self, n_samples: int) -> "Samples":
-        """Return the first samples of every instance."""
+        """Return the first `n_samples` samples of every instance."""
         if check_count("n_samples", n_samples) > self.n_samples:
             raise InvalidInputError(
                 f"`n_samples` must be at most {self.n_samples}, the samples there are, "
                 f"got {n_samples}."
             )
-        ends = np.minimum(np.cumsum([one.n_samples for one in self.series]), n_samples)
-        sizes = zip(self.series, np.diff(ends, prepend=0).tolist(), strict=True)
-        return replace(self, series=tuple(replace(one, n_samples=n) for one, n in sizes if n))
+        ends = np.minimum(np.cumsum([draws.n_samples for draws in self.draws]), n_samples)
+        sizes = zip(self.draws, np.diff(ends, prepend=0).tolist(), strict=True)
+        return replace(self, draws=tuple(replace(draws, n_samples=n) for draws, n in sizes if n))
 
     def union(self, other: "Samples") -> "Samples":
-        """Return these samples and others of the same instances, drawn by another sampler.
+        """Return these samples and others of the same oracle and instances, by another sampler.
 
         Raises:
-            InvalidInputError: The others are of other instances, or of another problem.
+            InvalidInputError: `other` has other instances, or comes from another oracle.
         """
         if list(self.instances.ids) != list(other.instances.ids):
             raise InvalidInputError(
                 "`other` must hold samples of the same instances in the same order: the labels, "
                 "contexts or keys differ."
             )
-        series = {tuple(one.ids): one for one in self.series}
-        for one in other.series:
-            same = series.setdefault(tuple(one.ids), one)
-            if one.n_samples > same.n_samples:
-                series[tuple(one.ids)] = one
-        store = self.store
-        if other.store is not store:
-            self._check_same_problem(other)
-            store = self._copy()
-            store.copy(other.store, other._ids)
+        is_same_file = self.store.place is not None and self.store.place == other.store.place
+        if other.store is not self.store and not is_same_file:
+            raise InvalidInputError("`other` must hold samples of the same oracle or store.")
+        by_ids = {tuple(draws.ids): draws for draws in self.draws}
+        for draws in other.draws:
+            same = by_ids.setdefault(tuple(draws.ids), draws)
+            if draws.n_samples > same.n_samples:
+                by_ids[tuple(draws.ids)] = draws
         has_slopes = self.has_slopes and other.has_slopes
-        return replace(self, series=tuple(series.values()), has_slopes=has_slopes, store=store)
-
-    def _check_same_problem(self, other: "Samples") -> None:
-        """Raise if the losses at the labels differ by more than a solver repeats them."""
-        mine, theirs = self.optimum, other.optimum
-        tolerance = 1e-3 * other.counts.mean_size + 1e-5 * np.abs(mine) + 1e-12
-        differs = np.flatnonzero(np.abs(mine - theirs) > tolerance)  # NaN does not
-        if len(differs):
-            row = differs[0]
-            raise InvalidInputError(
-                f"`other` must hold samples of the same problem: at {len(differs)} of {len(mine)} "
-                f"labels the objective is another one (instance {row}: {mine[row]:.12g} here, "
-                f"{theirs[row]:.12g} there)."
-            )
+        return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes)
 
     def check_sense(self) -> None:
         """Raise `ProblemError` if most decisions are better than those for the labels."""
         check_sense_of(self.problem, self.counts.positive, self.counts.negative)
 
+    def warn(self, *, with_negative: bool) -> None:
+        """Log failed samples and, if asked for, decisions that are better than the label's."""
+        counts, n_points = self.counts, self.n_instances * self.n_samples
+        if counts.negative and with_negative:
+            _logger.warning(
+                "%d of %d points led to a better decision than the label itself, by %.3g on "
+                "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
+                "enough. Their regrets are kept as they are, below zero.",
+                *(counts.negative, n_points, counts.below_zero, counts.mean_size),
+            )
+        if counts.failures:
+            labels = ""
+            if counts.tally.failed_labels:
+                labels = (
+                    f" The calls at {counts.tally.failed_labels} of {self.n_instances} labels "
+                    "failed, so these instances have no regrets."
+                )
+            _logger.warning(
+                "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
+                'them again, use on_failure="raise" or another store.',
+                *(counts.failures, n_points, labels, listed(self.first_failures.values())),
+            )
+
     def provenance(self) -> dict[str, Any]:
-        """Return where the samples came from, in JSON values; each sampler's where several drew."""
-        series = [one.provenance() for one in self.series]
+        """Return the origin of the samples in JSON values, of each sampler if there are several."""
+        draws = [draws.provenance() for draws in self.draws]
         return {
-            **series[0],
+            **draws[0],
             "n_samples": self.n_samples,
-            **({"series": series} if len(series) > 1 else {}),
+            **({"draws": draws} if len(draws) > 1 else {}),
             "problem": describe_problem(self.problem),
         }
 
+    # Reading the store ----------------------------------------------------------------------------
+
+    def table(self, rows: Sequence[int]) -> AnswerTable:
+        """Return the stored answers about some instances: column 0 is the label, j point j - 1."""
+        blocks = [([ids[row] for row in rows], n_columns) for ids, n_columns in self._blocks]
+        return self.store.table(blocks, slopes=self.has_slopes)
+
     @property
     def _blocks(self) -> list[tuple[Sequence[bytes], int]]:
-        """What answers are kept under, and in how many columns: the label, then the candidates."""
-        return [(self.instances.ids, 1), *((one.ids, one.n_samples) for one in self.series)]
-
-    @property
-    def _ids(self) -> list[bytes]:
-        return [id_ for ids, _ in self._blocks for id_ in ids]
-
-    def _copy(self) -> Store:
-        """Return a store in memory with the answers of these instances."""
-        store = Store(self.store.spread)
-        store.copy(self.store, self._ids)
-        return store
-
-    def known(self, rows: Sequence[int]) -> AnswerTable:
-        """Return what is known about some instances: column 0 is the label, j candidate j - 1."""
-        blocks = [([ids[row] for row in rows], n_columns) for ids, n_columns in self._blocks]
-        return self.store.known(blocks, slopes=self.has_slopes)
+        """The ids of the instances and a number of columns: for the label, then for the points."""
+        return [(self.instances.ids, 1), *((draws.ids, draws.n_samples) for draws in self.draws)]
 
     def _complete(self, rows: Sequence[int]) -> AnswerTable:
-        """Return what is known about some instances, which must be all of it."""
-        known = self.known(rows)
-        label = known.status[:, 0]
-        is_missing = (label == PENDING) | ((label == OK) & (known.status == PENDING).any(axis=1))
+        """Return the stored answers about some instances, none of which may be missing."""
+        table = self.table(rows)
+        label = table.status[:, 0]
+        is_missing = (label == PENDING) | ((label == OK) & (table.status == PENDING).any(axis=1))
         if is_missing.any():
             raise StoreError(
                 f"Answers about instance {rows[is_missing.argmax()]} are missing or damaged. Call "
                 "`sample` again: it computes only these."
             )
-        return known
+        return table
 
     @cached_property
     def counts(self) -> _Counts:
         """Numbers of calls, failures, and regrets above and below zero."""
-        counts, seen, size, below = _Counts(), set[bytes](), 0.0, [np.empty(0)]
-        for start in range(0, self.n_instances, AT_ONCE):
-            rows = range(start, min(start + AT_ONCE, self.n_instances))
-            known = self._complete(rows)
-            was_made = (known.status != PENDING) & (known.status != NO_OPTIMUM)
+        tally = Tally(n_labels=self.n_instances, n_samples=self.n_instances * self.n_samples)
+        counts, seen, size, below = _Counts(tally), set[bytes](), 0.0, [np.empty(0)]
+        for start in range(0, self.n_instances, N_PER_READ):
+            rows = range(start, min(start + N_PER_READ, self.n_instances))
+            table = self._complete(rows)
+            was_made = (table.status != PENDING) & (table.status != NO_OPTIMUM)
             column = 0
             for ids, n_columns in self._blocks:
                 new = {ids[row]: row - start for row in rows if ids[row] not in seen}
                 seen.update(new)
                 made = was_made[list(new.values()), column : column + n_columns]
-                counts.calls += int(made.sum())
+                tally.n_calls += int(made.sum())
                 column += n_columns
-            self._note_failures(counts, rows, known)
-            is_ok = (known.status == OK) & (known.status[:, :1] == OK)
-            loss = np.where(is_ok, known.loss, known.loss[:, :1])
+            self._note_failures(tally, rows, table)
+            is_ok = (table.status == OK) & (table.status[:, :1] == OK)
+            loss = np.where(is_ok, table.loss, table.loss[:, :1])
             regret = regret_of(loss[:, 1:], loss[:, :1])[is_ok[:, 1:]]
             counts.failures += int(np.sum(~is_ok[:, 1:]))
-            has_failed = (known.status > OK) & (known.status != NO_OPTIMUM)
-            counts.failed_labels += int(np.sum(has_failed[:, 0]))
-            counts.failed_samples += int(np.sum(has_failed[:, 1:]))
             counts.positive += int(np.sum(regret > 0))
             below.append(regret[regret < 0])
             size += float(np.abs(regret).sum())
-        counts.mean_size = size / max(self.n_instances * self.n_samples - counts.failures, 1)
+        counts.mean_size = size / max(tally.n_samples - counts.failures, 1)
         negative = np.concatenate(below)
         notable = negative[negative < -SLIGHT * counts.mean_size]
         counts.negative = notable.size
         counts.below_zero = float(-notable.mean()) if notable.size else 0.0
         return counts
 
+    def _note_failures(self, tally: Tally, rows: range, table: AnswerTable) -> None:
+        """Count the failures of some instances, and note the first of each kind."""
+        has_failed = (table.status > OK) & (table.status != NO_OPTIMUM)
+        tally.failed_labels += int(np.sum(has_failed[:, 0]))
+        tally.failed_samples += int(np.sum(has_failed[:, 1:]))
+        for status in np.unique(table.status[has_failed]).tolist():
+            kind = Status(status).name.lower()
+            if kind not in tally.first_failures:
+                place, column = np.argwhere(table.status == status)[0].tolist()
+                message = table.messages.get((place, kind), "its call failed")
+                instance = self.instances.describe(rows[place])
+                text = describe(instance, self.describe_point(column), message)
+                tally.first_failures[kind] = text
+
     @property
     def note(self) -> str:
-        """What to say about the answers that are kept when a run ends early."""
+        """What a message says about the answers that are kept when a run ends early."""
         return self.store.note if self.store.place or self.point == "sample" else ""
 
     def describe_point(self, column: int) -> str:
@@ -370,16 +404,3 @@ class Samples:
         ):
             return "the prediction"
         return f"{self.point} {column - 1}" if column else "the label itself"
-
-    def _note_failures(self, counts: _Counts, rows: range, known: AnswerTable) -> None:
-        """Note what is known of the first failure of each kind."""
-        for status in set(np.unique(known.status).tolist()) - {PENDING, OK, NO_OPTIMUM}:
-            kind = Status(status).name.lower()
-            if kind not in counts.first_failures:
-                place, column = np.argwhere(known.status == status)[0].tolist()
-                row, ends = rows[place], np.cumsum([n for _, n in self._blocks])
-                ids = self._blocks[int(np.searchsorted(ends, column, side="right"))][0]
-                message = self.store.failure(f"{kind} {ids[row].hex()}") or "its call failed"
-                place = self.describe_point(column)
-                text = describe(self.instances.describe(row), place, message)
-                counts.first_failures[kind] = text

@@ -1,4 +1,4 @@
-"""Signals: the alarm that ends a call, and Ctrl-C."""
+"""Signals: the alarm that interrupts a late call, and Ctrl-C."""
 
 import signal
 import threading
@@ -6,36 +6,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lodl.oracle._failure import FailedCall, Status
+from lodl.oracle._failures import late
 
-
-def late(timeout: float) -> FailedCall:
-    """Return what became of a call that took too long."""
-    unit = "second" if timeout == 1 else "seconds"
-    return FailedCall(Status.TIMED_OUT, f"the call took longer than {timeout:g} {unit}")
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+_delayed: list[tuple[int, Any]] | None = None  # signals that came during `delayed_signals`
 
 
 class CtrlC(KeyboardInterrupt):
-    """A signal asked the program to stop. A solver can raise only a plain `KeyboardInterrupt`."""
+    """Ctrl-C or SIGTERM stops the program. A solver can only raise plain `KeyboardInterrupt`."""
 
 
 class Alarm:
-    """Interrupts calls that take too long, where they can be interrupted.
+    """Interrupts calls that take too long, by a signal in the main thread of a process.
 
-    Python code and solvers that look for signals can, in the main thread of a process; the parent
-    ends the worker of others.
+    Solvers that ignore signals, and calls in other threads, end with their worker process.
     """
 
     def __init__(self, timeout: float | None) -> None:
         self._timeout = timeout if _is_main() and hasattr(signal, "setitimer") else None
 
     def __call__(self, n_calls: int) -> None:
-        """Give so many calls their time from now on; 0 calls the alarm off."""
+        """Start the time limit of `n_calls` calls. 0 cancels it."""
         if self._timeout is not None:
             signal.setitimer(signal.ITIMER_REAL, n_calls * self._timeout)
 
     def forgive(self, error: BaseException) -> None:
-        """Take an exception for the call's own failure, unless the user wants to stop."""
+        """Cancel the time limit. Raise the exception again if the user stopped the program."""
         self(0)
         if isinstance(error, CtrlC):
             raise error
@@ -54,22 +50,18 @@ class Alarm:
         raise late(self._timeout)
 
 
-_STOPS = (signal.SIGINT, signal.SIGTERM)
-_held_back: list[tuple[int, Any]] | None = None  # signals that came during `hold_back`
-
-
 @contextmanager
-def ctrl_c_told_apart() -> Iterator[None]:
+def marked_ctrl_c() -> Iterator[None]:
     """Distinguish Ctrl-C and SIGTERM from exceptions that a solver raises.
 
-    In the block, whatever a handler of these signals raises is raised as `CtrlC`; the end of the
-    block raises the handler's own exception again. Signals without a Python handler are left alone.
+    In the block, an exception raised by a handler of these signals is raised as `CtrlC`. The end of
+    the block raises the handler's exception again. Signals without a Python handler stay as is.
     """
     handlers = {number: signal.getsignal(number) for number in _STOPS} if _is_main() else {}
 
     def stop(number: int, frame: Any) -> None:
-        if _held_back is not None:
-            _held_back.append((number, frame))
+        if _delayed is not None:
+            _delayed.append((number, frame))
             return
         handler: Any = handlers[signal.Signals(number)]
         try:
@@ -90,22 +82,22 @@ def ctrl_c_told_apart() -> Iterator[None]:
 
 
 @contextmanager
-def hold_back() -> Iterator[None]:
-    """Delay Ctrl-C and SIGTERM while a block starts processes, so that none is half started.
+def delayed_signals() -> Iterator[None]:
+    """Delay Ctrl-C and SIGTERM until a block has started its processes completely.
 
-    The processes inherit a blocked SIGINT, which gives them time to ignore it. SIGTERM is delayed
-    only inside `ctrl_c_told_apart`.
+    The processes inherit a blocked SIGINT until they ignore it. SIGTERM is delayed only inside
+    `marked_ctrl_c`.
     """
-    global _held_back
+    global _delayed
     has_mask, held = hasattr(signal, "pthread_sigmask"), list[tuple[int, Any]]()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
     if _is_main():
-        _held_back = held
+        _delayed = held
     try:
         yield
     finally:
         if _is_main():
-            _held_back = None
+            _delayed = None
         if has_mask:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, frame in held:

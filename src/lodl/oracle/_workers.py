@@ -1,4 +1,4 @@
-"""Workers that run solver calls: here, in loky processes, on a Dask cluster, on any executor.
+"""Workers that run solver calls: in this process, in loky processes, or on any executor.
 
 All have a `submit` that returns a future. A problem travels to a worker once: a task names it, and
 a worker that does not have it returns None and gets the task again together with the problem.
@@ -6,17 +6,11 @@ a worker that does not have it returns None and gets the task again together wit
 
 import os
 import signal
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    InvalidStateError,
-)
-from contextlib import contextmanager, suppress
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import contextmanager
 from functools import cached_property
 from multiprocessing.resource_tracker import ensure_running
 from multiprocessing.util import Finalize
@@ -24,20 +18,18 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
-from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.oracle._ask import Result, Task, ask
-from lodl.oracle._in_worker import TaskError, applied, apply, prepare_process, work
-from lodl.oracle._signals import ctrl_c_told_apart, hold_back
+from lodl._threads import PerThread
+from lodl.errors import LodlError, OracleError
+from lodl.oracle._failures import described
+from lodl.oracle._signals import delayed_signals, marked_ctrl_c
+from lodl.oracle._task import Result, Task, answer, applied, apply, work
 from lodl.problems import Problem
-from lodl.problems._per_thread import PerThread
 from lodl.problems._problem import HOW_TO_TRAVEL
 
 _IDLE = 60  # seconds after which a process without work ends
-_NOTICE = 5.0  # seconds that a scheduler may take to notice a dead worker
-_NO_WORKERS = 30.0  # seconds to wait for a cluster that has none
-_MOST_CALLS = 60  # solver calls of a function that a worker applies
+_WATCH = 0.5  # seconds between two checks of a process that its parent is alive
+_MAX_CALLS = 60  # solver calls of a function that a worker applies
 _STARTING = 60.0  # seconds that new workers may take to start
-_DEAF = 60.0  # seconds after which a worker that says nothing is killed, whoever uses it
 
 Futures = list["Future[Any]"]
 
@@ -47,12 +39,12 @@ class WorkersLostError(OracleError):
 
 
 class Workers:
-    """An executor that the user hands over, which can neither be watched nor mended.
+    """The workers of a user's executor, which can neither be watched nor replaced.
 
     Attributes:
         problem: The problem.
-        name: What the workers are, for a message.
-        may_exit: Whether a worker may end its process, because others replace it.
+        name: The name of the workers in messages.
+        may_exit: Whether a worker may end its process, because it is replaced.
     """
 
     may_exit = False
@@ -63,21 +55,21 @@ class Workers:
 
     @property
     def n_workers(self) -> int:
-        """How many tasks run at a time."""
+        """Number of tasks that run at a time."""
         return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
 
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
-        """Start a task; None as its result asks for the problem."""
+        """Start a task. Its result is None if the worker lacks the problem."""
         problem = self._pickled if with_problem else None
         try:
-            return self.run(work, self._key, problem, _dumps(task, "What is asked"))
+            return self.run(work, self._key, problem, _dumps(task, "The data of a task"))
         except BrokenExecutor as error:
             future: Future[Result | None] = Future()
             future.set_exception(error)
             return future
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        """Start a function somewhere."""
+        """Start a function in a worker."""
         with self._open():
             return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
@@ -92,11 +84,11 @@ class Workers:
         """
         call = (function, self.problem, arguments, timeout, self.may_exit)
         pickled = _dumps(call, "The check")
-        seconds = None if timeout is None else _MOST_CALLS * timeout + _STARTING
+        seconds = None if timeout is None else _MAX_CALLS * timeout + _STARTING
         limit = "" if timeout is None else f", or took longer than {timeout:g} seconds"
         futures: Futures = []
         try:
-            with ctrl_c_told_apart():
+            with marked_ctrl_c():
                 futures.append(self.run(apply, pickled))
                 result: tuple[Any, int] = futures[0].result(timeout=seconds)
         except TimeoutError as error:
@@ -121,7 +113,7 @@ class Workers:
 
     def has_died(self, error: BaseException) -> bool:
         """Return whether an exception means that the worker of a task died."""
-        if isinstance(error, BrokenExecutor):  # the executor is of no use any more
+        if isinstance(error, BrokenExecutor):  # the executor accepts no more tasks
             raise self._hopeless("A call ended its worker process")
         with self._open():
             if isinstance(error, CancelledError):
@@ -129,14 +121,17 @@ class Workers:
         return False
 
     def replace(self, late: Futures, others: Futures) -> Futures:
-        """Kill the workers running late tasks and start new ones; return which others live on."""
+        """Kill the workers running late tasks and start new ones. Return which others survive."""
         raise self._hopeless("A call did not come back in time")
 
     def abandon(self, futures: Futures) -> None:
-        """Let go of some futures; their workers may belong to others too."""
+        """Stop tasks if possible. Their workers may have other users too."""
+
+    def close(self) -> None:
+        """End the workers that these workers started."""
 
     def wait_for_any(self, *, may_start_later: bool) -> None:
-        """Wait until there is a worker, or raise; some start only when there is work."""
+        """Wait until there is a worker, or raise. Some clusters start workers only for a task."""
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -162,20 +157,20 @@ class Workers:
         return _dumps(self.problem, "The problem", HOW_TO_TRAVEL)
 
 
-class Here(Workers):
+class ThisProcess(Workers):
     """This process: no task is pickled, and a crash of the solver is a crash of the program."""
 
     n_workers = 1
 
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
         future: Future[Result | None] = Future()
-        future.set_result(ask(self.problem, task))
+        future.set_result(answer(self.problem, task))
         return future
 
     def apply(
         self, function: Callable[..., Any], *arguments: Any, timeout: float | None
     ) -> tuple[Any, int]:
-        with ctrl_c_told_apart():
+        with marked_ctrl_c():
             return applied(function, self.problem, arguments, timeout, may_exit=False)
 
 
@@ -192,7 +187,7 @@ class Processes(Workers):
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         ensure_running()  # a helper process, whose start would unblock SIGINT
-        with hold_back():
+        with delayed_signals():
             future = _pools.get().submit(self.n_workers, function, *arguments)
             self._futures.add(future)
         return future
@@ -207,6 +202,9 @@ class Processes(Workers):
     def abandon(self, futures: Futures) -> None:
         if not all(future.done() for future in self._futures):
             _pools.get().kill()
+
+    def close(self) -> None:
+        _pools.get().kill()
 
 
 class _Pool:
@@ -244,12 +242,8 @@ class _Pool:
         if self._executor is None:
             from loky import ProcessPoolExecutor
 
-            self._executor = ProcessPoolExecutor(
-                self._n_workers,
-                timeout=_IDLE,
-                initializer=prepare_process,
-                initargs=(os.getpid(),),
-            )
+            start = {"initializer": _prepare_process, "initargs": (os.getpid(),)}
+            self._executor = ProcessPoolExecutor(self._n_workers, timeout=_IDLE, **start)
         return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
 
@@ -260,174 +254,22 @@ def _end_pool() -> None:
     _pools.get().kill()
 
 
-class Dask(Workers):
-    """The workers of a Dask cluster."""
-
-    may_exit = True
-
-    def __init__(self, problem: Problem, client: Any) -> None:
-        super().__init__(problem, name="the Dask cluster")
-        self._client = client
-        self._deaf_since: dict[str, float] = {}
-        self.wait_for_any(may_start_later=True)
-
-    @property
-    def n_workers(self) -> int:
-        with self._open():
-            return max(int(sum(self._client.nthreads().values())), 1)
-
-    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        with self._open():
-            inner = self._client.submit(function, *arguments, pure=False)
-        outer: Future[Any] = Future()
-        outer.inner = inner  # type: ignore[attr-defined]
-        inner.add_done_callback(lambda done: _hand_over(done, outer))
-        return outer
-
-    def has_begun(self, future: "Future[Any]") -> bool:
-        key = _key_of(future)
-        beside = next((tasks for tasks in self._held().values() if key in tasks), set())
-        if len(beside) < 2:
-            return bool(beside)
-        stacks = self._client.scheduler.call_stack  # it may wait behind the work of others
-        try:
-            running = self._client.sync(stacks, keys=[key], callback_timeout=_NOTICE)
-        except TimeoutError:  # the worker hangs: it is not known on whose task
-            since = self._deaf_since.setdefault(key, time.monotonic())
-            return time.monotonic() - since > _DEAF
-        return any(key in map(str, tasks) for tasks in running.values())
-
-    def has_died(self, error: BaseException) -> bool:
-        with self._open():  # tasks of a client that was closed are cancelled, too
-            return type(error).__name__ in (
-                "KilledWorker",
-                "CancelledError",
-                "FutureCancelledError",
-            )
-
-    def replace(self, late: Futures, others: Futures) -> Futures:
-        keys = {_key_of(future) for future in late}
-        busy = [worker for worker, tasks in self._held().items() if keys & tasks]
-        self.abandon(late)
-        try:
-            if busy:
-                self._client.run(_kill_worker, workers=busy, nanny=True)
-        except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
-            super().replace(late, others)
-        # The scheduler must notice before the next task goes out.
-        with self._open():
-            _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE)
-        return others
-
-    def abandon(self, futures: Futures) -> None:
-        inner = [future.inner for future in futures]  # type: ignore[attr-defined]
-        with suppress(Exception):  # the client was closed
-            self._client.cancel(inner, force=True)
-
-    def wait_for_any(self, *, may_start_later: bool) -> None:
-        # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
-        # adaptive cluster, on the other hand, starts no worker before there is a task.
-        if may_start_later and getattr(getattr(self._client, "cluster", None), "_adaptive", None):
-            return
-        with self._open():
-            has_workers = _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS)
-        if not has_workers:
-            raise WorkersLostError(
-                f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
-                "died, the solver crashed or memory ran out."
-            )
-
-    @contextmanager
-    def _open(self) -> Iterator[None]:
-        with super()._open():
-            if self._client.status != "running":
-                raise ConnectionError(f"the client is {self._client.status}")
-            yield
-
-    def _held(self) -> dict[str, set[str]]:
-        """Return the tasks that each worker runs, or has in its queue."""
-        with self._open():
-            held = self._client.processing()
-        return {worker: set(map(str, tasks)) for worker, tasks in held.items()}
+def _prepare_process(parent: int) -> None:
+    """Make a worker process ignore Ctrl-C, end with its parent, and crash without a dump."""
+    if os.name == "posix":  # elsewhere an orphan keeps the number of its parent
+        if os.getppid() != parent:  # killed while this process started
+            os._exit(1)
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    os.environ.setdefault("PYTHONFAULTHANDLER", "")  # keeps loky from turning it on
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def choose_workers(
-    problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
-) -> Workers:
-    """Return who makes the calls, given arguments of `sample`."""
-    if executor is None and n_jobs is None:
-        executor = _dask_client()
-    if type(executor).__name__ == "ClientExecutor":  # a Dask client in disguise
-        executor = getattr(executor, "_client", executor)
-    if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
-        return Dask(problem, executor)
-    if isinstance(executor, Executor):
-        return Workers(problem, executor, f"the {type(executor).__name__}")
-    if executor is not None:
-        what = "a `concurrent.futures.Executor` or a Dask client"
-        raise InvalidInputError(f"`executor` must be {what}, got {executor!r}.")
-    n_workers = _count_workers(n_jobs)
-    if n_workers == 1 and timeout is None:  # a call in this process cannot be given up
-        return Here(problem, name="this process")
-    return Processes(problem, n_workers)
-
-
-def _count_workers(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-        what = "None or a whole number other than 0 (-1 for all cores)"
-        raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
-    if n_jobs > 0:
-        return n_jobs
-    from loky import cpu_count
-
-    return max(int(cpu_count()) + 1 + n_jobs, 1)
-
-
-def _dask_client() -> Any:
-    """Return the Dask client that is in scope, None if there is none."""
-    distributed: Any = sys.modules.get("distributed")  # not imported: then there is no client
-    with suppress(ValueError):
-        return None if distributed is None else distributed.Client.current()
-    return None
-
-
-def _hand_over(done: Any, outer: "Future[Any]") -> None:
-    """Give the outcome of a Dask future to a future that can be waited for."""
-    with suppress(InvalidStateError):  # nobody waits for it any more
-        try:
-            result = done.result()
-        except BaseException as error:  # noqa: BLE001 - whatever became of it
-            outer.set_exception(error)
-        else:
-            outer.set_result(result)
-
-
-def _wait_while(condition: Callable[[], Any], seconds: float) -> bool:
-    """Wait until a condition no longer holds, but not for ever; return whether it ended."""
-    until = time.monotonic() + seconds
-    while condition():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def described(error: BaseException) -> str:
-    """Return an exception's type and message."""
-    if isinstance(error, TaskError):  # its message has both, of the original exception
-        return str(error)
-    return f"{type(error).__name__}: {error}".rstrip(": ")
-
-
-def _key_of(future: "Future[Any]") -> str:
-    return str(future.inner.key)  # type: ignore[attr-defined]
-
-
-def _kill_worker(dask_worker: Any) -> None:
-    """End the worker process of a nanny, which starts another: asking it may hang as its call."""
-    os.kill(dask_worker.pid, signal.SIGKILL)
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
 
 
 def _dumps(thing: object, name: str, hint: str = "") -> bytes:

@@ -1,7 +1,10 @@
-"""Problems: a solver, an objective, a sense."""
+"""Problems: a solver, an objective and a sense.
 
-from lodl.problems._function_problem import problem
-from lodl.problems._linear_problem import LinearProblem
-from lodl.problems._problem import Problem, VectorisedProblem
+Adapters to solver libraries are modules of this package, imported by name: `lodl.problems.highs`,
+`cvxpy`, `pyomo`, `ortools`, `pyepo` and `command`.
+"""
+
+from lodl.problems._functions import problem
+from lodl.problems._problem import LinearProblem, Problem, VectorisedProblem
 
 __all__ = ["LinearProblem", "Problem", "VectorisedProblem", "problem"]

@@ -1,4 +1,4 @@
-"""The class and constructor parameters of a problem, as texts that can be stored and compared."""
+"""The class and constructor parameters of a problem as texts, to store and compare."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ import numpy as np
 
 from lodl._digest import digest
 from lodl.errors import InvalidInputError
-from lodl.problems._function_problem import FunctionWithContext
+from lodl.problems._functions import FunctionWithContext
 from lodl.problems._problem import Problem
 
 _SECRET = re.compile(r"key|token|secret|passw|licen|credential", re.IGNORECASE)
@@ -22,13 +22,12 @@ _MAX_LENGTH = 80  # characters of a text; a longer one becomes a digest
 def problem_parameters(problem: Problem) -> dict[str, str]:
     """Return the class name of a problem and the values of its constructor parameters.
 
-    A parameter is an argument of `__init__` that the problem keeps under the same name, or under
-    that name with a leading underscore. Only plain values are included: numbers, strings, None,
-    lists and tuples of these, arrays, and the arguments bound by `functools.partial`. Functions
-    and other objects, dataclass fields with `compare=False`, and attributes that are not
-    arguments, such as counters and caches, are left out, and so are arguments whose name suggests
-    a secret, such as a licence key: the texts are stored. Equal problems give equal texts in every
-    process.
+    A parameter is an argument of `__init__` that the problem has as an attribute, by the same name
+    or with a leading underscore. Only plain values are included: numbers, strings, None, lists and
+    tuples of these, arrays, and the arguments bound by `functools.partial`. Functions and other
+    objects, dataclass fields with `compare=False`, and attributes that are not arguments, such as
+    counters and caches, are left out. So are arguments whose name suggests a secret, such as a
+    licence key, because the texts are stored. Equal problems give equal texts in every process.
 
     Returns:
         A text for each parameter, and the name of the class under "class". Arrays and long values
@@ -40,7 +39,7 @@ def problem_parameters(problem: Problem) -> dict[str, str]:
     """
     texts = {"class": type(problem).__name__}
     for name in _argument_names(problem):
-        text = _text_of(_kept(problem, name))
+        text = _text_of(_attribute(problem, name))
         if text is not None:
             texts[name] = text
     return texts
@@ -61,8 +60,8 @@ def _argument_names(problem: Any) -> list[str]:
 _MISSING = object()
 
 
-def _kept(problem: Problem, name: str) -> Any:
-    """Return the value of a constructor argument, or `_MISSING` if the problem does not keep it."""
+def _attribute(problem: Problem, name: str) -> Any:
+    """Return the value of a constructor argument, or `_MISSING` if it is not an attribute."""
     for attribute in (name, f"_{name}"):
         if attribute in vars(problem):
             return vars(problem)[attribute]
@@ -72,7 +71,7 @@ def _kept(problem: Problem, name: str) -> Any:
 
 
 def _text_of(value: Any) -> str | None:
-    """Return a plain value as a short text, None for any other object."""
+    """Return a plain value as a short text, or None for another object."""
     if isinstance(value, FunctionWithContext):
         value = value.function
     if isinstance(value, partial):

@@ -1,4 +1,4 @@
-"""Costs as whole numbers, for solvers that know no others."""
+"""Costs scaled and rounded to whole numbers, for solvers that take no others."""
 
 import math
 
@@ -8,8 +8,8 @@ import numpy.typing as npt
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
-_BITS = 50  # of the largest objective: far below int64, and still exact as a double
-_WIDEST = 2.0**30  # sum of the largest values of all variables
+_BITS = 50  # bits of the largest objective: far below int64, and exact as a double
+_MAX_RANGE = 2.0**30  # sum of the largest values of all variables
 
 
 def integer_costs(
@@ -47,7 +47,7 @@ def integer_costs(
     bounds: Array = np.broadcast_to(np.abs(np.asarray(largest, dtype=np.float64)), values.shape)
     if not np.isfinite(values).all():
         raise InvalidInputError("`costs` must be finite.")
-    if not bounds.sum() <= _WIDEST:
+    if not bounds.sum() <= _MAX_RANGE:
         raise InvalidInputError(
             f"The variables may take values of up to {bounds.sum():.3g} in total. Beyond 2^30 the "
             "rounding of costs could change a decision: give variables narrower bounds, or "

@@ -1,8 +1,7 @@
-"""The interface between `lodl` and a solver."""
+"""The interface between `lodl` and a solver: `Problem`, `VectorisedProblem`, `LinearProblem`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import is_dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -67,7 +66,7 @@ class Problem(ABC):
         """Return what the decision `z` is worth under the label `y`, which is read-only."""
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
-        """Return one decision per prediction; `y_hats` has shape (k, *label_shape)."""
+        """Return one decision per prediction. `y_hats` has shape (k, *label_shape)."""
         return [self.solve(y_hat, context) for y_hat in y_hats]
 
     def objective_many(
@@ -90,12 +89,17 @@ class Problem(ABC):
     def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
         """Return the derivative of the objective of `z` with respect to the label, at `y`.
 
-        It has the label's shape. If it is None, the default, `lodl` takes central differences of
-        `objective`, which are exact if the objective is affine in the label. For labels of D
-        numbers that takes 2 D evaluations of the objective per distinct decision: negligible if the
-        objective is a sum, but most of the time if it is a second solve.
+        The derivative has the label's shape. If `slope` returns None, as it does by default, `lodl`
+        takes central differences of `objective`, which are exact if the objective is affine in the
+        label. For labels of D numbers that takes 2 D evaluations of the objective per distinct
+        decision: negligible if the objective is a sum, but most of the time if it is a second
+        solve.
         """
         return None
+
+    def __sklearn_clone__(self) -> "Problem":
+        """Clones of an estimator share its problem, which may hold a solver that has no copy."""
+        return self
 
     @property
     def is_vectorised(self) -> bool:
@@ -124,14 +128,12 @@ class VectorisedProblem(Problem):
     """
 
     @abstractmethod
-    def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
-        """Return one decision per prediction; `y_hats` has shape (k, *label_shape)."""
+    def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any: ...
 
     @abstractmethod
     def objective_many(
         self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
-    ) -> Array:
-        """Return the objective of each decision under one label, shape (k,)."""
+    ) -> Array: ...
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
@@ -141,24 +143,68 @@ class VectorisedProblem(Problem):
         return float(self.objective_many(zs, y, context)[0])
 
 
+class LinearProblem(Problem):
+    """A problem whose objective is linear in the label.
+
+        objective(z, y) = <z, y> = sum_i z_i y_i
+
+    A subclass states its `sense` and writes one method: `solve`, or `solve_many` if the solver
+    handles many predictions at once. Decision and label have the same shape. The slope of the
+    objective is the decision itself, so losses that use slopes cost nothing extra.
+
+    Example:
+        >>> class Cheapest(lodl.LinearProblem):
+        ...     sense = "min"
+        ...     def solve(self, y_hat, context):
+        ...         return np.eye(len(y_hat))[y_hat.argmin()]
+        >>> Cheapest().objective(Cheapest().solve(np.array([3.0, 1.0]), None), np.array([3.0, 2.0]))
+        2.0
+    """
+
+    def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
+        if not self.is_vectorised:
+            raise NotImplementedError(f"{type(self).__name__} must write `solve` or `solve_many`.")
+        return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
+
+    def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
+        return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
+
+    def objective_many(
+        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext = None
+    ) -> Array:
+        decisions = np.asarray(zs, dtype=np.float64)
+        if decisions.shape[1:] != y.shape:
+            raise ShapeError(
+                f"A decision of a linear problem must have the label's shape {y.shape}, got "
+                f"{decisions.shape[1:]}."
+            )
+        # Not `@`: BLAS rounds a row differently when the number of rows changes.
+        products = np.ascontiguousarray(decisions * y).reshape(len(decisions), -1)
+        values: Array = products.sum(axis=1)
+        return values
+
+    def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
+        return np.asarray(z, dtype=np.float64)
+
+
 HOW_TO_TRAVEL = (
     "Let it rebuild its solver on the other side: `def __getstate__(self): return arguments` and "
     "`def __setstate__(self, arguments): self.__init__(*arguments)`."
 )
-"""Advice for a problem that cannot be pickled, as many solvers cannot once they have solved."""
+"""Advice for a problem that cannot be pickled; many solvers cannot be once they have solved."""
 
 
 def describe(problem: Problem) -> str:
-    """Return the name of a problem, with its parameters where it is a dataclass or functions."""
-    is_told = is_dataclass(problem) or type(problem).__module__ == "lodl.problems._function_problem"
-    return repr(problem) if is_told else type(problem).__name__
+    """Return the repr of a problem if its class defines one, else the name of the class."""
+    has_repr = type(problem).__repr__ is not object.__repr__
+    return repr(problem) if has_repr else type(problem).__name__
 
 
 def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
-    """Return the names of the numbers in a label, None if the problem gives none.
+    """Return the names of the `dim` numbers in a label, or None if the problem has none.
 
     Raises:
-        ProblemError: There are not as many names as a label has numbers.
+        ProblemError: The number of names is not `dim`.
     """
     names = tuple(getattr(problem, "label_names", ()))
     if names and len(names) != dim:
@@ -170,17 +216,17 @@ def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
 
 
 def label_columns(problem: Problem, y: Any, name: str = "y") -> tuple[str, ...] | None:
-    """Return the names by which label columns are matched: the problem's, else those of a frame."""
+    """Return the names that label columns are matched by: the problem's, else the frame's."""
     return tuple(getattr(problem, "label_names", ())) or column_names(y, name)
 
 
 def in_label_columns(problem: Problem, y: Any, name: str = "y") -> Any:
-    """Return labels whose columns, if they are a frame's, are in the order of `label_names`."""
+    """Return labels. The columns of a frame are put in the order of `label_names`."""
     return in_columns(y, label_columns(problem, y, name), name, "in `problem.label_names`")
 
 
 def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Array, Context]:
-    """Return labels and contexts as they are read by position.
+    """Return labels as an array, and contexts as a sequence or None.
 
     Args:
         problem: The problem, whose `label_names` order the columns of a frame of labels.
@@ -200,7 +246,7 @@ def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Arra
 def check_predicted(
     problem: Problem, y_hat: Any, y: Any, context: Any = None
 ) -> tuple[Array, Array, Context]:
-    """Return predictions, labels and contexts as they are read by position.
+    """Return predictions and labels as arrays, and contexts as a sequence or None.
 
     Predictions have the shape of the labels, with or without leading axes. Frames are matched by
     name.
@@ -234,7 +280,7 @@ def projected(problem: Problem, y_hats: Array) -> Array:
 
 
 def check_problem_type(problem: object) -> None:
-    """Check that an argument is a problem; if not, say how to make one."""
+    """Check that an argument is a problem. The error says how to make one."""
     hint = "To make one from two functions, use `lodl.problem(solve, objective, sense=...)`."
     check_instance_of(Problem, "problem", problem, wanted="a `lodl.Problem`", hint=hint)
 
@@ -247,7 +293,7 @@ def sign_of(problem: Problem) -> int:
 
 
 def check_sense(sense: object, owner: str) -> None:
-    """Check that a sense is "min" or "max"; `owner` is who states it."""
+    """Check that a sense is "min" or "max". `owner` names the problem in the message."""
     if sense is None:
         raise ProblemError(
             f'{owner} does not state its sense. Set `sense = "min"` if the objective is a cost, '

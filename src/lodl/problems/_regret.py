@@ -1,4 +1,4 @@
-r"""Decision loss, regret and slope, computed here and nowhere else.
+r"""Formulas of decision loss, regret and slope, which no other file computes.
 
 The decision is taken under the prediction and scored under the **true label**:
 
@@ -7,8 +7,8 @@ The decision is taken under the prediction and scored under the **true label**:
     gradient(z, y) = s * d objective(z, v) / dv at v = y
 
 A decision is scored before the solver is called again: some solvers return a view of a buffer that
-they write to again. The objective gets a label it cannot write to, so that it cannot change what
-the caller holds.
+the next call overwrites. The objective gets a read-only label, so that it cannot change the
+caller's.
 """
 
 from typing import Any
@@ -20,11 +20,11 @@ from lodl._typing import Array, Decision, InstanceContext
 from lodl.errors import ProblemError, ShapeError
 from lodl.problems._problem import Problem, sign_of
 
-_ROUNDING = 1e-9  # of the largest regret beside it: in any unit, whatever constant is added
-SLIGHT = 1e-6  # of the mean regret: how far an interior-point solver may be off
-_LAST_DIGITS = 16 * np.finfo(np.float64).eps  # of the objective: what its own sum may lose
-_ENOUGH, _MOST = 8, 0.9  # regrets that tell a wrong sense, and the share that is negative then
-_STEP = 1e-3  # of a coordinate's spread: small beside it, large beside rounding
+_ROUNDING = 1e-9  # share of the largest regret: independent of units and added constants
+SLIGHT = 1e-6  # share of the mean regret: the error of an interior-point solver
+_LAST_DIGITS = 16 * np.finfo(np.float64).eps  # share of the objective: the error of its sum
+_MIN_NEGATIVE, _NEGATIVE_SHARE = 8, 0.9  # negative regrets, and their share, with a wrong sense
+_STEP = 1e-3  # share of a coordinate's spread: far smaller than it, far larger than rounding
 
 
 def score(problem: Problem, z: Decision, y: Array, context: InstanceContext) -> float:
@@ -45,15 +45,15 @@ def score_many(problem: Problem, zs: Any, y: Array, context: InstanceContext) ->
 
 
 def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
-    """Return decision losses less those at the labels, 0 where they differ by rounding only.
+    """Return decision losses less the optimum, 0 if they differ by rounding only.
 
-    Rounding, of a sum or of a solver, is a difference of less than a billionth of the largest one
-    beside it, or of the last digits of the objective. A loss would learn it like any other cost,
-    and rank correlations would see an order in it.
+    Rounding, of a sum or of a solver, is a difference of less than a billionth of the largest
+    difference of the same instance, or of the last digits of the objective. A loss would learn it
+    like any other cost, and rank correlations would see an order in it.
 
     Args:
-        losses: DL(y_hat, y), any shape; differences along the last axis are compared.
-        optimum: DL(y, y) of the same instances, of a shape that broadcasts with `losses`.
+        losses: DL(y_hat, y), any shape. Differences along the last axis are compared.
+        optimum: DL(y, y) of the same instances, in a shape that broadcasts with `losses`.
     """
     regret = np.subtract(losses, optimum)
     size = np.abs(regret)
@@ -63,23 +63,24 @@ def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
 
 
 def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
-    """Raise if nearly all decisions that differ in worth are better than those for the labels.
+    """Raise if nearly all decisions that differ in value are better than the labels' decisions.
 
-    With a wrong sense all of them are. Those of an inexact solver err in both directions.
+    With a wrong sense all of them are better; an inexact solver errs in both directions.
 
     Args:
         problem: The problem.
-        n_positive: How many predictions led to worse decisions than their labels.
-        n_negative: How many led to notably better ones.
+        n_positive: Number of predictions that led to worse decisions than their labels.
+        n_negative: Number of predictions that led to notably better decisions.
 
     Raises:
         ProblemError: Nearly all predictions lead to better decisions than the labels.
     """
-    if n_negative >= _ENOUGH and n_negative > _MOST * (n_positive + n_negative):
+    n_changed = n_positive + n_negative
+    if n_negative >= _MIN_NEGATIVE and n_negative > _NEGATIVE_SHARE * n_changed:
         raise ProblemError(
-            f"{n_negative} of {n_negative + n_positive} predictions that change the decision lead "
+            f"{n_negative} of {n_changed} predictions that change the decision lead "
             f'to a better one than the label itself. Is `sense = "{problem.sense}"` of '
-            f"{type(problem).__name__} wrong, or does `objective` score something else than "
+            f"{type(problem).__name__} wrong, or does `objective` score something other than "
             "`solve` optimises?"
         )
 
@@ -87,17 +88,17 @@ def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
 def gradients(
     problem: Problem, zs: Any, y: Array, context: InstanceContext, spread: Array
 ) -> Array:
-    """Return the derivative of each decision's loss by the label, at the label, shape (k, D).
+    """Return the derivative of each decision's loss with respect to the label, shape (k, D).
 
-    It is the problem's own `slope`, or central differences of the objective; where the objective
-    is not defined on one side, differences to the other.
+    The problem's own `slope` is used if it has one, else central differences of the objective, or
+    one-sided differences if the objective is not defined on one side.
 
     Args:
         problem: The problem.
         zs: Decisions.
         y: The label, read-only.
         context: The instance's context.
-        spread: How far labels lie apart in each coordinate, which broadcasts to the label.
+        spread: Spread of the labels in each coordinate, which broadcasts to the label.
     """
     slopes = [problem.slope(z, y, context) for z in zs[:1]]
     if slopes[0] is None:
@@ -105,12 +106,12 @@ def gradients(
     slopes += [problem.slope(z, y, context) for z in zs[1:]]
     if any(slope is None for slope in slopes):
         return sign_of(problem) * _differences(problem, zs, y, context, spread)
-    found = np.array([np.ravel(np.asarray(slope, dtype=np.float64)) for slope in slopes])
-    if found.shape != (len(zs), y.size):
+    rows = np.array([np.ravel(np.asarray(slope, dtype=np.float64)) for slope in slopes])
+    if rows.shape != (len(zs), y.size):
         raise ShapeError(
             f"`slope` must have the label's shape {y.shape}, got {np.shape(slopes[0])}."
         )
-    return sign_of(problem) * found
+    return sign_of(problem) * rows
 
 
 def _differences(
@@ -130,16 +131,16 @@ def _differences(
         (above, high), (below, low) = sides
         if not (np.isfinite(above).all() and np.isfinite(below).all()):
             centre = score_many(problem, zs, y, context) if centre is None else centre
-            above, high = _or(above, high, centre, y.flat[i])
-            below, low = _or(below, low, centre, y.flat[i])
+            above, high = _finite(above, high, centre, y.flat[i])
+            below, low = _finite(below, low, centre, y.flat[i])
         slopes[:, i] = (above - below) / (high - low)
     return slopes
 
 
-def _or(values: Array, at: float, centre: Array, here: float) -> tuple[Array, Any]:
-    """Return the values of one side, those of the label where they are not finite."""
+def _finite(values: Array, at: float, centre: Array, label: float) -> tuple[Array, Any]:
+    """Return one side's values and coordinate, replaced by the label's if they are not finite."""
     known = np.isfinite(values)
-    return np.where(known, values, centre), np.where(known, at, here)
+    return np.where(known, values, centre), np.where(known, at, label)
 
 
 def read_only(y: Array) -> Array:

@@ -10,48 +10,45 @@ import numpy as np
 from lodl._arrays import require
 from lodl._typing import Array, Decision, InstanceContext
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
-from lodl.problems._cvxpy_compiled import Compiled
-from lodl.problems._per_thread import PerThread
-from lodl.problems._problem import Problem
+from lodl.problems._model_problem import Model, ModelProblem, check_replacements
 
 __all__ = ["CvxpyProblem"]
 
-_SLACK = 1e-4  # of the largest number predicted, or of 1: by how much a constraint may be missed
+_SLACK = 1e-4  # allowed violation of a constraint, relative to the largest prediction or to 1
 
 
-class CvxpyProblem(Problem):
+class CvxpyProblem(ModelProblem):
     """A `cp.Problem` with a `cp.Parameter` that is predicted.
 
     Use it for any model that CVXPY can solve. The sense is the model's own. A label has the
-    parameter's shape, a decision is a dict from the names of variables to their values, and it is
-    worth what the model's objective is at the true value of the parameter, with the variables
-    fixed. Predictions are projected on what the parameter allows (`nonneg=True`, `bounds=...`).
+    parameter's shape, a decision is a dict from the names of variables to their values. Its
+    objective is the model's, at the true value of the parameter, with the variables fixed.
+    Predictions are projected on the range of the parameter (`nonneg=True`, `bounds=...`).
 
-    Where the parameter stands in constraints, as a demand does, the truth may forbid a decision.
-    Then name the variables that are decided first: the others are the recourse, found by a second
-    solve under the truth with those of `first_stage` fixed.
+    If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
+    list the variables that are decided first in `first_stage`: the others are the recourse, found
+    by a second solve under the truth with the first stage fixed.
 
-    The model is compiled once per process and thread, and called again with new values. That spares
-    most of the time of a call if CVXPY calls the model DPP (`problem.is_dpp()`), and most of all
-    if the predicted parameter stands in the objective only; others work. The model that was handed
-    over is copied and not touched.
+    The model is compiled once per process and thread, and solved again with new values. That saves
+    most of the time of a call if CVXPY considers the model DPP (`problem.is_dpp()`); others work.
+    The adapter works on a copy of the model.
 
     The slope is the gradient that CVXPY computes of the objective. With `first_stage` it comes from
     differences: two solves per number in a label and distinct decision.
 
     A call fails, with CVXPY's status, if the model is infeasible or unbounded, or if the solver
-    fails or reaches a limit without a decision that keeps the constraints.
+    fails or reaches a limit without a decision that satisfies the constraints.
 
     Args:
         problem: The `cp.Problem`.
         parameter: Its `cp.Parameter` that is predicted. The context of an instance is a dict from
-            names of other parameters to their values; those it leaves out keep the value they
-            have now.
-        first_stage: Variables that are decided on the prediction; None is all of them.
-        solver: Name of the solver; None is CVXPY's choice.
-        options: Further arguments of `cp.Problem.solve`, e.g. `{"time_limit": 10}` for HiGHS. Give
-            whole-number models `{"mip_rel_gap": 0}`, or its like, as the gap shows as regret.
-            `{"warm_start": True}` may be faster, but answers then depend on earlier calls.
+            names of other parameters to their values; parameters that it leaves out keep the value
+            they have now.
+        first_stage: Variables that are decided on the prediction. Defaults to all of them.
+        solver: Name of the solver. Defaults to CVXPY's choice.
+        options: Further arguments of `cp.Problem.solve`, e.g. `{"time_limit": 10}` for HiGHS. For
+            models with whole numbers, pass `{"mip_rel_gap": 0}` or the like, as the gap shows as
+            regret. `{"warm_start": True}` may be faster, but answers then depend on earlier calls.
 
     Example:
         >>> import cvxpy as cp
@@ -81,204 +78,154 @@ class CvxpyProblem(Problem):
 
         cp = require("cvxpy", "cvxpy")
         _check(cp, problem, parameter, first_stage)
-        self.sense = "min" if isinstance(problem.objective, cp.Minimize) else "max"
-        fresh = cp.Problem(problem.objective, problem.constraints)  # without what was compiled
+        fresh = cp.Problem(problem.objective, problem.constraints)  # without its compiled form
         pickled = cloudpickle.dumps((fresh, parameter, first_stage))
         solving = {"solver": solver, "warm_start": False, **(options or {})}
-        self._models = PerThread(partial(_load, pickled, cp.Variable().id, solving))
-
-    def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
-        model = self._models.get()
-        model.set(y_hat, context)
-        model.optimise()
-        return {name: _value(variable) for name, variable in model.decided.items()}
-
-    def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
-        model = self._models.get()
-        model.set(y, context)
-        return model.score(z)
+        build = partial(_Model, pickled, cp.Variable().id, solving)
+        super().__init__(
+            "min" if isinstance(problem.objective, cp.Minimize) else "max",
+            build,
+            None if first_stage is None else partial(build, is_fixed=True),
+        )
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
-        model = self._models.get()
+        if self._scorers is not self._models:  # the recourse depends on the label, too
+            return None
+        model: Any = self._models.get()
         model.set(y, context)
-        return model.slope(z, y)
-
-    def project(self, y_hats: Array) -> Array:
-        parameter = self._models.get().parameter
-        shape = _checked_shape(y_hats.shape[1:], parameter)
-        inside = [parameter.project(y_hat.reshape(shape)) for y_hat in y_hats]
-        return np.reshape(np.asarray(inside, dtype=np.float64), y_hats.shape)
+        return model.slope(z, y)  # type: ignore[no-any-return]
 
 
-class _Model:
-    """A model as one thread uses it."""
+class _Model(Model):
+    """A CVXPY model, with the first stage free or fixed by parameters.
+
+    Args:
+        pickled: Problem, predicted parameter and first stage.
+        last_id: Number that CVXPY gave to the last variable in the process that pickled them.
+        options: Arguments of `cp.Problem.solve`.
+        is_fixed: Whether the first stage is fixed.
+    """
 
     def __init__(
-        self, problem: Any, parameter: Any, first_stage: Sequence[Any] | None, options: Any
+        self, pickled: bytes, last_id: int, options: Mapping[str, Any], is_fixed: bool = False
     ) -> None:
-        self.parameter, self._problem, self._options = parameter, problem, options
-        self._others = {p.name(): p for p in problem.parameters() if p is not parameter}
-        self._defaults = {name: other.value for name, other in self._others.items()}
-        self._set: dict[str, Array] | None = None  # what the others were last set to
-        self._compiled, self._is_fresh = Compiled(problem, parameter, options), False
-        self.decided = {v.name(): v for v in first_stage or problem.variables()}
-        self._bound = [c for c in problem.constraints if _has(c.parameters(), parameter)]
-        self._recourse = None if first_stage is None else self._fixed()
-        self._in_parameter: tuple[Any, Any] | None = self._as_function_of_the_parameter()
+        cp = require("cvxpy", "cvxpy")
+        # CVXPY numbers variables from 1 in every process. A model from another process keeps its
+        # numbers, and compiling it would use some of them again: wrong shapes, or wrong answers.
+        while cp.Variable().id <= last_id:
+            pass
+        problem, self._parameter, first_stage = pickle.loads(pickled)  # noqa: S301 - ours
+        self._others = {p.name(): p for p in problem.parameters() if p is not self._parameter}
+        self._defaults = {name: parameter.value for name, parameter in self._others.items()}
+        self._set: dict[str, Any] = {}  # values of the other parameters
+        self._decided = {v.name(): v for v in first_stage or problem.variables()}
+        self._bound = [c for c in problem.constraints if _has(c.parameters(), self._parameter)]
+        self._fixed: dict[str, Any] = {}
+        if is_fixed:
+            self._fixed = {name: cp.Parameter(v.shape) for name, v in self._decided.items()}
+            equal = [v == self._fixed[name] for name, v in self._decided.items()]
+            problem = cp.Problem(problem.objective, [*problem.constraints, *equal])
+        self._problem, self._options = problem, options
+        self._at = cp.Variable(self._parameter.shape)  # in the parameter's place, for the gradient
+        self._gradient_of = problem.objective.expr.tree_copy({id(self._parameter): self._at})
 
     def set(self, y: Array, context: InstanceContext) -> None:
-        """Set all parameters."""
-        values = self._defaults
-        if context is not None:
-            if not isinstance(context, Mapping) or not set(context) <= set(values):
-                keys = list(context) if isinstance(context, Mapping) else type(context).__name__
+        replaced = check_replacements(context, self._others, "parameters")
+        for name, value in {**self._defaults, **replaced}.items():
+            if value is None:
                 raise InvalidInputError(
-                    "The context of an instance must be a dict of parameters among "
-                    f"{list(values)}, got {keys}."
+                    f"The parameter {name!r} has no value: give it one, or put it in the context."
                 )
-            values = {**values, **context}
-        if not self._is_set(values):
-            self._set, self._is_fresh = None, False
-            for name, value in values.items():
-                if value is None:
-                    raise InvalidInputError(
-                        f"The parameter {name!r} has no value: give it one, or put it in the "
-                        "context."
-                    )
+            if name not in self._set or not np.array_equal(self._set[name], value):  # slow to set
                 self._others[name].value = value
-            self._set = {name: np.array(value) for name, value in values.items()}
-        self.parameter.value = np.reshape(y, _checked_shape(y.shape, self.parameter))
+                self._set[name] = np.array(value)
+        self._parameter.value = np.reshape(y, self._checked_shape(np.shape(y)))
 
-    def _is_set(self, values: Mapping[str, Any]) -> bool:
-        last = self._set
-        return last is not None and all(np.array_equal(last[n], v) for n, v in values.items())
-
-    def optimise(self, problem: Any = None) -> None:
-        """Give the variables their best values."""
-        cp = require("cvxpy", "cvxpy")
-        if problem is None:
-            if self._optimise_compiled():
-                return
-            problem = self._problem
+    def optimise(self) -> None:
+        problem, cp = self._problem, require("cvxpy", "cvxpy")
         try:
             problem.solve(**self._options)
         except cp.error.SolverError as error:
             raise ProblemError(f"CVXPY found no decision: {error}") from error
-        is_found = problem.status in ("optimal", "optimal_inaccurate") or (
-            problem.status == "user_limit" and self._keeps(problem.constraints)
+        is_solved = problem.status in ("optimal", "optimal_inaccurate") or (
+            problem.status == "user_limit" and self._satisfies(problem.constraints)
         )
-        if not is_found:
+        if not is_solved:
             raise ProblemError(f"CVXPY found no decision: its status is {problem.status!r}.")
 
-    def _optimise_compiled(self) -> bool:
-        """Give the variables their best values by the quick way, if there is one."""
-        if not self._is_fresh:
-            self._compiled.refresh()
-            self._is_fresh = True
-        found = self._compiled.solve()
-        if found is None:
-            return False
-        for variable in self.decided.values():
-            variable.save_value(found[variable.id])
-        return True
+    def read(self) -> Decision:
+        return {name: _value(variable) for name, variable in self._decided.items()}
+
+    def fix(self, z: Decision) -> None:
+        for name, parameter in self._fixed.items():
+            parameter.value = z[name]
+
+    def value(self) -> float:
+        return float(self._problem.objective.value)
+
+    def score(self, z: Decision) -> float:
+        if self._fixed:
+            return super().score(z)
+        self._place(z)
+        if not self._satisfies(self._bound):
+            raise ProblemError(f"it violates a constraint with {self._parameter.name()!r}.")
+        return self.value()
 
     def slope(self, z: Decision, y: Array) -> Array | None:
-        """Return the gradient of the objective by the parameter, where CVXPY knows it."""
-        if self._recourse is not None or self._in_parameter is None:
+        """Return the gradient of the objective by the parameter, None if CVXPY has none."""
+        if self._gradient_of is None:
             return None
-        expression, at = self._in_parameter
         self._place(z)
-        at.save_value(self.parameter.value)
+        self._at.save_value(self._parameter.value)
         try:
-            gradient = expression.grad[at]
+            gradient = self._gradient_of.grad[self._at]
         except (KeyError, NotImplementedError):
             gradient = None
         if gradient is None:  # at the edge of a domain, or of an atom without a gradient
-            self._in_parameter = None
+            self._gradient_of = None
             return None
         dense = gradient.toarray() if hasattr(gradient, "toarray") else np.asarray(gradient)
-        return np.reshape(dense, self.parameter.shape, order="F").reshape(y.shape)
+        return np.reshape(dense, self._parameter.shape, order="F").reshape(y.shape)
+
+    def project(self, y_hats: Array) -> Array:
+        shape = self._checked_shape(y_hats.shape[1:])
+        inside = [self._parameter.project(y_hat.reshape(shape)) for y_hat in y_hats]
+        return np.reshape(np.asarray(inside, dtype=np.float64), y_hats.shape)
 
     def _place(self, z: Decision) -> None:
-        for name, variable in self.decided.items():
+        for name, variable in self._decided.items():
             variable.save_value(z[name])  # unchecked: a solver's zero may be -1e-9
 
-    def score(self, z: Decision) -> float:
-        """Return the objective of a decision at the values set."""
-        if self._recourse is None:
-            self._place(z)
-            if not self._keeps(self._bound):
-                raise ProblemError(
-                    f"The decision breaks a constraint under the true {self.parameter.name()!r}. "
-                    "Give the model recourse: variables that make up for a wrong decision, at a "
-                    "price, and `first_stage=`, the variables that are decided before."
-                )
-            return float(self._problem.objective.value)
-        recourse, fixed = self._recourse
-        for name, parameter in fixed.items():
-            parameter.value = z[name]
-        try:
-            self.optimise(recourse)
-        except ProblemError as error:
-            raise ProblemError(
-                f"Under the true {self.parameter.name()!r}, with `first_stage` fixed: {error} Give "
-                "the model variables that make up for a wrong decision, at a price."
-            ) from error
-        return float(recourse.objective.value)
-
-    def _as_function_of_the_parameter(self) -> tuple[Any, Any]:
-        """Return the objective with a variable in the parameter's place, for its gradient."""
-        at = require("cvxpy", "cvxpy").Variable(self.parameter.shape)
-        return self._problem.objective.expr.tree_copy({id(self.parameter): at}), at
-
-    def _fixed(self) -> tuple[Any, dict[str, Any]]:
-        """Return the problem with the first stage fixed, and the parameters that fix it."""
-        cp = require("cvxpy", "cvxpy")
-        fixed = {name: cp.Parameter(v.shape) for name, v in self.decided.items()}
-        equal = [variable == fixed[name] for name, variable in self.decided.items()]
-        problem = cp.Problem(self._problem.objective, [*self._problem.constraints, *equal])
-        return problem, fixed
-
-    def _keeps(self, constraints: Iterable[Any]) -> bool:
-        slack = _SLACK * max(1.0, np.abs(self.parameter.value).max())
+    def _satisfies(self, constraints: Iterable[Any]) -> bool:
+        slack = _SLACK * max(1.0, np.abs(self._parameter.value).max())
         return all(constraint.value(slack) for constraint in constraints)
 
-
-def _load(pickled: bytes, last_id: int, options: Mapping[str, Any]) -> _Model:
-    # CVXPY numbers variables from 1 in every process. A model from elsewhere keeps its numbers, and
-    # compiling it here would take some of them again: wrong shapes, or wrong answers.
-    cp = require("cvxpy", "cvxpy")
-    while cp.Variable().id <= last_id:
-        pass
-    problem, parameter, first_stage = pickle.loads(pickled)  # noqa: S301 - made by CvxpyProblem
-    return _Model(problem, parameter, first_stage, options)
+    def _checked_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the parameter's shape if an array of `shape` can take it."""
+        wanted: tuple[int, ...] = self._parameter.shape
+        if shape != wanted and not (wanted == () and shape == (1,)):
+            raise ShapeError(
+                f"A prediction must have the shape {wanted} of {self._parameter.name()!r}, got "
+                f"{shape}."
+            )
+        return wanted
 
 
 def _value(variable: Any) -> Any:
-    whole = variable.attributes["integer"] or variable.attributes["boolean"]
-    return np.rint(variable.value) if whole else variable.value
+    is_whole = variable.attributes["integer"] or variable.attributes["boolean"]
+    return np.rint(variable.value) if is_whole else variable.value
 
 
 def _has(leaves: Iterable[Any], leaf: Any) -> bool:
-    """Return whether a leaf is one of several; `in` would make constraints of them."""
-    return any(leaf is one for one in leaves)
-
-
-def _checked_shape(shape: tuple[int, ...], parameter: Any) -> tuple[int, ...]:
-    """Return the parameter's shape, if an array of a shape can take it."""
-    wanted: tuple[int, ...] = parameter.shape
-    if shape != wanted and not (wanted == () and shape == (1,)):
-        raise ShapeError(
-            f"A prediction must have the shape {wanted} of {parameter.name()!r}, got {shape}."
-        )
-    return wanted
+    """Return whether a leaf is among others. The operator `in` would make constraints of them."""
+    return any(leaf is other for other in leaves)
 
 
 def _check(cp: Any, problem: Any, parameter: Any, first_stage: Sequence[Any] | None) -> None:
     if not isinstance(problem, cp.Problem):
         raise InvalidInputError(f"`problem` must be a `cp.Problem`, got {problem!r}.")
     if not _has(problem.parameters(), parameter):
-        names = [one.name() for one in problem.parameters()]
+        names = [leaf.name() for leaf in problem.parameters()]
         raise InvalidInputError(
             f"`parameter` must be a `cp.Parameter` of the problem, which has {names}, got "
             f"{parameter!r}."
@@ -291,4 +238,4 @@ def _check(cp: Any, problem: Any, parameter: Any, first_stage: Sequence[Any] | N
     for kind, leaves in (("variables", problem.variables()), ("parameters", problem.parameters())):
         names = [leaf.name() for leaf in leaves]
         if len(set(names)) < len(names):
-            raise InvalidInputError(f"Two {kind} have one name, in {names}; name them apart.")
+            raise InvalidInputError(f"Two {kind} have the same name, in {names}; rename one.")

@@ -5,87 +5,26 @@ modelling language, no licence and no extra package.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_array
 
 from lodl._arrays import check_instance_of
 from lodl._typing import Array, Decision, InstanceContext, Sense
-from lodl.errors import InvalidInputError, ProblemError, ShapeError
-from lodl.problems._linear_problem import LinearProblem
-from lodl.problems._problem import Problem, check_sense
+from lodl.errors import InvalidInputError, ProblemError
+from lodl.problems._model_problem import Model, ModelProblem, check_replacements, check_size
+from lodl.problems._problem import LinearProblem
 
 __all__ = ["LinearProgram", "RecourseProgram"]
 
-
-class _Arrays:
-    """The arrays of a program, and what one instance's context replaces in them.
-
-    Args:
-        arrays: A, row_lower, row_upper, lower, upper, integrality and costs, by name; an array that
-            broadcasts to its full shape is enough.
-        options: Options of `scipy.optimize.milp`.
-    """
-
-    def __init__(self, arrays: Mapping[str, Any], options: Mapping[str, Any] | None) -> None:
-        # HiGHS stops within 0.01 % of the optimum by default, which would show as regret.
-        self._options: Any = {"mip_rel_gap": 0.0, **(options or {})}
-        matrix = csc_array(np.atleast_2d(arrays["A"]) if _is_dense(arrays["A"]) else arrays["A"])
-        self._shape: tuple[int, int] = matrix.shape
-        self._arrays = self._read({**arrays, "A": matrix})
-        self.n_rows, self.n_variables = self._shape
-
-    def of(self, context: InstanceContext) -> dict[str, Any]:
-        """Return the arrays of one instance, which the caller may replace but not write to."""
-        if context is None:
-            return dict(self._arrays)
-        if not isinstance(context, Mapping) or not set(context) <= set(self._arrays):
-            raise InvalidInputError(
-                "The context of an instance must be a dict of arrays to replace, with keys among "
-                f"{', '.join(map(repr, self._arrays))}, got {_outline(context)}."
-            )
-        return self._arrays | self._read(context)
-
-    def optimum(self, arrays: Mapping[str, Any], sense: Sense) -> OptimizeResult:
-        """Return what HiGHS finds, with integer variables rounded; raise if it finds nothing."""
-        found = milp(
-            arrays["costs"] if sense == "min" else -arrays["costs"],
-            integrality=arrays["integrality"],
-            bounds=Bounds(arrays["lower"], arrays["upper"]),
-            constraints=LinearConstraint(arrays["A"], arrays["row_lower"], arrays["row_upper"]),
-            options=self._options,
-        )
-        if found.x is None:
-            raise ProblemError(f"HiGHS found no decision. {found.message}")
-        # Semi-continuous variables (2) are not whole numbers; 1 and 3 are.
-        found.x = np.where(arrays["integrality"] % 2 == 1, np.rint(found.x), found.x)
-        return found
-
-    def _read(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self._read_one(name, array) for name, array in arrays.items()}
-
-    def _read_one(self, name: str, array: Any) -> Any:
-        if name == "A":
-            matrix = array if isinstance(array, csc_array) else csc_array(array)
-            if matrix.shape != self._shape:
-                raise InvalidInputError(f"`A` must have shape {self._shape}, got {matrix.shape}.")
-            return matrix
-        length = self._shape[0 if name.startswith("row") else 1]
-        try:
-            full = np.broadcast_to(np.asarray(array, dtype=np.float64), (length,))
-        except ValueError as error:
-            raise InvalidInputError(
-                f"`{name}` must be a number or have shape ({length},), got shape {np.shape(array)}."
-            ) from error
-        if np.isnan(full).any():
-            raise InvalidInputError(f"`{name}` must not have NaN.")
-        return full
+_Positions = npt.NDArray[np.intp]
 
 
-class LinearProgram(LinearProblem):
+class LinearProgram(LinearProblem, ModelProblem):
     """A linear or mixed-integer program whose costs are predicted.
 
         min_z or max_z  <z, y>     row_lower <= A z <= row_upper,   lower <= z <= upper,
@@ -93,14 +32,14 @@ class LinearProgram(LinearProblem):
 
     Use it for a model of moderate size that is given by its matrix. A label has one cost per
     variable, in any shape (a matrix of costs is read row by row), and a decision has the label's
-    shape. Where only some variables have predicted costs, `predicted` names them, `costs` has the
+    shape. If only some variables have predicted costs, `predicted` lists them, `costs` has the
     costs of the others, and a decision is the vector of all variables.
 
     An instance's context may replace arrays: `{"row_upper": capacities}`.
 
-    A call fails, with the status that HiGHS gives, if the program is infeasible or unbounded, or if
-    the time limit passes before any decision is found. A decision found within the time limit is
-    taken, although it may not be the best one, and may not come again.
+    A call fails, with HiGHS's status, if the program is infeasible or unbounded, or if the time
+    limit passes before any decision is found. A decision found within the time limit is taken,
+    although it may not be the best one, and another call may return another.
 
     Args:
         A: Matrix of the rows, shape (n_rows, n_variables), dense or sparse.
@@ -110,11 +49,10 @@ class LinearProgram(LinearProblem):
         lower: Least value of each variable.
         upper: Largest value of each variable.
         integrality: 1 for a whole number, 0 for any, as in `scipy.optimize.milp`.
-        costs: Costs, shape (n_variables,), which count for the variables that are not in
-            `predicted`.
-        predicted: Positions of the variables with predicted costs; None is all of them.
-        options: Options of `scipy.optimize.milp`, e.g. `{"time_limit": 10}`. Whole-number programs
-            are solved to optimality unless it has another `mip_rel_gap` than 0.
+        costs: Costs, shape (n_variables,), of the variables that are not in `predicted`.
+        predicted: Positions of the variables with predicted costs. Defaults to all of them.
+        options: Options of `scipy.optimize.milp`, e.g. `{"time_limit": 10}`. Programs with whole
+            numbers are solved to optimality unless `mip_rel_gap` says otherwise.
 
     Example:
         >>> knapsack = LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1, integrality=1)
@@ -138,24 +76,25 @@ class LinearProgram(LinearProblem):
         predicted: Sequence[int] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        check_sense(sense, "LinearProgram")
-        self.sense = sense
         arrays = {"A": A, "row_lower": row_lower, "row_upper": row_upper, "lower": lower}
         arrays |= {"upper": upper, "integrality": integrality, "costs": costs}
         self._arrays = _Arrays(arrays, options)
         n_variables = self._arrays.n_variables
-        self._predicted = None if predicted is None else _places(predicted, n_variables)
+        self._predicted = None if predicted is None else _positions(predicted, n_variables)
+        every = np.arange(n_variables)
+        places = every if self._predicted is None else self._predicted
+        read = None if self._predicted is None else every
+        ModelProblem.__init__(
+            self, sense, partial(_Model, self._arrays, sense, {"costs": places}, read)
+        )
 
-    def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
-        arrays = self._arrays.of(context)
-        arrays["costs"] = self._costs(y_hat, arrays)
-        z: Array = self._arrays.optimum(arrays, self.sense).x
-        return z.reshape(y_hat.shape) if self._predicted is None else z
+    solve = ModelProblem.solve
 
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
         if self._predicted is None:
             return super().objective_many(zs, y, context)
-        known = self._costs(np.zeros(y.shape), self._arrays.of(context))
+        known = self._arrays.of(context)["costs"].copy()
+        known[self._predicted] = 0.0
         decisions = np.asarray(zs, dtype=np.float64)
         values: Array = super().objective_many(decisions, known)
         return values + super().objective_many(decisions[:, self._predicted], y.ravel())
@@ -164,42 +103,31 @@ class LinearProgram(LinearProblem):
         slope: Array = np.asarray(z, dtype=np.float64)
         return slope if self._predicted is None else slope[self._predicted].reshape(y.shape)
 
-    def _costs(self, y_hat: Array, arrays: Mapping[str, Any]) -> Array:
-        """Return the costs of all variables if a prediction were true."""
-        n = self._arrays.n_variables if self._predicted is None else len(self._predicted)
-        if y_hat.size != n:
-            raise ShapeError(f"A prediction must have {n} costs, got shape {y_hat.shape}.")
-        if self._predicted is None:
-            return y_hat.ravel()
-        costs: Array = arrays["costs"].copy()
-        costs[self._predicted] = y_hat.ravel()
-        return costs
 
-
-class RecourseProgram(Problem):
+class RecourseProgram(ModelProblem):
     """A linear or mixed-integer program whose right-hand sides are predicted.
 
         solve:      min_{z, w}  <c, (z, w)>   with the predicted y_hat as right-hand sides
-        objective:  min_w       <c, (z, w)>   with the true y, and z as it was decided
+        objective:  min_w       <c, (z, w)>   with the true y, and z fixed at the decision
 
     `z` are the variables of the first stage, decided before the truth is known, and `w` the others,
     the recourse: what is bought, sold or left undone once it is known. A decision is the vector z.
-    A label has one number for each row in `rows`, its lower bound, its upper bound, or both.
+    A label has one number for each row in `rows`: its lower bound, its upper bound, or both.
 
     An instance's context may replace arrays: `{"costs": prices}`.
 
-    A call fails, with the status that HiGHS gives, if a stage is infeasible or unbounded, or if the
-    time limit passes before a decision is found. If the second stage is infeasible, the model
-    lacks recourse: give it variables that make up for a wrong decision, at a price.
+    A call fails, with HiGHS's status, if a stage is infeasible or unbounded, or if the time limit
+    passes before a decision is found. If the second stage is infeasible, the model lacks recourse:
+    add variables that make up for a wrong decision, at a price.
 
     The objective is piecewise linear in the label. Its slope comes from differences, two solves
     per number in a label.
 
     Args:
         program: The program, with the `costs` c of all variables.
-        predicted: Which bound of the rows is predicted; "both" makes equalities of them.
+        predicted: The predicted bound of the rows; "both" makes them equalities.
         first_stage: Positions of the variables z.
-        rows: Positions of the rows with predicted bounds; None is all of them.
+        rows: Positions of the rows with predicted bounds. Defaults to all of them.
 
     Example:
         >>> # Order at 1 a piece; buy what is missing at 3: order + missing >= demand.
@@ -223,58 +151,115 @@ class RecourseProgram(Problem):
             raise InvalidInputError(
                 f'`predicted` must be "row_lower", "row_upper" or "both", got {predicted!r}.'
             )
-        self.sense = program.sense
-        self._arrays = program._arrays
-        self._predicted = ("row_lower", "row_upper") if predicted == "both" else (predicted,)
-        self._first_stage = _places(first_stage, self._arrays.n_variables)
-        n_rows = self._arrays.n_rows
-        self._rows = _places(range(n_rows) if rows is None else rows, n_rows)
+        arrays = program._arrays
+        at = _positions(range(arrays.n_rows) if rows is None else rows, arrays.n_rows)
+        bounds = ("row_lower", "row_upper") if predicted == "both" else (predicted,)
+        read = _positions(first_stage, arrays.n_variables)
+        build = partial(_Model, arrays, program.sense, dict.fromkeys(bounds, at), read)
+        super().__init__(program.sense, build)
 
-    def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
-        return self._arrays.optimum(self._given(y_hat, context), self.sense).x[self._first_stage]
 
-    def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
-        arrays = self._given(y, context)
-        for bound in ("lower", "upper"):
-            arrays[bound] = arrays[bound].copy()
-            arrays[bound][self._first_stage] = z
+class _Arrays:
+    """The arrays of a program, and the arrays that replace them for one instance.
+
+    Args:
+        arrays: A, row_lower, row_upper, lower, upper, integrality and costs, by name. Vectors may
+            be given by anything that broadcasts to their length.
+        options: Options of `scipy.optimize.milp`.
+    """
+
+    def __init__(self, arrays: Mapping[str, Any], options: Mapping[str, Any] | None) -> None:
+        # HiGHS stops within 0.01 % of the optimum by default, which would show as regret.
+        self.options: Any = {"mip_rel_gap": 0.0, **(options or {})}
+        matrix = arrays["A"] if hasattr(arrays["A"], "tocsc") else np.atleast_2d(arrays["A"])
+        self.n_rows, self.n_variables = matrix.shape
+        self._arrays = {name: self._checked(name, a) for name, a in {**arrays, "A": matrix}.items()}
+
+    def of(self, context: InstanceContext) -> dict[str, Any]:
+        """Return the arrays of one instance, which the caller may replace but not write to."""
+        replaced = check_replacements(context, self._arrays, "arrays")
+        return self._arrays | {name: self._checked(name, a) for name, a in replaced.items()}
+
+    def _checked(self, name: str, array: Any) -> Any:
+        if name == "A":
+            matrix, shape = csc_array(array), (self.n_rows, self.n_variables)
+            if matrix.shape != shape:
+                raise InvalidInputError(f"`A` must have shape {shape}, got {matrix.shape}.")
+            return matrix
+        length = self.n_rows if name.startswith("row") else self.n_variables
         try:
-            found = self._arrays.optimum(arrays, self.sense)
-        except ProblemError as error:
-            raise ProblemError(
-                f"Under the true right-hand sides, with the decision fixed: {error} Give the model "
-                "recourse: variables outside `first_stage` that make up for a wrong decision, at a "
-                "price."
+            full = np.broadcast_to(np.asarray(array, dtype=np.float64), (length,))
+        except ValueError as error:
+            raise InvalidInputError(
+                f"`{name}` must be a number or have shape ({length},), got shape {np.shape(array)}."
             ) from error
-        return float((arrays["costs"] * found.x).sum())
-
-    def _given(self, y: Array, context: InstanceContext) -> dict[str, Any]:
-        """Return the arrays of an instance with some right-hand sides."""
-        if y.size != len(self._rows):
-            raise ShapeError(
-                f"A prediction must have {len(self._rows)} right-hand sides, got shape {y.shape}."
-            )
-        arrays = self._arrays.of(context)
-        for bound in self._predicted:
-            arrays[bound] = arrays[bound].copy()
-            arrays[bound][self._rows] = y.ravel()
-        return arrays
+        if np.isnan(full).any():
+            raise InvalidInputError(f"`{name}` must not have NaN.")
+        return full
 
 
-def _places(positions: Sequence[int], n: int) -> npt.NDArray[np.intp]:
+class _Model(Model):
+    """A program with predicted numbers.
+
+    Args:
+        arrays: The arrays of the program.
+        sense: "min" or "max".
+        predicted: Positions of the predicted numbers, by the array that they are in.
+        decided: Positions of the variables in a decision. If None, all of them, in the label's
+            shape.
+    """
+
+    def __init__(
+        self,
+        arrays: _Arrays,
+        sense: Sense,
+        predicted: Mapping[str, _Positions],
+        decided: _Positions | None,
+    ) -> None:
+        self._arrays, self._sign = arrays, 1 if sense == "min" else -1
+        self._predicted, self._decided = predicted, decided
+
+    def set(self, y: Array, context: InstanceContext) -> None:
+        self._given, self._shape = self._arrays.of(context), np.shape(y)
+        for name, at in self._predicted.items():
+            numbers = check_size(y, len(at), "costs" if name == "costs" else "right-hand sides")
+            self._replace(name, at, numbers)
+
+    def optimise(self) -> None:
+        given = self._given
+        result = milp(
+            self._sign * given["costs"],
+            integrality=given["integrality"],
+            bounds=Bounds(given["lower"], given["upper"]),
+            constraints=LinearConstraint(given["A"], given["row_lower"], given["row_upper"]),
+            options=self._arrays.options,
+        )
+        if result.x is None:
+            raise ProblemError(f"HiGHS found no decision. {result.message}")
+        # Semi-continuous variables (2) are not whole numbers; 1 and 3 are.
+        is_whole = given["integrality"] % 2 == 1
+        self._x: Array = np.where(is_whole, np.rint(result.x), result.x)
+
+    def read(self) -> Decision:
+        return self._x.reshape(self._shape) if self._decided is None else self._x[self._decided]
+
+    def fix(self, z: Decision) -> None:
+        for bound in ("lower", "upper"):
+            self._replace(bound, self._decided, z)
+
+    def value(self) -> float:
+        return float((self._given["costs"] * self._x).sum())
+
+    def _replace(self, name: str, at: _Positions | None, numbers: Array) -> None:
+        self._given[name] = self._given[name].copy()
+        self._given[name][at] = numbers
+
+
+def _positions(positions: Sequence[int], n: int) -> _Positions:
     """Return positions from 0 to n - 1 as an array."""
-    places = np.asarray(positions)
-    if places.ndim != 1 or places.dtype.kind not in "iu" or len(set(places.tolist())) < len(places):
+    array = np.asarray(positions)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(set(array.tolist())) < len(array):
         raise InvalidInputError(f"Positions must be distinct whole numbers, got {positions!r}.")
-    if len(places) and not (places.min() >= 0 and places.max() < n):
-        raise InvalidInputError(f"Positions must lie between 0 and {n - 1}, got {positions!r}.")
-    return places.astype(np.intp)
-
-
-def _is_dense(matrix: Any) -> bool:
-    return not hasattr(matrix, "tocsc")
-
-
-def _outline(context: object) -> str:
-    keys = list(context) if isinstance(context, Mapping) else None
-    return f"a {type(context).__name__}" if keys is None else f"a dict with keys {keys}"
+    if len(array) and not (array.min() >= 0 and array.max() < n):
+        raise InvalidInputError(f"Positions must be between 0 and {n - 1}, got {positions!r}.")
+    return array.astype(np.intp)

@@ -8,16 +8,16 @@ writes the page of a fit, `lodl.report.plots` draws its figures for notebooks, a
 from lodl.report._comparison import Comparison
 from lodl.report._evaluation import Evaluation, EvaluationRow
 from lodl.report._html import Cell, Table
-from lodl.report._result import (
+from lodl.report._records import (
     BASELINE,
     PLAIN,
     ChangedDecision,
     CoordinateCosts,
     Estimate,
     Failures,
-    FitResult,
     Trial,
 )
+from lodl.report._result import FitResult
 
 __all__ = [
     "BASELINE",

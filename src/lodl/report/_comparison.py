@@ -8,7 +8,8 @@ import numpy as np
 
 from lodl.errors import InvalidInputError
 from lodl.report._html import Cell, Table
-from lodl.report._result import FEWEST_INSTANCES, USE_MORE, Estimate, FitResult, too_few
+from lodl.report._records import FEWEST_INSTANCES, Estimate
+from lodl.report._result import USE_MORE, FitResult, too_few
 from lodl.report._text import amounts
 
 
@@ -32,7 +33,7 @@ class Comparison:
         _check_same("unit", {name: fit.unit or "none" for name, fit in self.results.items()})
 
     def gains(self) -> dict[str, Estimate]:
-        """Return the mean regret of the first result less that of each other one."""
+        """Return the mean regret that each other result avoids, compared with the first."""
         (_, first), *others = self.results.items()
         return {name: _gain(first, fit) for name, fit in others}
 
@@ -69,7 +70,7 @@ class Comparison:
         return sentences
 
     def __str__(self) -> str:
-        return "\n".join([self.table().markdown(), "", *self.sentences()])
+        return "\n".join([self.table().text(), "", *self.sentences()])
 
     def _problems(self) -> dict[str, str]:
         """Return the problem of each result, with the parameters in which they differ."""

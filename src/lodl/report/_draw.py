@@ -9,7 +9,8 @@ import numpy as np
 from lodl._arrays import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.report._result import BASELINE, FEWEST_INSTANCES, PLAIN, Estimate, FitResult
+from lodl.report._records import BASELINE, FEWEST_INSTANCES, PLAIN, Estimate
+from lodl.report._result import FitResult
 from lodl.report._style import INK, LINE, MUTED, PAPER
 from lodl.report._text import amounts, shortened
 
@@ -58,7 +59,7 @@ def draw_gain(axes: Axes, result: FitResult) -> None:
 def _draw_interval(axes: Axes, row: int, regrets: Sequence[float]) -> float:
     """Draw the 95% interval of a mean regret over its bar, and return the upper end.
 
-    Too few instances have no interval. Their upper end is that of the bar.
+    No interval is drawn for too few instances: the upper end is then the end of the bar.
     """
     mean = Estimate.of(regrets)
     is_long = mean.n_instances >= FEWEST_INSTANCES

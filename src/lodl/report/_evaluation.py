@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl._typing import Array
-from lodl.report._result import FEWEST_INSTANCES, Estimate
+from lodl.report._html import Cell, Table
+from lodl.report._records import FEWEST_INSTANCES, Estimate
 from lodl.report._text import amounts
 
 _HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
@@ -110,21 +111,13 @@ class Evaluation:
     def __str__(self) -> str:
         if not self.n_instances:
             return "No instance can be compared: a solver call failed on each of them."
-        body = [_HEADER, *map(self._cells, self.rows)]
-        widths = [max(len(cells[i]) for cells in body) for i in range(len(_HEADER))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            ).rstrip()
-            for cells in body
-        ]
+        cells = tuple(tuple(map(Cell, self._cells(row))) for row in self.rows)
         unit = f", in {self.unit}" if self.unit else ""
         note = f"Regret per instance{unit}: {self.n_instances:,} test instances, "
         note += f"{self.n_calls:,} solver calls."
         if self.n_left_out:
             note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
-        return "\n".join([*lines, note])
+        return f"{Table(note, _HEADER, cells).text()}\n{note}"
 
     def _cells(self, row: EvaluationRow) -> tuple[str, str, str, str]:
         smallest = min((abs(row.mean) for row in self.rows if row.mean), default=0.0)

@@ -44,6 +44,16 @@ class Table:
         lines = [self.columns, ["---"] * len(self.columns), *texts]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
+    def text(self) -> str:
+        """Return the table as aligned text, without its caption."""
+        rows = [self.columns, *([cell.text for cell in row] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for name, *others in rows:
+            cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join([name.ljust(widths[0]), *cells]).rstrip())
+        return "\n".join(lines)
+
     def html(self) -> str:
         """Return the table in HTML, every text escaped."""
         caption = escape(self.caption)

@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from textwrap import fill
 from typing import Any, ClassVar, Self
 
@@ -11,20 +11,20 @@ import numpy as np
 
 from lodl._arrays import printable
 from lodl._json import from_json, to_text
-from lodl._typing import Array
 from lodl.errors import DataError
-from lodl.report._text import amounts, coordinate_name, decision_texts
+from lodl.report._records import (
+    FEWEST_INSTANCES,
+    ChangedDecision,
+    CoordinateCosts,
+    Estimate,
+    Failures,
+    Shown,
+    Trial,
+)
+from lodl.report._text import amounts
 
-BASELINE = "squared error"
-"""The name of the baseline's trial."""
-
-PLAIN = "plain model"
-"""The name of the plain model's trial."""
-
-FEWEST_INSTANCES = 5  # an interval from fewer differences says nothing
 USE_MORE = f"Use at least {FEWEST_INSTANCES} validation instances, better 50."
 
-_Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 _ROUNDING = 1e-6  # share of the mean regret by which an interior-point solver may be off
 _FORMAT = 1  # version of the JSON
 _WIDTH = 80  # columns of a summary
@@ -34,154 +34,9 @@ _GAP = "  "
 Setting = int | float | bool | str | None
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over instances with its standard error.
-
-    Attributes:
-        mean: The mean.
-        standard_error: Its standard error, infinite for a single instance.
-        n_instances: Number of instances.
-    """
-
-    mean: float
-    standard_error: float
-    n_instances: int
-
-    @classmethod
-    def of(cls, values: Array | Sequence[float]) -> "Estimate":
-        """Return the mean of one value per instance."""
-        values, n = np.asarray(values, dtype=float), len(values)
-        error = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
-        return cls(float(values.mean()), error, n)
-
-    @property
-    def low(self) -> float:
-        """The lower end of the 95% interval."""
-        return self.mean - _Z_95 * self.standard_error
-
-    @property
-    def high(self) -> float:
-        """The upper end of the 95% interval."""
-        return self.mean + _Z_95 * self.standard_error
-
-
-class _Shown:
-    """A record whose texts can be shown as they are: control characters are escaped."""
-
-    _as_given: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            if field.name not in self._as_given:
-                object.__setattr__(self, field.name, _shown(getattr(self, field.name)))
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, tuple):
-        return tuple(map(_shown, value))
-    if isinstance(value, Mapping):
-        return {printable(name): _shown(content) for name, content in value.items()}
-    return value
-
-
-@dataclass(frozen=True)
-class Trial(_Shown):
-    """A model that was scored.
-
-    Attributes:
-        name: The loss it was trained on, or the models it averages.
-        round: Rounds of points at predictions that its loss had learned from.
-        regret: Mean validation regret.
-        n_calls: Solver calls of the fit so far.
-        seconds: Seconds of the fit so far.
-    """
-
-    name: str
-    round: int
-    regret: float
-    n_calls: int
-    seconds: float
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether the model was trained on squared error alone."""
-        return self.name.partition(",")[0] in (BASELINE, PLAIN)
-
-
-@dataclass(frozen=True)
-class ChangedDecision(_Shown):
-    """A validation instance on which the baseline and the selected model decide differently.
-
-    Attributes:
-        instance: Name of the instance.
-        decision_baseline: The baseline's decision as text.
-        decision_selected: The selected model's decision as text.
-        regret_baseline: Regret of the baseline's decision.
-        regret_selected: Regret of the selected model's decision.
-    """
-
-    instance: str
-    decision_baseline: str
-    decision_selected: str
-    regret_baseline: float
-    regret_selected: float
-
-    @classmethod
-    def of(
-        cls,
-        instance: str,
-        decisions: tuple[Any, Any],
-        regrets: tuple[float, float],
-        label_names: Sequence[str] | None,
-    ) -> "ChangedDecision":
-        """Describe two decisions, the baseline's first, in terms of the label's names if known."""
-        return cls(instance, *decision_texts(*decisions, label_names), *map(float, regrets))
-
-
-@dataclass(frozen=True)
-class CoordinateCosts(_Shown):
-    """Mean learned loss of an error in one number of the label alone.
-
-    Attributes:
-        names: Names of the label's numbers.
-        over: Loss of predicting a number one standard deviation too high.
-        under: Loss of predicting it one standard deviation too low.
-    """
-
-    names: tuple[str, ...]
-    over: tuple[float, ...]
-    under: tuple[float, ...]
-
-    @classmethod
-    def of(
-        cls, over: Array, under: Array, label_shape: Sequence[int], names: Sequence[str] | None
-    ) -> "CoordinateCosts":
-        """Return the costs, shape (D,) each, with names for coordinates that have none."""
-        named = names or [coordinate_name(j, label_shape) for j in range(len(over))]
-        return cls(tuple(named), tuple(over.tolist()), tuple(under.tolist()))
-
-
-@dataclass(frozen=True)
-class Failures:
-    """Validation decisions that failed, if the oracle skips failed calls.
-
-    Attributes:
-        baseline: Failed decisions of the baseline.
-        selected: Failed decisions of the selected model.
-        left_out: Instances that are left out because the solver failed on them with every model.
-    """
-
-    baseline: int = 0
-    selected: int = 0
-    left_out: int = 0
-
-
 @dataclass(frozen=True, kw_only=True)
-class FitResult(_Shown):
-    """What one `fit` of `lodl.DecisionFocusedRegressor` tried, selected, gained and cost.
+class FitResult(Shown):
+    """The result of one `fit`: trials, selection, gain and cost.
 
     The validation regrets are those by which the model was selected, so they are a little too good.
 
@@ -210,11 +65,12 @@ class FitResult(_Shown):
         label_names: Names of the label's numbers, or None.
         n_features: Number of features.
         feature_names: Names of the features, or None.
+        takes_frames: Whether the models get features as a frame.
         has_context: Whether instances have a context.
         mean_label: Mean training label, flattened.
         n_calls: Solver calls of the fit.
         seconds: Duration of the fit.
-        settings: Parameters of the regressor, texts where they are not plain values.
+        settings: Parameters of the regressor; as text unless they are plain values.
         versions: Versions of packages.
     """
 
@@ -234,13 +90,14 @@ class FitResult(_Shown):
     regret_baseline: tuple[float, ...]
     regret_selected: tuple[float, ...]
     loss_selected: tuple[float, ...] = ()
-    failures: Failures = Failures()
+    failures: Failures = Failures()  # noqa: RUF009 - frozen
     changes: tuple[ChangedDecision, ...] = ()
     coordinates: CoordinateCosts | None = None
     label_shape: tuple[int, ...]
     label_names: tuple[str, ...] | None = None
     n_features: int
     feature_names: tuple[str, ...] | None = None
+    takes_frames: bool = False
     has_context: bool
     mean_label: tuple[float, ...]
     n_calls: int
@@ -278,8 +135,13 @@ class FitResult(_Shown):
         return Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
 
     @property
+    def selected_name(self) -> str:
+        """Name of the selected trial."""
+        return self.trials[self.selected].name
+
+    @property
     def mean_plain(self) -> float | None:
-        """Mean regret of the plain model, None if it was not scored."""
+        """Mean regret of the plain model, or None if it was not scored."""
         return float(np.mean(self.regret_plain)) if self.regret_plain else None
 
     @property
@@ -294,7 +156,7 @@ class FitResult(_Shown):
 
     @property
     def share(self) -> float | None:
-        """Share of the baseline's regret that is avoided, None unless both are of one sign."""
+        """Share of the baseline's regret that is avoided, or None if a mean is not positive."""
         is_defined = self.mean_baseline > 0 and self.mean_selected >= 0
         return self.gain.mean / self.mean_baseline if is_defined else None
 
@@ -366,8 +228,8 @@ class FitResult(_Shown):
     def _inexactness(self) -> tuple[int, float]:
         """Return how many validation decisions beat the solver's own, and by how much on average.
 
-        An exact solver makes none. Of the two models, the one with the more negative regrets
-        counts. The size is a mean over all instances.
+        An exact solver returns no such decision. The numbers are of the model with the more
+        negative regrets. The average is over all instances.
         """
         both = np.array([self.regret_baseline, self.regret_selected])
         sizes = -np.minimum(both, 0.0).mean(axis=1)
@@ -383,10 +245,10 @@ class FitResult(_Shown):
             selection += " Expect a little less on new instances: these selected the model."
         paragraphs = [
             f"{self.verdict} {selection}",
-            f"Selected: {self.trials[self.selected].name}.{self._remarks()}",
+            f"Selected: {self.selected_name}.{self._remarks()}",
             f"Cost: {self.n_calls:,} solver calls, {self.seconds:.3g} s.",
         ]
-        if self.mean_plain is not None:
+        if self.mean_plain is not None and self.regret_plain != self.regret_baseline:
             plain = amounts(self.mean_plain, self.mean_baseline)[0]
             paragraphs.insert(1, f"The plain model's regret is {plain}{self.in_unit} per instance.")
         if self.label_names is not None:

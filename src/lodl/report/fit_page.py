@@ -21,13 +21,14 @@ from lodl.report._draw import (
 )
 from lodl.report._html import Block, Cell, Headline, Section, Table
 from lodl.report._page import render
-from lodl.report._result import ChangedDecision, FitResult
+from lodl.report._records import ChangedDecision
+from lodl.report._result import FitResult
 from lodl.report._style import inline_svg, new_figure, style
 from lodl.report._text import amounts, shortened
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 
-__all__ = ["fit_page", "write_page"]
+__all__ = ["write_page"]
 
 _MAX_SETTING = 80  # characters
 _FIDELITY_TEXT = (

@@ -1,6 +1,5 @@
-"""Parts for other pages in the same style: sections, figures, files of rows."""
+"""Parts for other pages in the same style: sections and figures."""
 
-from lodl._json import blaming, read_json, write_json, write_text
 from lodl.report._html import Block, Headline, Section
 from lodl.report._page import render
 from lodl.report._style import INK, MUTED, PAPER, inline_svg, new_figure, save_figure, style
@@ -13,14 +12,10 @@ __all__ = [
     "Block",
     "Headline",
     "Section",
-    "blaming",
     "inline_svg",
     "new_figure",
-    "read_json",
     "render",
     "save_figure",
     "shortened",
     "style",
-    "write_json",
-    "write_text",
 ]

@@ -1,4 +1,4 @@
-"""The three samplers of the paper (section 4.3): perturb all, one or two coordinates."""
+"""The three samplers of the paper (section 4.3): noise on all, one or two coordinates."""
 
 import math
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class AllPerturbed(Sampler):
 
 @dataclass(frozen=True, eq=False)
 class OnePerturbed(Sampler):
-    r"""Gaussian noise on one coordinate, chosen uniformly for each candidate.
+    r"""Gaussian noise on one coordinate, chosen uniformly for each point.
 
         y_hat = y + scale * e_i * N(0, 1)
 
@@ -59,11 +59,11 @@ class OnePerturbed(Sampler):
 
 @dataclass(frozen=True, eq=False)
 class TwoPerturbed(Sampler):
-    r"""Gaussian noise on two distinct coordinates, chosen uniformly for each candidate.
+    r"""Gaussian noise on two distinct coordinates, chosen uniformly for each point.
 
         y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
 
-    In between the other two: its samples show how errors in pairs of coordinates interact.
+    A compromise between the two: its samples show how pairs of coordinates interact.
 
     Example:
         >>> y = np.array([[3.0, 1.0, 0.0]])
@@ -90,7 +90,7 @@ class TwoPerturbed(Sampler):
 def _noise_at(
     coordinates: npt.NDArray[np.int64], rng: np.random.Generator, label_shape: tuple[int, ...]
 ) -> Array:
-    """Return noise at the given coordinates of each candidate, zero elsewhere."""
+    """Return noise at the given coordinates of each point, zero elsewhere."""
     noise = np.zeros((len(coordinates), math.prod(label_shape)))
     np.put_along_axis(noise, coordinates, rng.standard_normal(coordinates.shape), axis=1)
     return noise.reshape(len(coordinates), *label_shape)

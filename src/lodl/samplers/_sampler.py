@@ -1,4 +1,4 @@
-"""The interface of a sampler: candidate predictions around a centre."""
+"""The `Sampler` interface: points drawn around labels, reproducible and never stored."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Literal, Self, TypeAlias
@@ -11,28 +11,28 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
 BLOCK_SIZE = 500
-"""Candidates of one random stream. A constant: another value would be another set of candidates."""
+"""Points per random stream. Another value would change the points that a seed stands for."""
 
-_FEW = 10  # labels: too few to estimate the deviation of each coordinate
+_N_FOR_EACH = 10  # labels needed to estimate the deviation of each coordinate
 
 Scale: TypeAlias = float | npt.ArrayLike | Literal["auto"]
 """A number, an array that broadcasts to the label, or "auto"."""
 
 
 class Sampler(ABC):
-    r"""Draws candidate predictions around a centre: the label, or what a sampler puts in its place.
+    r"""Draws points around a centre, which is the label unless a sampler has other centres.
 
         y_hat = centre + scale * noise
 
-    A block of candidates is a pure function of (seed, instance, block). It is never stored, and
-    does not depend on the worker that draws it or on earlier draws. A sampler of your own
-    implements `noise` and has a `scale`; one with centres of its own overrides `centres` and
-    `take`, too, and `settings` if its predictions are not called `y_hat`.
+    A block of points is a pure function of (seed, instance, block). It is never stored, and does
+    not depend on the worker that draws it or on earlier draws. A custom sampler implements `noise`
+    and sets `scale`. If its points are not centred on the labels, it also overrides `centres` and
+    `take`, and `settings` if its predictions are not called `y_hat`.
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
             "auto": the standard deviation of each coordinate over the labels. If that is 0, or if
-            there are fewer than 10 labels, it is that of all coordinates together.
+            there are fewer than 10 labels, the standard deviation of all coordinates together.
     """
 
     scale: Scale
@@ -45,10 +45,7 @@ class Sampler(ABC):
         """Return a new array of noise of unit scale, shape (n, *label_shape)."""
 
     def centres(self, y: Array) -> Array:
-        """Return the centres of the candidates, in the labels' shape; here the labels.
-
-        A sampler with centres of its own overrides `take` and, where needed, `settings`, too.
-        """
+        """Return the centre of each instance's points, in the shape of the labels `y`."""
         return y
 
     def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
@@ -57,9 +54,7 @@ class Sampler(ABC):
 
     def resolve_scale(self, y: Array) -> Array:
         """Return the scale as an array that broadcasts to the label."""
-        if isinstance(
-            _check_scale(self.scale), str
-        ):  # that of a user's own sampler is not checked yet
+        if isinstance(_check_scale(self.scale), str):  # a custom sampler's is not checked yet
             return _auto_scale(y)
         scale = np.asarray(self.scale, dtype=np.float64)
         try:
@@ -72,42 +67,42 @@ class Sampler(ABC):
         return scale
 
     def settings(self) -> dict[str, Any]:
-        """Return what the candidates depend on besides label, centre, scale, seed and key.
+        """Return what the points depend on besides label, centre, scale, seed and key.
 
-        Answers are kept under it. Here all attributes but `scale` and `y_hat`, the predictions,
-        whose rows are the centres: predictions under another name must be left out, too, or a part
-        of the instances does not find its answers.
+        Answers are stored under it. By default it is all attributes but `scale` and `y_hat`, the
+        predictions, whose rows are the centres. Predictions under another name must be left out,
+        too, or a part of the instances does not find its answers.
         """
         return {name: value for name, value in vars(self).items() if name not in ("scale", "y_hat")}
 
     def place(self, noise: Array, y: Array, centre: Array, block: int) -> Array:
-        """Return the candidates of a block, given noise of the right scale; here it is added."""
+        """Return the points of a block, given scaled noise: by default, their sum with `centre`."""
         noise += centre
         return noise
 
     def draw(
         self, y: Array, centre: Array, scale: Array, *, seed: int, key: int, block: int, n: int
     ) -> Array:
-        """Return the first candidates of one block, shape (n, *label_shape).
+        """Return the first `n` points of a block, shape (n, *label_shape).
 
         Args:
             y: The instance's label.
             centre: The instance's row of `centres`.
             scale: What `resolve_scale` returned for all labels.
             seed: Random seed, from 0 to 2^64 - 1.
-            key: Number that names the instance's random stream.
-            block: Number of the block; block b holds samples b * BLOCK_SIZE and following.
-            n: How many candidates, at most BLOCK_SIZE.
+            key: Number of the instance's random stream.
+            block: Number of the block; block b holds points b * BLOCK_SIZE and following.
+            n: Number of points, at most BLOCK_SIZE.
         """
-        candidates = self._unit_noise(seed, key, block, n, centre.shape)
-        candidates *= scale
-        placed = np.asarray(self.place(candidates, y, centre, block), dtype=np.float64)
-        if placed.shape != candidates.shape:
+        noise = self._unit_noise(seed, key, block, n, centre.shape)
+        noise *= scale
+        points = np.asarray(self.place(noise, y, centre, block), dtype=np.float64)
+        if points.shape != noise.shape:
             raise InvalidInputError(
-                f"`place` of {type(self).__name__} must keep the shape {candidates.shape}, "
-                f"got {placed.shape}."
+                f"`place` of {type(self).__name__} must keep the shape {noise.shape}, "
+                f"got {points.shape}."
             )
-        return placed
+        return points
 
     def has_stable_prefix(self, label_shape: tuple[int, ...]) -> bool:
         """Return whether the first rows of `noise` are the same however many are drawn."""
@@ -130,7 +125,7 @@ class Sampler(ABC):
 def _stream(seed: int, key: int, block: int) -> np.random.SeedSequence:
     """Return `SeedSequence(seed, spawn_key=(key, block))`, in a third of the time.
 
-    Its words are laid out as NumPy does it: those of the seed, padded to four, then the others.
+    NumPy's layout of the words: the seed's, padded to four, then those of the spawn key.
     """
     n_words = max(-(-int(key).bit_length() // 32), 1)
     words = int(seed).to_bytes(16, "little") + int(key).to_bytes(4 * n_words, "little")
@@ -143,8 +138,8 @@ def check_sampler(sampler: object) -> None:
     check_instance_of(Sampler, "sampler", sampler, wanted="a sampler such as `AllPerturbed()`")
 
 
-def spread_of(y: Array) -> Array:
-    """Return how far labels lie apart in each coordinate, in the label's shape; nowhere zero."""
+def label_scale(y: Array) -> Array:
+    """Return the standard deviation of each coordinate, in the label's shape; nowhere zero."""
     together = np.std(y) or np.abs(y).max() or 1.0
     return np.broadcast_to(_auto_scale(y) if np.std(y) > 0 else together, y.shape[1:]).copy()
 
@@ -157,19 +152,17 @@ def _auto_scale(y: Array) -> Array:
             '`scale="auto"` is the standard deviation of the labels, which is 0 here. '
             "Give a number instead."
         )
-    if len(y) < _FEW:
+    if len(y) < _N_FOR_EACH:
         return np.asarray(together)
     each = np.std(y, axis=0)
     return np.where(each > 0, each, together)
 
 
 def _check_scale(scale: Scale) -> float | Array | Literal["auto"]:
-    if isinstance(scale, str):
-        if scale == "auto":
-            return "auto"
-        raise InvalidInputError(f'`scale` must be a number, an array or "auto", got {scale!r}.')
+    if isinstance(scale, str) and scale == "auto":
+        return "auto"
     try:
-        array = np.array(scale, dtype=np.float64)
+        array = np.array({} if isinstance(scale, str) else scale, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f'`scale` must be a number, an array or "auto", got {scale!r}.'

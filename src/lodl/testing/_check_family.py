@@ -1,4 +1,4 @@
-"""Say in plain words where a loss family breaks its contract."""
+"""`check_family`: a loss family's contract, checked on random and fitted parameters."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,17 +20,17 @@ from lodl.oracle import Answers
 
 _N_INSTANCES, _N_ERRORS, _N_SAMPLES = 3, 20, 60
 _STEP = 1e-6
-_TOLERANCE = 1e-4  # of finite differences; of two orders of summation a tenth
+_TOLERANCE = 1e-4  # relative error of finite differences; a tenth of it for orders of summation
 
 
 def check_family(
-    family: Family, *, dim: int = 5, zero_at_label: bool = True, seed: int = 0
+    family: Family, *, dim: int = 5, zero_at_label: bool = True, random_state: int = 0
 ) -> None:
     """Check that a loss family keeps the contract `lodl` relies on.
 
-    Checked, on parameters drawn at random and on parameters fitted to the choice of the best of
-    `dim` items: shapes; that the loss is never negative, zero at the label, and convex along
-    segments where it claims `is_convex`; the gradient against finite differences; the shape and
+    Checked, for random parameters and for parameters fitted to the choice of the best of `dim`
+    items: shapes; that the loss is never negative, zero at the label, and convex along segments if
+    it claims `is_convex`; the gradient against finite differences; the shape and
     the sign of the curvature; that the loss is linear in the parameters that `degrees` names; that
     a fit and a fallback have finite parameters of the right shapes that keep `non_negative`; that
     NumPy and torch agree (if torch is installed); and that a saved loss can be loaded.
@@ -38,8 +38,8 @@ def check_family(
     Args:
         family: The family to check.
         dim: Number of values in a label.
-        zero_at_label: Whether the loss is zero at the label whatever its parameters.
-        seed: Random seed for parameters and errors.
+        zero_at_label: Whether the loss is zero at the label for all parameters.
+        random_state: Random seed for parameters and errors.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
@@ -49,7 +49,7 @@ def check_family(
         >>> lodl.testing.check_family(lodl.DirectedWeightedMSE())
     """
     check_can_fit(family, check_count("dim", dim, minimum=2))
-    case = _Case(family, dim, np.random.default_rng(seed))
+    case = _Case(family, dim, np.random.default_rng(random_state))
     findings = list(_fit_findings(case))
     if not findings:
         findings += _formula_findings("random parameters", case, case.random, zero_at_label)
@@ -62,7 +62,7 @@ def check_family(
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """A family with errors to try it on."""
+    """A family, with answers, errors and parameters to check it on."""
 
     family: Family
     dim: int
@@ -70,7 +70,7 @@ class _Case:
 
     @cached_property
     def answers(self) -> list[Answers]:
-        """Answers about the choice of the best item, slopes included."""
+        """Answers of a problem that chooses the best item, slopes included."""
         return [self._choose_the_best() for _ in range(_N_INSTANCES)]
 
     @cached_property
@@ -107,13 +107,13 @@ class _Case:
 
     def _choose_the_best(self) -> Answers:
         y, d = self.rng.standard_normal(self.dim), self.rng.standard_normal((_N_SAMPLES, self.dim))
-        chosen = (y + d).argmax(axis=1)
+        best = (y + d).argmax(axis=1)
         items = np.eye(self.dim)
-        return Answers(y, y + d, y.max() - y[chosen], chosen, items[y.argmax()] - items)
+        return Answers(y, y + d, y.max() - y[best], best, items[y.argmax()] - items)
 
 
 def _fit_findings(case: _Case) -> Iterator[str]:
-    """Look at what `fit`, `fit_many` and `fallback` return."""
+    """Check the parameters that `fit`, `fit_many` and `fallback` return."""
     many = case.family.fit_many(case.answers)
     if len(many) != len(case.answers):
         yield f"`fit_many` returns {len(many)} results for {len(case.answers)} instances."
@@ -153,8 +153,8 @@ def _formula_findings(
     value = results["value"]
     if (value < 0).any():
         yield (
-            f"{what}: the loss is negative, {value.min():.3g} at least. Must a parameter not be "
-            "negative? Name it in `non_negative`."
+            f"{what}: the loss is negative, as low as {value.min():.3g}. If a parameter must not "
+            "be negative, name it in `non_negative`."
         )
     if zero_at_label and np.abs(family.value(phi, 0 * d)).max() > 0:
         yield f"{what}: the loss is not zero at the label."
@@ -166,7 +166,7 @@ def _formula_findings(
     if family.degrees and not _agree(_sum_of_terms(family, phi, d), value, _TOLERANCE):
         yield f"{what}: the loss is not the sum of the terms that `degrees` names."
     if (results["curvature"] < 0).any():
-        yield f"{what}: `curvature` is negative, {results['curvature'].min():.3g} at least."
+        yield f"{what}: `curvature` is negative, as low as {results['curvature'].min():.3g}."
     yield from (f"{what}: {finding}" for finding in _torch_findings(family, phi, d, results))
 
 
@@ -197,7 +197,7 @@ def _torch_findings(
         if not isinstance(result, torch.Tensor):
             yield f"`{method}` of torch tensors must be a tensor, got {type(result).__name__}."
         elif not _agree(result.numpy(), expected, _TOLERANCE / 10):
-            yield f"`{method}` of torch tensors is not that of NumPy arrays."
+            yield f"`{method}` differs between torch tensors and NumPy arrays."
 
 
 def _file_findings(case: _Case) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _file_findings(case: _Case) -> Iterator[str]:
             yield f"a loss cannot be saved and loaded: {error}"
             return
     if not np.array_equal(loaded.value(y + 1.0), loss.value(y + 1.0)):
-        yield "a loaded loss has other values than the saved one."
+        yield "a loaded loss has different values from the saved loss."
 
 
 def _differences(function: Callable[[Array], Array], d: Array) -> Array:
@@ -223,6 +223,6 @@ def _differences(function: Callable[[Array], Array], d: Array) -> Array:
     )
 
 
-def _agree(found: npt.NDArray[Any], expected: Array, tolerance: float) -> bool:
+def _agree(actual: npt.NDArray[Any], expected: Array, tolerance: float) -> bool:
     size = max(1.0, float(np.abs(expected).max()))
-    return bool((np.abs(found - expected) <= tolerance * size).all())
+    return bool((np.abs(actual - expected) <= tolerance * size).all())

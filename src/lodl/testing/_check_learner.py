@@ -31,7 +31,8 @@ def check_learner(
 
     The labels are a noisy linear function of the features. Checked are: `train` returns one model
     per mask, changes no argument, and gives the same models twice and with what `prepare` returned;
-    a model does not depend on the labels outside its mask if nothing stops it; predictions are
+    a model does not depend on the other masks, nor on labels outside its own if nothing stops it;
+    predictions are
     finite, have the labels' shape and do not depend on the other instances; squared error beats the
     mean label; a loss that punishes predicting too much lowers the predictions; `n_steps` is a
     whole number and is obeyed; a model that can be saved predicts the same when loaded.
@@ -95,6 +96,11 @@ class _Check:
     def differs(self, model: Any, y_hat: Array) -> bool:
         return bool(np.abs(model.predict(self.x) - y_hat).max() > self.rounding)
 
+    def is_far(self, first: Any, second: Any) -> bool:
+        """Whether predictions differ by more than sums in another order in single precision."""
+        gap = np.abs(first.predict(self.x) - second.predict(self.x)).max()
+        return bool(gap > 0.02 * self.y.std())
+
     def findings(self, loading: dict[str, Any]) -> Iterator[str]:
         before = self.x.copy(), self.y.copy(), self.masks.copy()
         baseline, _ = self.train(squared_error_loss(self.y), self.masks)
@@ -114,7 +120,7 @@ class _Check:
 
     def loss_findings(self, baseline: Array) -> Iterator[str]:
         loss = _directed(self.y)
-        model, _ = self.train(loss, self.masks)
+        model, other = self.train(loss, self.masks)
         everywhere = self.train(loss)[0]
         y_hat, least = model.predict(self.x), baseline.mean() - 0.02 * self.y.std()
         for low, way in ((y_hat, "with"), (everywhere.predict(self.x), "without")):
@@ -131,6 +137,9 @@ class _Check:
             known = self.train(one, self.masks, prepared=prepared)[0]
         if self.differs(known, y_hat):
             yield "With what `prepare` returned, `train` gives another model."
+        alone = self.train(loss, self.masks[1:])[0]
+        if self.is_far(alone, other):
+            yield "A model depends on the other masks."
 
     def step_findings(self, baseline: Any) -> Iterator[str]:
         n_steps, max_steps = baseline.n_steps, self.learner.max_steps
@@ -147,7 +156,7 @@ class _Check:
         )
         if first.n_steps != n_steps + 1:
             yield f"Trained for {n_steps + 1} steps, a predictor has `n_steps` = {first.n_steps}."
-        if np.abs(first.predict(self.x) - second.predict(self.x)).max() > 0.02 * self.y.std():
+        if self.is_far(first, second):
             yield "Labels outside its mask change a model that nothing stops."
 
     def saving_findings(self, model: Any, y_hat: Array, loading: dict[str, Any]) -> Iterator[str]:

@@ -1,21 +1,14 @@
-"""Checks of a problem, by calling its solver about fifty times."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+"""`check_problem`: a problem's contract, checked by about fifty solver calls."""
 
 import numpy.typing as npt
 
 from lodl._typing import Context
-from lodl.oracle import Oracle
-
-if TYPE_CHECKING:
-    from lodl.oracle import ProblemReport
-    from lodl.problems import Problem
+from lodl.oracle import Oracle, ProblemReport
+from lodl.problems import Problem
 
 
 def check_problem(
-    problem: Problem | Oracle, y: npt.ArrayLike, *, context: Context = None, seed: int = 0
+    problem: Problem | Oracle, y: npt.ArrayLike, *, context: Context = None, random_state: int = 0
 ) -> ProblemReport:
     """Check that a problem does what `lodl` relies on, in about fifty solver calls.
 
@@ -27,12 +20,12 @@ def check_problem(
 
     Args:
         problem: The problem to check, or an oracle, whose time limit and workers are then used.
-        y: Labels, shape (n, *label_shape); the first few instances are used.
+        y: Labels, shape (n, *label_shape). The first few instances are used.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
-        seed: Random seed for the noise.
+        random_state: Random seed for the noise.
 
     Returns:
-        What was tried, and whether the objective is affine in the label; print it.
+        A report for printing, which also says whether the objective is affine in the label.
 
     Raises:
         InvalidInputError: An argument is not what was expected.
@@ -44,21 +37,4 @@ def check_problem(
         >>> report.is_affine
         True
     """
-    return Oracle.of(problem).check(y, context=context, random_state=seed)
-
-
-def is_affine(problem: Problem | Oracle, y: npt.ArrayLike, *, context: Context = None) -> bool:
-    """Return whether the objective is affine in the label, as far as fifteen decisions tell.
-
-    Args:
-        problem: The problem, or an oracle.
-        y: Labels, shape (n, *label_shape). The solver is called for the first few. Without a
-            context, the objective is also compared at some thirty others.
-        context: One entry per instance, or None.
-
-    Example:
-        >>> newsvendor = lodl.domains.newsvendor(sizes=(10, 1, 1))
-        >>> lodl.testing.is_affine(newsvendor.problem, newsvendor.splits.train.y)
-        False
-    """
-    return Oracle.of(problem).is_affine(y, context=context)
+    return Oracle.of(problem).check(y, context=context, random_state=random_state)

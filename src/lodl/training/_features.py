@@ -1,5 +1,7 @@
-"""Features as learners get them: arrays, and frames for those that take them."""
+"""Features, labels and masks as learners get them: arrays, frames, items and scales."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,19 +11,38 @@ from lodl._arrays import as_numbers, is_frame, place_of
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
+Index = npt.NDArray[np.intp]
+Masks = npt.NDArray[np.bool_]
+"""Shape (n_models, n): whether model k trains on instance i."""
 
-def count_rows(x: Any) -> int:
-    """Return the number of rows of an array or a frame."""
-    return int(x.shape[0])
+_ROUNDING = 1e-12  # share of the centre: the deviation of values that are all equal
 
 
-def same_features(one: Any, other: Any) -> bool:
-    """Return whether two arrays or frames hold the same values."""
-    if type(one) is not type(other) or one.shape != other.shape:
-        return False
-    if isinstance(one, np.ndarray):
-        return np.array_equal(one, other, equal_nan=True)
-    return bool(one.equals(other))
+def check_masks(masks: Any, n: int) -> Masks:
+    """Return masks of shape (n_models, n). Defaults to one model that trains on all instances."""
+    if masks is None:
+        return np.ones((1, n), dtype=np.bool_)
+    checked = np.asarray(masks)
+    if checked.dtype != np.bool_ or checked.ndim != 2 or checked.shape[1] != n or not len(checked):
+        raise InvalidInputError(
+            f"`masks` must be booleans of shape (n_models, {n}), got {checked.dtype} of shape "
+            f"{checked.shape}."
+        )
+    if not checked.any(axis=1).all():
+        raise InvalidInputError("`masks` must have an instance to train on in every row.")
+    if len(np.unique(checked.all(axis=1))) > 1:
+        raise InvalidInputError(
+            "`masks` must leave out instances, which stop the model, in every row or in none."
+        )
+    return checked
+
+
+def inner_folds(n: int, n_folds: int, seed: int) -> Iterator[tuple[Index, Index]]:
+    """Yield, for each fold of a random partition, the instances outside and inside the fold."""
+    order = np.random.default_rng(seed).permutation(n)
+    for start in range(min(n_folds, n)):
+        part = np.sort(order[start::n_folds])
+        yield np.setdiff1d(np.arange(n), part), part
 
 
 def check_features(x: Any, n: int | None = None, *, n_features: int | None = None) -> Any:
@@ -29,8 +50,8 @@ def check_features(x: Any, n: int | None = None, *, n_features: int | None = Non
 
     Args:
         x: The features.
-        n: The number of instances there should be; any if None.
-        n_features: The number of features there should be; any if None.
+        n: Expected number of instances. Defaults to any.
+        n_features: Expected number of features. Defaults to any.
     """
     if not is_frame(x):
         x = as_numbers(x, "x")
@@ -49,7 +70,7 @@ def check_features(x: Any, n: int | None = None, *, n_features: int | None = Non
 
 
 def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None) -> Array:
-    """Return features as a finite array; what is not a number is named by its column."""
+    """Return features as a finite array. Errors name the column of anything else."""
     features = check_features(x, n, n_features=n_features)
     numbers: Array = as_numbers(features, "x")
     if not np.isfinite(numbers).all():
@@ -61,13 +82,35 @@ def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None
     return numbers
 
 
+def count_rows(x: Any) -> int:
+    """Return the number of rows of an array or a frame."""
+    return int(x.shape[0])
+
+
+def count_items(x: Any, y: Array) -> int | None:
+    """Return the number of items that one model predicts, or None if features are joint."""
+    if len(x.shape) < 3:
+        return None
+    if y[0].size % x.shape[1]:
+        raise InvalidInputError(
+            f"`X` has {x.shape[1]} items per instance, which must divide the {y[0].size} values of "
+            "a label."
+        )
+    return int(x.shape[1])
+
+
+def as_rows(x: Any) -> Any:
+    """Return features with one row per instance or, for a model per item, per item."""
+    return x.reshape(-1, x.shape[-1]) if isinstance(x, np.ndarray) else x
+
+
 def as_pandas(x: Any) -> Any:
-    """Return a frame of polars as one of pandas, anything else as it is."""
+    """Return a polars frame as a pandas frame, anything else unchanged."""
     return x.to_pandas() if is_frame(x) and hasattr(x, "to_pandas") else x
 
 
 def categories_of(table: Any) -> dict[str, list[Any]]:
-    """Return the categories of each column of a pandas frame that has some."""
+    """Return the categories of each categorical column of a pandas frame."""
     names = [name for name in getattr(table, "columns", ()) if table[name].dtype == "category"]
     return {name: table[name].cat.categories.tolist() for name in names}
 
@@ -75,8 +118,8 @@ def categories_of(table: Any) -> dict[str, list[Any]]:
 def with_categories(x: Any, categories: dict[str, list[Any]]) -> Any:
     """Return an array, or a pandas frame with the categories that a model was trained with.
 
-    Others are missing then: XGBoost takes some of them for a category that it knows, and stops at
-    others.
+    Other categories become missing: XGBoost mistakes some of them for known ones, and raises for
+    the rest.
     """
     table = as_pandas(x)
     if not categories:
@@ -89,37 +132,44 @@ def with_categories(x: Any, categories: dict[str, list[Any]]) -> Any:
     )
 
 
-def as_rows(x: Any) -> Any:
-    """Return features with one row per instance or, for a model per item, per item."""
-    return x.reshape(-1, x.shape[-1]) if isinstance(x, np.ndarray) else x
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """A centre and a spread for the last axes of an array: `centre + spread * scaled`."""
 
+    centre: Array
+    spread: Array
 
-def count_items(x: Any, y: Array) -> int | None:
-    """Return the number of items that one model serves, None where features are joint."""
-    if len(x.shape) < 3:
-        return None
-    if y[0].size % x.shape[1]:
-        raise InvalidInputError(
-            f"`X` has {x.shape[1]} items per instance, which must divide the {y[0].size} values of "
-            "a label."
+    @classmethod
+    def of_features(cls, x: Array) -> "Scaling":
+        """Return the mean and deviation of each feature, over instances and items."""
+        axes = tuple(range(x.ndim - 1))
+        return cls._of(x.mean(axis=axes), x.std(axis=axes))
+
+    @classmethod
+    def of_labels(cls, y: Array, n_items: int | None) -> "Scaling":
+        """Return the mean and deviation of each value of a label. Items share them."""
+        if n_items is None:
+            return cls._of(y.mean(axis=0), y.std(axis=0))
+        rows = y.reshape(len(y) * n_items, -1)
+        item = cls._of(rows.mean(axis=0), rows.std(axis=0))
+        centre, spread = (
+            np.tile(values, n_items).reshape(y.shape[1:]) for values in (item.centre, item.spread)
         )
-    return int(x.shape[1])
+        return cls(centre, spread)
 
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> "Scaling":
+        """Return a scaling that changes nothing."""
+        return cls(np.zeros(shape), np.ones(shape))
 
-def check_masks(masks: Any, n: int) -> npt.NDArray[np.bool_]:
-    """Return masks of shape (n_models, n). Defaults to one model that trains on all instances."""
-    if masks is None:
-        return np.ones((1, n), dtype=np.bool_)
-    checked = np.asarray(masks)
-    if checked.dtype != np.bool_ or checked.ndim != 2 or checked.shape[1] != n or not len(checked):
-        raise InvalidInputError(
-            f"`masks` must be booleans of shape (n_models, {n}), got {checked.dtype} of shape "
-            f"{checked.shape}."
-        )
-    if not checked.any(axis=1).all():
-        raise InvalidInputError("`masks` must have an instance to train on in every row.")
-    if len(np.unique(checked.all(axis=1))) > 1:
-        raise InvalidInputError(
-            "`masks` must leave out instances, which stop the model, in every row or in none."
-        )
-    return checked
+    @classmethod
+    def _of(cls, centre: Array, spread: Array) -> "Scaling":
+        return cls(centre, np.where(spread > _ROUNDING * np.abs(centre), spread, 1.0))
+
+    def around_zero(self) -> "Scaling":
+        """Return the same spread around 0."""
+        return Scaling(np.zeros_like(self.centre), self.spread)
+
+    def scaled(self, values: Array) -> Array:
+        """Return values in units of the spread around the centre."""
+        return (values - self.centre) / self.spread

@@ -9,17 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from lodl._arrays import check_count
 from lodl._json import plain
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, MissingExtraError, ModelFolderError
 from lodl.losses import LearnedLoss
-
-Masks = npt.NDArray[np.bool_]
-"""Shape (n_models, n): whether model k trains on instance i."""
+from lodl.training._features import Masks
 
 _FILE = "predictor.json"
 _VERSION = 2
@@ -28,9 +23,9 @@ _MODULES = {  # kinds of predictors, and the modules that register them
     "linear": "lodl.training.linear",
     "torch": "lodl.training.torch",
     "sklearn": "lodl.training.sklearn",
-    "xgboost": "lodl.training.xgboost",
-    "lightgbm": "lodl.training.lightgbm",
-    "catboost": "lodl.training.catboost",
+    "xgboost": "lodl.training.boosting.xgboost",
+    "lightgbm": "lodl.training.boosting.lightgbm",
+    "catboost": "lodl.training.boosting.catboost",
 }
 _REGRESSORS = {  # packages of boosted trees: their regressor, and our learner
     "xgboost": ("XGBRegressor", "XGBoostLearner"),

@@ -93,7 +93,7 @@ class UnitCommitment(VectorisedProblem):
 
     def _schedules(self, y_hats: Array) -> Array:
         sets = np.array(list(product([0.0, 1.0], repeat=len(self.min_up))))
-        market = self._market(sets, y_hats[..., np.newaxis])[0]  # of all sets of plants
+        market = self._market(sets, y_hats[..., np.newaxis])[0]  # by set of plants
         return cheapest_schedules(market + sets @ self.fixed, self.start, self.min_up)
 
     def _market(self, is_on: Array, y: Array) -> tuple[Array, Array]:

@@ -1,0 +1,208 @@
+"""Fitted models on disk: plain data and the formats of frameworks, never code.
+
+folder/result.json         the result of the fit
+folder/predictors/0/...    a trained model, in the format of its framework
+folder/baseline/0/...      a model of the baseline
+folder/checksums.json      the SHA-256 of every other file
+"""
+
+import hashlib
+import json
+import logging
+import math
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from lodl._arrays import printable
+from lodl._json import from_json, write_json, write_text
+from lodl.errors import DataError, InvalidInputError, ModelFolderError
+from lodl.problems import Problem
+from lodl.problems._identity import problem_parameters
+from lodl.problems._problem import describe
+from lodl.report import FitResult
+from lodl.training import Predictor, load_predictor
+
+_VERSION = 3
+_RESULT, _CHECKSUMS, _PREDICTORS, _BASELINE = (
+    "result.json",
+    "checksums.json",
+    "predictors",
+    "baseline",
+)
+# Parameters that a folder restores. What acts on the machine is not restored, whatever it holds.
+_PARAMETERS = {
+    "n_samples": int | None,
+    "n_rounds": int | None,
+    "max_calls": int | None,
+    "max_seconds": float | None,
+    "ensemble": bool,
+    "random_state": int,
+}
+
+_logger = logging.getLogger(__name__)
+
+
+def write_model(
+    folder: Path,
+    result: FitResult,
+    predictors: Sequence[Predictor],
+    baseline: Sequence[Predictor],
+    *,
+    overwrite: bool,
+) -> Path:
+    """Write a fitted model, all of it or nothing; see `DecisionFocusedRegressor.save`."""
+    _check_free(folder, overwrite=overwrite)
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    draft = folder.with_name(f".{folder.name[:200]}.{uuid.uuid4().hex}.draft")
+    replaced = draft.with_suffix(".replaced")
+    try:
+        for name, models in ((_PREDICTORS, predictors), (_BASELINE, baseline)):
+            for i, model in enumerate(models):
+                model.save(draft / name / str(i))
+        write_text(draft / _RESULT, result.to_json())
+        write_json(draft / _CHECKSUMS, {"lodl_model": _VERSION, "files": _digests(draft)})
+        if folder.exists():
+            folder.replace(replaced)
+        return draft.replace(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def read_model(
+    folder: Path, estimator: Any, trusted: Sequence[str]
+) -> tuple[FitResult, dict[str, Any], list[Predictor], list[Predictor]]:
+    """Return what `write_model` wrote: the result, parameters, and models; see `load_model`."""
+    result, files = _read(folder)
+
+    def models(name: str) -> list[Predictor]:
+        numbers = {parts[1] for parts in (file.split("/") for file in files) if parts[0] == name}
+        if not numbers or numbers != set(map(str, range(len(numbers)))):
+            raise _unusable(folder, f"{name} must be numbered from 0, got {sorted(numbers)}")
+        loaded = [
+            load_predictor(folder / name / str(i), estimator, trusted=trusted)
+            for i in range(len(numbers))
+        ]
+        for model in loaded:
+            _check_predictor(folder, result, model)
+        return loaded
+
+    return result, _parameters(folder, result), models(_PREDICTORS), models(_BASELINE)
+
+
+def load_result(folder: str | PathLike[str]) -> FitResult:
+    """Return the result of the fit of a saved model, which needs neither problem nor framework.
+
+    Raises:
+        ModelFolderError: The folder is not one of a model, is damaged, or is of another version.
+    """
+    return _read(Path(folder))[0]
+
+
+def _read(folder: Path) -> tuple[FitResult, Mapping[str, str]]:
+    """Return the result and the checksums, after all files were found to be as they were saved."""
+    content = _content(folder)
+    try:
+        files: Mapping[str, str] = from_json(Mapping[str, str], content.get("files"))
+    except ValueError as error:
+        raise _unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
+    digests = _digests(folder)
+    for name in sorted(digests.keys() | files.keys() | {_RESULT}):
+        if name not in digests:
+            raise _unusable(folder, f"{name} is missing")
+        if digests[name] != files.get(name):
+            raise _unusable(folder, f"{name} is damaged, or was not saved with the model")
+    try:
+        return FitResult.from_json((folder / _RESULT).read_text(encoding="utf-8")), files
+    except (DataError, OSError, UnicodeDecodeError) as error:
+        raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    if not (folder / _CHECKSUMS).is_file():
+        raise _unusable(folder, f"there is no {_CHECKSUMS} in it")
+    try:
+        content = json.loads((folder / _CHECKSUMS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
+    version = content.get("lodl_model") if isinstance(content, dict) else None
+    if version != _VERSION:
+        raise _unusable(
+            folder,
+            f"its format is {version!r}, this package reads {_VERSION}; use the version of the "
+            "package that wrote it",
+        )
+    return dict(content)
+
+
+def _parameters(folder: Path, result: FitResult) -> dict[str, Any]:
+    """Return the arguments of `DecisionFocusedRegressor` that say what was fitted."""
+    try:
+        return {
+            name: from_json(kind, result.settings.get(name), name)
+            for name, kind in _PARAMETERS.items()
+        }
+    except ValueError as error:
+        raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
+
+
+def _check_predictor(folder: Path, result: FitResult, predictor: Predictor) -> None:
+    """Raise if a trained model has other features or labels than the result says."""
+    n_features, label_shape = predictor.n_features, tuple(predictor.label_shape)
+    if n_features != result.n_features or math.prod(label_shape) != len(result.mean_label):
+        raise _unusable(
+            folder,
+            f"a model in it has {n_features} features and labels of shape {label_shape}, "
+            f"{_RESULT} says {result.n_features} and {result.label_shape}",
+        )
+
+
+def warn_of_another_problem(problem: Problem, result: FitResult) -> None:
+    """Log a warning if a model was fitted for another problem, or one with other parameters."""
+    fitted, given = dict(result.problem_parameters), problem_parameters(problem)
+    texts = [result.problem, printable(describe(problem))]
+    if texts[0] == texts[1]:
+        changed = [name for name in sorted(fitted | given) if fitted.get(name) != given.get(name)]
+        if not changed:
+            return
+        texts = [f"{texts[0]} with {_listed(changed, values)}" for values in (fitted, given)]
+    _logger.warning("The model was fitted for %s and will decide by %s.", *texts)
+
+
+def _listed(names: Sequence[str], values: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{name}={values[name]}" if name in values else f"other {name}" for name in names
+    )
+
+
+def _check_free(folder: Path, *, overwrite: bool) -> None:
+    if folder.is_symlink():
+        raise InvalidInputError(
+            f"`folder` must not be a symbolic link, got {folder}. Name the folder itself."
+        )
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not overwrite:
+        raise InvalidInputError(
+            f"`folder` must not exist yet, got {folder}. Name another one, or pass "
+            "`overwrite=True`."
+        )
+    if not (folder / _CHECKSUMS).is_file():
+        raise InvalidInputError(f"`folder` must be one of a model to be replaced, got {folder}.")
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file but the checksums, by its path in the folder."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path != folder / _CHECKSUMS
+    }
+
+
+def _unusable(folder: Path, reason: str) -> ModelFolderError:
+    return ModelFolderError(f"The model in {str(folder)!r} cannot be used: {reason}.")

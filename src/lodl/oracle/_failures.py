@@ -1,0 +1,207 @@
+"""Failed solver calls: their status, their wording, and how many are tolerated."""
+
+import dis
+import pickle
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import FrameType
+from typing import Any
+
+from lodl._typing import InstanceContext
+from lodl.errors import InvalidInputError, LodlError, OracleError, ShapeError
+
+
+class Status(IntEnum):
+    """The outcome of a solver call."""
+
+    PENDING = 0
+    OK = 1
+    RAISED = 2
+    NON_FINITE = 3
+    WRONG_SHAPE = 4
+    NO_OPTIMUM = 5  # not called: the call at the instance's own label failed
+    BAD_POINT = 6  # not called: the point is not finite
+    DIED = 7  # the call ended its worker process
+    TIMED_OUT = 8
+
+
+PENDING, OK, NO_OPTIMUM = map(int, (Status.PENDING, Status.OK, Status.NO_OPTIMUM))
+"""As plain numbers: NumPy compares arrays with members of an enum ten times more slowly."""
+
+_HINTS = {
+    Status.DIED: "A solver that crashes, or runs out of memory, ends its process.",
+    Status.TIMED_OUT: "Use a longer `timeout`, or give the solver a time limit of its own.",
+    Status.BAD_POINT: "See the problem's `project`, or the sampler.",
+    Status.NON_FINITE: "Is the point outside what the solver accepts? Give it a `project`.",
+}
+_SKIP = 'To go on without failing samples, use on_failure="skip".'
+
+
+class FailedCall(BaseException):
+    """A call that failed without an exception of the solver."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class TaskError(Exception):
+    """A task failed outside of its solver calls.
+
+    Workers raise it in place of any other exception: SystemExit, say, would end the parent.
+
+    Attributes:
+        while_unpickling: Whether the problem or the task could not be unpickled.
+    """
+
+    def __init__(self, message: str, while_unpickling: bool) -> None:
+        super().__init__(message, while_unpickling)
+        self.while_unpickling = while_unpickling
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def late(timeout: float) -> FailedCall:
+    """Return the failure of a call that exceeded its time limit."""
+    unit = "second" if timeout == 1 else "seconds"
+    return FailedCall(Status.TIMED_OUT, f"the call took longer than {timeout:g} {unit}")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed call of a task."""
+
+    status: Status
+    row: int  # row of the task
+    column: int  # 0 for the label, j for point j - 1
+    message: str  # in a line
+    cause: BaseException | None = None  # the solver's exception, if there was one
+
+    @classmethod
+    def of(cls, error: BaseException, row: int, column: int, context: InstanceContext) -> "Failure":
+        """Return the failure that an exception stands for."""
+        if isinstance(error, FailedCall):
+            return cls(error.status, row, column, str(error))
+        status = Status.WRONG_SHAPE if isinstance(error, ShapeError) else Status.RAISED
+        return cls(status, row, column, what_failed(error, context), error)
+
+    def error(self, instance: str, point: str, note: str) -> LodlError:
+        """Return the error to raise, given the names of instance and point, and a closing note."""
+        if isinstance(self.cause, InvalidInputError):  # an argument is wrong, not the solver
+            self.cause.add_note(f"This was at instance {instance}, {point}.")
+            return self.cause
+        hint = _HINTS.get(self.status, "")
+        if not hint and point == "the label itself":
+            hint = "`lodl.testing.check_problem`, with the same arguments, says more."
+        skip = _SKIP if point.startswith("sample") else ""
+        place = listed([describe(instance, point, self.message)])
+        parts = [f"The solver failed at {place}", note, hint, skip]
+        error = OracleError(" ".join(part for part in parts if part))
+        error.__cause__ = self.cause
+        return error
+
+    def __getstate__(self) -> dict[str, Any]:
+        cause = None if self.cause is None else _portable(self.cause)
+        return self.__dict__ | {"cause": cause}
+
+
+@dataclass(eq=False)
+class Tally:
+    """The solver calls of an oracle, and how many of them failed."""
+
+    n_calls: int = 0  # calls made
+    n_labels: int = 0  # outcomes at labels
+    n_samples: int = 0  # outcomes at other points
+    failed_labels: int = 0
+    failed_samples: int = 0
+    first_failures: dict[str, str] = field(default_factory=dict)  # by kind
+    seconds: float = 0.0  # time spent in tasks, summed over workers
+
+    def add(self, n_calls: int, seconds: float) -> None:
+        """Count calls that have no part in the failure rate."""
+        self.n_calls += n_calls
+        self.seconds += seconds
+
+    @property
+    def n_outcomes(self) -> int:
+        """Calls that have an outcome."""
+        return self.n_labels + self.n_samples
+
+    def check_rate(self, max_rate: float, n_planned: int, note: str) -> None:
+        """Raise if more than a share `max_rate` of the calls, made and planned, has failed."""
+        n_failed = self.failed_labels + self.failed_samples
+        if n_failed > max_rate * max(n_planned, self.n_outcomes):
+            raise OracleError(
+                f"{self}, more than max_failure_rate={max_rate:g} allows. "
+                f"The first of each kind: {listed(self.first_failures.values())} {note}"
+            )
+
+    def __str__(self) -> str:
+        parts = []
+        if self.failed_labels:
+            labels = f"{self.failed_labels} of {self.n_labels} labels failed"
+            parts.append(f"{labels} (their instances have no regrets)")
+        if self.failed_samples:
+            parts.append(f"{self.failed_samples} of {self.n_samples} samples failed")
+        return ", ".join(parts)
+
+
+def describe(instance: str, point: str, message: str) -> str:
+    """Return the text about a failed call, given the names of instance and point."""
+    return f"instance {instance}, {point}: {message}"
+
+
+def listed(messages: Iterable[str]) -> str:
+    """Return messages as a sentence, with one full stop."""
+    text = "; ".join(message.rstrip(".") for message in messages)
+    return text if text.endswith(("?", "!")) else f"{text}."
+
+
+def described(error: BaseException) -> str:
+    """Return an exception's type and message."""
+    if isinstance(error, TaskError):  # its message has both
+        return str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def what_failed(error: BaseException, context: InstanceContext) -> str:
+    """Return what a problem's function raised, and whether it seems to lack a context."""
+    text = f"{type(error).__name__}: {error}"
+    is_about_none = isinstance(error, TypeError | AttributeError) and "None" in str(error)
+    if context is None and is_about_none and _uses_an_argument_that_is_none(error):
+        text = f"{text.rstrip('.')}. No `context` was given, but the problem's functions take one."
+    return text
+
+
+def _uses_an_argument_that_is_none(error: BaseException) -> bool:
+    """Return whether an argument of the function that raised is None, and its code reads it."""
+    frame = _innermost(error)
+    if frame is None:
+        return False
+    code, values = frame.f_code, frame.f_locals
+    given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    given += code.co_freevars  # inside a comprehension
+    none = {name for name in given if name in values and values[name] is None}
+    used = (step.argval for step in dis.get_instructions(code))  # one name, or two at once
+    return any(none & set(names if isinstance(names, tuple) else [names]) for names in used)
+
+
+def _innermost(error: BaseException) -> FrameType | None:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame
+
+
+def _portable(cause: BaseException) -> BaseException:
+    """Return an exception that can be pickled and still shows its traceback."""
+    text = "".join(traceback.format_exception(cause))
+    try:
+        copy = pickle.loads(pickle.dumps(cause))  # noqa: S301 - bytes made on this line
+    except Exception:  # noqa: BLE001 - some exceptions cannot be pickled, or not be rebuilt
+        return RuntimeError(f"In a worker:\n{text}")
+    copy.add_note(f"In a worker:\n{text}")
+    return copy  # type: ignore[no-any-return]

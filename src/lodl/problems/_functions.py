@@ -1,0 +1,155 @@
+"""Problems made of plain functions, with or without a context."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lodl._typing import Array, Decision, InstanceContext, Sense
+from lodl.errors import InvalidInputError
+from lodl.problems._problem import Problem, check_sense
+
+
+def problem(
+    solve: Callable[..., Decision],
+    objective: Callable[..., float],
+    *,
+    sense: Sense,
+    project: Callable[[Array], Array] | None = None,
+    slope: Callable[..., Array] | None = None,
+    unit: str = "",
+) -> Problem:
+    """Return a problem made of plain functions.
+
+    The context is passed to the parameter named `context`, or else to the next positional
+    parameter without a default. A context that neither `solve` nor `objective` takes is an error.
+
+    Args:
+        solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.
+        objective: `objective(z, y, context) -> float`, or without `context`.
+        sense: "min" if the objective is a cost, "max" if it is a gain.
+        project: Maps predictions (k, *label_shape) into the valid range. Defaults to the identity.
+        slope: `slope(z, y, context)`, or without `context`: the derivative of the objective with
+            respect to the label, in the label's shape. Defaults to differences of `objective`,
+            which take 2 D evaluations per distinct decision for labels of D numbers.
+        unit: The unit of the objective, for summaries and reports.
+
+    Example:
+        >>> import numpy as np
+        >>> problem(np.argmax, lambda z, y: y[z], sense="max", unit="EUR")
+        problem(argmax, <lambda>, sense='max', unit='EUR')
+    """
+    return _FunctionProblem(solve, objective, sense, project, slope, unit)
+
+
+class _FunctionProblem(Problem):
+    """A problem made of plain functions."""
+
+    def __init__(
+        self,
+        solve: Callable[..., Decision],
+        objective: Callable[..., float],
+        sense: Sense,
+        project: Callable[[Array], Array] | None,
+        slope: Callable[..., Array] | None,
+        unit: str,
+    ) -> None:
+        check_sense(sense, "problem()")
+        self.sense, self.unit = sense, unit
+        self._solve = function_with_context("solve", solve, 1)
+        self._objective = function_with_context("objective", objective, 2)
+        self._project = project
+        self._slope = slope and function_with_context("slope", slope, 2)
+
+    def __repr__(self) -> str:
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        return f"problem({self._solve}, {self._objective}, sense={self.sense!r}{unit})"
+
+    def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
+        if context is not None and {self._solve.place, self._objective.place} == {"none"}:
+            raise InvalidInputError(
+                "A context was given, but neither `solve` nor `objective` takes one. Name a "
+                "parameter `context`, or leave the context out."
+            )
+        return self._solve(y_hat, context=context)
+
+    def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
+        value: float = self._objective(z, y, context=context)
+        return value
+
+    def project(self, y_hats: Array) -> Array:
+        return y_hats if self._project is None else self._project(y_hats)
+
+    def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
+        return None if self._slope is None else self._slope(z, y, context=context)
+
+
+_Place = Literal["none", "last", "by name"]
+
+
+@dataclass(frozen=True)
+class FunctionWithContext:
+    """A user's function and the way it takes the context: not at all, last, or by name."""
+
+    function: Callable[..., Any]
+    place: _Place
+
+    def __str__(self) -> str:
+        named: str = getattr(self.function, "__name__", type(self.function).__name__)
+        return named
+
+    def __call__(self, *arguments: Any, context: InstanceContext) -> Any:
+        if self.place == "by name":
+            return self.function(*arguments, context=context)
+        if self.place == "last":
+            return self.function(*arguments, context)
+        return self.function(*arguments)
+
+
+def function_with_context(
+    name: str, function: Callable[..., Any], n_without: int
+) -> FunctionWithContext:
+    """Return a user's function to be called with `context=`, whether it takes one or not.
+
+    Args:
+        name: Name of the argument, for the message if the function cannot be called like this.
+        function: The function.
+        n_without: Number of arguments before the context.
+    """
+    return FunctionWithContext(function, _place_of_context(name, function, n_without))
+
+
+def _place_of_context(name: str, function: Callable[..., Any], n_without: int) -> _Place:
+    """Return where a function takes the context, after its first `n_without` arguments."""
+    if not callable(function):
+        raise InvalidInputError(f"`{name}` must be a function, got {function!r}.")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # built-ins without a signature take no context
+        return "none"
+    arguments = [None] * n_without
+    if _binds(signature, *arguments, context=None) and "context" in signature.parameters:
+        return "by name"
+    if _binds(signature, *arguments, None) and not _is_option(signature, n_without):
+        return "last"
+    if _binds(signature, *arguments):
+        return "none"
+    raise InvalidInputError(
+        f"`{name}` must take {n_without} or {n_without + 1} positional arguments "
+        f"(the last is the context), its signature is {name}{signature}."
+    )
+
+
+def _binds(signature: inspect.Signature, *arguments: None, **named: None) -> bool:
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_option(signature: inspect.Signature, place: int) -> bool:
+    """Return whether the argument at a position would set a parameter that has a default."""
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [p for p in signature.parameters.values() if p.kind in by_place]
+    return len(parameters) > place and parameters[place].default is not inspect.Parameter.empty

@@ -1,0 +1,139 @@
+"""The base of solver adapters: a model per thread that is set, optimised and read.
+
+An adapter to a solver library derives from `Model` and passes a function that builds it to
+`ModelProblem`. The base holds everything the adapters share: one model per process and thread,
+contexts, the order of calls, and scores of decisions with recourse.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from lodl._threads import PerThread
+from lodl._typing import Array, Decision, InstanceContext, Sense
+from lodl.errors import InvalidInputError, ProblemError, ShapeError
+from lodl.problems._problem import Problem, check_sense
+
+
+class Model(ABC):
+    """A model of a solver library, as one thread uses it.
+
+    For a decision, `ModelProblem` calls `set`, `optimise` and `read`; for its objective, `set` and
+    `score`, which by default needs `fix` and `value`. A linear problem needs neither. Every call
+    starts with `set`, which must leave no trace of the call before.
+    """
+
+    @abstractmethod
+    def set(self, y: Array, context: InstanceContext) -> None:
+        """Set the predicted numbers to `y`, and everything else as the context or the model says.
+
+        Raises:
+            InvalidInputError: The context does not fit the model.
+            ShapeError: `y` does not.
+        """
+
+    @abstractmethod
+    def optimise(self) -> None:
+        """Solve the model.
+
+        Raises:
+            ProblemError: There is no decision; the message has the solver's own status.
+        """
+
+    @abstractmethod
+    def read(self) -> Decision:
+        """Return the decision of the last solve, in arrays that no later call changes."""
+
+    def fix(self, z: Decision) -> None:
+        """Fix the variables of a decision, until the next `set`."""
+        raise NotImplementedError
+
+    def value(self) -> float:
+        """Return the model's objective at the present values of its variables."""
+        raise NotImplementedError
+
+    def score(self, z: Decision) -> float:
+        """Return the objective of a decision under the numbers that are set.
+
+        By default the decision is fixed and the model is solved for its remaining variables, the
+        recourse.
+        """
+        self.fix(z)
+        self.optimise()
+        return self.value()
+
+    def project(self, y_hats: Array) -> Array:
+        """Map predictions of shape (k, *label_shape) into the range that the model accepts."""
+        return y_hats
+
+
+class ModelProblem(Problem):
+    """A problem that is solved by a model of a solver library.
+
+    Models are built on first use, once per process and thread; only the functions that build them
+    are pickled.
+
+    Args:
+        sense: "min" or "max".
+        build: Builds the model that decides.
+        build_scorer: Builds the model that scores decisions. Defaults to the model that decides.
+    """
+
+    def __init__(
+        self,
+        sense: Sense,
+        build: Callable[[], Model],
+        build_scorer: Callable[[], Model] | None = None,
+    ) -> None:
+        check_sense(sense, type(self).__name__)
+        self.sense = sense
+        self._models = PerThread(build)
+        self._scorers = self._models if build_scorer is None else PerThread(build_scorer)
+
+    def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
+        model = self._models.get()
+        model.set(y_hat, context)
+        model.optimise()
+        return model.read()
+
+    def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
+        model = self._scorers.get()
+        model.set(y, context)
+        try:
+            return model.score(z)
+        except ProblemError as error:
+            raise ProblemError(
+                f"The decision cannot be scored under the label: {error} Give the model recourse: "
+                "variables that are not part of the decision and make up for a wrong one, at a "
+                "price. The decision consists of `first_stage`, or of what `build` returns."
+            ) from error
+
+    def project(self, y_hats: Array) -> Array:
+        return self._models.get().project(y_hats)
+
+
+def check_replacements(context: InstanceContext, names: Collection[str], kind: str) -> Any:
+    """Return the context of an instance as a dict from known names to values.
+
+    Args:
+        context: The context; None replaces nothing.
+        names: Names that a context may have.
+        kind: The kind of things named, for the message: "arrays", "parameters".
+    """
+    if context is None:
+        return {}
+    if isinstance(context, Mapping) and set(context) <= set(names):
+        return context
+    given = f"keys {list(context)}" if isinstance(context, Mapping) else type(context).__name__
+    raise InvalidInputError(
+        f"The context of an instance must be a dict of {kind} among {list(names)}, got {given}."
+    )
+
+
+def check_size(y: Array, size: int, numbers: str) -> Array:
+    """Return a prediction as a vector of `size` numbers; `numbers` says which they are."""
+    if np.size(y) != size:
+        raise ShapeError(f"A prediction must have {size} {numbers}, got shape {np.shape(y)}.")
+    return np.ravel(y)

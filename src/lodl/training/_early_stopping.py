@@ -1,0 +1,52 @@
+"""Early stopping of several models at once: the one rule of every learner."""
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._typing import Array
+
+Mask = npt.NDArray[np.bool_]
+
+
+class EarlyStopping:
+    """The best step of each model, and the models that go on.
+
+    A model stops as soon as more than `patience` steps have passed since its best score. Scores
+    that are NaN are never better.
+
+    Args:
+        patience: Steps to wait for a better score. If None, no model stops, and its last step
+            counts as the best.
+        n_models: Number of models.
+
+    Attributes:
+        running: The models that go on, as numbers from 0.
+        is_better: Whether each model that was running at the last update had its best score then.
+        best_scores: The least score of each model.
+        best_steps: The step of that score.
+        last_steps: The last step at which the model was running.
+    """
+
+    def __init__(self, patience: int | None, n_models: int) -> None:
+        self.patience = patience
+        self.running = np.arange(n_models)
+        self.is_better = np.zeros(n_models, dtype=np.bool_)
+        self.best_scores = np.full(n_models, np.inf)
+        self.best_steps = np.zeros(n_models, dtype=np.int64)
+        self.last_steps = np.zeros(n_models, dtype=np.int64)
+
+    def update(self, scores: Array, step: int) -> Mask:
+        """Take the scores of the running models. Returns which of them go on, as booleans."""
+        running = self.running
+        self.last_steps[running] = step
+        self.is_better = scores < self.best_scores[running]
+        if self.patience is None:
+            self.is_better = np.ones(len(running), dtype=np.bool_)
+        improved = running[self.is_better]
+        self.best_scores[improved] = scores[self.is_better]
+        self.best_steps[improved] = step
+        if self.patience is None:
+            return self.is_better
+        going_on: Mask = step - self.best_steps[running] <= self.patience
+        self.running = running[going_on]
+        return going_on

@@ -1,0 +1,1 @@
+"""Gradient boosting on learned losses: a module each for XGBoost, LightGBM and CatBoost."""

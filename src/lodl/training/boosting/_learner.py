@@ -1,0 +1,240 @@
+r"""BoostingLearner: trains boosted trees on a learned loss, for every framework.
+
+A model is a constant, the mean label, plus trees. On a loss made of decisions, trees continue from
+the baseline: such a loss says in which direction a prediction should move, but hardly where it
+should be, and trees that started from the mean label lost on paths and knapsacks. A loss fitted to
+regrets is a kind of squared error around the label and starts from the mean, which was better for
+orders under a budget (newsvendor).
+
+The baseline's predictions that trees start from are *out of fold* on the training instances: a
+fitted model hardly errs on those, so nothing would be left to learn. The squared error of the inner
+folds also says how many trees the baseline should have. If masks are the folds of a partition, the
+predictions that the model of fold k starts from come from models that saw neither k nor the fold
+they predict; such a model serves two folds, so that five folds need ten models.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lodl._arrays import check_count, take_rows
+from lodl._typing import Array
+from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
+from lodl.training._features import (
+    Index,
+    Masks,
+    as_rows,
+    check_features,
+    check_masks,
+    count_items,
+    inner_folds,
+)
+from lodl.training._learner import Learner
+from lodl.training.boosting._objective import BoostingObjective, LossAt
+from lodl.training.boosting._trees import BoostedPredictor, Boosting, Watched
+
+_DEFAULT_RATE = 0.3  # XGBoost's learning rate if none is given
+_MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """A model that trees are added to, and its predictions of the training rows."""
+
+    model: BoostedPredictor
+    margin: Array
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingLearner(Learner):
+    """Boost trees on a learned loss.
+
+    Attributes:
+        estimator: The regressor whose parameters are used. It is not changed. Its number of trees
+            is the largest. Its `early_stopping_rounds` are the patience, by default
+            3 / learning rate, between 10 and 50.
+        n_folds: Folds for out-of-fold predictions of the baseline.
+        seed: Random seed for the folds and, unless the estimator has one, the trees.
+    """
+
+    predictor: ClassVar[type[BoostedPredictor]]
+    stops_early = True
+    takes_frames = True
+
+    estimator: Any
+    n_folds: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("n_folds", self.n_folds, minimum=2)
+
+    @abstractmethod
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> Boosting:
+        """Return trees without a round.
+
+        Args:
+            x: Features, one row each.
+            margin: Predictions to start from, shape (rows, outputs).
+            objective: The objective to minimise.
+        """
+
+    @property
+    @abstractmethod
+    def max_steps(self) -> int:
+        """Number of trees of the estimator."""
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the estimator."""
+        return self.estimator.learning_rate or _DEFAULT_RATE
+
+    @property
+    def patience(self) -> int:
+        """Rounds to wait for a better validation loss."""
+        given: int | None = self.estimator.get_params().get("early_stopping_rounds")
+        return given or round(min(max(3 / self.learning_rate, 10), 50))
+
+    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "_Prepared":
+        return _Prepared(self, check_features(x, len(y)), y, check_masks(masks, len(y)))
+
+    def train(
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        masks: Masks | None = None,
+        *,
+        prepared: "_Prepared | None" = None,
+        n_steps: int | None = None,
+    ) -> list[BoostedPredictor]:
+        known = prepared or self.prepare(x, loss.y, masks)
+        if is_squared_error(loss):
+            return [fold.baseline(n_steps) for fold in known.folds]
+        starts = known.starts if loss.family.uses_slopes else [fold.mean for fold in known.folds]
+        return [
+            fold.boosted(loss, start, n_steps)
+            for fold, start in zip(known.folds, starts, strict=True)
+        ]
+
+
+class _Fold:
+    """The instances of one mask, and trees of squared error that losses share."""
+
+    def __init__(self, learner: BoostingLearner, x: Any, y: Array, index: Index) -> None:
+        self.learner, self.x, self.y, self.index = learner, x, y, index
+        self.rest = np.setdiff1d(np.arange(len(y)), index)
+        self.rows = as_rows(take_rows(x, index))
+
+    @cached_property
+    def mean(self) -> _Start:
+        """The mean label."""
+        n_items, y = count_items(self.x, self.y), self.y[self.index]
+        centre = y.reshape(len(y) * (n_items or 1), -1).mean(axis=0)
+        model = self.learner.predictor(centre, (), tuple(y.shape[1:]), self.x.shape[-1], 0)
+        return _Start(model, model.margin(self.rows))
+
+    @cached_property
+    def squared_error(self) -> tuple[Boosting, int]:
+        """Trees of squared error from the mean label, and how many the other instances want."""
+        loss = squared_error_loss(self.y)
+        trees = self.sprout(loss, self.mean)
+        if not len(self.rest):
+            return trees, self.learner.max_steps
+        ((best, _),) = self.grow(trees, loss, self.mean, [self.rest])
+        return trees, best
+
+    def baseline(self, n_steps: int | None = None) -> BoostedPredictor:
+        """Return the model of squared error. Trees that grew until they were stopped grow on."""
+        trees, best = self.squared_error
+        n_steps = best if n_steps is None else n_steps
+        trees.run(n_steps)
+        return _with_trees(self.mean, trees, n_steps)
+
+    def boosted(self, loss: LearnedLoss, start: _Start, n_steps: int | None) -> BoostedPredictor:
+        """Return a start with trees of a loss: `n_steps`, or until other instances stop them."""
+        trees = self.sprout(loss, start)
+        if n_steps is None and len(self.rest):
+            ((n_steps, _),) = self.grow(trees, loss, start, [self.rest])
+        else:
+            n_steps = self.learner.max_steps if n_steps is None else n_steps
+            trees.run(n_steps)
+        return _with_trees(start, trees, n_steps)
+
+    def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
+        """Return trees without a round."""
+        return self.learner.boosting(
+            self.rows, start.margin, BoostingObjective.of(loss, self.index)
+        )
+
+    def grow(
+        self, trees: Boosting, loss: LearnedLoss, start: _Start, parts: Sequence[Index]
+    ) -> list[tuple[int, Array]]:
+        """Grow until parts stop it. Returns the best round of each part and predictions then."""
+        watched = []
+        for part in parts:
+            rows = as_rows(take_rows(self.x, part))
+            watched.append(Watched(rows, start.model.margin(rows), LossAt(loss, part)))
+        return trees.run(self.learner.max_steps, watched, self.learner.patience)
+
+
+class _Prepared:
+    """The folds of all masks, and the starts of losses made of decisions, made on first use."""
+
+    def __init__(self, learner: BoostingLearner, x: Any, y: Array, masks: Masks) -> None:
+        self.learner, self.x, self.y, self.masks = learner, x, y, masks
+        self.folds = [self._fold(np.flatnonzero(mask)) for mask in masks]
+
+    def _fold(self, index: Index) -> _Fold:
+        return _Fold(self.learner, self.x, self.y, index)
+
+    @cached_property
+    def starts(self) -> list[_Start]:
+        """The baseline of each mask, with out-of-fold predictions of its training rows."""
+        is_partition = bool(((~self.masks).sum(axis=0) == 1).all())
+        if is_partition and _MIN_FOLDS <= len(self.masks) <= _MAX_FOLDS:
+            found = self._by_pairs()
+        else:
+            found = [self._by_inner_folds(fold.index) for fold in self.folds]
+        starts = []
+        for fold, (p, n_steps) in zip(self.folds, found, strict=True):
+            model = fold.baseline(round(float(np.mean(n_steps))))
+            starts.append(_Start(model, p[fold.index].reshape(fold.mean.margin.shape)))
+        return starts
+
+    def _by_inner_folds(self, index: Index) -> tuple[Array, list[int]]:
+        """Return out-of-fold predictions of some instances, and the best rounds of inner folds."""
+        p, n_steps = np.empty(self.y.shape), []
+        for rest, part in inner_folds(len(index), self.learner.n_folds, self.learner.seed):
+            ((best, margin),) = self._stopped(index[rest], [index[part]])
+            p[index[part]] = margin.reshape(p[index[part]].shape)
+            n_steps.append(best)
+        return p, n_steps
+
+    def _by_pairs(self) -> list[tuple[Array, list[int]]]:
+        """Return the same for each fold of a partition, from models without pairs of folds."""
+        found: list[tuple[Array, list[int]]] = [(np.empty(self.y.shape), []) for _ in self.folds]
+        for j, k in combinations(range(len(self.folds)), 2):
+            parts = [self.folds[j].rest, self.folds[k].rest]
+            index = np.setdiff1d(np.arange(len(self.y)), np.concatenate(parts))
+            of_j, of_k = self._stopped(index, parts)
+            for (best, margin), part, (p, n_steps) in (
+                (of_j, parts[0], found[k]),
+                (of_k, parts[1], found[j]),
+            ):
+                p[part] = margin.reshape(p[part].shape)
+                n_steps.append(best)
+        return found
+
+    def _stopped(self, index: Index, parts: Sequence[Index]) -> list[tuple[int, Array]]:
+        """Boost on squared error of some instances. Returns the best round for each part."""
+        fold, loss = self._fold(index), squared_error_loss(self.y)
+        return fold.grow(fold.sprout(loss, fold.mean), loss, fold.mean, parts)
+
+
+def _with_trees(start: _Start, trees: Boosting, n_steps: int) -> BoostedPredictor:
+    parts = (trees.trees(n_steps),) if n_steps and trees.n_rounds else ()
+    return replace(start.model, parts=(*start.model.parts, *parts), n_steps=n_steps)

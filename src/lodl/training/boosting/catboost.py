@@ -1,0 +1,225 @@
+"""CatBoost regressors trained on a learned loss.
+
+learner = CatBoostLearner(CatBoostRegressor(depth=4))
+(model,) = learner.train(x, loss)
+
+CatBoost calls a custom objective of several labels twice for each row and tree, which is far too
+slow, and gives one of a single label blocks of rows, which the loss of an instance may straddle. So
+trees are fitted to squared error ten at a time, each time towards the Newton step of the loss from
+where the trees before have come.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lodl._arrays import is_frame, require
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.training._features import as_pandas
+from lodl.training._learner import file_in, unusable
+from lodl.training.boosting._learner import BoostingLearner
+from lodl.training.boosting._objective import BoostingObjective
+from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
+
+require("catboost", extra="catboost")
+
+from catboost import CatBoostError, CatBoostRegressor, Pool  # noqa: E402
+
+__all__ = ["CatBoostLearner"]
+
+_BLOCK = 10  # trees that are fitted to one Newton step
+_LONG_BLOCK = 100  # the same for squared error, whose Newton step leads to the label
+_LEARNING_RATE = 0.1
+_N_TREES = 1000  # CatBoost's own default
+
+_REPLACED = ("loss_function", "eval_metric", "early_stopping_rounds", "od_wait", "use_best_model")
+_NAMES_OF_N_TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
+_ALIASES = (
+    ("random_seed", "random_state"),
+    ("learning_rate", "eta"),
+    ("verbose", "verbose_eval", "silent", "logging_level"),
+)
+
+
+class CatBoostBoosting(Boosting):
+    """Blocks of trees, each fitted to the Newton step from where those before have come.
+
+    Args:
+        x: Features, one row each.
+        margin: Predictions to start from.
+        objective: What to minimise.
+        parameters: Parameters of CatBoost, without the number of trees.
+    """
+
+    def __init__(
+        self, x: Any, margin: Array, objective: BoostingObjective, parameters: dict[str, Any]
+    ) -> None:
+        self.table, self.margin, self.objective = _table(x), margin, objective
+        self.parameters = parameters
+        self.seed_name = next(name for name in _ALIASES[0] if name in parameters)
+        self.size = _LONG_BLOCK if objective.loss.is_squared_error else _BLOCK
+        self.blocks: list[Any] = []
+
+    def grow(self) -> bool:
+        if self.n_rounds == self.size * len(self.blocks):
+            gradient, hessian = self.objective(self.margin)
+            step = -gradient / hessian
+            if not np.ptp(step, axis=0).any():  # which CatBoost rejects
+                return False
+            pool = _pool(self.table, step, self.parameters.get("cat_features"))
+            seed = {self.seed_name: self.parameters[self.seed_name] + len(self.blocks)}
+            parameters = {**self.parameters, **seed, "iterations": self.size}
+            block = CatBoostRegressor(**parameters).fit(pool)
+            self.blocks.append(block)
+            self.margin = self.margin + block.predict(self.table).reshape(self.margin.shape)
+        self.n_rounds += 1
+        return True
+
+    def watch(self, x: Any) -> Callable[[], Array]:
+        stages = self._stages(_table(x))
+        return lambda: next(stages)
+
+    def _stages(self, table: Any) -> Iterator[Array]:
+        """Yield what one round after another has added; blocks come while it is read."""
+        total: Any = 0.0
+        for block in self.blocks:
+            stage = total
+            for added in block.staged_predict(table):
+                stage = total + added
+                yield stage
+            total = stage
+
+    def trees(self, n_rounds: int) -> "CatBoostTrees":
+        n_whole, n_more = divmod(min(n_rounds, self.n_rounds), self.size)
+        blocks = self.blocks[:n_whole]
+        if n_more:
+            blocks.append(self.blocks[n_whole].copy())
+            blocks[-1].shrink(n_more)
+        return CatBoostTrees(blocks, n_rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class CatBoostTrees(Trees):
+    """Blocks of trees that are added."""
+
+    blocks: Sequence[Any]
+    n_rounds: int
+
+    def margin(self, x: Any) -> Array:
+        table = _table(x)
+        return np.asarray(sum(block.predict(table) for block in self.blocks), dtype=np.float64)
+
+    def save(self, path: Path) -> dict[str, Any]:
+        for i, block in enumerate(self.blocks):
+            block.save_model(str(_block_file(path, i)))
+        return {"n_rounds": self.n_rounds, "n_blocks": len(self.blocks)}
+
+
+@dataclass(frozen=True, eq=False)
+class CatBoostPredictor(BoostedPredictor):
+    """Trees of CatBoost, added to a constant."""
+
+    kind: ClassVar[str] = "catboost"
+
+    @staticmethod
+    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> CatBoostTrees:  # noqa: ARG004
+        names = (_block_file(path, k).name for k in range(part["n_blocks"]))
+        files = [file_in(path.parent, name) for name in names]  # ends at the first that is missing
+        try:
+            blocks = [CatBoostRegressor().load_model(str(file)) for file in files]
+        except CatBoostError as error:
+            raise unusable(path.parent, f"its trees are missing or damaged ({error})") from error
+        return CatBoostTrees(blocks, part["n_rounds"])
+
+
+@dataclass(frozen=True, eq=False)
+class CatBoostLearner(BoostingLearner):
+    """Train a `CatBoostRegressor` on a learned loss: see `lodl.training.boosting._learner`.
+
+    All parameters of the estimator are used except `loss_function` and `eval_metric`. If it is not
+    given, `learning_rate` is 0.1: CatBoost's own choice depends on the number of trees. Columns of
+    strings and categories are categorical features; one that was not there in training is what
+    CatBoost expects without knowing it.
+    """
+
+    predictor = CatBoostPredictor
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, CatBoostRegressor):
+            raise InvalidInputError(
+                f"`estimator` must be a CatBoostRegressor, got {self.estimator!r}."
+            )
+        given = self.estimator.get_params().get("loss_function", "RMSE")
+        if given not in ("RMSE", "MultiRMSE"):
+            raise InvalidInputError(
+                "`loss_function` of the estimator must be left at 'RMSE', because the learned loss "
+                f"replaces it, got {given!r}."
+            )
+
+    @property
+    def max_steps(self) -> int:
+        given = self.estimator.get_params()
+        return next((given[name] for name in _NAMES_OF_N_TREES if name in given), _N_TREES)
+
+    @property
+    def learning_rate(self) -> float:
+        given = self.estimator.get_params()
+        return given.get("learning_rate") or given.get("eta") or _LEARNING_RATE
+
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> CatBoostBoosting:
+        given = self.estimator.get_params()
+        defaults = {
+            "random_seed": self.seed,
+            "learning_rate": _LEARNING_RATE,
+            "verbose": False,
+            "allow_writing_files": False,
+            "thread_count": -1 if margin.size >= N_FOR_THREADS else 1,
+        }
+        parameters = {**_without_aliases(defaults, given), **given}
+        for name in (*_REPLACED, *_NAMES_OF_N_TREES):
+            parameters.pop(name, None)
+        parameters["loss_function"] = "RMSE" if margin.shape[1] == 1 else "MultiRMSE"
+        return CatBoostBoosting(x, margin, objective, parameters)
+
+
+def _block_file(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}_{number}.cbm")
+
+
+def _without_aliases(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return defaults of what is not given under any of its names."""
+    taken = {names[0] for names in _ALIASES if any(name in given for name in names)}
+    return {name: value for name, value in defaults.items() if name not in taken}
+
+
+def _pool(table: Any, targets: Array, categories: Any) -> Any:
+    if categories is None and is_frame(table):
+        categories = _text_columns(table)
+    return Pool(table, targets if targets.shape[1] > 1 else targets[:, 0], cat_features=categories)
+
+
+def _table(x: Any) -> Any:
+    """Return rows as an array, or as a pandas frame whose categories are strings.
+
+    CatBoost crashes on categories of polars, and rejects missing ones.
+    """
+    if not is_frame(x):
+        return x
+    table = as_pandas(x)
+    return table.assign(**{name: _texts(table[name]) for name in _text_columns(table)})
+
+
+def _texts(column: Any) -> list[str]:
+    """Return the categories of a column as strings; missing ones, whatever their type, as "nan"."""
+    pairs = zip(column, column.isna(), strict=True)
+    return ["nan" if is_missing else str(value) for value, is_missing in pairs]
+
+
+def _text_columns(table: Any) -> list[str]:
+    """Return the columns of a frame of pandas that do not hold numbers."""
+    return [name for name in table.columns if getattr(table[name].dtype, "kind", "O") not in "iufb"]

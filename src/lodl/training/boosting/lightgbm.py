@@ -1,0 +1,238 @@
+"""LightGBM regressors trained on a learned loss, and the loss as an objective of LightGBM.
+
+learner = LightGBMLearner(LGBMRegressor(num_leaves=15))
+(model,) = learner.train(x, loss)
+
+In your own training call you only need `objective`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lodl._arrays import require
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.losses import LearnedLoss
+from lodl.training._features import as_pandas, categories_of, with_categories
+from lodl.training._learner import file_in, unusable
+from lodl.training.boosting._learner import BoostingLearner
+from lodl.training.boosting._lightgbm_text import checked_text
+from lodl.training.boosting._objective import BoostingObjective, CustomObjective
+from lodl.training.boosting._trees import (
+    N_FOR_THREADS,
+    BoostedPredictor,
+    Boosting,
+    Trees,
+    categories_in,
+)
+
+require("lightgbm", extra="lightgbm")
+
+import lightgbm  # noqa: E402
+
+__all__ = ["LightGBMLearner", "objective"]
+
+_REPLACED = (  # parameters of the regressor that the loss replaces or the booster does not have
+    "objective",
+    "metric",
+    "n_estimators",
+    "early_stopping_rounds",
+    "importance_type",
+    "class_weight",
+)
+
+
+def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
+    """Return a learned loss as a custom objective of LightGBM.
+
+    It fits `lightgbm.train({"objective": objective(loss), ...}, ...)` and
+    `LGBMRegressor(objective=objective(loss))`. The training data must be the instances of the loss,
+    in its order, or for a model of items one row for each item. LightGBM's labels have one number;
+    where yours have D, give zeros, which the objective does not look at, and `num_class=D`.
+    Gradient and Hessian are divided by the mean Hessian, so parameters such as `min_child_weight`
+    act as they do with squared error.
+
+    With a custom objective LightGBM starts from 0: give `init_score`, and add it to what `predict`
+    returns, which does not know of it.
+
+    Example:
+        >>> import lightgbm, numpy as np
+        >>> from lodl.losses import squared_error_loss
+        >>> from lodl.training.boosting.lightgbm import objective
+        >>> x, y = np.arange(80.0).reshape(80, 1), np.arange(160.0).reshape(80, 2)
+        >>> start = np.tile(y.mean(axis=0), (80, 1))
+        >>> data = lightgbm.Dataset(x, label=np.zeros(80), init_score=start)
+        >>> loss = squared_error_loss(y)
+        >>> parameters = {"objective": objective(loss), "num_class": 2, "verbosity": -1}
+        >>> y_hat = start + lightgbm.train(parameters, data).predict(x)
+        >>> y_hat.shape
+        (80, 2)
+    """
+    return CustomObjective(BoostingObjective.of(loss), lightgbm.Dataset)
+
+
+class LightGBMBoosting(Boosting):
+    """A booster that is trained round by round.
+
+    Args:
+        x: Features, one row each.
+        margin: Predictions to start from.
+        objective: What to minimise.
+        parameters: Parameters of the booster.
+    """
+
+    def __init__(
+        self, x: Any, margin: Array, objective: BoostingObjective, parameters: dict[str, Any]
+    ) -> None:
+        table = _table(x)
+        self.data, self.parameters = _data(table, parameters), parameters
+        self.categories = categories_of(table)
+        self.objective = CustomObjective(objective, lightgbm.Dataset, margin)
+        self.booster = lightgbm.Booster(parameters, self.data)
+        self.watched: list[Array] = []
+
+    def grow(self) -> bool:
+        if self.booster.update(fobj=self.objective):
+            return False
+        self.n_rounds += 1
+        self.watched = []
+        return True
+
+    def watch(self, x: Any) -> Callable[[], Array]:
+        number = len(self.booster.valid_sets)
+        table = with_categories(x, self.categories)
+        self.booster.add_valid(_data(table, self.parameters, self.data), str(number))
+
+        def added() -> Array:
+            if not self.watched:  # LightGBM keeps the predictions of all of them up to date
+                self.booster.eval_valid(self._see)
+            return self.watched[number]
+
+        return added
+
+    def _see(self, added: Array, _: Any) -> tuple[str, float, bool]:
+        self.watched.append(added.copy())
+        return "", 0.0, False
+
+    def trees(self, n_rounds: int) -> "LightGBMTrees":
+        return LightGBMTrees(self.booster, n_rounds, self.categories)
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMTrees(Trees):
+    """A booster, of which the first rounds count."""
+
+    booster: Any
+    n_rounds: int
+    categories: dict[str, list[Any]]
+
+    def margin(self, x: Any) -> Array:
+        table = with_categories(x, self.categories)
+        # Without it, predicting sets the threads of the process to all cores, and a booster that
+        # goes on afterwards waits for them in every split.
+        n_threads = self.booster.params.get("n_jobs", 0)
+        margin = self.booster.predict(
+            table, raw_score=True, num_iteration=self.n_rounds, num_threads=n_threads
+        )
+        return np.asarray(margin, dtype=np.float64)
+
+    def save(self, path: Path) -> dict[str, Any]:
+        self.booster.save_model(path.with_suffix(".txt"))
+        return {"n_rounds": self.n_rounds, "categories": self.categories}
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMPredictor(BoostedPredictor):
+    """Trees of LightGBM, added to a constant."""
+
+    kind: ClassVar[str] = "lightgbm"
+
+    @staticmethod
+    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> LightGBMTrees:
+        file = file_in(path.parent, path.with_suffix(".txt").name)
+        categories = categories_in(part)
+        try:
+            text = checked_text(
+                file.read_text(encoding="utf-8"),
+                n_features=content["n_features"],
+                n_outputs=len(content["centre"]),
+                categories=categories,
+            )
+            booster = lightgbm.Booster(model_str=text)
+        except (ValueError, lightgbm.basic.LightGBMError) as error:
+            raise unusable(path.parent, f"{file.name} is damaged ({error})") from error
+        return LightGBMTrees(booster, part["n_rounds"], categories)
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMLearner(BoostingLearner):
+    """Train an `LGBMRegressor` on a learned loss: see `lodl.training.boosting._learner`.
+
+    All of its parameters are used except `objective` and `metric`, which the loss replaces.
+    LightGBM itself handles missing values and categories, which are known by their names; one that
+    was not there in training counts as missing. A polars frame is converted to pandas.
+    """
+
+    predictor = LightGBMPredictor
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, lightgbm.LGBMRegressor):
+            raise InvalidInputError(
+                f"`estimator` must be an LGBMRegressor, got {self.estimator!r}."
+            )
+        params = self.estimator.get_params()
+        if params["objective"] not in ("regression", None):
+            raise InvalidInputError(
+                "`objective` of the estimator must be left at None, because the learned loss "
+                f"replaces it, got {params['objective']!r}."
+            )
+        if params["boosting_type"] != "gbdt":
+            raise InvalidInputError(
+                "`boosting_type` of the estimator must be 'gbdt', whose trees can be counted, got "
+                f"{params['boosting_type']!r}."
+            )
+
+    @property
+    def max_steps(self) -> int:
+        rounds: int = self.estimator.n_estimators
+        return rounds
+
+    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> LightGBMBoosting:
+        return LightGBMBoosting(x, margin, objective, self._parameters(margin))
+
+    def _parameters(self, margin: Array) -> dict[str, Any]:
+        given = self.estimator.get_params().items()
+        return {
+            "random_state": self.seed,
+            "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
+            "verbosity": -1,
+            "deterministic": True,
+            "force_col_wise": True,  # otherwise a measurement of time decides
+            "feature_pre_filter": False,  # too few rows to split would be an error
+            **{name: value for name, value in given if value is not None and name not in _REPLACED},
+            "objective": "none",
+            "num_class": margin.shape[1],
+        }
+
+
+def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:
+    # LightGBM changes the parameters that it is given.
+    zeros, given = np.zeros(x.shape[0]), dict(parameters)
+    return lightgbm.Dataset(x, label=zeros, params=given, reference=reference)
+
+
+def _table(x: Any) -> Any:
+    """Return an array or a pandas frame: LightGBM cannot read categories of polars."""
+    table = as_pandas(x)
+    texts = [name for name in getattr(table, "columns", ()) if table[name].dtype.kind not in "iufb"]
+    if texts := [name for name in texts if table[name].dtype != "category"]:
+        raise InvalidInputError(
+            f"`X` must have columns of numbers or categories for LightGBM, got others in {texts}. "
+            'Use `x.astype({name: "category"})`, or `pl.Categorical` in polars.'
+        )
+    return table

@@ -1,0 +1,13 @@
+"""Any scikit-learn regressor or pipeline, trained on a learned loss.
+
+learner = SklearnLearner(make_pipeline(StandardScaler(), Ridge()))
+(model,) = learner.train(x, loss)
+"""
+
+from lodl._arrays import require
+
+require("sklearn", extra="sklearn")
+
+from lodl.training.sklearn._learner import SklearnLearner, SklearnPredictor  # noqa: E402
+
+__all__ = ["SklearnLearner", "SklearnPredictor"]

@@ -1,0 +1,311 @@
+"""SklearnLearner: trains linear regressors on the loss itself and refits others to new targets."""
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from lodl._arrays import check_count, require, take_rows
+from lodl._typing import Array
+from lodl.errors import InvalidInputError, ModelFolderError
+from lodl.losses import LearnedLoss, is_squared_error
+from lodl.training._early_stopping import EarlyStopping
+from lodl.training._features import (
+    Masks,
+    as_rows,
+    check_features,
+    check_masks,
+    count_items,
+    count_rows,
+    inner_folds,
+)
+from lodl.training._learner import Learner, Predictor, file_in, shape_in, unusable
+from lodl.training._pulled import is_pulled
+from lodl.training.linear import N_STEPS, PATIENCE
+from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
+from lodl.training.sklearn._targets import Targets, shifted_targets, weighted_targets
+
+_FILE = "model.skops"
+_N_ROUNDS = 2  # if nothing stops the model: between 1 and 4, which did well
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnPredictor(Predictor):
+    """Fitted regressors that predict labels of any shape.
+
+    Attributes:
+        models: One for all values of a label, or one for each.
+        label_shape: Shape of a label.
+        n_features: Number of features.
+        n_steps: Steps on the loss, or rounds of changed targets.
+        is_linear: Whether it is linear and was trained on the loss itself.
+    """
+
+    kind: ClassVar[str] = "sklearn"
+    models: list[Any]
+    label_shape: tuple[int, ...]
+    n_features: int
+    n_steps: int
+    is_linear: bool = False
+
+    @classmethod
+    def mean(cls, predictors: "Sequence[SklearnPredictor]") -> "list[SklearnPredictor]":
+        """Return one model that predicts the mean, if all are linear in the features."""
+        first = predictors[0]
+        if any(not one.is_linear or isinstance(one.models[0], Pipeline) for one in predictors):
+            return list(predictors)
+        by_output = zip(*(predictor.models for predictor in predictors), strict=True)
+        n_steps = round(float(np.mean([predictor.n_steps for predictor in predictors])))
+        return [replace(first, models=list(map(mean_model, by_output)), n_steps=n_steps)]
+
+    def predict(self, x: Any) -> Array:
+        x = check_features(x, n_features=self.n_features)
+        outputs = np.column_stack([model.predict(as_rows(x)) for model in self.models])
+        return outputs.astype(np.float64, copy=False).reshape(count_rows(x), *self.label_shape)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the regressor to a folder in the format of skops, which is not a pickle."""
+        io = require("skops.io", extra="sklearn")
+        names = ("label_shape", "n_features", "n_steps")
+        path = self.write(folder, {name: getattr(self, name) for name in names}) / _FILE
+        io.dump(self.models, path)
+        nameless = [kind for kind in io.get_untrusted_types(file=path) if "<" in kind]
+        if nameless:
+            path.unlink()
+            raise ModelFolderError(
+                f"The estimator cannot be saved, because it holds {', '.join(nameless)}, which "
+                "no module names. Use functions and classes of a module."
+            )
+
+    @classmethod
+    def load(cls, folder: Path, *, trusted: Sequence[str] = (), **_: Any) -> "SklearnPredictor":
+        content = cls.read(folder)
+        io = require("skops.io", extra="sklearn")
+        path = file_in(folder, _FILE)
+        _check_size(path)
+        unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
+        if unknown:
+            raise unusable(
+                folder,
+                f"it holds {', '.join(unknown)}, which a forged file could misuse to crash Python "
+                f"or to run code. If you trust its origin, load it with `trusted={unknown}`",
+            )
+        models = io.load(path, trusted=list(trusted))
+        n_features = check_count("n_features", content["n_features"])
+        n_steps = check_count("n_steps", content["n_steps"], minimum=0)
+        return cls(models, shape_in(content), n_features, n_steps)
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnLearner(Learner):
+    """Train any scikit-learn regressor or pipeline on a learned loss.
+
+    The baseline is a plain `fit`. Other losses depend on the fitted model:
+
+    - A model that is linear in its (transformed) features is trained further on the loss itself:
+      `Ridge`, `Lasso`, `HuberRegressor` and similar models, alone, in a pipeline, or as the best
+      model of a search. Its `coef_` and `intercept_` change; zeros stay 0, so a lasso keeps its
+      features. For a convex loss fitted to regrets, a penalty keeps it near the baseline (see
+      `lodl.training._pulled`); for other losses, early stopping does.
+    - Any other model is fitted again in rounds, to targets that follow from its predictions (see
+      `lodl.training.sklearn._targets`): shifted labels for a loss made of decisions; targets with
+      weights for a loss fitted to regrets, if the estimator takes `sample_weight`. A round takes
+      `n_folds + 1` fits of the estimator.
+
+    Attributes:
+        estimator: The regressor or pipeline. It is cloned, never changed. With weights, or if it
+            takes a single output, it is fitted once per value of the label.
+        max_rounds: The most rounds. Rounds end as soon as the validation loss does not fall. A
+            linear model has none.
+        n_folds: Folds for the out-of-fold predictions.
+        seed: Random seed of the folds. The estimator has its own `random_state`.
+
+    Example:
+        >>> from sklearn.linear_model import Ridge
+        >>> from lodl.training.sklearn import SklearnLearner
+        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
+        >>> x, y = domain.splits.train.x, domain.splits.train.y
+        >>> loss = lodl.learn_loss(domain.problem, y)
+        >>> (model,) = SklearnLearner(Ridge()).train(x, loss)
+        >>> model.predict(x).shape
+        (30, 16)
+    """
+
+    takes_frames = True
+
+    estimator: Any
+    max_rounds: int = 4
+    n_folds: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise InvalidInputError(
+                f"`estimator` must be a regressor with a `fit` method, got {self.estimator!r}."
+            )
+        check_count("max_rounds", self.max_rounds, minimum=0)
+        check_count("n_folds", self.n_folds, minimum=2)
+
+    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Fold]":
+        x = check_features(x, len(y))
+        return [_Fold(self, x, y, mask) for mask in check_masks(masks, len(y))]
+
+    def train(
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        masks: Masks | None = None,
+        *,
+        prepared: "list[_Fold] | None" = None,
+        n_steps: int | None = None,
+    ) -> list[SklearnPredictor]:
+        folds = prepared or self.prepare(x, loss.y, masks)
+        if is_squared_error(loss):
+            return [fold.baseline for fold in folds]
+        x, masks = check_features(x, loss.n_instances), check_masks(masks, loss.n_instances)
+        stops = n_steps is None and not masks.all()
+        forms = [form for fold in folds if (form := fold.form) is not None]
+        if len(forms) < len(folds):
+            return [self._train_fold(fold, x, loss, n_steps, stops=stops) for fold in folds]
+        if is_pulled(loss.family) and n_steps != 0:
+            trained = pull(forms, x, loss, masks)
+        else:
+            steps = N_STEPS if n_steps is None else n_steps
+            trained = descend(forms, x, loss, masks, steps, PATIENCE if stops else None)
+        return [
+            SklearnPredictor(
+                models,
+                loss.label_shape,
+                x.shape[-1],
+                taken if n_steps is None else n_steps,
+                is_linear=True,
+            )
+            for models, taken in trained
+        ]
+
+    def _train_fold(
+        self, fold: "_Fold", x: Any, loss: LearnedLoss, n_steps: int | None, *, stops: bool
+    ) -> SklearnPredictor:
+        """Refit to changed targets, as long as the loss of the other instances falls."""
+        rounds = self._rounds(fold, loss)
+        if not stops:
+            last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
+            return self.refit(fold.x, fold.y, *next(islice(rounds, last, None)), last)
+        rest = np.setdiff1d(np.arange(loss.n_instances), fold.index)
+        x_rest, stopping = take_rows(x, rest), EarlyStopping(0, 1)
+        best, _ = fold.baseline, next(rounds)
+        for k in range(self.max_rounds + 1):
+            model = best if k == 0 else self.refit(fold.x, fold.y, *next(rounds), k)
+            score = loss.value(model.predict(x_rest), rest).mean()
+            if not stopping.update(np.array([score]), k).all():
+                break
+            best = model
+        return best
+
+    def _rounds(self, fold: "_Fold", loss: LearnedLoss) -> Iterator[Targets]:
+        def out_of_fold(targets: Array, weights: Array | None) -> Array:
+            is_first = weights is None and np.array_equal(targets, fold.y)
+            return fold.out_of_fold if is_first else self.out_of_fold(fold, targets, weights)
+
+        uses_weights = not loss.family.uses_slopes and _weight_argument(self.estimator) is not None
+        targets_of = weighted_targets if uses_weights else shifted_targets
+        return targets_of(loss, fold.index, out_of_fold)
+
+    def out_of_fold(self, fold: "_Fold", targets: Array, weights: Array | None) -> Array:
+        """Return predictions by models that were fitted without the instance."""
+        p = np.empty(targets.shape)
+        for rest, part in inner_folds(len(p), self.n_folds, self.seed):
+            given = None if weights is None else weights[rest]
+            model = self.refit(take_rows(fold.x, rest), fold.y[rest], targets[rest], given, 0)
+            p[part] = model.predict(take_rows(fold.x, part))
+        return p
+
+    def refit(
+        self, x: Any, y: Array, targets: Array, weights: Array | None, n_steps: int
+    ) -> SklearnPredictor:
+        """Fit to changed targets, clipped to the range of the labels if the estimator refuses them.
+
+        A model of logarithms, or of counts, takes no target below 0.
+        """
+        try:
+            with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of numbers below 0
+                return self.fit(x, targets, weights, n_steps)
+        except ValueError:
+            within = np.clip(targets, y.min(axis=0), y.max(axis=0))
+            if np.array_equal(within, targets):
+                raise
+            return self.fit(x, within, weights, n_steps)
+
+    def fit(
+        self, x: Any, targets: Array, weights: Array | None = None, n_steps: int = 0
+    ) -> SklearnPredictor:
+        """Fit the estimator to targets of any shape."""
+        n_rows = len(targets) * (count_items(x, targets) or 1)
+        rows, outputs = as_rows(x), targets.reshape(n_rows, -1)
+        takes = get_tags(self.estimator).target_tags
+        has_many = outputs.shape[1] > 1 or not takes.single_output
+        if weights is None and takes.multi_output and has_many:
+            models = [clone(self.estimator).fit(rows, outputs)]
+        else:
+            given: list[dict[str, Array]] = [{} for _ in outputs.T]
+            name = _weight_argument(self.estimator)
+            if weights is not None and name is not None:
+                given = [{name: column} for column in weights.reshape(n_rows, -1).T]
+            columns = outputs.T if takes.single_output else outputs.T[:, :, np.newaxis]
+            models = [
+                clone(self.estimator).fit(rows, column, **arguments)
+                for column, arguments in zip(columns, given, strict=True)
+            ]
+        return SklearnPredictor(models, tuple(targets.shape[1:]), x.shape[-1], n_steps)
+
+
+class _Fold:
+    """The instances of one mask, and fits on them that all losses share, made on first use."""
+
+    def __init__(self, learner: SklearnLearner, x: Any, y: Array, mask: Masks) -> None:
+        self.learner, self.index = learner, np.flatnonzero(mask)
+        self.x, self.y = take_rows(x, self.index), y[self.index]
+
+    @cached_property
+    def baseline(self) -> SklearnPredictor:
+        """The estimator fitted to the labels."""
+        return self.learner.fit(self.x, self.y)
+
+    @cached_property
+    def form(self) -> LinearForm | None:
+        """The baseline as a linear model, or None if it is not linear."""
+        return LinearForm.of(self.baseline.models, self.x)
+
+    @cached_property
+    def out_of_fold(self) -> Array:
+        """Out-of-fold predictions of the baseline."""
+        return self.learner.out_of_fold(self, self.y, None)
+
+
+def _check_size(path: Path) -> None:
+    """Raise if a file is larger when unpacked: skops does not compress, and zeros pack well."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > path.stat().st_size:
+        raise ValueError(f"it has {size} bytes when unpacked")
+
+
+def _weight_argument(estimator: Any) -> str | None:
+    """Return the argument of `fit` that takes sample weights, or None if there is none."""
+    if not isinstance(estimator, Pipeline):
+        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+    last, regressor = estimator.steps[-1]
+    is_plain = not get_config()["enable_metadata_routing"]
+    takes_it = is_plain and has_fit_parameter(regressor, "sample_weight")
+    return f"{last}__sample_weight" if takes_it else None

@@ -1,0 +1,274 @@
+"""scikit-learn's linear models as weights that can be trained on a learned loss.
+
+However they were fitted (ridge, lasso, Huber, ...), they predict `z @ weights + constant` from
+transformed features z. So they can be trained further on the loss itself, where other regressors
+are refitted to other targets. The result is still the user's estimator, with other numbers in
+`coef_` and `intercept_`.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    LassoCV,
+    MultiTaskElasticNet,
+    Ridge,
+    RidgeCV,
+)
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
+
+from lodl._typing import Array
+from lodl.losses import LearnedLoss
+from lodl.training._features import Masks, Scaling, as_rows, count_items
+from lodl.training._pulled import train_pulled
+from lodl.training.linear import LEARNING_RATE, Descent, with_ones
+
+_CLOSE = 1e-6  # share of the largest prediction: rounding errors of a linear model
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """Fitted models that predict `z @ weights + constant`.
+
+    Attributes:
+        models: A model for all outputs, or one for each, with the same transformed features.
+        weights: One row per transformed feature, one column per output.
+        constant: One number per output.
+    """
+
+    models: Sequence[Any]
+    weights: Array
+    constant: Array
+
+    @classmethod
+    def of(cls, models: Sequence[Any], x: Any) -> "LinearForm | None":
+        """Return the form of fitted models, or None if they are not linear or must stay positive.
+
+        Args:
+            models: A regressor or pipeline for all outputs, or one for each.
+            x: Features to compare predictions on.
+        """
+        models = [part for model in models for part in _parts(model)]
+        last = [_regressor(model) for model in models]
+        if not all(hasattr(part, "coef_") and hasattr(part, "intercept_") for part in last):
+            return None
+        if any(getattr(part, "positive", False) for part in last):
+            return None
+        weights = np.column_stack([np.atleast_2d(part.coef_).T for part in last])
+        constants = [np.broadcast_to(part.intercept_, _n_outputs(part)) for part in last]
+        form = cls(models, weights, np.concatenate(constants))
+        z = form.transformed(x)
+        if z.shape[1] != len(weights):
+            return None
+        expected = np.column_stack([model.predict(as_rows(x)) for model in models])
+        gap = np.abs(z @ weights + form.constant - expected).max()
+        return form if gap <= _CLOSE * np.abs(expected).max() else None
+
+    def transformed(self, x: Any) -> Array:
+        """Return the features that the weights apply to, one row per instance or item."""
+        rows, model = as_rows(x), self.models[0]
+        if isinstance(model, Pipeline) and len(model) > 1:
+            rows = model[:-1].transform(rows)
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
+        return np.asarray(dense, dtype=np.float64)
+
+    def penalty(self, n_rows: int) -> Array:
+        """Return the ridge penalty of each weight, per unit of mean squared error.
+
+        An L1 penalty counts as the ridge penalty that has the same slope at the weight.
+        """
+        regressors = [_regressor(model) for model in self.models]
+        columns = [np.full(_n_outputs(part), i) for i, part in enumerate(regressors)]
+        penalties = np.zeros_like(self.weights)
+        for j, i in enumerate(np.concatenate(columns)):
+            penalties[:, j] = _penalty(regressors[i], self.weights[:, j], n_rows)
+        return penalties
+
+    def changed(self, weights: Array, constant: Array) -> list[Any]:
+        """Return copies of the models with other weights."""
+        models, first = [], 0
+        for model in self.models:
+            columns = slice(first, first + _n_outputs(_regressor(model)))
+            models.append(_changed(model, weights[:, columns].T, constant[columns]))
+            first = columns.stop
+        return models
+
+
+class _Standardised:
+    """A linear form in standardised features and labels.
+
+    Weights that are exactly 0 are not free: features that a lasso left out, and a constant that was
+    not fitted.
+
+    Attributes:
+        rows: Standardised features and a constant.
+        weights: Their weights, the constant last.
+        is_free: Which weights may move.
+        labels: The scale of the labels.
+    """
+
+    def __init__(self, form: LinearForm, z: Array, y: Array, mask: Masks, n_items: int | None):
+        self.form, self.has_constant = form, bool(form.constant.any())
+        self.features = Scaling.of_features(z[np.repeat(mask, n_items or 1)])
+        self.labels = Scaling.of_labels(y[mask], n_items)
+        if not self.has_constant:
+            self.features, self.labels = self.features.around_zero(), self.labels.around_zero()
+        self.centre, self.spread = (
+            part.reshape(-1)[: form.weights.shape[1]]
+            for part in (self.labels.centre, self.labels.spread)
+        )
+        self.rows = with_ones(self.features.scaled(z))
+        constant = form.constant + self.features.centre @ form.weights - self.centre
+        weights = form.weights * self.features.spread[:, np.newaxis]
+        self.weights = np.vstack([weights, constant]) / self.spread
+        self.is_free = np.vstack([form.weights != 0, np.full(constant.shape, self.has_constant)])
+
+    def models(self, w: Array) -> list[Any]:
+        """Return the models with other standardised weights."""
+        weights = w[:-1] * self.spread / self.features.spread[:, np.newaxis]
+        constant = self.form.constant
+        if self.has_constant:
+            constant = self.centre + w[-1] * self.spread - self.features.centre @ weights
+        return self.form.changed(weights, constant)
+
+
+def descend(
+    forms: Sequence[LinearForm],
+    x: Any,
+    loss: LearnedLoss,
+    masks: Masks,
+    n_steps: int,
+    patience: int | None,
+) -> list[tuple[list[Any], int]]:
+    """Train linear models further on a loss. Returns models and steps of each form.
+
+    Early stopping keeps the weights near a regularised start.
+
+    Args:
+        forms: A form fitted to each mask.
+        x: Features.
+        loss: The loss of all instances.
+        masks: Which instances train each form.
+        n_steps: The most steps.
+        patience: Steps without a better validation loss after which a model stops. If None, nothing
+            stops it.
+    """
+    zs = [form.transformed(x) for form in forms]
+    if len({z.shape for z in zs}) > 1:  # such as the categories of a fold: one after another
+        return [
+            descend([form], x, loss, masks[[k]], n_steps, patience)[0]
+            for k, form in enumerate(forms)
+        ]
+    n_items = count_items(x, loss.y)
+    starts = [
+        _Standardised(form, z, loss.y, mask, n_items)
+        for form, z, mask in zip(forms, zs, masks, strict=True)
+    ]
+    rows, weights, is_free = (
+        np.stack(part)
+        for part in zip(*((one.rows, one.weights, one.is_free) for one in starts), strict=True)
+    )
+    descent = Descent(rows, loss, masks, [start.labels for start in starts], LEARNING_RATE)
+    trained, steps = descent.run(weights, n_steps, patience, is_free)
+    return [
+        (start.models(w), step)
+        for start, w, step in zip(starts, trained, steps.tolist(), strict=True)
+    ]
+
+
+def pull(
+    forms: Sequence[LinearForm], x: Any, loss: LearnedLoss, masks: Masks
+) -> list[tuple[list[Any], int]]:
+    """Train linear models further on a convex loss, pulled towards the plain models.
+
+    Returns models and steps of each form. Slopes that are exactly 0 stay 0.
+
+    Args:
+        forms: A form fitted to each mask.
+        x: Features.
+        loss: The loss of all instances.
+        masks: Which instances train each form.
+    """
+    trained = []
+    for form, mask in zip(forms, masks, strict=True):
+        rows = form.transformed(x)
+        rows = rows[np.repeat(mask, len(rows) // loss.n_instances)]
+        weights, constant, steps = train_pulled(
+            rows,
+            loss.subset(np.flatnonzero(mask)),
+            form.weights,
+            form.constant,
+            has_constant=bool(form.constant.any()),
+            penalty=form.penalty(len(rows)),
+            is_free=form.weights != 0,
+        )
+        trained.append((form.changed(weights, constant), steps))
+    return trained
+
+
+def mean_model(models: Sequence[Any]) -> Any:
+    """Return one model with the mean weights of several that have no transformed features."""
+    weights = np.mean([np.atleast_2d(model.coef_) for model in models], axis=0)
+    constant = np.mean([np.atleast_1d(model.intercept_) for model in models], axis=0)
+    return _changed(models[0], weights, constant)
+
+
+def _penalty(regressor: Any, weights: Array, n_rows: int) -> Array:
+    """Return the ridge penalty of one output's weights; 0 if the regressor has none that we know.
+
+    Ridge minimises |y - x w|^2 + alpha |w|^2, lasso and elastic net |y - x w|^2 / (2 n) +
+    alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2).
+    """
+    alpha = getattr(regressor, "alpha_", getattr(regressor, "alpha", 0.0))
+    if not isinstance(alpha, float | int | np.number) or not np.isfinite(alpha):
+        return np.zeros_like(weights)
+    if isinstance(regressor, Ridge | RidgeCV):
+        return np.full_like(weights, alpha / n_rows)
+    if isinstance(regressor, ElasticNet | MultiTaskElasticNet | LassoCV | ElasticNetCV):
+        l1 = getattr(regressor, "l1_ratio_", getattr(regressor, "l1_ratio", 1.0))
+        size = np.where(weights != 0, np.abs(weights), np.inf)
+        return np.asarray(alpha * (l1 / size + (1 - l1)))
+    return np.zeros_like(weights)
+
+
+def _parts(model: Any) -> list[Any]:
+    """Return the models that predict inside a model: the best of a search, one per output."""
+    if isinstance(model, Pipeline):
+        return [_with_regressor(model, part) for part in _parts(_regressor(model))]
+    if hasattr(model, "best_estimator_"):
+        return _parts(model.best_estimator_)
+    if isinstance(model, MultiOutputRegressor):
+        return [part for estimator in model.estimators_ for part in _parts(estimator)]
+    return [model]
+
+
+def _regressor(model: Any) -> Any:
+    """Return the last step of a pipeline, or a regressor itself."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _changed(model: Any, weights: Array, constant: Array) -> Any:
+    """Return a copy of a model with other weights, one row per output, and another constant."""
+    regressor = copy(_regressor(model))
+    regressor.coef_ = weights.reshape(regressor.coef_.shape)
+    if np.any(regressor.intercept_):
+        shape = np.shape(regressor.intercept_)
+        regressor.intercept_ = constant.reshape(shape) if shape else float(constant[0])
+    return _with_regressor(model, regressor) if isinstance(model, Pipeline) else regressor
+
+
+def _with_regressor(pipeline: Pipeline, regressor: Any) -> Pipeline:
+    """Return a fitted pipeline that ends in another fitted regressor."""
+    changed = copy(pipeline)
+    changed.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], regressor)]
+    return changed
+
+
+def _n_outputs(regressor: Any) -> int:
+    return len(np.atleast_2d(regressor.coef_))

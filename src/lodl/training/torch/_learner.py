@@ -1,0 +1,253 @@
+"""TorchLearner: trains any PyTorch module, or a linear model, on a learned loss."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lodl._arrays import check_count
+from lodl._threads import one_torch_thread
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
+from lodl.training._features import (
+    Masks,
+    Scaling,
+    check_masks,
+    check_numbers,
+    count_items,
+    inner_folds,
+)
+from lodl.training._learner import Learner
+from lodl.training.torch._criterion import LearnedLossModule
+from lodl.training.torch._loop import TrainingSettings, train_masked
+from lodl.training.torch._predictor import LinearShape, TorchPredictor
+from lodl.training.torch._stack import Scales, device_of, dtype_of
+
+_LINEAR = TrainingSettings(learning_rate=0.03, n_steps=1000, patience=100)
+_MODULE = TrainingSettings(learning_rate=2e-3, n_steps=1000, patience=100)
+_N_FOR_BATCHES = 2000  # rows, of instances or of their items
+_BATCH_ROWS, _MIN_BATCH, _MAX_BATCH = 2000, 32, 256  # rows of a batch, and limits in instances
+_N_FOLDS = 5  # one of which stops the baseline if nothing else does
+
+
+@dataclass(frozen=True, eq=False)
+class TorchLearner(Learner):
+    """Train a module on a learned loss, from several initial states, with Adam.
+
+    Features are standardised, and the module's outputs are multiplied by the labels' deviation and
+    added to their mean, so that a module that predicts numbers around 0 and 1 is right for labels
+    in any unit. The scales are those of the instances that train the model. The prediction is the
+    mean over the initial states.
+
+    On a loss made of decisions, training continues from the baseline: it takes a tenth of the
+    steps, and on paths decisions were better than from initial states.
+
+    Attributes:
+        module: Maps features (n, p), or (n, items, p), to the shape of the labels, on any device.
+            It is not changed. Defaults to a linear model.
+        n_initialisations: Number of initial states: the module's own, then new ones by the
+            `reset_parameters` of its layers.
+        settings: How fast and how long to train. Defaults to at most 1000 steps, of batches of 32
+            to 256 instances if there are at least 2000 instances or items of all instances.
+        scale_labels: Whether outputs are scaled. Turn it off if the last layer has a range that
+            is meant for the labels themselves, as a ReLU or a tanh has.
+        seed: Random seed for initial states, batches and dropout.
+
+    Example:
+        >>> from lodl.training.torch import TorchLearner
+        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
+        >>> x, y = domain.splits.train.x, domain.splits.train.y
+        >>> loss = lodl.learn_loss(domain.problem, y)
+        >>> learner = TorchLearner(n_initialisations=1)
+        >>> (model,) = learner.train(x, loss, n_steps=10)
+        >>> model.predict(x).shape
+        (30, 16)
+    """
+
+    stops_early = True
+
+    module: nn.Module | None = None
+    n_initialisations: int = 2
+    settings: TrainingSettings | None = None
+    scale_labels: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("n_initialisations", self.n_initialisations)
+
+    @property
+    def max_steps(self) -> int:
+        return (self.settings or _MODULE).n_steps
+
+    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "_Prepared":
+        return _Prepared(self, check_numbers(x, len(y)), y, check_masks(masks, len(y)))
+
+    def train(
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        masks: Masks | None = None,
+        *,
+        prepared: "_Prepared | None" = None,
+        n_steps: int | None = None,
+    ) -> list[TorchPredictor]:
+        known = prepared or self.prepare(x, loss.y, masks)
+        stops = n_steps is None and not known.masks.all()
+        if stops and is_squared_error(loss):
+            return known.baseline
+        starts = known.starts if loss.family.uses_slopes else known.initial
+        return known.trained(loss, starts, n_steps, stops=stops)
+
+    def settings_for(self, n: int, n_items: int | None) -> TrainingSettings:
+        """Return the settings for `n` instances."""
+        if self.settings is not None:
+            return self.settings
+        settings = replace(_LINEAR if self.module is None else _MODULE, seed=self.seed)
+        if n * (n_items or 1) < _N_FOR_BATCHES:
+            return settings
+        batch_size = min(max(_BATCH_ROWS // (n_items or 1), _MIN_BATCH), _MAX_BATCH)
+        return replace(settings, batch_size=batch_size, validate_every=10)
+
+
+class _Prepared:
+    """Scales and initial modules of each mask, and the baseline, trained on first use."""
+
+    def __init__(self, learner: TorchLearner, x: Array, y: Array, masks: Masks) -> None:
+        self.learner, self.x, self.y, self.masks = learner, x, y, masks
+        self.n_items = count_items(x, y)
+        self.features = [Scaling.of_features(x[mask]) for mask in masks]
+        self.labels = [
+            Scaling.of_labels(y[mask], self.n_items)
+            if learner.scale_labels
+            else Scaling.none(y.shape[1:])
+            for mask in masks
+        ]
+        # Modules may work in single precision, relative to a scale for all in double precision.
+        self.common, self.linear = Scaling.of_features(x), None
+        n = learner.n_initialisations
+        seeds = range(learner.seed * n, (learner.seed + 1) * n)
+        if learner.module is None:
+            self.linear = LinearShape(x.shape[-1], tuple(y.shape[1:]), self.n_items)
+            modules = [self.linear.model(seed) for seed in seeds]
+        else:
+            again = [_reset(deepcopy(learner.module), seed) for seed in seeds[1:]]
+            modules = [deepcopy(learner.module), *again]
+        _check_outputs(modules[0], x, y.shape[1:])
+        self.initial: list[Sequence[nn.Module]] = [modules for _ in masks]
+
+    @cached_property
+    def baseline(self) -> list[TorchPredictor]:
+        """Models of squared error, stopped by the instances outside their masks."""
+        return self.trained(squared_error_loss(self.y), self.initial, None, stops=True)
+
+    @cached_property
+    def starts(self) -> list[Sequence[nn.Module]]:
+        """Modules of the baseline. If nothing stops it, a fifth of the instances says how long."""
+        loss = squared_error_loss(self.y)
+        if not self.masks.all():
+            models = self.baseline
+        elif len(self.y) < _N_FOLDS:
+            models = self.trained(loss, self.initial, None, stops=False)
+        else:
+            n = len(self.y)
+            _, part = next(inner_folds(n, _N_FOLDS, self.learner.seed))
+            masks = ~np.isin(np.arange(n), part)[np.newaxis]
+            (stopped,) = self.learner.train(self.x, loss, masks)
+            models = self.trained(loss, self.initial, stopped.n_steps, stops=False)
+        return [model.modules for model in models]
+
+    def trained(
+        self,
+        loss: LearnedLoss,
+        starts: list[Sequence[nn.Module]],
+        n_steps: int | None,
+        *,
+        stops: bool,
+    ) -> list[TorchPredictor]:
+        """Return a model per mask, trained on a loss.
+
+        Args:
+            loss: The loss of all instances.
+            starts: Modules to start from, for each mask.
+            n_steps: The number of steps. Defaults to that of the settings.
+            stops: Whether instances outside its mask stop a model.
+        """
+        settings = self.learner.settings_for(len(self.y), self.n_items)
+        if n_steps is not None:
+            settings = replace(settings, n_steps=n_steps)
+        first, n = starts[0][0], len(starts[0])
+        x, scales = self.common.scaled(self.x), self._scales(first)
+        with one_torch_thread():
+            result = train_masked(
+                starts, x, _Criterion(loss, first), self.masks, scales, settings, stops=stops
+            )
+        models = []
+        for k, (features, labels) in enumerate(zip(self.features, self.labels, strict=True)):
+            own = slice(k * n, (k + 1) * n)
+            steps = round(float(result.best_steps[own].mean()))
+            models.append(
+                TorchPredictor(tuple(result.models[own]), self.linear, features, labels, steps)
+            )
+        return models
+
+    def _scales(self, module: nn.Module) -> Scales:
+        """Return the scales of each mask, relative to the common one."""
+        common = self.common
+        parts = (
+            [common.scaled(scale.centre) for scale in self.features],
+            [scale.spread / common.spread for scale in self.features],
+            [scale.centre for scale in self.labels],
+            [scale.spread for scale in self.labels],
+        )
+        kind: Any = {"dtype": dtype_of(module), "device": device_of(module)}
+        return Scales(tuple(torch.as_tensor(np.stack(part), **kind) for part in parts))
+
+
+class _Criterion:
+    """A learned loss in a unit in which it is of ordinary size: Adam should not see the unit."""
+
+    def __init__(self, loss: LearnedLoss, module: nn.Module) -> None:
+        dtype = dtype_of(module)
+        self.loss = LearnedLossModule(loss, reduction="none", dtype=dtype).to(device_of(module))
+        mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
+        self.unit = float(loss.value(mean).mean()) or 1.0
+
+    def __call__(self, y_hat: Tensor, index: Tensor) -> Tensor:
+        is_whole = len(index) == self.loss.n_instances  # then in order
+        losses: Tensor = self.loss(y_hat, None if is_whole else index) / self.unit
+        return losses
+
+
+def _check_outputs(module: nn.Module, x: Array, label_shape: tuple[int, ...]) -> None:
+    """Check that a module takes the features and returns predictions of the labels' shape."""
+    first = torch.as_tensor(x[:2], dtype=dtype_of(module), device=device_of(module))
+    try:
+        with torch.no_grad():
+            outputs = deepcopy(module).eval()(first)
+    except RuntimeError as error:
+        raise InvalidInputError(
+            f"`module` must take features of shape (n, *{x.shape[1:]}): {error}"
+        ) from error
+    got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+    if got != (len(first), *label_shape):
+        raise InvalidInputError(
+            f"`module` must return a tensor of shape (n, *{label_shape}), as the labels have, got "
+            f"{got} for {len(first)} instances."
+        )
+
+
+def _reset(module: nn.Module, seed: int) -> nn.Module:
+    """Draw new initial parameters in every layer that can."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for layer in module.modules():
+            reset = getattr(layer, "reset_parameters", None)
+            if callable(reset):
+                reset()
+    return module

@@ -1,0 +1,352 @@
+"""The training loop for PyTorch: Adam and early stopping, many models at once."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from lodl._arrays import check_count
+from lodl._progress import progress_bar
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.training._early_stopping import EarlyStopping
+from lodl.training.torch._criterion import (
+    Criterion,
+    Score,
+    check_first_scores,
+    check_instances,
+    check_losses,
+)
+from lodl.training.torch._stack import Scales, Single, Stack, can_be_stacked, check_trainable
+
+_logger = logging.getLogger(__name__)
+
+_MemberScore = Callable[[Tensor | None], Tensor]
+"""Validation scores of the members of a stack, given the losses of the step if there are masks."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How long and how fast to train.
+
+    Attributes:
+        learning_rate: Learning rate of Adam.
+        n_steps: Maximum number of steps.
+        validate_every: Steps between two validation scores.
+        patience: Steps without a better validation score after which a model stops.
+        batch_size: Instances per step. Defaults to all.
+        seed: Random seed for the order of the batches.
+    """
+
+    learning_rate: float = 1e-3
+    n_steps: int = 500
+    validate_every: int = 5
+    patience: int = 100
+    batch_size: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.learning_rate < math.inf:
+            raise InvalidInputError(
+                f"`learning_rate` must be finite and above 0, got {self.learning_rate!r}."
+            )
+        check_count("n_steps", self.n_steps, minimum=0)
+        check_count("validate_every", self.validate_every)
+        check_count("patience", self.patience)
+        if self.batch_size is not None:
+            check_count("batch_size", self.batch_size)
+
+
+_DEFAULT_SETTINGS = TrainingSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Trained models, their scores, and how long they took.
+
+    Attributes:
+        models: The models, each in its best state.
+        scores: The best validation score of each model, shape (models,).
+        best_steps: The step of that score, shape (models,).
+        last_steps: The step at which each model stopped, shape (models,).
+        seconds: Wall-clock time.
+    """
+
+    models: list[nn.Module]
+    scores: Array
+    best_steps: npt.NDArray[np.int64]
+    last_steps: npt.NDArray[np.int64]
+    seconds: float
+
+
+def train(
+    models: Sequence[nn.Module],
+    x: npt.ArrayLike,
+    *,
+    criterion: Criterion,
+    x_validation: npt.ArrayLike,
+    score: Score,
+    settings: TrainingSettings = _DEFAULT_SETTINGS,
+    progress: bool = True,
+) -> Trained:
+    """Train several initialisations of one model at once, with Adam and early stopping.
+
+    All models see the same batches, and each stops separately. The result is the same as training
+    them one after another, up to rounding.
+
+    Args:
+        models: Models of one architecture, each with its own initial state; they are not
+            changed. Frozen parameters stay frozen. Layers with random draws or running statistics
+            (dropout, batch normalisation) need your own loop with `LearnedLossModule`.
+        x: Features of the training instances, instance first.
+        criterion: Losses (models, n) of predictions for the instances of an index.
+        x_validation: Features of the validation instances.
+        score: Validation scores (models,) of predictions, lower is better: `validation_loss` or
+            `validation_cost`.
+        settings: How long and how fast to train.
+        progress: Whether to show a bar on a terminal, and to warn if all models ran out of steps.
+
+    Raises:
+        InvalidInputError: The models are not alike or have buffers or dropout, the features or the
+            first validation scores are not finite, or losses or scores have the wrong shape.
+    """
+    check_instances(criterion, len(np.asarray(x)), "x")
+    stack = Stack(models)
+    check_trainable(models[0])
+    features = _as_features(x, "x", stack)
+    features_validation = _as_features(x_validation, "x_validation", stack)
+    with progress_bar(
+        settings.n_steps, unit="steps", description="training", enabled=progress
+    ) as bar:
+        trained = _run(
+            stack,
+            features,
+            criterion,
+            lambda _: score(stack.predict(features_validation)),
+            settings,
+            patience=settings.patience,
+            advance=bar.update,
+        )
+    if progress and settings.n_steps and (trained.best_steps == settings.n_steps).all():
+        _logger.warning(
+            "Every model was still improving at the last of %d steps: raise `n_steps` or "
+            "`learning_rate`, or scale the models' outputs to the labels.",
+            settings.n_steps,
+        )
+    return trained
+
+
+def train_masked(
+    starts: Sequence[Sequence[nn.Module]],
+    x: Array,
+    criterion: Criterion,
+    masks: npt.NDArray[np.bool_],
+    scales: Scales,
+    settings: TrainingSettings,
+    *,
+    stops: bool,
+) -> Trained:
+    """Train the models of each mask on its instances.
+
+    Without batches, the predictions of a step also give the losses outside the masks, so that
+    validation scores cost nothing.
+
+    Args:
+        starts: As many models for each mask, all of one architecture. They are not changed. Models
+            that cannot be stacked are trained one after another.
+        x: Features of all instances.
+        criterion: Their losses.
+        masks: Which instances models learn from, shape (masks, n).
+        scales: Scales of each mask.
+        settings: How long and how fast to train.
+        stops: Whether the other instances stop a model. Otherwise it takes all steps.
+    """
+    if not stops:
+        settings = replace(settings, validate_every=max(settings.n_steps, 1))
+    if not can_be_stacked(starts[0][0]):
+        return _train_singly(starts, x, criterion, masks, scales, settings, stops=stops)
+    number = np.repeat(np.arange(len(masks)), len(starts[0]))
+    stack = Stack([model for models in starts for model in models], scales.of(number))
+    check_trainable(starts[0][0])
+    features = _as_features(x, "x", stack)
+    is_in = torch.as_tensor(masks[number], device=stack.device)
+
+    def score(losses: Tensor | None) -> Tensor:
+        is_out = ~is_in[stack.members]
+        if not stops:
+            return torch.zeros(len(is_out))
+        if losses is None or losses.shape != is_out.shape:
+            losses = criterion(stack.predict(features), torch.arange(len(features)))
+        return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
+
+    patience = settings.patience if stops else None
+    return _run(stack, features, criterion, score, settings, patience=patience, is_in=is_in)
+
+
+def _train_singly(
+    starts: Sequence[Sequence[nn.Module]],
+    x: Array,
+    criterion: Criterion,
+    masks: npt.NDArray[np.bool_],
+    scales: Scales,
+    settings: TrainingSettings,
+    *,
+    stops: bool,
+) -> Trained:
+    """Train one model after another; see `train_masked`."""
+    parts = []
+    with torch.random.fork_rng(devices=[]):
+        for k, models in enumerate(starts):
+            for number, model in enumerate(models):
+                torch.manual_seed(settings.seed + number)
+                stack = Single(model, scales.of(np.array([k])))
+                features = _as_features(x, "x", stack)
+                parts.append(_run_single(stack, features, criterion, masks[k], settings, stops))
+    return Trained(
+        [part.models[0] for part in parts],
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.best_steps for part in parts]),
+        np.concatenate([part.last_steps for part in parts]),
+        sum(part.seconds for part in parts),
+    )
+
+
+def _run_single(
+    stack: Single,
+    features: Tensor,
+    criterion: Criterion,
+    mask: npt.NDArray[np.bool_],
+    settings: TrainingSettings,
+    stops: bool,
+) -> Trained:
+    """Train a model on features of its mask only: batch normalisation would see the others."""
+    inside, outside = (torch.as_tensor(np.flatnonzero(part)) for part in (mask, ~mask))
+
+    def score(_: Tensor | None) -> Tensor:
+        if not stops:
+            return torch.zeros(1)
+        return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
+
+    return _run(
+        stack,
+        features[inside],
+        lambda y_hat, index: criterion(y_hat, inside[index]),
+        score,
+        settings,
+        patience=settings.patience if stops else None,
+    )
+
+
+def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
+    """Return the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
+    with torch.no_grad():
+        stack = Stack(models)
+        return stack.predict(_as_features(x, "x", stack)).double().cpu().numpy()
+
+
+def _run(
+    stack: Stack | Single,
+    features: Tensor,
+    criterion: Criterion,
+    score: _MemberScore,
+    settings: TrainingSettings,
+    *,
+    patience: int | None,
+    is_in: Tensor | None = None,
+    advance: Callable[[], object] = lambda: None,
+) -> Trained:
+    """Take steps until every model has stopped.
+
+    Args:
+        stack: The models.
+        features: Features of the training instances.
+        criterion: Their losses.
+        score: Validation scores of the members.
+        settings: How long and how fast to train.
+        patience: The patience of the early stopping; None for none.
+        is_in: Which instances each model learns from, shape (models, n). Defaults to all.
+        advance: Called after every step.
+    """
+    started = time.perf_counter()
+    optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
+    batches = _Batches(len(features), settings.batch_size, settings.seed)
+    stopping = EarlyStopping(patience, len(stack.members))
+
+    def losses_of(index: Tensor) -> Tensor:
+        y_hat = stack.predict(features[index], training=True)
+        losses = criterion(y_hat, index)
+        check_losses(losses, y_hat)
+        return losses
+
+    for step in count():
+        index = batches.next()
+        losses = None if is_in is None else losses_of(index)
+        if step % settings.validate_every == 0 or step == settings.n_steps:
+            with torch.no_grad():
+                scores = score(losses)
+            if step == 0:
+                check_first_scores(scores, len(stack.members))
+            going_on = torch.as_tensor(stopping.update(scores.double().cpu().numpy(), step))
+            stack.remember(torch.as_tensor(stopping.is_better))
+            if step == settings.n_steps or not going_on.any():
+                break
+            if not going_on.all():
+                stack.keep(going_on, optimiser)
+                losses = None
+        losses = losses_of(index) if losses is None else losses
+        if is_in is not None:
+            losses = losses * is_in[stack.members][:, index]
+        optimiser.zero_grad()
+        losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        advance()
+    return Trained(
+        stack.best_models(),
+        stopping.best_scores,
+        stopping.best_steps,
+        stopping.last_steps,
+        time.perf_counter() - started,
+    )
+
+
+class _Batches:
+    """Indices of the instances of each step, in a new random order in every pass.
+
+    Args:
+        n_instances: Number of training instances.
+        size: Instances per step. Defaults to all.
+        seed: Random seed for the order.
+    """
+
+    def __init__(self, n_instances: int, size: int | None, seed: int) -> None:
+        self.n_instances = n_instances
+        self.size = min(size or n_instances, n_instances)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.left = torch.arange(0)
+
+    def next(self) -> Tensor:
+        """Return the instances of the next step."""
+        if self.size == self.n_instances:
+            return torch.arange(self.n_instances)
+        if len(self.left) < self.size:
+            self.left = torch.randperm(self.n_instances, generator=self.generator)
+        index, self.left = self.left[: self.size], self.left[self.size :]
+        return index
+
+
+def _as_features(x: npt.ArrayLike, name: str, stack: Stack | Single) -> Tensor:
+    """Return features as a tensor for the models. Raises if they are not finite in its type."""
+    features = torch.as_tensor(np.asarray(x), dtype=stack.dtype)
+    if not features.isfinite().all():
+        where = tuple((~features.isfinite()).nonzero()[0].tolist())
+        raise InvalidInputError(
+            f"`{name}` must be finite in {features.dtype}, got {features[where].item()} at {where}."
+        )
+    return features.to(stack.device)

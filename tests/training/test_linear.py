@@ -1,0 +1,94 @@
+"""Linear models trained on many instances, batch by batch."""
+
+import numpy as np
+import pytest
+
+from lodl.losses import FitErrors, LearnedLoss, WeightedMSE
+from lodl.training import linear
+from lodl.training._features import Scaling
+from lodl.training.linear import Descent, LinearLearner, _divided
+
+
+def weighted_loss(n, dim=2, seed=0):
+    """Returns features and a loss that weighs coordinates, with what is least in closed form."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    y = x @ rng.normal(size=(3, dim)) + 0.5 * rng.normal(size=(n, dim))
+    w = rng.uniform(0.1, 3.0, size=(n, dim))
+    return x, LearnedLoss(WeightedMSE(), y, {"w": w}, FitErrors.empty(n), {})
+
+
+def folds(n, n_folds):
+    return np.arange(n) % n_folds != np.arange(n_folds)[:, np.newaxis]
+
+
+@pytest.mark.parametrize("n", [10, 256, 257, 1000])
+def test_every_instance_is_in_one_batch_and_folds_lie_together(n):
+    masks = folds(n, 5)
+    batches = _divided(masks)
+    assert sorted(np.concatenate(batches)) == list(range(n))
+    assert max(map(len, batches)) <= 256
+    for batch in batches:
+        held_out_by = (~masks[:, batch]).argmax(axis=0)
+        assert (np.diff(held_out_by) >= 0).all()
+        assert len(set(held_out_by)) == 5
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_validation_losses_are_of_the_instances_outside_a_mask(overlap):
+    n, rng = 600, np.random.default_rng(1)
+    x, loss = weighted_loss(n)
+    rows = np.stack([np.hstack([k + x, np.ones((n, 1))]) for k in range(3)])
+    masks = rng.uniform(size=(3, n)) < 0.5 if overlap else folds(n, 3)
+    labels = [Scaling.of_labels(loss.y[mask], None) for mask in masks]
+    descent = Descent(rows, loss, masks, labels, 0.01)
+    w = rng.normal(size=(3, 4, 2))
+    got = descent._scores(w, descent.batches, np.arange(3))
+    for k, (scale, mask) in enumerate(zip(labels, masks, strict=True)):
+        y_hat = scale.centre + scale.spread * (rows[k] @ w[k])
+        assert got[k] == pytest.approx(loss.value(y_hat)[~mask].mean(), rel=1e-5)
+
+
+def test_batches_reach_the_optimum_that_all_instances_at_once_reach(monkeypatch):
+    x, loss = weighted_loss(1000)
+    learner = LinearLearner()
+    in_batches = learner.train(x, loss, n_steps=600)[0].predict(x)
+    monkeypatch.setattr(linear, "_BATCH_SIZE", 10_000)
+    at_once = learner.train(x, loss, n_steps=600)[0].predict(x)
+    least, found = loss.value(at_once).mean(), loss.value(in_batches).mean()
+    assert found <= 1.001 * least
+
+
+def test_batches_do_not_depend_on_chance():
+    x, loss = weighted_loss(700)
+    first, second = (LinearLearner().train(x, loss, n_steps=50)[0].predict(x) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_many_features_get_the_ridge_penalty_with_the_least_left_out_error():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 60))
+    y = x[:, :1] + rng.normal(size=(80, 2))
+    prepared = LinearLearner().prepare(x, y)
+    targets = (y - y.mean(axis=0)) / y.std(axis=0)
+    rows = np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.ones(80)])
+
+    def left_out(ridge):
+        error = 0.0
+        for i in range(80):
+            others = np.arange(80) != i
+            gram = rows[others].T @ rows[others] + ridge * 80 * np.diag(np.arange(61) < 60)
+            weights = np.linalg.solve(gram, rows[others].T @ targets[others])
+            error += np.square(rows[i] @ weights - targets[i]).sum()
+        return error
+
+    ridges = (1e-2, 3e-2, 0.1, 0.3, 1.0)
+    assert prepared.ridges == [min(ridges, key=left_out)]
+    assert left_out(prepared.ridges[0]) < 0.7 * left_out(1e-6)
+
+
+def test_few_features_need_no_ridge_penalty():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3))
+    y = x @ rng.normal(size=(3, 2)) + rng.normal(size=(200, 2))
+    assert LinearLearner().prepare(x, y).ridges == [1e-6]
