@@ -110,7 +110,9 @@ class PinballRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         first = np.zeros(shape)
         first[-1] = start
-        found = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+        found = minimize(
+            objective, first.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500}
+        )
         w = found.x.reshape(shape)
         self.coef_ = (inverse.T @ w[:-1]) * scale + ridge.coef_.T
         self.intercept_ = y.mean(axis=0) + w[-1] * scale - x.mean(axis=0) @ self.coef_

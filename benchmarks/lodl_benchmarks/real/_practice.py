@@ -6,9 +6,10 @@ the instances are in time order.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import KFold
@@ -19,13 +20,15 @@ from lodl.evaluation import regret
 from lodl_benchmarks.real._models import Fitted, PinballRegressor
 from lodl_benchmarks.real._split import Split
 
-_N_FOLDS = 5
+N_FOLDS = 5
 _LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995)
 _SHARES = (0.25, 0.5, 0.75, 1.0)  # of the way to the mean label
 _FACTORS = (0.8, 0.9, 1.1, 1.25, 1.5)
 _QUANTILES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # besides the level that costs give
 _QUANTILE_RANGE = 0.5  # levels further from the one that costs give are not tried
 _PENALTIES = (1e-4, 1e-3, 1e-2)
+
+Index: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +46,9 @@ class Outcome:
     note: str = ""
 
 
-def folds(split: Split) -> list[tuple[Array, Array]]:
+def folds(split: Split) -> list[tuple[Index, Index]]:
     """Return training and held-out positions of five folds."""
-    by = KFold(_N_FOLDS, shuffle=not split.is_ordered, random_state=None if split.is_ordered else 0)
+    by = KFold(N_FOLDS, shuffle=not split.is_ordered, random_state=None if split.is_ordered else 0)
     return list(by.split(np.arange(len(split.y_train))))
 
 
@@ -152,7 +155,9 @@ class _QuantileTrees:
     def fit(self, x: Any, y: Array) -> "_QuantileTrees":
         pairs = zip(self.levels, y.T, strict=True)
         self._models = [
-            clone(self.estimator).set_params(objective="quantile", alpha=float(level)).fit(x, column)
+            clone(self.estimator)
+            .set_params(objective="quantile", alpha=float(level))
+            .fit(x, column)
             for level, column in pairs
         ]
         return self
@@ -176,8 +181,9 @@ def _held_out(split: Split, parts: Sequence[Any], estimators: Iterable[Any]) -> 
 def _train_regrets(split: Split, y_hats: Array) -> Array:
     """Return the mean regret of several predictions for the training instances."""
     regrets = regret(split.problem, y_hats, split.y_train, context=split.context_train)
-    return np.asarray(regrets).mean(axis=-1)
+    means: Array = np.asarray(regrets).mean(axis=-1)
+    return means
 
 
-def _take(x: Any, rows: Array) -> Any:
+def _take(x: Any, rows: Index) -> Any:
     return x.iloc[rows] if isinstance(x, pd.DataFrame) else x[rows]

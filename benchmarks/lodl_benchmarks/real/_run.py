@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold
 
 from lodl import DecisionFocusedRegressor
 from lodl._typing import Array
 from lodl.evaluation import regret
 from lodl.oracle import Oracle
-from lodl.problems import LinearProblem
 from lodl_benchmarks.real._practice import (
+    N_FOLDS,
     Outcome,
     corrected,
     mean_label,
@@ -152,15 +153,16 @@ def _fit_learner(trial: RealTrial) -> tuple[Outcome, Outcome, float]:
     """Fit the learner with its defaults, and return its baseline and what it selected."""
     split = _split(trial.folder, trial.task, trial.model, trial.seed, trial.choosing)
     oracle = Oracle(split.problem, progress=False)
-    model = DecisionFocusedRegressor(
-        oracle, estimator(trial.model, split), shuffle=not split.is_ordered
-    )
+    model = DecisionFocusedRegressor(oracle, estimator(trial.model, split))
+    blocks = KFold(N_FOLDS) if split.is_ordered else None
     started = time.process_time()
-    model.fit(split.x_train, split.y_train, context=split.context_train)
+    model.fit(split.x_train, split.y_train, context=split.context_train, validation=blocks)
     seconds = time.process_time() - started
-    baseline = Outcome(np.asarray(model.two_stage_.predict(split.x_test)))
-    y_hat = np.asarray(model.predict(split.x_test))
-    return baseline, Outcome(y_hat, oracle.n_calls, model.chosen_), seconds
+    baseline = Outcome(np.asarray(model.baseline_.predict(split.x_test)))
+    selected = Outcome(
+        np.asarray(model.predict(split.x_test)), oracle.n_calls, model.result_.selected_name
+    )
+    return baseline, selected, seconds
 
 
 def _regrets(split: Split, y_hat: Array) -> Array:
@@ -181,8 +183,3 @@ def _standard_error(differences: Array, is_ordered: bool) -> float:
     n = len(differences) // size
     means = differences[: n * size].reshape(n, size).mean(axis=1)
     return float(means.std(ddof=1) / np.sqrt(n))
-
-
-def is_linear(split: Split) -> bool:
-    """Return whether the objective is linear in the label."""
-    return isinstance(split.problem, LinearProblem)

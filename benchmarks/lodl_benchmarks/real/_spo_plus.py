@@ -1,13 +1,14 @@
 """SPO+ for linear models and linear objectives, tuned on held-out decisions."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from lodl._typing import Array
 from lodl_benchmarks.real._models import Fitted
-from lodl_benchmarks.real._practice import Outcome, folds
+from lodl_benchmarks.real._practice import Index, Outcome, folds
 from lodl_benchmarks.real._split import Split
 
 _RATES = (1e-3, 3e-3, 1e-2, 3e-2)  # Adam's, in deviations of the label
@@ -32,23 +33,21 @@ def spo_plus(split: Split, estimator: Any) -> Outcome:
     x = _with_ones(split.x_train)
     scores = {}
     for rate in _RATES:
-        for epoch, w in enumerate(_descend(split, estimator, decide, best, train, rate)):
+        epochs = _descend(split, estimator, decide, best, train, rate)
+        for epoch, w in enumerate(islice(epochs, _N_EPOCHS + 1)):
             z = decide(x[held_out] @ w, held_out)
             gap = optimum[held_out] - (z * split.y_train[held_out]).sum(axis=1)
             scores[rate, epoch] = abs(gap.mean())
-            if epoch == _N_EPOCHS:
-                break
     rate, n_epochs = min(scores, key=lambda key: scores[key])
-    every = np.arange(len(x))
-    for epoch, w in enumerate(_descend(split, estimator, decide, best, every, rate)):
-        if epoch == n_epochs:
-            break
-    y_hat = _with_ones(split.x_test) @ w
-    return Outcome(y_hat, decide.n_calls, f"rate {rate:g}, {n_epochs} epochs")
+    epochs = _descend(split, estimator, decide, best, np.arange(len(x)), rate)
+    w = next(islice(epochs, n_epochs, None))
+    return Outcome(
+        _with_ones(split.x_test) @ w, decide.n_calls, f"rate {rate:g}, {n_epochs} epochs"
+    )
 
 
 def _descend(
-    split: Split, estimator: Any, decide: "_Decisions", best: Array, rows: Array, rate: float
+    split: Split, estimator: Any, decide: "_Decisions", best: Array, rows: Index, rate: float
 ) -> Iterator[Array]:
     """Yield the weights of the plain model, and those after each epoch of Adam."""
     x, y, rng = _with_ones(split.x_train), split.y_train, np.random.default_rng(0)
@@ -77,7 +76,7 @@ class _Decisions:
     def __init__(self, split: Split) -> None:
         self._split, self.n_calls = split, 0
 
-    def __call__(self, y_hats: Array, rows: Array) -> Array:
+    def __call__(self, y_hats: Array, rows: Index) -> Array:
         self.n_calls += len(rows)
         problem, context = self._split.problem, self._split.context_train
         if context is None:

@@ -85,7 +85,9 @@ TASKS = {
     },
     "restaurant": RealTask("restaurant", _in_folder(restaurant), _JOINT),
     "bikes": RealTask(
-        "bike rentals", _in_folder(lambda folder, **how: bikes(folder / "Bikeshare.csv", **how)), _JOINT
+        "bike rentals",
+        _in_folder(lambda folder, **how: bikes(folder / "Bikeshare.csv", **how)),
+        _JOINT,
     ),
     "flight-staff": RealTask("staff for delays", _in_folder(flight_staff), _JOINT),
     "reserve-crews": RealTask("reserve crews", _in_folder(reserve_crews), _ITEM),
