@@ -140,9 +140,9 @@ class FitResult(Shown):
         return self.trials[self.selected].name
 
     @property
-    def mean_plain(self) -> float | None:
-        """Mean regret of the plain model, or None if it was not scored."""
-        return float(np.mean(self.regret_plain)) if self.regret_plain else None
+    def has_plain(self) -> bool:
+        """Whether the plain model was scored and decides differently from the baseline."""
+        return self.regret_plain not in ((), self.regret_baseline)
 
     @property
     def mean_baseline(self) -> float:
@@ -248,8 +248,8 @@ class FitResult(Shown):
             f"Selected: {self.selected_name}.{self._remarks()}",
             f"Cost: {self.n_calls:,} solver calls, {self.seconds:.3g} s.",
         ]
-        if self.mean_plain is not None and self.regret_plain != self.regret_baseline:
-            plain = amounts(self.mean_plain, self.mean_baseline)[0]
+        if self.has_plain:
+            plain = amounts(float(np.mean(self.regret_plain)), self.mean_baseline)[0]
             paragraphs.insert(1, f"The plain model's regret is {plain}{self.in_unit} per instance.")
         if self.label_names is not None:
             names = list(self.label_names)
