@@ -171,9 +171,8 @@ class _Fold:
 
     def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
         """Return trees without a round."""
-        return self.learner.trees(
-            self.learner, self.rows, start.margin, BoostingObjective.of(loss, self.index)
-        )
+        learner, objective = self.learner, BoostingObjective.of(loss, self.index)
+        return learner.trees(learner.estimator, learner.seed, self.rows, start.margin, objective)
 
     def grow(
         self, trees: Boosting, loss: LearnedLoss, start: _Start, parts: Sequence[Index]

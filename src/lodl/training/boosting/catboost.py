@@ -48,11 +48,11 @@ class CatBoostBoosting(Boosting):
     """Blocks of trees, each fitted to the Newton step from the predictions of those before."""
 
     def __init__(
-        self, learner: BoostingLearner, x: Any, margin: Array, objective: BoostingObjective
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
-        given = learner.estimator.get_params()
+        given = estimator.get_params()
         defaults = {
-            "random_seed": learner.seed,
+            "random_seed": seed,
             "learning_rate": _LEARNING_RATE,
             "verbose": False,
             "allow_writing_files": False,
