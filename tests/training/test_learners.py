@@ -27,17 +27,20 @@ from lodl.training.torch import LearnedLossModule, TorchLearner, TrainingSetting
 pytestmark = pytest.mark.slow
 
 TYPES = ["sklearn.metrics._dist_metrics.EuclideanDistance64", "sklearn.neighbors._kd_tree.KDTree"]
-QUICK = TrainingSettings(learning_rate=0.1, n_steps=100)
+QUICK = TrainingSettings(learning_rate=0.2, n_steps=50)
 
 LEARNERS = {
     "linear": lambda _: LinearLearner(),
     "linear module": lambda _: TorchLearner(settings=QUICK),
-    "module": lambda n_outputs: TorchLearner(network(n_outputs), settings=QUICK),
+    "module": lambda n_outputs: TorchLearner(
+        network(n_outputs), n_initialisations=1, settings=QUICK
+    ),
     "dropout": lambda n_outputs: TorchLearner(
         network(n_outputs, nn.Dropout(0.1)), n_initialisations=1, settings=QUICK
     ),
     "batches": lambda _: TorchLearner(
-        settings=TrainingSettings(learning_rate=0.05, n_steps=100, batch_size=20)
+        n_initialisations=1,
+        settings=TrainingSettings(learning_rate=0.1, n_steps=50, batch_size=20),
     ),
     "pipeline": lambda _: SklearnLearner(make_pipeline(StandardScaler(), Ridge(0.1))),
     "one output": lambda _: SklearnLearner(BayesianRidge()),

@@ -37,8 +37,7 @@ def draw_gain(axes: Axes, result: FitResult) -> None:
         (PLAIN, result.regret_plain, BASELINE_COLOUR),
         (BASELINE, result.regret_baseline, BASELINE_COLOUR),
         ("selected model", result.regret_selected, SELECTED_COLOUR),
-    ]
-    bars = [bar for bar in bars if bar[1]]
+    ][not result.has_plain :]
     texts = amounts(*(float(np.mean(regrets)) for _, regrets, _ in bars))
     for row, ((_, regrets, colour), text) in enumerate(zip(bars, texts, strict=True)):
         axes.barh(row, np.mean(regrets), height=0.58, color=colour)

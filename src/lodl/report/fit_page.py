@@ -75,7 +75,7 @@ def fit_page(result: FitResult) -> str:
         sections.append(
             Section("fidelity", "Does the loss tell the truth?", _FIDELITY_TEXT, beside=figure)
         )
-    height = 2.1 if result.regret_plain else 1.7
+    height = 2.1 if result.has_plain else 1.7
     label = f"Mean regret {result.headline}"
     (svg,) = _svg(draw_gain, result, "gain", label, (5.2, height)).svgs
     return render(
@@ -166,7 +166,7 @@ def _trials_section(result: FitResult) -> Section:
     return Section(
         "trials",
         "Trials",
-        f"{_TRIALS_TEXT} Selected: {result.trials[result.selected].name}.",
+        f"{_TRIALS_TEXT} Selected: {result.selected_name}.",
         (Block(tables=(Table("Trials", columns, rows),)),),
         _svg(draw_trials, result, "history", label),
     )

@@ -169,9 +169,9 @@ def test_what_was_prepared_is_not_trained_again(regressor, data, monkeypatch):
     x, y = data
     learner = learner_for(regressor())
     calls = []
-    boosting = type(learner).boosting
+    trees = type(learner).trees
     monkeypatch.setattr(
-        type(learner), "boosting", lambda *args: (calls.append(1), boosting(*args))[1]
+        type(learner), "trees", staticmethod(lambda *args: (calls.append(1), trees(*args))[1])
     )
     prepared = learner.prepare(x, y)
     assert not calls

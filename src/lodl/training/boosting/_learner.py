@@ -14,7 +14,7 @@ they predict; such a model serves two folds, so that five folds need ten models.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -24,6 +24,7 @@ import numpy as np
 
 from lodl._arrays import check_count, take_rows
 from lodl._typing import Array
+from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
 from lodl.training._features import (
     Index,
@@ -63,6 +64,9 @@ class BoostingLearner(Learner):
     """
 
     predictor: ClassVar[type[BoostedPredictor]]
+    trees: ClassVar[type[Boosting]]
+    regressor: ClassVar[Any]
+    fixed: ClassVar[Mapping[str, tuple[Any, ...]]]  # parameters that may have these values only
     stops_early = True
     takes_frames = True
 
@@ -72,16 +76,17 @@ class BoostingLearner(Learner):
 
     def __post_init__(self) -> None:
         check_count("n_folds", self.n_folds, minimum=2)
-
-    @abstractmethod
-    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> Boosting:
-        """Return trees without a round.
-
-        Args:
-            x: Features, one row each.
-            margin: Predictions to start from, shape (rows, outputs).
-            objective: The objective to minimise.
-        """
+        if not isinstance(self.estimator, self.regressor):
+            raise InvalidInputError(
+                f"`estimator` must be of class {self.regressor.__name__}, got {self.estimator!r}."
+            )
+        given = self.estimator.get_params()
+        for name, values in self.fixed.items():
+            if given.get(name) not in values:
+                raise InvalidInputError(
+                    f"`{name}` of the estimator must be left at {values[0]!r}, because the learner "
+                    f"replaces it, got {given[name]!r}."
+                )
 
     @property
     @abstractmethod
@@ -166,8 +171,8 @@ class _Fold:
 
     def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
         """Return trees without a round."""
-        return self.learner.boosting(
-            self.rows, start.margin, BoostingObjective.of(loss, self.index)
+        return self.learner.trees(
+            self.learner, self.rows, start.margin, BoostingObjective.of(loss, self.index)
         )
 
     def grow(

@@ -206,7 +206,7 @@ class _Prepared:
             [scale.spread for scale in self.labels],
         )
         kind: Any = {"dtype": dtype_of(module), "device": device_of(module)}
-        return Scales(tuple(torch.as_tensor(np.stack(part), **kind) for part in parts))
+        return tuple(torch.as_tensor(np.stack(part), **kind) for part in parts)
 
 
 class _Criterion:

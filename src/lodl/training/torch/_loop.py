@@ -173,7 +173,8 @@ def train_masked(
     if not can_be_stacked(starts[0][0]):
         return _train_singly(starts, x, criterion, masks, scales, settings, stops=stops)
     number = np.repeat(np.arange(len(masks)), len(starts[0]))
-    stack = Stack([model for models in starts for model in models], scales.of(number))
+    models = [model for start in starts for model in start]
+    stack = Stack(models, tuple(part[number] for part in scales))
     check_trainable(starts[0][0])
     features = _as_features(x, "x", stack)
     is_in = torch.as_tensor(masks[number], device=stack.device)
@@ -206,9 +207,8 @@ def _train_singly(
         for k, models in enumerate(starts):
             for number, model in enumerate(models):
                 torch.manual_seed(settings.seed + number)
-                stack = Single(model, scales.of(np.array([k])))
-                features = _as_features(x, "x", stack)
-                parts.append(_run_single(stack, features, criterion, masks[k], settings, stops))
+                stack = Single(model, tuple(part[k] for part in scales))
+                parts.append(_train_single(stack, x, criterion, masks[k], settings, stops=stops))
     return Trained(
         [part.models[0] for part in parts],
         np.concatenate([part.scores for part in parts]),
@@ -218,30 +218,29 @@ def _train_singly(
     )
 
 
-def _run_single(
+def _train_single(
     stack: Single,
-    features: Tensor,
+    x: Array,
     criterion: Criterion,
     mask: npt.NDArray[np.bool_],
     settings: TrainingSettings,
+    *,
     stops: bool,
 ) -> Trained:
     """Train a model on features of its mask only: batch normalisation would see the others."""
+    features = _as_features(x, "x", stack)
     inside, outside = (torch.as_tensor(np.flatnonzero(part)) for part in (mask, ~mask))
+
+    def loss(y_hat: Tensor, index: Tensor) -> Tensor:
+        return criterion(y_hat, inside[index])
 
     def score(_: Tensor | None) -> Tensor:
         if not stops:
             return torch.zeros(1)
         return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
 
-    return _run(
-        stack,
-        features[inside],
-        lambda y_hat, index: criterion(y_hat, inside[index]),
-        score,
-        settings,
-        patience=settings.patience if stops else None,
-    )
+    patience = settings.patience if stops else None
+    return _run(stack, features[inside], loss, score, settings, patience=patience)
 
 
 def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
@@ -280,7 +279,8 @@ def _run(
     stopping = EarlyStopping(patience, len(stack.members))
 
     def losses_of(index: Tensor) -> Tensor:
-        y_hat = stack.predict(features[index], training=True)
+        is_whole = len(index) == len(features)  # then in order
+        y_hat = stack.predict(features if is_whole else features[index], training=True)
         losses = criterion(y_hat, index)
         check_losses(losses, y_hat)
         return losses
@@ -302,7 +302,8 @@ def _run(
                 losses = None
         losses = losses_of(index) if losses is None else losses
         if is_in is not None:
-            losses = losses * is_in[stack.members][:, index]
+            is_own = is_in[stack.members]
+            losses = losses * (is_own if losses.shape == is_own.shape else is_own[:, index])
         optimiser.zero_grad()
         losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
