@@ -43,7 +43,7 @@ def test_validation_losses_are_of_the_instances_outside_a_mask(overlap):
     labels = [Scaling.of_labels(loss.y[mask], None) for mask in masks]
     descent = Descent(rows, loss, masks, labels, 0.01)
     w = rng.normal(size=(3, 4, 2))
-    got = descent._scores(w, descent.batches, np.arange(3))
+    got = descent.scores(w, descent.batches, np.arange(3))
     for k, (scale, mask) in enumerate(zip(labels, masks, strict=True)):
         y_hat = scale.centre + scale.spread * (rows[k] @ w[k])
         assert got[k] == pytest.approx(loss.value(y_hat)[~mask].mean(), rel=1e-5)

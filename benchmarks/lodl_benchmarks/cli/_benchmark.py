@@ -90,6 +90,42 @@ def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
 
 
 @benchmark.command()
+def real(
+    data: Annotated[Path, typer.Option(help="Folder of the data files: results/real/README.md.")],
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--tasks", help="Name of a task; repeat it for several. Default: all."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--models", help="Name of a model; repeat it for several. Default: all."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--methods", help="Name of a method; repeat it for several. Default: all."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=0, help="Number of random splits, for tasks that have them.")
+    ] = 10,
+    choosing: Annotated[
+        bool, typer.Option(help="Split the training period only, to choose methods by.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder of rows and tables; a run resumes there.")
+    ] = Path("runs/real"),
+) -> None:
+    """The learner against simple methods, on real data."""
+    from lodl_benchmarks import real as room  # torch: only where needed
+
+    tasks = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
+    models = [name for name in model or room.MODELS if named("models", name, room.MODELS)]
+    known = dict.fromkeys(room.METHODS, True)
+    methods = [name for name in method or known if named("methods", name, known)]
+    rows = room.run(room.plan(data, tasks, models, methods, seeds, choosing=choosing), out)
+    _show(room.tables(rows), out, "choosing.md" if choosing else "real.md")
+
+
+@benchmark.command()
 def peers(
     task: Annotated[
         list[str] | None,

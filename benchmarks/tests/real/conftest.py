@@ -102,7 +102,7 @@ def _flights(rng, folder, n_days=40):
             "year": day.year,
             "month": day.month,
             "day": day.day,
-            "hour": rng.integers(5, 24, n),
+            "hour": np.tile([*range(5, 17), *range(5, 17), *[17, 18, 19, 20] * 9], n // 60),
             "minute": rng.integers(0, 60, n),
             "dep_delay": np.where(rng.random(n) < 0.02, np.nan, late - 10),
             "arr_delay": late - 5,

@@ -1,44 +1,106 @@
-r"""Corrections of predictions: a shift that a learned loss asks for, from out-of-fold predictions.
+r"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
 
-A practitioner moves predictions by a quantile of their residuals, whose level the costs of shortage
-and excess decide. A learned loss has these costs, coordinate by coordinate, so the shift is
+What a careful practitioner does if shortage costs more than excess: add to every prediction the
+quantile of its residuals at which decisions are cheapest. A learned loss knows these costs for each
+number of a label, so the shift is
 
     b = argmin_b sum_i L_i(y_hat_i + b)
 
-over out-of-fold predictions y_hat: for `DirectedWeightedMAE` a quantile of their residuals. It
-takes no training and no solver call. It also mends models that were trained on the loss itself,
-whose constant is a quantile of residuals that are smaller than those of unseen instances.
+over out-of-fold predictions y_hat, for `DirectedWeightedMAE` a quantile of their residuals, and no
+solver call is needed to find it. It also mends models that were trained on the loss itself, whose
+constant is a quantile of residuals that are smaller than those of unseen instances. Without such a
+loss, solver calls search one level for all numbers of a label.
 
-A corrected model is validated by predictions that its correction has not seen: those of a fold are
-shifted by what the other folds ask for.
+A shift is judged on instances whose residuals it was not computed from.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.learning._folds import Folds, Index
-from lodl.learning._search import Contender
-from lodl.losses import LearnedLoss
+from lodl.learning._folds import Folds
+from lodl.learning._search import Contender, Index
+from lodl.losses import Family, LearnedLoss
 
+LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""Quantiles of the residuals that are tried."""
+
+_FIRST = (0.2, 0.8)  # levels that show the direction
+_SMALL = (0.4, 0.6)  # levels to try if neither of these helps
+_N_JUDGED = 150  # instances that choose the level
+_N_GROUPS = 5  # groups of a single validation part, which judge each other's shifts
+_MOST_LEVELS = 8  # levels that are tried: two or four, then steps in one direction
+_FEWEST = 20  # out-of-fold predictions that a learned loss can shift
 _ROUNDINGS = (6.0, 1.0)  # widths of kinks, in units of the family's width
 _MAX_STEPS = 100  # of L-BFGS, per rounding
-_FEWEST = 20  # out-of-fold predictions for a shift
-_N_BLOCKS = 5  # parts of the validation instances, if there is only one fold
+
+Regrets = Callable[[Array, npt.NDArray[np.intp]], Array]
+"""Returns the regrets of predictions (m, *label_shape) for the instances at m positions."""
 
 
-def can_correct(loss: LearnedLoss) -> bool:
-    """Return whether a loss can say how to shift predictions: a convex one, fitted to regrets."""
-    return loss.family.is_convex and not loss.family.uses_slopes
+def n_corrections(n_instances: int, *, by_loss: bool) -> int:
+    """Return the most solver calls per instance that the corrections of two models take.
+
+    Args:
+        n_instances: Number of instances.
+        by_loss: Whether a learned loss finds the shifts.
+    """
+    return (
+        2
+        if by_loss
+        else 2 + math.ceil(2 * _MOST_LEVELS * min(_N_JUDGED, n_instances) / n_instances)
+    )
 
 
-def best_shift(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
+def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Contender:
+    """Return a contender that adds a quantile of its residuals to predictions, without regrets.
+
+    Args:
+        contender: A contender without a shift.
+        level: Level of the quantile.
+        y: Labels, shape (n, *label_shape).
+        folds: Validation instances of different folds judge each other's shifts.
+    """
+    residual = y - contender.y_hat
+    return _shifted(
+        contender,
+        f"shifted to the {level:g} quantile of its residuals",
+        lambda rows: np.quantile(residual[rows], level, axis=0),
+        folds,
+    )
+
+
+def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Contender | None:
+    """Return a contender with the shift that a learned loss asks for, without regrets.
+
+    Returns None if there are too few validation instances.
+
+    Args:
+        contender: A contender without a shift.
+        loss: A loss of a family that `can_correct`.
+        folds: Validation instances of different folds judge each other's shifts.
+    """
+    if len(folds.validation) < _FEWEST:
+        return None
+    name = "shifted as its loss asks for"
+    return _shifted(contender, name, lambda rows: shift_of(loss, contender.y_hat, rows), folds)
+
+
+def can_correct(family: Family) -> bool:
+    """Return whether losses of a family can shift predictions: convex, and fitted to regrets."""
+    return family.is_convex and not family.uses_slopes
+
+
+def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
     """Return what to add to predictions so that their mean loss is least, in the label's shape.
 
     Args:
-        loss: A convex loss of all instances.
+        loss: A loss of all instances, of a family that `can_correct`.
         y_hat: Predictions, shape (n, *label_shape).
         rows: The instances whose losses count.
     """
@@ -63,29 +125,75 @@ def best_shift(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
     return np.asarray((shift * size).reshape(loss.label_shape))
 
 
-def shifted(contender: Contender, loss: LearnedLoss, folds: Folds) -> Contender | None:
-    """Return a contender with shifted predictions and without its regrets.
+def _shifted(
+    contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
+) -> Contender:
+    """Return a contender with shifted predictions: a fold's by what the other folds ask for."""
+    rows, groups, y_hat = folds.validation, _groups(folds), contender.y_hat.copy()
+    for group in np.unique(groups[rows]):
+        others = rows[groups[rows] != group]
+        here = rows[groups[rows] == group]
+        if len(others):
+            y_hat[here] += shift(others)
+    return replace(contender, name=f"{contender.name}, {how}", y_hat=y_hat, shift=shift(rows))
 
-    Returns None if there are too few validation instances to learn a shift from.
+
+def best_shift(
+    contender: Contender, y: Array, folds: Folds, regrets: Regrets, *, seed: int = 0
+) -> Contender | None:
+    """Return the contender with the shift that decides best on some validation instances.
+
+    Levels are tried outwards from the middle, in the direction in which decisions get better.
 
     Args:
-        contender: The contender, with out-of-fold predictions.
-        loss: The loss that says how far to shift.
-        folds: Folds of the instances. A fold's predictions are shifted by what the others ask for.
+        contender: A scored contender without a shift.
+        y: Labels, shape (n, *label_shape).
+        folds: The folds of the contender.
+        regrets: Calls the solver.
+        seed: Random seed of the instances that judge.
+
+    Returns:
+        The shifted contender, not scored on all instances yet; None if no shift helps.
     """
-    validation = folds.validation
-    parts = [np.flatnonzero(part) for part in folds.parts]
-    if len(parts) == 1:
-        parts = np.array_split(validation, _N_BLOCKS)
-    others = [np.setdiff1d(validation, part) for part in parts]
-    if min(map(len, others)) < _FEWEST:
+    rows = folds.validation
+    if len(rows) > _N_JUDGED:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _N_JUDGED, replace=False))
+    unshifted = _mean(contender.regret[rows])
+    tried: dict[float, Contender] = {}
+    means: dict[float, float] = {}
+
+    def mean_of(level: float) -> float:
+        if level not in means:
+            tried[level] = shifted(contender, level, y, folds)
+            means[level] = _mean(regrets(tried[level].y_hat[rows], rows))
+        return means[level]
+
+    for pair in (_FIRST, _SMALL):
+        best = min(pair, key=mean_of)
+        if means[best] < unshifted:
+            break
+    else:
         return None
-    y_hat, shift = contender.y_hat, best_shift(loss, contender.y_hat, validation)
-    moved, n_models = np.zeros_like(y_hat), np.zeros(len(y_hat))
-    for part, rest in zip(parts, others, strict=True):
-        moved[part] += best_shift(loss, y_hat, rest)
-        n_models[part] += 1
-    n_models = n_models.reshape(-1, *[1] * (y_hat.ndim - 1))
-    moves = np.where(n_models > 0, moved / np.maximum(n_models, 1), shift)
-    name = f"{contender.name}, shifted"
-    return replace(contender, name=name, y_hat=y_hat + moves, shift=contender.shift + shift)
+    for step in (1, -1):
+        place = LEVELS.index(best) + step
+        while 0 <= place < len(LEVELS) and len(tried) < _MOST_LEVELS:
+            if mean_of(LEVELS[place]) >= means[best]:
+                break
+            best, place = LEVELS[place], place + step
+    return tried[best]
+
+
+def _groups(folds: Folds) -> npt.NDArray[np.intp]:
+    """Return the group of each instance: its fold, or a block of the only validation part."""
+    if len(folds.parts) > 1:
+        return np.asarray(folds.parts.argmax(axis=0))
+    groups = np.zeros(folds.parts.shape[1], dtype=np.intp)
+    for number, block in enumerate(np.array_split(folds.validation, _N_GROUPS)):
+        groups[block] = number
+    return groups
+
+
+def _mean(regret: Array) -> float:
+    """Return the mean of regrets, infinite if most of the calls failed."""
+    known = regret[np.isfinite(regret)]
+    return float(known.mean()) if 2 * len(known) > len(regret) else math.inf

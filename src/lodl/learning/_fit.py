@@ -15,12 +15,12 @@ from lodl._digest import digest
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.learning._corrections import can_correct, shifted
+from lodl.learning._corrections import best_shift, can_correct, n_corrections, shifted_by_loss
 from lodl.learning._data import Data
 from lodl.learning._defaults import Schedule
 from lodl.learning._folds import CrossFit, Folds, Index, cross_fit
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import N_CORRECTED, N_EXTRA_LOOKS, Contender, Scoreboard, select
+from lodl.learning._search import N_EXTRA_LOOKS, Contender, Scoreboard, select
 from lodl.losses import Family, LearnedLoss, squared_error_loss
 from lodl.oracle import Oracle
 from lodl.problems._identity import problem_parameters
@@ -167,7 +167,9 @@ def planned(
     if families is None:
         families = situation.families()
         evidence.slopes = any(family.uses_slopes for family in families)
-    n_models = len(families) + stops_early + (0 if situation.is_affine else N_CORRECTED)
+    n_models = len(families) + stops_early
+    if not situation.is_affine:
+        n_models += n_corrections(n, by_loss=any(map(can_correct, families)))
 
     def n_looks(n_rounds: int) -> int:
         return n_models + N_EXTRA_LOOKS + (n_rounds == 0)  # a round looks at the first baseline
@@ -213,7 +215,7 @@ class Selection:
         compared: The board on which the solver compares the following two.
         final: The selected contender.
         baseline: The best contender on squared error.
-        corrected: The same with shifted predictions, or None.
+        corrected: The baseline with the best simple correction, or the baseline.
     """
 
     trials: Scoreboard
@@ -221,7 +223,7 @@ class Selection:
     compared: Scoreboard
     final: Contender
     baseline: Contender
-    corrected: Contender | None = None
+    corrected: Contender
 
 
 def search(
@@ -258,16 +260,18 @@ def search(
     how: Any = {"is_late": is_late}
     contenders = rounds(evidence, trainer.train, families, schedule, leader=baseline, **how)
     last = [model for model in map(board.add, contenders) if model.round == schedule.n_rounds]
-    how |= {"y": y, "means": folds.means(y), "ensemble": ensemble, "plain": baseline}
-    contender, corrected = baseline, None
-    judges = [model.loss for model in last if can_correct(model.loss)]
-    if judges and not evidence.situation.is_affine:
-        how["is_worth"] = _is_worth(judges[0], folds.validation)
-        last = _with_shift(board, last, score, folds, is_late)
-        corrected = None if is_late() else shifted(baseline, judges[0], folds)
-        if corrected is not None:
-            contender = min(baseline, score(corrected), key=board.mean)
-    selected = select(board, contender, last, score, **how)
+    how |= {"y": y, "means": folds.means(y), "ensemble": ensemble}
+    losses = [model.loss for model in last if can_correct(model.loss.family)]
+    judge = losses[0] if losses and not evidence.situation.is_affine else None
+    if judge is not None:
+        how["is_worth"] = _is_worth(judge, folds.validation)
+    selected = select(board, baseline, last, score, **how)
+    corrected = baseline
+    if not evidence.situation.is_affine and not is_late():
+        by = (judge, evidence, trainer, score)
+        corrected = _corrected(baseline, *by)
+        best = selected if selected.is_baseline else _corrected(selected, *by)
+        selected = min(selected, corrected, best, key=board.mean)
     if not evidence.by_pool:
         return Selection(board, selected, board, selected, baseline, corrected)
     # The decisions that are known judge too kindly, so the solver has the last word.
@@ -276,24 +280,7 @@ def search(
     before, final = (compared.add(evidence.scored(model)) for model in (baseline, selected))
     if compared.mean(final) >= compared.mean(before):
         selected, final = baseline, before
-    return Selection(board, selected, compared, final, before)
-
-
-def _with_shift(
-    board: Scoreboard,
-    models: Sequence[Contender],
-    score: Callable[[Contender], Contender],
-    folds: Folds,
-    is_late: Callable[[], bool],
-) -> list[Contender]:
-    """Return contenders, the best one with shifted predictions if these decide better."""
-    can_be = [model for model in models if can_correct(model.loss)]
-    best = min(can_be, key=board.mean)
-    moved = None if is_late() else shifted(best, best.loss, folds)
-    if moved is None:
-        return list(models)
-    better = min(best, score(moved), key=board.mean)
-    return [better if model is best else model for model in models]
+    return Selection(board, selected, compared, final, before, before)
 
 
 def _is_worth(loss: LearnedLoss, rows: Index) -> Callable[[Contender, Contender], bool]:
@@ -304,6 +291,34 @@ def _is_worth(loss: LearnedLoss, rows: Index) -> Callable[[Contender, Contender]
         return losses[1] < losses[0]
 
     return is_worth
+
+
+def _corrected(
+    contender: Contender,
+    judge: LearnedLoss | None,
+    evidence: Evidence,
+    trainer: Trainer,
+    score: Callable[[Contender], Contender],
+) -> Contender:
+    """Return a contender with the best simple correction, or as it is if none helps.
+
+    Args:
+        contender: The contender.
+        judge: A loss that finds the shift of models that were not trained on one, or None.
+        evidence: Calls the solver.
+        trainer: Has the instances and their folds.
+        score: Scores a contender.
+    """
+    if contender.shrinkage:
+        return contender
+    loss = contender.loss if can_correct(contender.loss.family) else judge
+    loss = judge if contender.is_baseline else loss
+    if loss is not None:
+        moved = shifted_by_loss(contender, loss, trainer.folds)
+        return contender if moved is None else score(moved)
+    y, folds, seed = trainer.data.y, trainer.folds, evidence.random_state
+    shifted = best_shift(contender, y, folds, evidence.regrets, seed=seed)
+    return contender if shifted is None else score(shifted)
 
 
 def result_of(
@@ -339,9 +354,9 @@ def result_of(
         validation=folds.describe(len(index)),
         trials=selection.trials.trials(),
         selected=selection.trials.contenders.index(selection.selected),
+        shift=_flat(final.shift),
         shrinkage=final.shrinkage,
-        shift=_shift(final, data.y),
-        baseline_shift=() if selection.corrected is None else _shift(selection.corrected, data.y),
+        baseline_shift=_flat(selection.corrected.shift),
         instances=tuple(data.names[i] for i in index),
         data=digest(data.y[index])[:16],
         regret_plain=regret_baseline if trainer.trains_plainly else (),
@@ -367,6 +382,10 @@ def result_of(
         settings={name: _setting(value) for name, value in settings.items()},
         versions=_versions(),
     )
+
+
+def _flat(shift: Array | None) -> tuple[float, ...]:
+    return () if shift is None else tuple(shift.ravel().tolist())
 
 
 def _changes(
@@ -416,12 +435,6 @@ def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> Coordi
             y_hat[:, j] += sign * deviation
             costs[j] = loss.value(y_hat.reshape(loss.y.shape)).mean()
     return CoordinateCosts.of(over, under, loss.label_shape, label_names)
-
-
-def _shift(contender: Contender, y: Array) -> tuple[float, ...]:
-    """Return the shift of a contender's predictions, flat, or empty if there is none."""
-    shift = np.broadcast_to(contender.shift, y.shape[1:]).ravel()
-    return tuple(shift.tolist()) if shift.any() else ()
 
 
 def _setting(value: Any) -> Any:

@@ -18,8 +18,6 @@ _SHRINKAGES = (0.5, 0.75, 1.0)  # shares of the way to the mean label, tried in 
 _N_AVERAGES = 2  # averages that a selection may score: with and without the baseline
 N_EXTRA_LOOKS = _N_AVERAGES + len(_SHRINKAGES)
 """The most contenders that `select` adds, each with a solver call per instance."""
-N_CORRECTED = 2
-"""The most contenders with shifted predictions: the baseline, and the best model on a loss."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +31,7 @@ class Contender:
         parts: Losses and models whose predictions are averaged.
         regret: Regret of each decision, NaN if the solver failed, shape (n,).
         is_baseline: Whether all of its models were trained on squared error.
-        shift: What its correction adds to the models' predictions, before they are shrunk.
+        shift: What is added to the predictions of its models, or None.
         shrinkage: Share of the way from the predictions to the mean label.
         n_calls: Solver calls so far.
         seconds: Seconds so far.
@@ -45,7 +43,7 @@ class Contender:
     parts: tuple[tuple[LearnedLoss, Any], ...] = ()
     regret: Array = field(default_factory=lambda: np.empty(0))
     is_baseline: bool = False
-    shift: Array | float = 0.0
+    shift: Array | None = None
     shrinkage: float = 0.0
     n_calls: int = 0
     seconds: float = 0.0
@@ -129,7 +127,6 @@ def average(contenders: Sequence[Contender]) -> Contender:
         max(contender.round for contender in contenders),
         np.mean([contender.y_hat for contender in contenders], axis=0),
         tuple(part for contender in contenders for part in contender.parts),
-        shift=sum(contender.shift for contender in contenders) / len(contenders),
     )
 
 
@@ -165,7 +162,6 @@ def select(
     *,
     y: Array,
     means: Array,
-    plain: Contender | None = None,
     ensemble: bool = True,
     is_late: Callable[[], bool] = lambda: False,
     is_worth: Callable[[Contender, Contender], bool] = lambda _, __: True,
@@ -181,12 +177,11 @@ def select(
 
     Args:
         board: The contenders so far.
-        baseline: The model trained on squared error, shifted if that decides better.
+        baseline: The model trained on squared error.
         others: The models trained on learned losses.
         score: Returns a contender with the regrets of its decisions, and adds it to the board.
         y: Labels, shape (n, *label_shape).
         means: The mean training label for each instance.
-        plain: The model trained on squared error without a shift. Defaults to `baseline`.
         ensemble: Whether to average models.
         is_late: Whether time is up, so that no further contender is scored.
         is_worth: Whether shrunk predictions, given together with those before, may decide better,
@@ -198,7 +193,7 @@ def select(
     if board.mean(best) >= board.mean(baseline):
         best = baseline
     rows = board.validation
-    if not is_late() and not predicts((plain or baseline).y_hat[rows], y[rows], means[rows]):
+    if not is_late() and not predicts(baseline.y_hat[rows], y[rows], means[rows]):
         constant = score(shrunk(best, 1.0, means))
         is_worse = board.mean(constant) > board.mean(baseline)
         if not is_worse and not board.is_clear(constant, best):

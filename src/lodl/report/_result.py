@@ -48,11 +48,10 @@ class FitResult(Shown):
         validation: Description of the validation instances.
         trials: Every model that was scored.
         selected: Position of the selected model in `trials`.
-        shift: What is added to the models' predictions, flattened, or empty.
+        shift: What is added to predictions, flattened, or empty.
         shrinkage: Share of the way from these predictions to the mean label. 0 leaves them, 1
             predicts a constant.
-        baseline_shift: Shift of the baseline's predictions that the learned loss asks for, or empty
-            if there is none: squared error with a simple correction.
+        baseline_shift: The shift that corrects the baseline best, or empty if none was found.
         instances: Names of the validation instances.
         data: Digest of the validation labels. Results with the same digest can be paired.
         regret_plain: Their regrets under the plain model, or empty if it was not scored.
@@ -123,12 +122,12 @@ class FitResult(Shown):
             _check(len(getattr(self, name)) == n, f"`{name}` must have {n} values")
         for name in ("regret_plain", "loss_selected"):
             _check(len(getattr(self, name)) in (0, n), f"`{name}` must have {n} values or none")
+        for name in ("shift", "baseline_shift"):
+            n_values = len(getattr(self, name))
+            _check(n_values in (0, n_numbers), f"`{name}` must have {n_numbers} values or none")
         shape = self.label_shape
         _check(min(shape, default=1) > 0, "`label_shape` must be positive")
         _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
-        for name in ("shift", "baseline_shift"):
-            is_fitting = len(getattr(self, name)) in (0, n_numbers)
-            _check(is_fitting, f"`{name}` must have {n_numbers} values or none")
         for name, n_names in (("label_names", n_numbers), ("feature_names", self.n_features)):
             names = getattr(self, name)
             _check(names is None or len(names) == n_names, f"`{name}` must be {n_names} names")

@@ -254,54 +254,6 @@ def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
     return np.asarray(np.linalg.solve(gram, rows.T @ targets)), ridge
 
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """The instances of one step.
-
-    Attributes:
-        rows: Features of each model, shape (models, rows, features).
-        phi: Parameters of the losses.
-        offset: Mean label less the label, shape (n, 1, D).
-        centre: Centre of the models' predictions less the mean label, shape (models, D).
-        spread: Spread of the models' predictions, shape (models, D).
-        share: Weight of an instance in the gradient of each model, shape (n, models).
-        stopping: The instances that stop each model.
-    """
-
-    rows: Single
-    phi: Mapping[str, Single]
-    offset: Single
-    centre: Single
-    spread: Single
-    share: Single
-    stopping: Sequence[slice | Index]
-
-    def of(self, models: npt.NDArray[np.bool_]) -> "_Batch":
-        """Return the batch for some of the models."""
-        return replace(
-            self,
-            rows=self.rows[models],
-            centre=self.centre[models],
-            spread=self.spread[models],
-            share=self.share[:, models],
-            stopping=[self.stopping[k] for k in np.flatnonzero(models).tolist()],
-        )
-
-    def errors(self, w: Array) -> Array:
-        """Return predictions less labels, shape (n, models, D)."""
-        outputs = np.matmul(self.rows, w.astype(_SINGLE)).reshape(*self.share.shape[::-1], -1)
-        scaled = np.multiply(outputs.swapaxes(0, 1), self.spread, order="C")
-        return np.asarray(self.offset + (self.centre + scaled))
-
-    def stopping_errors(self, w: Array, model: int) -> Array:
-        """Return predictions less labels of the instances that stop a model, shape (n, 1, D)."""
-        at, n = self.stopping[model], len(self.offset)
-        rows = self.rows[model].reshape(n, -1, self.rows.shape[-1])[at]
-        outputs = rows.reshape(-1, rows.shape[-1]) @ w[model].astype(_SINGLE)
-        outputs = outputs.reshape(len(rows), 1, -1)
-        return np.asarray(self.offset[at] + (self.centre[model] + self.spread[model] * outputs))
-
-
 class Descent:
     """Minimises the mean loss of several linear models at once, by Adam.
 
@@ -311,6 +263,7 @@ class Descent:
 
     Args:
         rows: Features of each model, shape (models, rows, features), one row per instance or item.
+            The last feature is a constant 1.
         loss: The loss of all instances.
         masks: Which instances each model trains on, shape (models, n).
         labels: Scales that turn the outputs of each model into predictions.
@@ -329,13 +282,12 @@ class Descent:
         n, mean = loss.n_instances, loss.y.mean(axis=0)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(loss.value(np.broadcast_to(mean, loss.y.shape)).mean()) or 1.0
-        centre, spread = (
-            np.stack([np.broadcast_to(part, mean.shape).reshape(-1) for part in parts])
-            for parts in zip(
-                *((scale.centre - mean, scale.spread) for scale in labels), strict=True
-            )
-        )
-        offset = (mean - loss.y).reshape(n, 1, -1).astype(_SINGLE)
+        n_outputs = loss.dim * n // rows.shape[1]
+        self.spread = np.stack([scale.spread.reshape(-1)[:n_outputs] for scale in labels])
+        centres = np.stack([scale.centre.reshape(-1)[:n_outputs] for scale in labels])
+        base = np.tile(centres[0], loss.dim // n_outputs).reshape(mean.shape)
+        self.centre = centres - centres[0]
+        offset = (base - loss.y).reshape(n, 1, -1).astype(_SINGLE)
         by_instance = rows.reshape(len(rows), n, -1, rows.shape[-1]).astype(_SINGLE)
         phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
         self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
@@ -349,8 +301,6 @@ class Descent:
                     by_instance[:, at].reshape(len(rows), -1, rows.shape[-1]),
                     {name: values[at] for name, values in phi.items()},
                     offset[at],
-                    centre.astype(_SINGLE),
-                    spread.astype(_SINGLE),
                     (masks[:, index].T / (n_trained * unit)).astype(_SINGLE),
                     [_place(is_out) for is_out in ~masks[:, index]],
                 )
@@ -373,19 +323,18 @@ class Descent:
         mean, square = np.zeros_like(w), np.zeros_like(w)
         for step in range(n_steps + 1):
             if step == n_steps or (patience is not None and step % _EVERY == 0):
-                running = stopping.running
-                scores = np.zeros(len(running))
+                running, scores = stopping.running, np.zeros(len(w))
                 if patience is not None:
-                    scores = self._scores(averaged, batches, running)
+                    scores = self.scores(averaged, batches, running)
                 going_on = stopping.update(scores, step)
                 best[running[stopping.is_better]] = averaged[stopping.is_better]
+                if step == n_steps or not going_on.any():
+                    break
                 if not going_on.all():
                     batches = [batch.of(going_on) for batch in batches]
                     w, averaged = w[going_on], averaged[going_on]
                     mean, square = mean[going_on], square[going_on]
-                if step == n_steps or not len(w):
-                    break
-            gradient = self._gradient(w, batches[step % len(batches)])
+            gradient = self._gradient(w, batches[step % len(batches)], stopping.running)
             if is_free is not None:
                 gradient *= is_free[stopping.running]
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
@@ -393,27 +342,70 @@ class Descent:
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))
             w = w - self.learning_rate * bias * mean / (np.sqrt(square) + _TINY)
             is_noisy = len(batches) > 1
-            share = max(1 - _MEMORY, 1 / (step + 2)) if is_noisy else 1.0
+            share = max(1 - _MEMORY, 1 / (step + 2))
             averaged = averaged + share * (w - averaged) if is_noisy else w
         return best, stopping.best_steps
 
-    def _scores(self, w: Array, batches: Sequence[_Batch], running: Index) -> Array:
+    def scores(self, w: Array, batches: "Sequence[_Batch]", running: Index) -> Array:
         """Return the mean loss of the instances that stop each running model."""
-        totals = np.zeros(len(running))
+        totals, v = np.zeros(len(running)), self._unscaled(w, running)
         for batch in batches:
             for i, at in enumerate(batch.stopping):
-                d = batch.stopping_errors(w, i)
+                d = batch.stopping_errors(v, i)
                 if len(d):
                     phi = {name: values[at] for name, values in batch.phi.items()}
                     totals[i] += self.family.value(phi, d).sum(dtype=np.float64)
         return np.asarray(totals / self.n_stopping[running])
 
-    def _gradient(self, w: Array, batch: _Batch) -> Array:
+    def _gradient(self, w: Array, batch: "_Batch", running: Index) -> Array:
         """Return the derivative of the models' mean losses in a batch by their weights."""
-        by_output = self.family.gradient(batch.phi, batch.errors(w)) * batch.spread
-        by_output *= batch.share[:, :, np.newaxis]
+        by_output = self.family.gradient(batch.phi, batch.errors(self._unscaled(w, running)))
+        by_output = by_output * batch.share[:, :, np.newaxis]
         by_row = by_output.swapaxes(0, 1).reshape(len(w), batch.rows.shape[1], -1)
-        return np.asarray(np.matmul(batch.rows.swapaxes(1, 2), by_row), dtype=np.float64)
+        by_weight = np.matmul(batch.rows.swapaxes(1, 2), by_row)
+        return np.asarray(by_weight * self.spread[running, np.newaxis], dtype=np.float64)
+
+    def _unscaled(self, w: Array, running: Index) -> Single:
+        """Return weights in the unit of the labels, relative to the first model's centre."""
+        v = w * self.spread[running, np.newaxis]
+        v[:, -1] += self.centre[running]
+        return v.astype(_SINGLE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """The instances of one step.
+
+    Attributes:
+        rows: Features of each model, shape (models, rows, features).
+        phi: Parameters of the losses.
+        offset: Centre of the predictions less the label, shape (n, 1, D).
+        share: Weight of an instance in the gradient of each model, shape (n, models).
+        stopping: The instances that stop each model.
+    """
+
+    rows: Single
+    phi: Mapping[str, Single]
+    offset: Single
+    share: Single
+    stopping: Sequence[slice | Index]
+
+    def of(self, models: npt.NDArray[np.bool_]) -> "_Batch":
+        """Return the batch for some of the models."""
+        stopping = [self.stopping[k] for k in np.flatnonzero(models).tolist()]
+        return replace(self, rows=self.rows[models], share=self.share[:, models], stopping=stopping)
+
+    def errors(self, v: Single) -> Array:
+        """Return predictions less labels, shape (n, models, D)."""
+        outputs = np.matmul(self.rows, v).reshape(*self.share.shape[::-1], -1)
+        return np.asarray(np.add(outputs.swapaxes(0, 1), self.offset, order="C"))
+
+    def stopping_errors(self, v: Single, model: int) -> Array:
+        """Return predictions less labels of the instances that stop a model, shape (n, 1, D)."""
+        at, n = self.stopping[model], len(self.offset)
+        rows = self.rows[model].reshape(n, -1, self.rows.shape[-1])[at]
+        outputs = rows.reshape(-1, rows.shape[-1]) @ v[model]
+        return np.asarray(self.offset[at] + outputs.reshape(len(rows), 1, -1))
 
 
 def _divided(masks: Masks) -> list[Index]:

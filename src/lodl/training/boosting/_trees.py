@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -15,28 +15,27 @@ from lodl._typing import Array
 from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import as_rows, check_features, count_rows
 from lodl.training._learner import Predictor, shape_in
-from lodl.training.boosting._objective import LossAt
+from lodl.training.boosting._objective import BoostingObjective, LossAt
 
 N_FOR_THREADS = 100_000
 """Numbers to predict from which more than one thread is worth it."""
 
 
-class Trees(ABC):
+@dataclass(frozen=True, eq=False)
+class Trees:
     """Fitted trees of one framework.
 
     Attributes:
-        n_rounds: Rounds of boosting that count; there may be more trees.
+        booster: The framework's object. It may have grown further.
+        n_rounds: Rounds of boosting that count.
+        options: Options of the framework for reading features, as JSON.
+        categories: Categories of each categorical column.
     """
 
+    booster: Any
     n_rounds: int
-
-    @abstractmethod
-    def margin(self, x: Any) -> Array:
-        """Return what the trees add to predictions, one row for each of `x`, of any layout."""
-
-    @abstractmethod
-    def save(self, path: Path) -> dict[str, Any]:
-        """Write the trees to a file and return what is needed to read it, as JSON."""
+    options: dict[str, Any] = field(default_factory=dict)
+    categories: dict[str, list[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +56,23 @@ class Watched:
 class Boosting(ABC):
     """Trees of one framework that grow on one set of rows.
 
+    Args:
+        estimator: The regressor, which has the parameters of the trees.
+        seed: Random seed of the trees, unless the estimator has one.
+        x: Features, one row each.
+        margin: Predictions to start from, shape (rows, outputs).
+        objective: The objective to minimise.
+
     Attributes:
         n_rounds: Rounds so far.
     """
 
     n_rounds = 0
+
+    @abstractmethod
+    def __init__(
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
+    ) -> None: ...
 
     @abstractmethod
     def grow(self) -> bool:
@@ -118,7 +129,7 @@ class Boosting(ABC):
 
 @dataclass(frozen=True, eq=False)
 class BoostedPredictor(Predictor):
-    """A constant plus the trees of one or two fits. A subclass per framework loads its files.
+    """A constant plus the trees of one or two fits. Each framework has a subclass.
 
     Attributes:
         centre: The constant of each output.
@@ -134,6 +145,27 @@ class BoostedPredictor(Predictor):
     n_features: int
     n_steps: int
 
+    @staticmethod
+    @abstractmethod
+    def added(trees: Trees, x: Any) -> Array:
+        """Return the sum of the trees' outputs, one row for each of `x`, of any layout."""
+
+    @staticmethod
+    @abstractmethod
+    def write_trees(trees: Trees, path: Path) -> None:
+        """Write the framework's object to a file. `path` has no suffix yet."""
+
+    @staticmethod
+    @abstractmethod
+    def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:
+        """Return the framework's object that `write_trees` wrote.
+
+        Args:
+            path: The path given to `write_trees`.
+            trees: The trees without it.
+            content: All of `predictor.json`, not checked yet.
+        """
+
     def predict(self, x: Any) -> Array:
         checked = check_features(x, n_features=self.n_features)
         return self.margin(as_rows(checked)).reshape(count_rows(checked), *self.label_shape)
@@ -142,58 +174,35 @@ class BoostedPredictor(Predictor):
         """Return predictions of shape (rows, outputs)."""
         total = np.tile(self.centre, (count_rows(rows), 1))
         for trees in self.parts:
-            total += trees.margin(rows).reshape(total.shape)
+            total += self.added(trees, rows).reshape(total.shape)
         return total
 
     def save(self, folder: str | PathLike[str]) -> None:
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        content = {
-            "centre": self.centre.tolist(),
-            "label_shape": self.label_shape,
-            "n_features": self.n_features,
-            "n_steps": self.n_steps,
-            "parts": [part.save(part_file(path, i)) for i, part in enumerate(self.parts)],
-        }
-        self.write(path, content)
+        parts = [
+            {name: getattr(trees, name) for name in ("n_rounds", "options", "categories")}
+            for trees in self.parts
+        ]
+        names = ("label_shape", "n_features", "n_steps")
+        values = {name: getattr(self, name) for name in names}
+        path = self.write(folder, {"centre": self.centre.tolist(), **values, "parts": parts})
+        for i, trees in enumerate(self.parts):
+            self.write_trees(trees, path / f"trees_{i}")
 
     @classmethod
     def load(cls, folder: Path, **_: Any) -> Self:
         content = cls.read(folder)
-        parts = tuple(
-            cls.load_trees(part_file(folder, i), part, content)
-            for i, part in enumerate(content["parts"])
-        )
+        parts = []
+        for i, part in enumerate(content["parts"]):
+            n_rounds = check_count("n_rounds", part["n_rounds"], minimum=0)
+            if not all(isinstance(names, list) for names in part["categories"].values()):
+                raise ValueError("`categories` must be lists")
+            trees = Trees(None, n_rounds, part["options"], part["categories"])
+            booster = cls.read_trees(folder / f"trees_{i}", trees, content)
+            parts.append(replace(trees, booster=booster))
         centre, label_shape = np.array(content["centre"], dtype=np.float64), shape_in(content)
         fits = centre.ndim == 1 and centre.size and math.prod(label_shape) % centre.size == 0
         if not fits or not np.isfinite(centre).all():
             raise ValueError(f"`centre` does not fit labels of shape {label_shape}")
-        for part in parts:
-            check_count("n_rounds", part.n_rounds, minimum=0)
         n_features = check_count("n_features", content["n_features"])
         n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-        return cls(centre, parts, label_shape, n_features, n_steps)
-
-    @staticmethod
-    @abstractmethod
-    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> Trees:
-        """Return the trees that `Trees.save` wrote.
-
-        Args:
-            path: The argument of `Trees.save`.
-            part: Its result.
-            content: All of `predictor.json`, not checked yet.
-        """
-
-
-def part_file(folder: Path, number: int) -> Path:
-    """Return the path of the trees of a fit, without an ending."""
-    return folder / f"trees_{number}"
-
-
-def categories_in(part: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the categories of columns in `predictor.json`, checked."""
-    categories: dict[str, list[Any]] = part["categories"]
-    if not all(isinstance(names, list) for names in categories.values()):
-        raise ValueError("`categories` must be lists")
-    return categories
+        return cls(centre, tuple(parts), label_shape, n_features, n_steps)

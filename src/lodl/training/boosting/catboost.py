@@ -4,12 +4,12 @@ learner = CatBoostLearner(CatBoostRegressor(depth=4))
 (model,) = learner.train(x, loss)
 
 CatBoost calls a custom objective of several labels twice for each row and tree, which is far too
-slow, and gives one of a single label blocks of rows, which the loss of an instance may straddle. So
-trees are fitted to squared error ten at a time, each time towards the Newton step of the loss from
-where the trees before have come.
+slow, and calls an objective of a single label with blocks of rows, which may split an instance. So
+trees are fitted to squared error ten at a time, towards the Newton step of the loss from the
+predictions so far.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,6 @@ import numpy as np
 
 from lodl._arrays import is_frame, require
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
 from lodl.training._features import as_pandas
 from lodl.training._learner import file_in, unusable
 from lodl.training.boosting._learner import BoostingLearner
@@ -31,8 +30,8 @@ from catboost import CatBoostError, CatBoostRegressor, Pool  # noqa: E402
 
 __all__ = ["CatBoostLearner"]
 
-_BLOCK = 10  # trees that are fitted to one Newton step
-_LONG_BLOCK = 100  # the same for squared error, whose Newton step leads to the label
+_BLOCK = 10  # trees per Newton step
+_LONG_BLOCK = 100  # trees per Newton step on squared error, which leads to the label
 _LEARNING_RATE = 0.1
 _N_TREES = 1000  # CatBoost's own default
 
@@ -46,21 +45,25 @@ _ALIASES = (
 
 
 class CatBoostBoosting(Boosting):
-    """Blocks of trees, each fitted to the Newton step from where those before have come.
-
-    Args:
-        x: Features, one row each.
-        margin: Predictions to start from.
-        objective: What to minimise.
-        parameters: Parameters of CatBoost, without the number of trees.
-    """
+    """Blocks of trees, each fitted to the Newton step from the predictions of those before."""
 
     def __init__(
-        self, x: Any, margin: Array, objective: BoostingObjective, parameters: dict[str, Any]
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
+        given = estimator.get_params()
+        defaults = {
+            "random_seed": seed,
+            "learning_rate": _LEARNING_RATE,
+            "verbose": False,
+            "allow_writing_files": False,
+            "thread_count": -1 if margin.size >= N_FOR_THREADS else 1,
+        }
+        self.parameters = {**_without_aliases(defaults, given), **given}
+        for name in (*_REPLACED, *_NAMES_OF_N_TREES):
+            self.parameters.pop(name, None)
+        self.parameters["loss_function"] = "RMSE" if margin.shape[1] == 1 else "MultiRMSE"
+        self.seed_name = next(name for name in _ALIASES[0] if name in self.parameters)
         self.table, self.margin, self.objective = _table(x), margin, objective
-        self.parameters = parameters
-        self.seed_name = next(name for name in _ALIASES[0] if name in parameters)
         self.size = _LONG_BLOCK if objective.loss.is_squared_error else _BLOCK
         self.blocks: list[Any] = []
 
@@ -68,7 +71,7 @@ class CatBoostBoosting(Boosting):
         if self.n_rounds == self.size * len(self.blocks):
             gradient, hessian = self.objective(self.margin)
             step = -gradient / hessian
-            if not np.ptp(step, axis=0).any():  # which CatBoost rejects
+            if not np.ptp(step, axis=0).any():  # CatBoost rejects equal targets
                 return False
             pool = _pool(self.table, step, self.parameters.get("cat_features"))
             seed = {self.seed_name: self.parameters[self.seed_name] + len(self.blocks)}
@@ -84,7 +87,7 @@ class CatBoostBoosting(Boosting):
         return lambda: next(stages)
 
     def _stages(self, table: Any) -> Iterator[Array]:
-        """Yield what one round after another has added; blocks come while it is read."""
+        """Yield the sum of the trees after each round. Blocks are added while it is read."""
         total: Any = 0.0
         for block in self.blocks:
             stage = total
@@ -93,30 +96,13 @@ class CatBoostBoosting(Boosting):
                 yield stage
             total = stage
 
-    def trees(self, n_rounds: int) -> "CatBoostTrees":
+    def trees(self, n_rounds: int) -> Trees:
         n_whole, n_more = divmod(min(n_rounds, self.n_rounds), self.size)
         blocks = self.blocks[:n_whole]
         if n_more:
             blocks.append(self.blocks[n_whole].copy())
             blocks[-1].shrink(n_more)
-        return CatBoostTrees(blocks, n_rounds)
-
-
-@dataclass(frozen=True, eq=False)
-class CatBoostTrees(Trees):
-    """Blocks of trees that are added."""
-
-    blocks: Sequence[Any]
-    n_rounds: int
-
-    def margin(self, x: Any) -> Array:
-        table = _table(x)
-        return np.asarray(sum(block.predict(table) for block in self.blocks), dtype=np.float64)
-
-    def save(self, path: Path) -> dict[str, Any]:
-        for i, block in enumerate(self.blocks):
-            block.save_model(str(_block_file(path, i)))
-        return {"n_rounds": self.n_rounds, "n_blocks": len(self.blocks)}
+        return Trees(blocks, n_rounds, {"n_blocks": len(blocks)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,40 +112,39 @@ class CatBoostPredictor(BoostedPredictor):
     kind: ClassVar[str] = "catboost"
 
     @staticmethod
-    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> CatBoostTrees:  # noqa: ARG004
-        names = (_block_file(path, k).name for k in range(part["n_blocks"]))
+    def added(trees: Trees, x: Any) -> Array:
+        table = _table(x)
+        return np.asarray(sum(block.predict(table) for block in trees.booster), dtype=np.float64)
+
+    @staticmethod
+    def write_trees(trees: Trees, path: Path) -> None:
+        for i, block in enumerate(trees.booster):
+            block.save_model(str(_block_file(path, i)))
+
+    @staticmethod
+    def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:  # noqa: ARG004
+        names = (_block_file(path, k).name for k in range(trees.options["n_blocks"]))
         files = [file_in(path.parent, name) for name in names]  # ends at the first that is missing
         try:
-            blocks = [CatBoostRegressor().load_model(str(file)) for file in files]
+            return [CatBoostRegressor().load_model(str(file)) for file in files]
         except CatBoostError as error:
             raise unusable(path.parent, f"its trees are missing or damaged ({error})") from error
-        return CatBoostTrees(blocks, part["n_rounds"])
 
 
 @dataclass(frozen=True, eq=False)
 class CatBoostLearner(BoostingLearner):
     """Train a `CatBoostRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
-    All parameters of the estimator are used except `loss_function` and `eval_metric`. If it is not
-    given, `learning_rate` is 0.1: CatBoost's own choice depends on the number of trees. Columns of
-    strings and categories are categorical features; one that was not there in training is what
-    CatBoost expects without knowing it.
+    All parameters of the estimator are used except `loss_function` and `eval_metric`. The default
+    `learning_rate` is 0.1: CatBoost's own depends on the number of trees. Columns of strings and
+    categories are categorical features. For a category that did not occur in training, CatBoost
+    predicts its prior.
     """
 
     predictor = CatBoostPredictor
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.estimator, CatBoostRegressor):
-            raise InvalidInputError(
-                f"`estimator` must be a CatBoostRegressor, got {self.estimator!r}."
-            )
-        given = self.estimator.get_params().get("loss_function", "RMSE")
-        if given not in ("RMSE", "MultiRMSE"):
-            raise InvalidInputError(
-                "`loss_function` of the estimator must be left at 'RMSE', because the learned loss "
-                f"replaces it, got {given!r}."
-            )
+    trees = CatBoostBoosting
+    regressor = CatBoostRegressor
+    fixed: ClassVar[dict[str, tuple[Any, ...]]] = {"loss_function": ("RMSE", "MultiRMSE", None)}
 
     @property
     def max_steps(self) -> int:
@@ -171,28 +156,13 @@ class CatBoostLearner(BoostingLearner):
         given = self.estimator.get_params()
         return given.get("learning_rate") or given.get("eta") or _LEARNING_RATE
 
-    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> CatBoostBoosting:
-        given = self.estimator.get_params()
-        defaults = {
-            "random_seed": self.seed,
-            "learning_rate": _LEARNING_RATE,
-            "verbose": False,
-            "allow_writing_files": False,
-            "thread_count": -1 if margin.size >= N_FOR_THREADS else 1,
-        }
-        parameters = {**_without_aliases(defaults, given), **given}
-        for name in (*_REPLACED, *_NAMES_OF_N_TREES):
-            parameters.pop(name, None)
-        parameters["loss_function"] = "RMSE" if margin.shape[1] == 1 else "MultiRMSE"
-        return CatBoostBoosting(x, margin, objective, parameters)
-
 
 def _block_file(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}_{number}.cbm")
 
 
 def _without_aliases(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return defaults of what is not given under any of its names."""
+    """Return the defaults of parameters that are given under none of their names."""
     taken = {names[0] for names in _ALIASES if any(name in given for name in names)}
     return {name: value for name, value in defaults.items() if name not in taken}
 
@@ -215,11 +185,11 @@ def _table(x: Any) -> Any:
 
 
 def _texts(column: Any) -> list[str]:
-    """Return the categories of a column as strings; missing ones, whatever their type, as "nan"."""
+    """Return the categories of a column as strings, with "nan" for missing values."""
     pairs = zip(column, column.isna(), strict=True)
     return ["nan" if is_missing else str(value) for value, is_missing in pairs]
 
 
 def _text_columns(table: Any) -> list[str]:
-    """Return the columns of a frame of pandas that do not hold numbers."""
+    """Return the columns of a pandas frame that do not hold numbers."""
     return [name for name in table.columns if getattr(table[name].dtype, "kind", "O") not in "iufb"]

@@ -27,7 +27,6 @@ from lodl.training.boosting._trees import (
     BoostedPredictor,
     Boosting,
     Trees,
-    categories_in,
 )
 
 require("lightgbm", extra="lightgbm")
@@ -76,23 +75,27 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
 
 
 class LightGBMBoosting(Boosting):
-    """A booster that is trained round by round.
-
-    Args:
-        x: Features, one row each.
-        margin: Predictions to start from.
-        objective: What to minimise.
-        parameters: Parameters of the booster.
-    """
+    """A booster that is trained round by round."""
 
     def __init__(
-        self, x: Any, margin: Array, objective: BoostingObjective, parameters: dict[str, Any]
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
+        given = estimator.get_params().items()
+        self.parameters = {
+            "random_state": seed,
+            "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
+            "verbosity": -1,
+            "deterministic": True,
+            "force_col_wise": True,  # otherwise a measurement of time decides
+            "feature_pre_filter": False,  # too few rows to split would be an error
+            **{name: value for name, value in given if value is not None and name not in _REPLACED},
+            "objective": "none",
+            "num_class": margin.shape[1],
+        }
         table = _table(x)
-        self.data, self.parameters = _data(table, parameters), parameters
-        self.categories = categories_of(table)
+        self.data, self.categories = _data(table, self.parameters), categories_of(table)
         self.objective = CustomObjective(objective, lightgbm.Dataset, margin)
-        self.booster = lightgbm.Booster(parameters, self.data)
+        self.booster = lightgbm.Booster(self.parameters, self.data)
         self.watched: list[Array] = []
 
     def grow(self) -> bool:
@@ -118,31 +121,8 @@ class LightGBMBoosting(Boosting):
         self.watched.append(added.copy())
         return "", 0.0, False
 
-    def trees(self, n_rounds: int) -> "LightGBMTrees":
-        return LightGBMTrees(self.booster, n_rounds, self.categories)
-
-
-@dataclass(frozen=True, eq=False)
-class LightGBMTrees(Trees):
-    """A booster, of which the first rounds count."""
-
-    booster: Any
-    n_rounds: int
-    categories: dict[str, list[Any]]
-
-    def margin(self, x: Any) -> Array:
-        table = with_categories(x, self.categories)
-        # Without it, predicting sets the threads of the process to all cores, and a booster that
-        # goes on afterwards waits for them in every split.
-        n_threads = self.booster.params.get("n_jobs", 0)
-        margin = self.booster.predict(
-            table, raw_score=True, num_iteration=self.n_rounds, num_threads=n_threads
-        )
-        return np.asarray(margin, dtype=np.float64)
-
-    def save(self, path: Path) -> dict[str, Any]:
-        self.booster.save_model(path.with_suffix(".txt"))
-        return {"n_rounds": self.n_rounds, "categories": self.categories}
+    def trees(self, n_rounds: int) -> Trees:
+        return Trees(self.booster, n_rounds, categories=self.categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,20 +132,33 @@ class LightGBMPredictor(BoostedPredictor):
     kind: ClassVar[str] = "lightgbm"
 
     @staticmethod
-    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> LightGBMTrees:
+    def added(trees: Trees, x: Any) -> Array:
+        booster, table = trees.booster, with_categories(x, trees.categories)
+        # By default, predicting sets the threads of the process to all cores, and a booster that
+        # grows further waits for them in every split.
+        n_threads = booster.params.get("n_jobs", 0)
+        margin = booster.predict(
+            table, raw_score=True, num_iteration=trees.n_rounds, num_threads=n_threads
+        )
+        return np.asarray(margin, dtype=np.float64)
+
+    @staticmethod
+    def write_trees(trees: Trees, path: Path) -> None:
+        trees.booster.save_model(path.with_suffix(".txt"))
+
+    @staticmethod
+    def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:
         file = file_in(path.parent, path.with_suffix(".txt").name)
-        categories = categories_in(part)
         try:
             text = checked_text(
                 file.read_text(encoding="utf-8"),
                 n_features=content["n_features"],
                 n_outputs=len(content["centre"]),
-                categories=categories,
+                categories=trees.categories,
             )
-            booster = lightgbm.Booster(model_str=text)
+            return lightgbm.Booster(model_str=text)
         except (ValueError, lightgbm.basic.LightGBMError) as error:
             raise unusable(path.parent, f"{file.name} is damaged ({error})") from error
-        return LightGBMTrees(booster, part["n_rounds"], categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,50 +167,20 @@ class LightGBMLearner(BoostingLearner):
 
     All of its parameters are used except `objective` and `metric`, which the loss replaces.
     LightGBM itself handles missing values and categories, which are known by their names; one that
-    was not there in training counts as missing. A polars frame is converted to pandas.
+    did not occur in training counts as missing. A polars frame is converted to pandas.
     """
 
     predictor = LightGBMPredictor
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.estimator, lightgbm.LGBMRegressor):
-            raise InvalidInputError(
-                f"`estimator` must be an LGBMRegressor, got {self.estimator!r}."
-            )
-        params = self.estimator.get_params()
-        if params["objective"] not in ("regression", None):
-            raise InvalidInputError(
-                "`objective` of the estimator must be left at None, because the learned loss "
-                f"replaces it, got {params['objective']!r}."
-            )
-        if params["boosting_type"] != "gbdt":
-            raise InvalidInputError(
-                "`boosting_type` of the estimator must be 'gbdt', whose trees can be counted, got "
-                f"{params['boosting_type']!r}."
-            )
+    trees = LightGBMBoosting
+    regressor = lightgbm.LGBMRegressor
+    fixed: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "objective": (None, "regression"),
+        "boosting_type": ("gbdt",),  # whose trees can be counted
+    }
 
     @property
     def max_steps(self) -> int:
-        rounds: int = self.estimator.n_estimators
-        return rounds
-
-    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> LightGBMBoosting:
-        return LightGBMBoosting(x, margin, objective, self._parameters(margin))
-
-    def _parameters(self, margin: Array) -> dict[str, Any]:
-        given = self.estimator.get_params().items()
-        return {
-            "random_state": self.seed,
-            "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
-            "verbosity": -1,
-            "deterministic": True,
-            "force_col_wise": True,  # otherwise a measurement of time decides
-            "feature_pre_filter": False,  # too few rows to split would be an error
-            **{name: value for name, value in given if value is not None and name not in _REPLACED},
-            "objective": "none",
-            "num_class": margin.shape[1],
-        }
+        return int(self.estimator.n_estimators)
 
 
 def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:

@@ -30,7 +30,6 @@ from lodl.training.boosting._trees import (
     BoostedPredictor,
     Boosting,
     Trees,
-    categories_in,
 )
 
 require("xgboost", extra="xgboost")
@@ -40,6 +39,12 @@ import xgboost  # noqa: E402
 __all__ = ["XGBoostLearner", "objective"]
 
 _REPLACED = ("objective", "eval_metric", "base_score")  # parameters that the loss replaces
+_OPTIONS = {  # arguments of `xgboost.DMatrix` in a model's folder
+    "missing": float | int | None,
+    "enable_categorical": bool,
+    "feature_types": list | None,
+    "nthread": int,
+}
 
 
 def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
@@ -68,41 +73,38 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
     return CustomObjective(BoostingObjective.of(loss), xgboost.DMatrix)
 
 
-_OPTIONS = {  # arguments of `xgboost.DMatrix` that a folder keeps
-    "missing": float | int | None,
-    "enable_categorical": bool,
-    "feature_types": list | None,
-    "nthread": int,
-}
-
-
 class XGBoostBoosting(Boosting):
     """A booster that is trained round by round.
 
     `xgboost.train` would do the same, but resets the booster at its end, which took a fifth of the
-    time, and cannot go on afterwards.
-
-    Args:
-        x: Features, one row each.
-        margin: Predictions to start from.
-        objective: What to minimise.
-        parameters: Parameters of the booster.
-        options: Arguments of `xgboost.DMatrix`.
+    time, and cannot continue afterwards.
     """
 
     def __init__(
-        self,
-        x: Any,
-        margin: Array,
-        objective: BoostingObjective,
-        parameters: dict[str, Any],
-        options: dict[str, Any],
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
+        n_threads = 0 if margin.size >= N_FOR_THREADS else 1
+        missing = None if math.isnan(estimator.missing) else estimator.missing
+        self.options = {
+            "missing": missing,
+            "enable_categorical": estimator.enable_categorical,
+            "feature_types": estimator.feature_types,
+            "nthread": estimator.n_jobs or n_threads,
+        }
+        given = estimator.get_xgb_params().items()
+        parameters = {
+            "random_state": seed,
+            "n_jobs": n_threads,
+            **{name: value for name, value in given if value is not None and name not in _REPLACED},
+            "base_score": 0.0,  # the start is added in `BoostedPredictor`
+            "num_target": margin.shape[1],
+            "disable_default_eval_metric": 1,
+        }
         table = as_pandas(x)
-        self.data = _matrix(table, label=np.zeros(margin.shape), **options)
+        self.data = _matrix(table, label=np.zeros(margin.shape), **self.options)
         self.categories = categories_of(table)
         self.objective = CustomObjective(objective, xgboost.DMatrix, margin)
-        self.booster, self.options = xgboost.Booster(parameters, [self.data]), options
+        self.booster = xgboost.Booster(parameters, [self.data])
 
     def grow(self) -> bool:
         self.booster.update(self.data, self.n_rounds, fobj=self.objective)
@@ -121,31 +123,9 @@ class XGBoostBoosting(Boosting):
 
         return added
 
-    def trees(self, n_rounds: int) -> "XGBoostTrees":
-        return XGBoostTrees(self.booster, n_rounds, self.options, self.categories)
-
-
-@dataclass(frozen=True, eq=False)
-class XGBoostTrees(Trees):
-    """A booster, of which the first rounds count.
-
-    A slice of it would lose its categories, and read codes of other frames as its own.
-    """
-
-    booster: Any
-    n_rounds: int
-    options: dict[str, Any]
-    categories: dict[str, list[Any]]
-
-    def margin(self, x: Any) -> Array:
-        data = _matrix(with_categories(x, self.categories), **self.options)
-        return _margin(self.booster, data, (0, self.n_rounds))
-
-    def save(self, path: Path) -> dict[str, Any]:
-        self.booster.save_model(path.with_suffix(".json"))
-        missing = self.options["missing"]
-        options = {**self.options, "missing": None if math.isnan(missing) else missing}
-        return {"n_rounds": self.n_rounds, "options": options, "categories": self.categories}
+    def trees(self, n_rounds: int) -> Trees:
+        # A slice would lose its categories, and mistake codes of other frames for its own.
+        return Trees(self.booster, n_rounds, self.options, self.categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,19 +135,28 @@ class XGBoostPredictor(BoostedPredictor):
     kind: ClassVar[str] = "xgboost"
 
     @staticmethod
-    def load_trees(path: Path, part: dict[str, Any], content: dict[str, Any]) -> XGBoostTrees:
+    def added(trees: Trees, x: Any) -> Array:
+        data = _matrix(with_categories(x, trees.categories), **trees.options)
+        return _margin(trees.booster, data, (0, trees.n_rounds))
+
+    @staticmethod
+    def write_trees(trees: Trees, path: Path) -> None:
+        trees.booster.save_model(path.with_suffix(".json"))
+
+    @staticmethod
+    def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:
         file = file_in(path.parent, path.with_suffix(".json").name)
         booster = xgboost.Booster(model_file=file)
         n_rounds, n_features = booster.num_boosted_rounds(), booster.num_features()
-        if n_rounds < part["n_rounds"] or n_features != content["n_features"]:
+        if n_rounds < trees.n_rounds or n_features != content["n_features"]:
             raise ValueError(f"{file.name} does not fit `n_rounds` and `n_features`")
-        options = {name: part["options"][name] for name in _OPTIONS}
-        if not all(isinstance(options[name], kind) for name, kind in _OPTIONS.items()):
+        options = trees.options
+        is_known = options.keys() == _OPTIONS.keys() and all(
+            isinstance(options[name], kind) for name, kind in _OPTIONS.items()
+        )
+        if not is_known:
             raise ValueError(f"`options` has unsuitable values, {options}")
-        if options["missing"] is None:
-            options["missing"] = math.nan
-        options["nthread"] = min(options["nthread"], os.cpu_count() or 1)
-        return XGBoostTrees(booster, part["n_rounds"], options, categories_in(part))
+        return booster
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,66 +164,29 @@ class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
     All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
-    loss replaces, and of callbacks, which are refused. XGBoost itself handles missing values and,
-    with `enable_categorical=True`, categories. Those are known by their names; one that was not
-    there in training counts as missing.
+    loss replaces. XGBoost itself handles missing values and, with `enable_categorical=True`,
+    categories. Categories are known by their names; one that did not occur in training counts as
+    missing.
     """
 
     predictor = XGBoostPredictor
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.estimator, xgboost.XGBRegressor):
-            raise InvalidInputError(f"`estimator` must be an XGBRegressor, got {self.estimator!r}.")
-        if self.estimator.objective not in ("reg:squarederror", None):
-            raise InvalidInputError(
-                "`objective` of the estimator must be left at 'reg:squarederror', because the "
-                f"learned loss replaces it, got {self.estimator.objective!r}."
-            )
-        if self.estimator.booster not in ("gbtree", None):
-            raise InvalidInputError(
-                "`booster` of the estimator must be 'gbtree', whose trees can be counted, got "
-                f"{self.estimator.booster!r}."
-            )
-        if self.estimator.callbacks:
-            raise InvalidInputError(
-                "`callbacks` of the estimator must be None, because the learner itself stops "
-                f"training, got {self.estimator.callbacks!r}."
-            )
+    trees = XGBoostBoosting
+    regressor = xgboost.XGBRegressor
+    fixed: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "objective": ("reg:squarederror", None),
+        "booster": ("gbtree", None),  # whose trees can be counted
+        "callbacks": (None, []),
+    }
 
     @property
     def max_steps(self) -> int:
-        rounds: int = self.estimator.get_num_boosting_rounds()
-        return rounds
-
-    def boosting(self, x: Any, margin: Array, objective: BoostingObjective) -> XGBoostBoosting:
-        return XGBoostBoosting(
-            x, margin, objective, self._parameters(margin), self._matrix_options(margin.size)
-        )
-
-    def _parameters(self, margin: Array) -> dict[str, Any]:
-        given = self.estimator.get_xgb_params().items()
-        return {
-            "random_state": self.seed,
-            "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
-            **{name: value for name, value in given if value is not None and name not in _REPLACED},
-            "base_score": 0.0,  # the start is added in `BoostedPredictor`
-            "num_target": margin.shape[1],
-            "disable_default_eval_metric": 1,
-        }
-
-    def _matrix_options(self, size: int) -> dict[str, Any]:
-        return {
-            "missing": self.estimator.missing,
-            "enable_categorical": self.estimator.enable_categorical,
-            "feature_types": self.estimator.feature_types,
-            "nthread": self.estimator.n_jobs or (0 if size >= N_FOR_THREADS else 1),
-        }
+        return int(self.estimator.get_num_boosting_rounds())
 
 
-def _matrix(x: Any, **options: Any) -> Any:
+def _matrix(x: Any, *, nthread: int, **options: Any) -> Any:
+    n_threads = min(nthread, os.cpu_count() or 1)  # a model may come from a larger machine
     try:
-        return xgboost.DMatrix(x, **options)
+        return xgboost.DMatrix(x, nthread=n_threads, **options)
     except ValueError as error:
         raise InvalidInputError(
             f"`X` has columns that XGBoost cannot use: {error}. For columns of categories, use "

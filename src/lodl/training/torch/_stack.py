@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
@@ -16,19 +14,8 @@ from lodl.errors import InvalidInputError
 _ROWS_AT_ONCE = 4000  # rows of all models together: more do not fit a processor's cache
 
 
-@dataclass(frozen=True, eq=False)
-class Scales:
-    """Scales of several models, model first.
-
-    Attributes:
-        parts: Centre and spread of the features, centre and spread of the labels.
-    """
-
-    parts: tuple[Tensor, ...]
-
-    def of(self, models: Tensor | npt.NDArray[np.intp]) -> "Scales":
-        """Return the scales of some models."""
-        return Scales(tuple(part[models] for part in self.parts))
+Scales = tuple[Tensor, ...]
+"""Centre and spread of features, centre and spread of labels, model first; or nothing."""
 
 
 class Stack:
@@ -36,7 +23,7 @@ class Stack:
 
     Args:
         models: The models, which are not changed.
-        scales: Their scales. Defaults to none: modules then map features to labels.
+        scales: Their scales. Defaults to none.
 
     Attributes:
         members: The models that are still trained.
@@ -44,7 +31,7 @@ class Stack:
         device: Device of the parameters.
     """
 
-    def __init__(self, models: Sequence[nn.Module], scales: Scales | None = None) -> None:
+    def __init__(self, models: Sequence[nn.Module], scales: Scales = ()) -> None:
         _check_alike(models)
         self.models = models
         self.members = torch.arange(len(models))
@@ -61,24 +48,18 @@ class Stack:
 
     def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Return predictions of shape (models, n, *label_shape)."""
-        self.skeleton.train(training)
+        module = self.skeleton.train(training)
 
         def outputs(
-            parameters: dict[str, Tensor], buffers: dict[str, Tensor], scales: tuple[Tensor, ...]
+            parameters: dict[str, Tensor], buffers: dict[str, Tensor], scales: Scales
         ) -> Tensor:
-            return _scaled(
-                lambda rows: functional_call(self.skeleton, (parameters, buffers), (rows,)),
-                x,
-                scales,
-            )
+            return _scaled(partial(functional_call, module, (parameters, buffers)), x, scales)
 
-        n_rows = max(1, x.numel() // x.shape[-1])
-        at_once = max(1, _ROWS_AT_ONCE // n_rows) if x.device.type == "cpu" else None
-        scales = () if self.scales is None else self.scales.parts
+        at_once = max(1, _ROWS_AT_ONCE * x.shape[-1] // max(1, x.numel()))  # models
+        is_one_chunk = x.device.type != "cpu" or at_once >= len(self.members)
+        stacked = torch.vmap(outputs, chunk_size=None if is_one_chunk else at_once)
         try:
-            y_hats: Tensor = torch.vmap(outputs, chunk_size=at_once)(
-                self.parameters, self.buffers, scales
-            )
+            y_hats: Tensor = stacked(self.parameters, self.buffers, self.scales)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
@@ -103,7 +84,7 @@ class Stack:
                 key: value[going_on] if value.ndim > 0 else value for key, value in state.items()
             }
         optimiser.param_groups[0]["params"] = self.trainable
-        self.scales = None if self.scales is None else self.scales.of(going_on)
+        self.scales = tuple(part[going_on] for part in self.scales)
 
     def best_models(self) -> list[nn.Module]:
         """Return copies of all models, each in its best state."""
@@ -114,7 +95,7 @@ class Stack:
 
 
 class Single:
-    """One model with buffers or dropout, trained like a stack of one."""
+    """One model with buffers or dropout, and its scales, trained like a stack of one."""
 
     def __init__(self, model: nn.Module, scales: Scales) -> None:
         self.module, self.scales = deepcopy(model), scales
@@ -124,8 +105,7 @@ class Single:
 
     def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Return predictions of shape (1, n, *label_shape)."""
-        scales = tuple(part[0] for part in self.scales.parts)
-        return _scaled(self.module.train(training), x, scales)[None]
+        return _scaled(self.module.train(training), x, self.scales)[None]
 
     def remember(self, is_better: Tensor) -> None:
         """Store the present state as the best, if it is."""
@@ -141,7 +121,7 @@ class Single:
         return [self.module.eval()]
 
 
-def _scaled(module: Callable[[Tensor], Tensor], x: Tensor, scales: tuple[Tensor, ...]) -> Tensor:
+def _scaled(module: Callable[[Tensor], Tensor], x: Tensor, scales: Scales) -> Tensor:
     if not scales:
         return module(x)
     x_centre, x_spread, y_centre, y_spread = scales
