@@ -16,8 +16,8 @@ quick: $(READY)  ## the library's quick tests, to run while you work
 	$(BIN)/pytest $(QUICK)
 
 test: lint  ## what CI runs: lint, types, import layers, tests
-	$(BIN)/pytest --numprocesses 2 --ignore tests/oracle
-	$(BIN)/pytest tests/oracle  # alone: they kill, stop and time workers
+	$(BIN)/pytest --numprocesses 2 -m 'not alone'
+	$(BIN)/pytest -m alone tests/oracle
 
 docs: $(READY)  ## the site, docs/_build/html/index.html; its examples run while it is built
 	$(BIN)/sphinx-build -q -W --keep-going -j 2 docs docs/_build/html

@@ -18,8 +18,8 @@ def demo(tmp_path, monkeypatch, run_lodl):
 def test_the_demo_shows_what_was_gained_and_says_where_things_are(demo, tmp_path):
     code, said, err = demo()
     assert code == 0, err
-    assert said.count("Regret on 5 new instances: ") == 2
-    assert "clicks per user per instance" in said.replace("\n", " ")
+    assert said.count(": 5 test instances, ") == 2
+    assert "Regret per instance, in clicks per user: " in said.replace("\n", " ")
     assert max(map(len, said.splitlines())) <= 84
     for name, problem in [("web", _demo._web().problem), ("path", _demo._path().problem)]:
         assert f"report  lodl-demo/{name}.html\n" in said

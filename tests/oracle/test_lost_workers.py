@@ -17,7 +17,7 @@ from lodl.oracle import Oracle, Progress, _run
 from lodl.oracle._dask import choose_workers
 from lodl.samplers import AllPerturbed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
 LONG = {"sampler": AllPerturbed(), "n_samples": 1000}

@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SCRIPT = Path(__file__).with_name("sampling_script.py")
 N_CALLS = 8 * 201  # of the script

@@ -15,7 +15,7 @@ from lodl.oracle._dask import choose_workers
 from lodl.oracle._signals import delayed_signals, marked_ctrl_c
 from lodl.samplers import AllPerturbed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
 

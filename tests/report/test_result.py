@@ -193,6 +193,41 @@ def test_the_summary_explains_what_may_surprise(fit_result):
     assert fit_result()._remarks() == ""
 
 
+def test_the_summary_names_cost_selection_and_the_plain_model(fit_result):
+    lines = fit_result([4.0] * 6, [3.0] * 6, regret_plain=(5.0,) * 6).summary().splitlines()
+    assert "The plain model's regret is 5.00 EUR per instance." in lines
+    assert "Selected: average of DecisionHinges() and DecisionRanking()." in lines
+    assert "Cost: 1,000 solver calls, 3.2 s." in lines
+    same = fit_result([4.0] * 6, [4.0] * 6, regret_plain=(4.0,) * 6).summary()
+    assert "plain model" not in same
+    assert "Expect a little less" not in same  # nothing was gained
+    assert "Expect a little less" in " ".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("n", "words"), [(8, "Predicts a0, a1, a2, a3"), (9, "Predicts 9 numbers")]
+)
+def test_a_few_label_names_are_listed_in_full(fit_result, n, words):
+    names = tuple(f"a{i}" for i in range(n))
+    shape = {"label_shape": (n,), "mean_label": (0.0,) * n, "coordinates": None}
+    assert words in fit_result(label_names=names, **shape).summary()
+
+
+def test_a_name_that_wraps_is_indented_below_itself(fit_result):
+    name = "average of " + " and ".join(["DecisionRanking()"] * 3)
+    result = fit_result([2.0] * 5, [1.0] * 5, trials=(Trial(name, 1, 1.0, 10, 0.1),), selected=0)
+    *_, first, second = result.summary().splitlines()
+    assert second.startswith(" " * (first.index("average") + 2) + "Dec")
+
+
+def test_labels_of_one_number_have_the_shape_of_none(fit_result):
+    single = {"mean_label": (0.5,), "coordinates": None}
+    assert fit_result(label_shape=(), **single).label_shape == ()
+    for shape in ((0,), (1, 0)):
+        with pytest.raises(ValueError, match="`label_shape` must be positive"):
+            fit_result(label_shape=shape, mean_label=(), coordinates=None)
+
+
 def test_a_result_comes_back_from_json(fit_result):
     result = fit_result(label_names=tuple(f"a\n{i}" for i in range(25)))
     again = FitResult.from_json(result.to_json())

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from lodl._json import package_version
 from lodl.cli._compare import compare
-from lodl.cli._decide import decide
+from lodl.cli._decide import decide, evaluate
 from lodl.cli._demo import demo
 from lodl.cli._fit import fit
 from lodl.cli._learn import learn
@@ -90,6 +90,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(fit)
 app.command()(decide)
+app.command()(evaluate)
 app.command()(learn)
 app.command()(compare)
 

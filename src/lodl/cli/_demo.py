@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from lodl._arrays import require
@@ -16,7 +15,7 @@ from lodl.losses import DecisionHinges, DecisionRanking, Family
 from lodl.oracle import Oracle
 
 if TYPE_CHECKING:
-    from lodl.domains import Domain, Split
+    from lodl.domains import Domain
 
 _SIZES = {"web": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
 _N_STEPS, _N_TREES = 300, 30
@@ -59,20 +58,11 @@ def demo(
             n_rounds=task.n_rounds,
             verbose=True,
         ).fit(data.x, data.y, context=data.context)
-        typer.echo(f"{model.summary()}\n\n{_on_new(model, domain.splits.test)}")
+        test = domain.splits.test
+        typer.echo(f"{model.summary()}\n\n{model.evaluate(test.x, test.y, test.context)}\n")
         typer.echo(f"report  {model.report(out / f'{name}.html')}")
         typer.echo(f"model   {model.save(out / name, overwrite=True)}\n")
     typer.echo("Open the reports in a browser. For your own problem and data, see: lodl fit --help")
-
-
-def _on_new(model: DecisionFocusedRegressor, test: "Split") -> str:
-    """Return the regret on new instances, by squared error and by the selected model."""
-    from lodl.evaluation import regret
-
-    y_hats = np.stack([model.baseline_.predict(test.x), model.predict(test.x)])
-    before, after = regret(model.problem, y_hats, test.y, context=test.context).mean(axis=1)
-    unit = f" {model.problem.unit}" if model.problem.unit else ""
-    return f"Regret on {len(test.y)} new instances: {before:.4g} -> {after:.4g}{unit}."
 
 
 def _web() -> "Domain":

@@ -9,7 +9,14 @@ import typer
 
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import Context, Features, Labels, Seed, calls_solver
-from lodl.cli._tables import groups_of, named_by, read_context, read_features, read_labels
+from lodl.cli._tables import (
+    groups_of,
+    named_by,
+    only_columns,
+    read_context,
+    read_features,
+    read_labels,
+)
 from lodl.errors import InvalidInputError
 from lodl.learning import DecisionFocusedRegressor
 from lodl.oracle import Oracle
@@ -57,6 +64,12 @@ _Names: TypeAlias = Annotated[
         "feature)."
     ),
 ]
+_TestFeatures: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Features of instances on which to evaluate the model after the fit."),
+]
+_TestLabels: TypeAlias = Annotated[Path | None, typer.Option(help="Labels of these instances.")]
+_TestContext: TypeAlias = Annotated[Path | None, typer.Option(help="Contexts of these instances.")]
 
 
 @calls_solver
@@ -78,6 +91,9 @@ def fit(
     shuffle: _Shuffle = True,
     groups: _Groups = None,
     names: _Names = None,
+    test_features: _TestFeatures = None,
+    test_labels: _TestLabels = None,
+    test_context: _TestContext = None,
     seed: Seed = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a model that already exists.")
@@ -88,6 +104,8 @@ def fit(
         raise InvalidInputError(
             f"`out` must not exist yet, got {out}. Name another folder, or add --overwrite."
         )
+    if (test_features is None) != (test_labels is None):
+        raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
     y = read_labels(labels)
     x, held_together = groups_of(named_by(read_features(features), names), groups)
     logging.basicConfig(format="%(message)s")  # on standard error
@@ -108,7 +126,13 @@ def fit(
     fitted.fit(x, y, context=read_context(context), validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)
-    typer.echo(f"{fitted.summary()}\n\nModel: {out}")
+    typer.echo(f"{fitted.summary()}\n")
+    if test_features is not None and test_labels is not None:
+        new = named_by(read_features(test_features), names)
+        new = only_columns(new, fitted.result_.feature_names)
+        contexts = read_context(test_context)
+        typer.echo(f"{fitted.evaluate(new, read_labels(test_labels), contexts)}\n")
+    typer.echo(f"Model: {out}")
     if page is not None:
         typer.echo(f"Report: {page}")
     files = "--features NEW" if context is None else "--features NEW --context NEW_CONTEXT"

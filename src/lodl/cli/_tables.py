@@ -106,6 +106,13 @@ def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequenc
     return features, read_column(path, "groups")
 
 
+def only_columns(features: Features, names: Sequence[str] | None) -> Features:
+    """Return the columns of a frame that a model was fitted with; other columns are ignored."""
+    if is_frame(features) and names is not None and set(names) <= set(features.columns):
+        return features[list(names)]
+    return features
+
+
 def _single(path: Path, what: str) -> Any:
     """Return the only array of a file, or its frame."""
     content = _read(path, what, {})

@@ -15,6 +15,7 @@ from lodl._digest import digest
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, LodlError, OracleError
+from lodl.learning._corrections import best_shift, n_corrections
 from lodl.learning._data import Data
 from lodl.learning._defaults import Schedule
 from lodl.learning._folds import CrossFit, Folds, cross_fit
@@ -166,6 +167,8 @@ def planned(
     if families is None:
         families = situation.families(schedule.n_samples or 0)
     n_models = len(families) + stops_early
+    if not situation.is_affine:
+        n_models += n_corrections(n)
 
     def n_looks(n_rounds: int) -> int:
         return n_models + N_EXTRA_LOOKS + (n_rounds == 0)  # a round looks at the first baseline
@@ -211,6 +214,7 @@ class Selection:
         compared: The board on which the solver compares the following two.
         final: The selected contender.
         baseline: The best contender on squared error.
+        corrected: The baseline with the best simple correction, or the baseline.
     """
 
     trials: Scoreboard
@@ -218,6 +222,7 @@ class Selection:
     compared: Scoreboard
     final: Contender
     baseline: Contender
+    corrected: Contender
 
 
 def search(
@@ -256,15 +261,34 @@ def search(
     last = [model for model in map(board.add, contenders) if model.round == schedule.n_rounds]
     how |= {"y": y, "means": folds.means(y), "ensemble": ensemble}
     selected = select(board, baseline, last, score, **how)
+    corrected = baseline
+    if not evidence.situation.is_affine and not is_late():
+        corrected = _corrected(baseline, evidence, trainer, score)
+        best = selected if selected.is_baseline else _corrected(selected, evidence, trainer, score)
+        selected = min(selected, corrected, best, key=board.mean)
     if not evidence.by_pool:
-        return Selection(board, selected, board, selected, baseline)
+        return Selection(board, selected, board, selected, baseline, corrected)
     # The decisions that are known judge too kindly, so the solver has the last word.
     evidence.by_pool = False
     compared = Scoreboard(folds.validation)
     before, final = (compared.add(evidence.scored(model)) for model in (baseline, selected))
     if compared.mean(final) >= compared.mean(before):
         selected, final = baseline, before
-    return Selection(board, selected, compared, final, before)
+    return Selection(board, selected, compared, final, before, before)
+
+
+def _corrected(
+    contender: Contender,
+    evidence: Evidence,
+    trainer: Trainer,
+    score: Callable[[Contender], Contender],
+) -> Contender:
+    """Return a contender with the best simple correction, or as it is if none helps."""
+    if contender.shrinkage:
+        return contender
+    y, folds, seed = trainer.data.y, trainer.folds, evidence.random_state
+    shifted = best_shift(contender, y, folds, evidence.regrets, seed=seed)
+    return contender if shifted is None else score(shifted)
 
 
 def result_of(
@@ -300,7 +324,9 @@ def result_of(
         validation=folds.describe(len(index)),
         trials=selection.trials.trials(),
         selected=selection.trials.contenders.index(selection.selected),
+        shift=_flat(final.shift),
         shrinkage=final.shrinkage,
+        baseline_shift=_flat(selection.corrected.shift),
         instances=tuple(data.names[i] for i in index),
         data=digest(data.y[index])[:16],
         regret_plain=regret_baseline if trainer.trains_plainly else (),
@@ -326,6 +352,10 @@ def result_of(
         settings={name: _setting(value) for name, value in settings.items()},
         versions=_versions(),
     )
+
+
+def _flat(shift: Array | None) -> tuple[float, ...]:
+    return () if shift is None else tuple(shift.ravel().tolist())
 
 
 def _changes(

@@ -30,7 +30,8 @@ from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, in_label_columns, label_names_of
-from lodl.report import FitResult
+from lodl.report import BASELINE, PLAIN, Evaluation, FitResult
+from lodl.samplers import AtPredictions
 from lodl.training import Learner, Predictor, learner_for
 
 _logger = logging.getLogger(__name__)
@@ -43,16 +44,19 @@ class Models:
     Attributes:
         models: The models.
         result: The result of `fit`, which says how features and labels look.
+        shift: What is added to the mean, flattened, or empty.
     """
 
     models: Sequence[Predictor]
     result: FitResult
+    shift: tuple[float, ...] = ()
 
     def predict(self, X: Features) -> Array:  # noqa: N803 - as in scikit-learn
         """Return predictions, shape (n, *label_shape)."""
         x = new_features(self.result, X)
         y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
-        return y_hat.reshape(len(y_hat), *self.result.label_shape)
+        y_hat = y_hat.reshape(len(y_hat), *self.result.label_shape)
+        return y_hat + np.reshape(self.shift, self.result.label_shape) if self.shift else y_hat
 
 
 class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -230,8 +234,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             label_names=label_names,
         )
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
-        self._set(result, predictors, baselines)
-        self.plain_ = Models([plain], result)
+        self._set(result, predictors, baselines, [plain])
         self.loss_: LearnedLoss = selection.selected.loss
         self._used, self._out_of_fold = oracle, selection.final.y_hat
         _logger.info("%s: %s", result.selected_name, result.verdict)
@@ -240,7 +243,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions in the shape that the labels had, (n, *label_shape)."""
         result = self._result
-        y_hat = Models(self.predictors_, result).predict(X)
+        y_hat = Models(self.predictors_, result, result.shift).predict(X)
         if not result.shrinkage:
             return y_hat
         mean = np.reshape(result.mean_label, result.label_shape)
@@ -267,6 +270,41 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Return how much more each decision costs than the best one, in the objective's unit."""
         labels, contexts = new_labels(self._result, X, Y), new_contexts(self._result, X, context)
         return self._calls.regret(self._for_solver(self.predict(X)), labels, context=contexts)
+
+    def evaluate(
+        self,
+        X: Features,  # noqa: N803
+        Y: npt.ArrayLike,  # noqa: N803
+        context: Context = None,
+    ) -> Evaluation:
+        """Compare the decisions of this model with simpler ones, on data that `fit` did not see.
+
+        Print the result for a table of five rows: the plain model, the mean training label, squared
+        error as trained next to the learned losses, squared error with the simple correction that
+        `fit` found best (the same as squared error if it found none), and this model. It takes at
+        most six solver calls per instance. A model that was loaded has no row for the plain model
+        if that is a boosting regressor, whose own files a folder does not hold.
+        """
+        result = self._result
+        labels, contexts = new_labels(result, X, Y), new_contexts(result, X, context)
+        corrected = Models(self.baseline_.models, result, result.baseline_shift)
+        mean = np.reshape(result.mean_label, labels.shape[1:])
+        y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
+        y_hats |= {
+            "mean label": np.broadcast_to(mean, labels.shape),
+            BASELINE: self.baseline_.predict(X),
+            f"{BASELINE}, corrected": corrected.predict(X),
+            "this model": self.predict(X),
+        }
+        oracle = self._calls
+        n_before, instances = oracle.n_calls, oracle.instances(labels, contexts)
+        regrets = {}
+        for name, y_hat in y_hats.items():
+            sampler = AtPredictions(self._for_solver(y_hat), scale=1.0, n_exact=1)
+            samples = oracle.sample(instances, sampler, 1)
+            regrets[name] = samples.first_regrets()
+        n_calls = oracle.n_calls - n_before
+        return Evaluation.of(regrets, samples.optimum, unit=result.unit, n_calls=n_calls)
 
     def score(
         self,
@@ -316,7 +354,18 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             overwrite: Whether to replace a model that already exists.
         """
         return write_model(
-            Path(folder), self._result, self.predictors_, self.baseline_.models, overwrite=overwrite
+            Path(folder),
+            self._result,
+            {
+                "predictors": self.predictors_,
+                "baseline": self.baseline_.models,
+                "plain": [
+                    model
+                    for model in self.plain_.models
+                    if type(model) is type(self.predictors_[0])  # so it loads as they do
+                ],
+            },
+            overwrite=overwrite,
         )
 
     @property
@@ -368,10 +417,14 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return {name: params[name] for name in params if name not in ("oracle", "estimator")}
 
     def _set(
-        self, result: FitResult, predictors: Sequence[Predictor], baseline: Sequence[Predictor]
+        self,
+        result: FitResult,
+        predictors: Sequence[Predictor],
+        baseline: Sequence[Predictor],
+        plain: Sequence[Predictor],
     ) -> None:
         self.result_, self.predictors_ = result, list(predictors)
-        self.baseline_ = Models(baseline, result)
+        self.baseline_, self.plain_ = Models(baseline, result), Models(plain, result)
         self.n_features_in_ = result.n_features
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -417,10 +470,10 @@ def load_model(
         MissingExtraError: The framework of the model is not installed.
     """
     check_problem_type(problem)
-    result, parameters, predictors, baseline = read_model(Path(folder), estimator, trusted)
+    result, parameters, models = read_model(Path(folder), estimator, trusted)
     warn_of_another_problem(problem, result)
     model = DecisionFocusedRegressor(problem, estimator, **parameters)
-    model._set(result, predictors, baseline)
+    model._set(result, **models)
     return model
 
 

@@ -102,7 +102,7 @@ class Evidence:
             holdout: Share of the samples that measure a fit.
         """
         if self.situation.is_shared and isinstance(family, DecisionFamily):
-            return fit_shared(self.samples, family, at=near)
+            return fit_shared(self.samples, family, at=near, holdout=holdout)
         n_jobs = None if family.uses_slopes else self.oracle.n_jobs  # decisions are not fitted
         progress = self.oracle.settings.progress
         return fit(self.samples, family, holdout=holdout, n_jobs=n_jobs, progress=progress)
@@ -127,6 +127,13 @@ class Evidence:
             regret = self._sample(sampler, 1).first_regrets()
         seconds = time.perf_counter() - self.started
         return replace(contender, regret=regret, n_calls=self.n_calls, seconds=seconds)
+
+    def regrets(self, y_hat: Array, rows: Index) -> Array:
+        """Return the regrets of predictions for the instances at some positions."""
+        instances = self.instances.take(rows)
+        sampler = AtPredictions(y_hat, scale=1.0, n_exact=1)
+        samples = self.oracle.sample(instances, sampler, 1, random_state=self.random_state)
+        return samples.first_regrets()
 
     def _sample(self, sampler: Sampler, n_samples: int) -> Samples:
         how: Any = {"slopes": self.slopes, "random_state": self.random_state}

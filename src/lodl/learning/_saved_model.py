@@ -3,6 +3,7 @@
 folder/result.json         the result of the fit
 folder/predictors/0/...    a trained model, in the format of its framework
 folder/baseline/0/...      a model of the baseline
+folder/plain/0/...         the plain model, if its files need no more trust than the others
 folder/checksums.json      the SHA-256 of every other file
 """
 
@@ -27,12 +28,8 @@ from lodl.report import FitResult
 from lodl.training import Predictor, load_predictor
 
 _VERSION = 3
-_RESULT, _CHECKSUMS, _PREDICTORS, _BASELINE = (
-    "result.json",
-    "checksums.json",
-    "predictors",
-    "baseline",
-)
+_RESULT, _CHECKSUMS = "result.json", "checksums.json"
+_MODELS = ("predictors", "baseline", "plain")
 # Parameters that a folder restores. What acts on the machine is not restored, whatever it holds.
 _PARAMETERS = {
     "n_samples": int | None,
@@ -49,8 +46,7 @@ _logger = logging.getLogger(__name__)
 def write_model(
     folder: Path,
     result: FitResult,
-    predictors: Sequence[Predictor],
-    baseline: Sequence[Predictor],
+    models: Mapping[str, Sequence[Predictor]],
     *,
     overwrite: bool,
 ) -> Path:
@@ -60,8 +56,8 @@ def write_model(
     draft = folder.with_name(f".{folder.name[:200]}.{uuid.uuid4().hex}.draft")
     replaced = draft.with_suffix(".replaced")
     try:
-        for name, models in ((_PREDICTORS, predictors), (_BASELINE, baseline)):
-            for i, model in enumerate(models):
+        for name in _MODELS:
+            for i, model in enumerate(models[name]):
                 model.save(draft / name / str(i))
         write_text(draft / _RESULT, result.to_json())
         write_json(draft / _CHECKSUMS, {"lodl_model": _VERSION, "files": _digests(draft)})
@@ -75,13 +71,13 @@ def write_model(
 
 def read_model(
     folder: Path, estimator: Any, trusted: Sequence[str]
-) -> tuple[FitResult, dict[str, Any], list[Predictor], list[Predictor]]:
-    """Return what `write_model` wrote: the result, parameters, and models; see `load_model`."""
+) -> tuple[FitResult, dict[str, Any], dict[str, list[Predictor]]]:
+    """Return the result, parameters, and models that `write_model` wrote; see `load_model`."""
     result, files = _read(folder)
 
     def models(name: str) -> list[Predictor]:
         numbers = {parts[1] for parts in (file.split("/") for file in files) if parts[0] == name}
-        if not numbers or numbers != set(map(str, range(len(numbers)))):
+        if (name != "plain" and not numbers) or numbers != set(map(str, range(len(numbers)))):
             raise _unusable(folder, f"{name} must be numbered from 0, got {sorted(numbers)}")
         loaded = [
             load_predictor(folder / name / str(i), estimator, trusted=trusted)
@@ -91,7 +87,7 @@ def read_model(
             _check_predictor(folder, result, model)
         return loaded
 
-    return result, _parameters(folder, result), models(_PREDICTORS), models(_BASELINE)
+    return result, _parameters(folder, result), {name: models(name) for name in _MODELS}
 
 
 def load_result(folder: str | PathLike[str]) -> FitResult:

@@ -31,6 +31,7 @@ class Contender:
         parts: Losses and models whose predictions are averaged.
         regret: Regret of each decision, NaN if the solver failed, shape (n,).
         is_baseline: Whether all of its models were trained on squared error.
+        shift: What is added to the predictions of its models, or None.
         shrinkage: Share of the way from the predictions to the mean label.
         n_calls: Solver calls so far.
         seconds: Seconds so far.
@@ -42,6 +43,7 @@ class Contender:
     parts: tuple[tuple[LearnedLoss, Any], ...] = ()
     regret: Array = field(default_factory=lambda: np.empty(0))
     is_baseline: bool = False
+    shift: Array | None = None
     shrinkage: float = 0.0
     n_calls: int = 0
     seconds: float = 0.0

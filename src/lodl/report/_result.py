@@ -48,8 +48,10 @@ class FitResult(Shown):
         validation: Description of the validation instances.
         trials: Every model that was scored.
         selected: Position of the selected model in `trials`.
-        shrinkage: Share of the way from the predictions to the mean label. 0 leaves them, 1
+        shift: What is added to predictions, flattened, or empty.
+        shrinkage: Share of the way from these predictions to the mean label. 0 leaves them, 1
             predicts a constant.
+        baseline_shift: The shift that corrects the baseline best, or empty if none was found.
         instances: Names of the validation instances.
         data: Digest of the validation labels. Results with the same digest can be paired.
         regret_plain: Their regrets under the plain model, or empty if it was not scored.
@@ -83,7 +85,9 @@ class FitResult(Shown):
     validation: str
     trials: tuple[Trial, ...]
     selected: int
+    shift: tuple[float, ...] = ()
     shrinkage: float = 0.0
+    baseline_shift: tuple[float, ...] = ()
     instances: tuple[str, ...]
     data: str
     regret_plain: tuple[float, ...] = ()
@@ -118,6 +122,9 @@ class FitResult(Shown):
             _check(len(getattr(self, name)) == n, f"`{name}` must have {n} values")
         for name in ("regret_plain", "loss_selected"):
             _check(len(getattr(self, name)) in (0, n), f"`{name}` must have {n} values or none")
+        for name in ("shift", "baseline_shift"):
+            n_values = len(getattr(self, name))
+            _check(n_values in (0, n_numbers), f"`{name}` must have {n_numbers} values or none")
         shape = self.label_shape
         _check(min(shape, default=1) > 0, "`label_shape` must be positive")
         _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
