@@ -138,7 +138,9 @@ def test_a_value_that_contains_itself_is_refused():
 
 
 @pytest.mark.parametrize(
-    "value", [Opaque(), {"a": [sys.stderr]}, len, Car, np.array([Opaque()])], ids=repr
+    "value",
+    [Opaque(), {"a": [sys.stderr]}, len, Car, np.array([Opaque()])],
+    ids=["object", "file", "function", "class", "array of objects"],
 )
 def test_other_objects_are_refused(value):
     with pytest.raises(InvalidInputError, match=r"has no content.*name the instances: `keys=`"):

@@ -71,8 +71,8 @@ model.fit(days[train], y[train], validation=KFold(4))
 print(model.summary())
 
 # %%
-(two_stage,) = LightGBMLearner(trees).train(days[train], lodl.losses.squared_error_loss(y[train]))
-before = regret(bakery, two_stage.predict(days[test]), y[test])
+(baseline,) = LightGBMLearner(trees).train(days[train], lodl.losses.squared_error_loss(y[train]))
+before = regret(bakery, baseline.predict(days[test]), y[test])
 after = model.regret(days[test], y[test])
 gain = before - after
 error = 1.96 * gain.std() / np.sqrt(len(gain))
@@ -84,7 +84,7 @@ print(f"saved: {gain.mean():.1f} ± {error:.1f} EUR per day (95% interval)")
 # generously; bread that hardly pays is not.
 
 baked = {
-    "squared error": np.array([bake(row) for row in two_stage.predict(days[test])]),
+    "squared error": np.array([bake(row) for row in baseline.predict(days[test])]),
     "learned loss": np.array(model.decide(days[test])),
 }
 fig, ax = plt.subplots()

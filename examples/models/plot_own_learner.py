@@ -102,7 +102,7 @@ print(model.summary())
 print(f"score on new instances: {model.score(test.x, test.y):.3f}")
 
 # %%
-# The regret of each candidate on held-out instances, against the number of solver calls so far:
+# The validation regret of each trial, against the number of solver calls so far:
 
 plots.trials(model)
 plt.show()

@@ -31,8 +31,8 @@ model.fit(train.x, train.y)
 print(model.summary())
 
 # %%
-(two_stage,) = XGBoostLearner(trees).train(train.x, lodl.losses.squared_error_loss(train.y))
-y_hat = {"squared error": two_stage.predict(test.x), "learned loss": model.predict(test.x)}
+(baseline,) = XGBoostLearner(trees).train(train.x, lodl.losses.squared_error_loss(train.y))
+y_hat = {"squared error": baseline.predict(test.x), "learned loss": model.predict(test.x)}
 before, after = (regret(problem, values, test.y) for values in y_hat.values())
 gain, best = before - after, decision_loss(problem, test.y, test.y).mean()
 error = 1.96 * gain.std() / np.sqrt(len(gain))

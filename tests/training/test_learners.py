@@ -189,7 +189,7 @@ def test_folds_trained_at_once_do_not_see_what_they_hold_out():
     np.testing.assert_array_equal(unstopped.predict(x), first.predict(x))
 
 
-def test_a_network_on_a_loss_of_decisions_starts_from_two_stage():
+def test_a_network_on_a_loss_of_decisions_starts_from_baseline():
     problem = lodl.domains.TopK(1)
     x, y = line(30)
     loss = lodl.learn_loss(problem, y, family=lodl.DecisionHinges(), n_samples=5)
@@ -203,7 +203,7 @@ def test_a_network_on_a_loss_of_decisions_starts_from_two_stage():
     assert np.var(learner.train(x, loss, n_steps=0)[0].predict(x) - y) < 0.5 * np.var(y)
 
 
-def test_two_stage_with_scikit_learn_is_a_plain_fit():
+def test_baseline_with_scikit_learn_is_a_plain_fit():
     x, y = line()
     model = SklearnLearner(LinearRegression()).train(x, squared_error_loss(y))[0]
     np.testing.assert_allclose(model.predict(x), LinearRegression().fit(x, y).predict(x))

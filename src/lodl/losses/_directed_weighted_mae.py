@@ -77,11 +77,13 @@ class DirectedWeightedMAE(Family):
         return {"w_plus": 1, "w_minus": 1} | ({"s_plus": 2, "s_minus": 2} if self.squares else {})
 
     @property
-    def degrees(self) -> Mapping[str, int]:  # type: ignore[override]  # depends on settings
+    def degrees(self) -> Mapping[str, int]:  # type: ignore[override]
+        """How each parameter scales with the error; empty if the kink is rounded."""
         return {} if self.rounding else self._weights
 
     @property
     def non_negative(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the parameters that must not be negative."""
         return (*self._weights, "width")
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:

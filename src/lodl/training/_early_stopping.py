@@ -1,4 +1,4 @@
-"""Early stopping of several models at once: the one rule of every learner."""
+"""Early stopping of several models at once, by the same rule in every learner."""
 
 import numpy as np
 import numpy.typing as npt

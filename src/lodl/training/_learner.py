@@ -253,7 +253,7 @@ def load_predictor(
         return _KINDS[kind].load(Path(folder), estimator=estimator, trusted=trusted)
     except (MissingExtraError, ModelFolderError):
         raise
-    except Exception as error:  # of any framework that reads its files
+    except Exception as error:  # frameworks raise anything for damaged files
         raise unusable(folder, f"a part of it is missing or damaged ({error})") from error
 
 

@@ -1,4 +1,4 @@
-"""What every framework that boosts trees on gradients must do."""
+"""The contract of every framework that boosts trees on gradients."""
 
 import doctest
 import importlib
@@ -127,13 +127,13 @@ def test_the_contract_is_kept(regressor, items):
 def test_trees_from_the_mean_label_lower_the_learned_loss(name, regressor, data):
     x, y = data
     loss, learner = LOSSES[name](y), learner_for(regressor())
-    two_stage = learner.train(x, squared_error_loss(y), n_steps=8)[0]
+    baseline = learner.train(x, squared_error_loss(y), n_steps=8)[0]
     model = learner.train(x, loss, n_steps=60)[0]
-    assert loss.value(model.predict(x)).mean() < loss.value(two_stage.predict(x)).mean()
+    assert loss.value(model.predict(x)).mean() < loss.value(baseline.predict(x)).mean()
 
 
 @pytest.mark.parametrize("name", ["hinges", "ranking"])
-def test_trees_from_two_stage_move_predictions_where_decisions_cost_less(name, regressor, data):
+def test_trees_from_baseline_move_predictions_where_decisions_cost_less(name, regressor, data):
     x, y = data
     learner = learner_for(regressor())
     before, after = (learner.train(x, LOSSES[name](y), n_steps=n)[0].predict(x) for n in (0, 10))
@@ -189,7 +189,7 @@ def without(parts):
     return np.array([~np.isin(np.arange(N), part) for part in parts])
 
 
-def test_folds_start_from_two_stage_that_does_not_know_the_labels_held_out(regressor, data):
+def test_folds_start_from_baseline_that_does_not_know_the_labels_held_out(regressor, data):
     x, y = data
     parts = np.array_split(np.random.default_rng(0).permutation(N), 4)
     other = y.copy()

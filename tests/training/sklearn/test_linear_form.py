@@ -99,7 +99,7 @@ def test_no_step_changes_nothing(name):
     learner = SklearnLearner(LINEAR[name])
     before = learner.train(x, squared_error_loss(y))[0].predict(x)
     np.testing.assert_allclose(learner.train(x, directed(y), n_steps=0)[0].predict(x), before)
-    # The 2-stage model itself is left as it was.
+    # The baseline itself is left as it was.
     learner.train(x, directed(y), n_steps=20)
     np.testing.assert_array_equal(learner.train(x, squared_error_loss(y))[0].predict(x), before)
 
@@ -175,9 +175,9 @@ def test_linear_models_average_into_one_that_can_be_read():
     (mean,) = SklearnPredictor.mean(models)
     np.testing.assert_allclose(mean.predict(x), np.mean([m.predict(x) for m in models], axis=0))
     assert mean.models[0].coef_.shape == (3, 4)
-    two_stage = learner.train(x, squared_error_loss(y))[0]
+    baseline = learner.train(x, squared_error_loss(y))[0]
     scaled = SklearnLearner(make_pipeline(StandardScaler(), Ridge())).train(x, directed(y))[0]
-    for others in ([models[0], two_stage], [scaled, scaled]):
+    for others in ([models[0], baseline], [scaled, scaled]):
         assert SklearnPredictor.mean(others) == others
 
 

@@ -39,7 +39,7 @@ from lodl.training._learner import Learner
 from lodl.training.boosting._objective import BoostingObjective, LossAt
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, Watched
 
-_DEFAULT_RATE = 0.3  # XGBoost's learning rate if none is given
+_DEFAULT_RATE = 0.3  # XGBoost's default learning rate
 _MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
 
 
@@ -171,9 +171,8 @@ class _Fold:
 
     def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
         """Return trees without a round."""
-        return self.learner.trees(
-            self.learner, self.rows, start.margin, BoostingObjective.of(loss, self.index)
-        )
+        learner, objective = self.learner, BoostingObjective.of(loss, self.index)
+        return learner.trees(learner.estimator, learner.seed, self.rows, start.margin, objective)
 
     def grow(
         self, trees: Boosting, loss: LearnedLoss, start: _Start, parts: Sequence[Index]
@@ -201,11 +200,11 @@ class _Prepared:
         """The baseline of each mask, with out-of-fold predictions of its training rows."""
         is_partition = bool(((~self.masks).sum(axis=0) == 1).all())
         if is_partition and _MIN_FOLDS <= len(self.masks) <= _MAX_FOLDS:
-            found = self._by_pairs()
+            inner = self._by_pairs()
         else:
-            found = [self._by_inner_folds(fold.index) for fold in self.folds]
+            inner = [self._by_inner_folds(fold.index) for fold in self.folds]
         starts = []
-        for fold, (p, n_steps) in zip(self.folds, found, strict=True):
+        for fold, (p, n_steps) in zip(self.folds, inner, strict=True):
             model = fold.baseline(round(float(np.mean(n_steps))))
             starts.append(_Start(model, p[fold.index].reshape(fold.mean.margin.shape)))
         return starts
@@ -220,19 +219,19 @@ class _Prepared:
         return p, n_steps
 
     def _by_pairs(self) -> list[tuple[Array, list[int]]]:
-        """Return the same for each fold of a partition, from models without pairs of folds."""
-        found: list[tuple[Array, list[int]]] = [(np.empty(self.y.shape), []) for _ in self.folds]
+        """Return predictions and best rounds for the folds of a partition, two folds per model."""
+        inner: list[tuple[Array, list[int]]] = [(np.empty(self.y.shape), []) for _ in self.folds]
         for j, k in combinations(range(len(self.folds)), 2):
             parts = [self.folds[j].rest, self.folds[k].rest]
             index = np.setdiff1d(np.arange(len(self.y)), np.concatenate(parts))
             of_j, of_k = self._stopped(index, parts)
             for (best, margin), part, (p, n_steps) in (
-                (of_j, parts[0], found[k]),
-                (of_k, parts[1], found[j]),
+                (of_j, parts[0], inner[k]),
+                (of_k, parts[1], inner[j]),
             ):
                 p[part] = margin.reshape(p[part].shape)
                 n_steps.append(best)
-        return found
+        return inner
 
     def _stopped(self, index: Index, parts: Sequence[Index]) -> list[tuple[int, Array]]:
         """Boost on squared error of some instances. Returns the best round for each part."""

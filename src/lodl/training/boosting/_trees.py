@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import as_rows, check_features, count_rows
 from lodl.training._learner import Predictor, shape_in
 from lodl.training.boosting._objective import BoostingObjective, LossAt
-
-if TYPE_CHECKING:
-    from lodl.training.boosting._learner import BoostingLearner
 
 N_FOR_THREADS = 100_000
 """Numbers to predict from which more than one thread is worth it."""
@@ -60,7 +57,8 @@ class Boosting(ABC):
     """Trees of one framework that grow on one set of rows.
 
     Args:
-        learner: The learner, whose estimator has the parameters of the trees.
+        estimator: The regressor, which has the parameters of the trees.
+        seed: Random seed of the trees, unless the estimator has one.
         x: Features, one row each.
         margin: Predictions to start from, shape (rows, outputs).
         objective: The objective to minimise.
@@ -73,7 +71,7 @@ class Boosting(ABC):
 
     @abstractmethod
     def __init__(
-        self, learner: "BoostingLearner", x: Any, margin: Array, objective: BoostingObjective
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None: ...
 
     @abstractmethod

@@ -48,11 +48,11 @@ class CatBoostBoosting(Boosting):
     """Blocks of trees, each fitted to the Newton step from the predictions of those before."""
 
     def __init__(
-        self, learner: BoostingLearner, x: Any, margin: Array, objective: BoostingObjective
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
-        given = learner.estimator.get_params()
+        given = estimator.get_params()
         defaults = {
-            "random_seed": learner.seed,
+            "random_seed": seed,
             "learning_rate": _LEARNING_RATE,
             "verbose": False,
             "allow_writing_files": False,
@@ -71,7 +71,7 @@ class CatBoostBoosting(Boosting):
         if self.n_rounds == self.size * len(self.blocks):
             gradient, hessian = self.objective(self.margin)
             step = -gradient / hessian
-            if not np.ptp(step, axis=0).any():  # which CatBoost rejects
+            if not np.ptp(step, axis=0).any():  # CatBoost rejects equal targets
                 return False
             pool = _pool(self.table, step, self.parameters.get("cat_features"))
             seed = {self.seed_name: self.parameters[self.seed_name] + len(self.blocks)}

@@ -78,11 +78,11 @@ class LightGBMBoosting(Boosting):
     """A booster that is trained round by round."""
 
     def __init__(
-        self, learner: BoostingLearner, x: Any, margin: Array, objective: BoostingObjective
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
-        given = learner.estimator.get_params().items()
+        given = estimator.get_params().items()
         self.parameters = {
-            "random_state": learner.seed,
+            "random_state": seed,
             "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
             "verbosity": -1,
             "deterministic": True,

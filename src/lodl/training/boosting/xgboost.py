@@ -81,9 +81,9 @@ class XGBoostBoosting(Boosting):
     """
 
     def __init__(
-        self, learner: BoostingLearner, x: Any, margin: Array, objective: BoostingObjective
+        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
-        estimator, n_threads = learner.estimator, 0 if margin.size >= N_FOR_THREADS else 1
+        n_threads = 0 if margin.size >= N_FOR_THREADS else 1
         missing = None if math.isnan(estimator.missing) else estimator.missing
         self.options = {
             "missing": missing,
@@ -93,7 +93,7 @@ class XGBoostBoosting(Boosting):
         }
         given = estimator.get_xgb_params().items()
         parameters = {
-            "random_state": learner.seed,
+            "random_state": seed,
             "n_jobs": n_threads,
             **{name: value for name, value in given if value is not None and name not in _REPLACED},
             "base_score": 0.0,  # the start is added in `BoostedPredictor`

@@ -63,7 +63,7 @@ class SklearnPredictor(Predictor):
     def mean(cls, predictors: "Sequence[SklearnPredictor]") -> "list[SklearnPredictor]":
         """Return one model that predicts the mean, if all are linear in the features."""
         first = predictors[0]
-        if any(not one.is_linear or isinstance(one.models[0], Pipeline) for one in predictors):
+        if any(not p.is_linear or isinstance(p.models[0], Pipeline) for p in predictors):
             return list(predictors)
         by_output = zip(*(predictor.models for predictor in predictors), strict=True)
         n_steps = round(float(np.mean([predictor.n_steps for predictor in predictors])))
@@ -284,7 +284,7 @@ class _Fold:
 
     @cached_property
     def form(self) -> LinearForm | None:
-        """The baseline as a linear model, or None if it is not linear."""
+        """The baseline as a linear model, if it is linear."""
         return LinearForm.of(self.baseline.models, self.x)
 
     @cached_property

@@ -172,7 +172,7 @@ def descend(
     ]
     rows, weights, is_free = (
         np.stack(part)
-        for part in zip(*((one.rows, one.weights, one.is_free) for one in starts), strict=True)
+        for part in zip(*((at.rows, at.weights, at.is_free) for at in starts), strict=True)
     )
     descent = Descent(rows, loss, masks, [start.labels for start in starts], LEARNING_RATE)
     trained, steps = descent.run(weights, n_steps, patience, is_free)

@@ -42,8 +42,8 @@ class TorchLearner(Learner):
 
     Features are standardised, and the module's outputs are multiplied by the labels' deviation and
     added to their mean, so that a module that predicts numbers around 0 and 1 is right for labels
-    in any unit. The scales are those of the instances that train the model. The prediction is the
-    mean over the initial states.
+    in any unit. Only the instances that train the model set the scales. The prediction is the mean
+    over the initial states.
 
     On a loss made of decisions, training continues from the baseline: it takes a tenth of the
     steps, and on paths decisions were better than from initial states.
@@ -175,7 +175,7 @@ class _Prepared:
         Args:
             loss: The loss of all instances.
             starts: Modules to start from, for each mask.
-            n_steps: The number of steps. Defaults to that of the settings.
+            n_steps: The number of steps. Defaults to the settings.
             stops: Whether instances outside its mask stop a model.
         """
         settings = self.learner.settings_for(len(self.y), self.n_items)

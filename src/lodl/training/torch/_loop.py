@@ -3,9 +3,9 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ _MemberScore = Callable[[Tensor | None], Tensor]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How long and how fast to train.
+    """Length and speed of training.
 
     Attributes:
         learning_rate: Learning rate of Adam.
@@ -155,9 +155,6 @@ def train_masked(
 ) -> Trained:
     """Train the models of each mask on its instances.
 
-    Without batches, the predictions of a step also give the losses outside the masks, so that
-    validation scores cost nothing.
-
     Args:
         starts: As many models for each mask, all of one architecture. They are not changed. Models
             that cannot be stacked are trained one after another.
@@ -168,54 +165,54 @@ def train_masked(
         settings: How long and how fast to train.
         stops: Whether the other instances stop a model. Otherwise it takes all steps.
     """
+    patience = settings.patience if stops else None
     if not stops:
         settings = replace(settings, validate_every=max(settings.n_steps, 1))
-    if not can_be_stacked(starts[0][0]):
-        return _train_singly(starts, x, criterion, masks, scales, settings, stops=stops)
-    number = np.repeat(np.arange(len(masks)), len(starts[0]))
-    models = [model for start in starts for model in start]
-    stack = Stack(models, tuple(part[number] for part in scales))
-    check_trainable(starts[0][0])
-    features = _as_features(x, "x", stack)
-    is_in = torch.as_tensor(masks[number], device=stack.device)
-
-    def score(losses: Tensor | None) -> Tensor:
-        is_out = ~is_in[stack.members]
-        if not stops:
-            return torch.zeros(len(is_out))
-        if losses is None or losses.shape != is_out.shape:
-            losses = criterion(stack.predict(features), torch.arange(len(features)))
-        return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
-
-    patience = settings.patience if stops else None
-    return _run(stack, features, criterion, score, settings, patience=patience, is_in=is_in)
-
-
-def _train_singly(
-    starts: Sequence[Sequence[nn.Module]],
-    x: Array,
-    criterion: Criterion,
-    masks: npt.NDArray[np.bool_],
-    scales: Scales,
-    settings: TrainingSettings,
-    *,
-    stops: bool,
-) -> Trained:
-    """Train one model after another; see `train_masked`."""
-    parts = []
+    if can_be_stacked(starts[0][0]):
+        of_mask = np.repeat(np.arange(len(masks)), len(starts[0]))
+        everything = [model for models in starts for model in models]
+        stack = Stack(everything, tuple(part[of_mask] for part in scales))
+        return _train_stack(stack, x, criterion, masks[of_mask], settings, patience)
+    runs = []
     with torch.random.fork_rng(devices=[]):
         for k, models in enumerate(starts):
             for number, model in enumerate(models):
                 torch.manual_seed(settings.seed + number)
-                stack = Single(model, tuple(part[k] for part in scales))
-                parts.append(_train_single(stack, x, criterion, masks[k], settings, stops=stops))
+                single = Single(model, tuple(part[k] for part in scales))
+                runs.append(_train_single(single, x, criterion, masks[k], settings, patience))
     return Trained(
-        [part.models[0] for part in parts],
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.best_steps for part in parts]),
-        np.concatenate([part.last_steps for part in parts]),
-        sum(part.seconds for part in parts),
+        [run.models[0] for run in runs],
+        np.concatenate([run.scores for run in runs]),
+        np.concatenate([run.best_steps for run in runs]),
+        np.concatenate([run.last_steps for run in runs]),
+        sum(run.seconds for run in runs),
     )
+
+
+def _train_stack(
+    stack: Stack,
+    x: Array,
+    criterion: Criterion,
+    masks: npt.NDArray[np.bool_],
+    settings: TrainingSettings,
+    patience: int | None,
+) -> Trained:
+    """Train models at once, each on its mask.
+
+    Without batches, the predictions of a step also give the losses outside the masks, so that
+    validation scores cost nothing.
+    """
+    check_trainable(stack.models[0])
+    features = _as_features(x, "x", stack)
+    is_in = torch.as_tensor(masks, device=stack.device)
+
+    def score(losses: Tensor | None) -> Tensor:
+        is_out = ~is_in[stack.members]
+        if losses is None or losses.shape != is_out.shape:
+            losses = criterion(stack.predict(features), torch.arange(len(features)))
+        return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
+
+    return _run(stack, features, criterion, score, settings, patience=patience, is_in=is_in)
 
 
 def _train_single(
@@ -224,8 +221,7 @@ def _train_single(
     criterion: Criterion,
     mask: npt.NDArray[np.bool_],
     settings: TrainingSettings,
-    *,
-    stops: bool,
+    patience: int | None,
 ) -> Trained:
     """Train a model on features of its mask only: batch normalisation would see the others."""
     features = _as_features(x, "x", stack)
@@ -235,11 +231,8 @@ def _train_single(
         return criterion(y_hat, inside[index])
 
     def score(_: Tensor | None) -> Tensor:
-        if not stops:
-            return torch.zeros(1)
         return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
 
-    patience = settings.patience if stops else None
     return _run(stack, features[inside], loss, score, settings, patience=patience)
 
 
@@ -269,13 +262,13 @@ def _run(
         criterion: Their losses.
         score: Validation scores of the members.
         settings: How long and how fast to train.
-        patience: The patience of the early stopping; None for none.
+        patience: Patience of the early stopping. If None, nothing is scored and nothing stops.
         is_in: Which instances each model learns from, shape (models, n). Defaults to all.
         advance: Called after every step.
     """
     started = time.perf_counter()
     optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
-    batches = _Batches(len(features), settings.batch_size, settings.seed)
+    batches = _batches(len(features), settings.batch_size, settings.seed)
     stopping = EarlyStopping(patience, len(stack.members))
 
     def losses_of(index: Tensor) -> Tensor:
@@ -285,12 +278,13 @@ def _run(
         check_losses(losses, y_hat)
         return losses
 
-    for step in count():
-        index = batches.next()
+    for step, index in enumerate(batches):
         losses = None if is_in is None else losses_of(index)
         if step % settings.validate_every == 0 or step == settings.n_steps:
-            with torch.no_grad():
-                scores = score(losses)
+            scores = torch.zeros(len(stack.members))
+            if patience is not None:
+                with torch.no_grad():
+                    scores = score(losses)
             if step == 0:
                 check_first_scores(scores, len(stack.members))
             going_on = torch.as_tensor(stopping.update(scores.double().cpu().numpy(), step))
@@ -317,29 +311,17 @@ def _run(
     )
 
 
-class _Batches:
-    """Indices of the instances of each step, in a new random order in every pass.
-
-    Args:
-        n_instances: Number of training instances.
-        size: Instances per step. Defaults to all.
-        seed: Random seed for the order.
-    """
-
-    def __init__(self, n_instances: int, size: int | None, seed: int) -> None:
-        self.n_instances = n_instances
-        self.size = min(size or n_instances, n_instances)
-        self.generator = torch.Generator().manual_seed(seed)
-        self.left = torch.arange(0)
-
-    def next(self) -> Tensor:
-        """Return the instances of the next step."""
-        if self.size == self.n_instances:
-            return torch.arange(self.n_instances)
-        if len(self.left) < self.size:
-            self.left = torch.randperm(self.n_instances, generator=self.generator)
-        index, self.left = self.left[: self.size], self.left[self.size :]
-        return index
+def _batches(n: int, size: int | None, seed: int) -> Iterator[Tensor]:
+    """Yield the instances of each step, by default all, in a new random order in every pass."""
+    if size is None or size >= n:
+        yield from repeat(torch.arange(n))
+        return
+    generator, left = torch.Generator().manual_seed(seed), torch.arange(0)
+    while True:
+        if len(left) < size:
+            left = torch.randperm(n, generator=generator)
+        yield left[:size]
+        left = left[size:]
 
 
 def _as_features(x: npt.ArrayLike, name: str, stack: Stack | Single) -> Tensor:
