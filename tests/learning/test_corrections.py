@@ -138,7 +138,7 @@ def test_a_fold_is_shifted_by_what_the_other_folds_ask_for(residuals):
     y, five = residuals / [1.0, 10.0, 0.1], folds(N)
     loss, zero = pinball_loss(y, 0.9), np.zeros((N, D))
     moved = shifted_by_loss(Contender("plain", 0, zero), loss, five)
-    assert moved.name == "plain, shifted as its loss asks for"
+    assert moved.name == "plain, shifted by the learned loss"
     np.testing.assert_allclose(moved.shift, shift_of(loss, zero, np.arange(N)))
     for part in five.parts:
         expected = shift_of(loss, zero, np.flatnonzero(~part))

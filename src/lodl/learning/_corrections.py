@@ -87,7 +87,7 @@ def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Co
     """
     if len(folds.validation) < _FEWEST:
         return None
-    name = "shifted as its loss asks for"
+    name = "shifted by the learned loss"
     return _shifted(contender, name, lambda rows: shift_of(loss, contender.y_hat, rows), folds)
 
 

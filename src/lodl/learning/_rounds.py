@@ -44,10 +44,10 @@ class Evidence:
         instances: The instances.
         slopes: Whether answers need slopes, as decision families do.
         random_state: Random seed of the points.
-        situation: What the first calls found out about the problem.
-        by_pool: Whether predictions are scored by the cheapest known decision instead of a call.
+        situation: Facts about the problem, from the first calls.
         n_before: Calls that the oracle had made before.
         started: When the work began, in seconds of `time.perf_counter`.
+        by_pool: Whether predictions are scored by the cheapest known decision instead of a call.
         samples: The answers.
         at_labels: The answers about points around labels. Losses are pooled from these only: where
             a model predicts, each coordinate is seen from one side.
@@ -73,18 +73,14 @@ class Evidence:
         random_state: int,
         started: float | None = None,
     ) -> Evidence:
-        """Make the first calls, which find out what kind of objective the problem has.
-
-        Args:
-            oracle: Calls the solver.
-            instances: The instances.
-            families: The families that will learn from the answers, or None for the defaults.
-            random_state: Random seed of the points.
-            started: When the work began. Defaults to now.
-        """
-        started, n_before = time.perf_counter() if started is None else started, oracle.n_calls
+        """Check the families, and find out by a few calls what kind of objective there is."""
+        y, context, n_before = instances.y, instances.context, oracle.n_calls
+        check_families(families, y[0].size)
+        started = time.perf_counter() if started is None else started
         slopes = families is None or any(family.uses_slopes for family in families)
-        situation = Situation.of(oracle, instances, slopes=slopes, random_state=random_state)
+        how: Any = {"slopes": slopes, "random_state": random_state}
+        kind = oracle.objective_kind(instances, AT_LABELS, **how)
+        situation = Situation(kind, context is not None, len(y), y[0].size)
         return cls(oracle, instances, slopes, random_state, situation, n_before, started)
 
     @property
@@ -118,13 +114,7 @@ class Evidence:
     def learn(
         self, family: Family, near: Array | None = None, *, holdout: float = 0.0
     ) -> LearnedLoss:
-        """Return the loss of every instance.
-
-        Args:
-            family: The parametric loss.
-            near: Predictions near which shared decisions are preferred, as well as near labels.
-            holdout: Share of the samples that measure a fit.
-        """
+        """Return the loss of every instance. Shared decisions are those near labels and `near`."""
         if self.situation.is_shared and isinstance(family, DecisionFamily):
             return fit_shared(self.samples, family, at=near, holdout=holdout)
         if self.situation.is_pooled(family):
@@ -138,10 +128,7 @@ class Evidence:
     ) -> Contender:
         """Return a contender with the regrets of its decisions.
 
-        Args:
-            contender: The contender.
-            n_points: Points per instance at its predictions to learn from, 0 only to score it.
-            family: The family that will learn from them.
+        With `n_points`, that many answers per instance at its predictions are learned from, too.
         """
         sampler = _at_predictions(self.instances.y, contender.y_hat, family)
         if n_points:
@@ -195,8 +182,7 @@ def rounds(
 
     Args:
         evidence: The answers, to which each round adds.
-        train: Trains a model on a loss. Returns it with its predictions, or None if it cannot be
-            trained.
+        train: Trains a model on a loss. Returns it with its predictions, or None to leave it out.
         families: The families.
         schedule: The number of rounds, and of points in each.
         leader: The model at whose predictions the first round was already sampled.
@@ -340,12 +326,11 @@ def learn_in_rounds(
     instances = oracle.instances(y, context)
     labels, families = instances.y, None if family is None else [family]
     selecting = _check_validation(validation, len(labels))
-    check_families(families, labels[0].size)
     evidence = Evidence.of(oracle, instances, families, random_state)
-    schedule = evidence.situation.schedule(schedule, families)
+    family = evidence.situation.family() if family is None else family
+    schedule = evidence.situation.schedule(schedule, [family])
     schedule = schedule.within_budget(len(labels), lambda _: 1)
     n_samples, n_rounds = schedule.n_samples or 0, schedule.n_rounds or 0
-    family = evidence.situation.family() if family is None else family
     if not evidence.situation.is_pooled(family):
         warn_of_few_samples(family, n_samples + n_rounds * schedule.n_per_round, labels[0].size)
     evidence.slopes = family.uses_slopes
