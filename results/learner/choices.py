@@ -48,7 +48,7 @@ class Judge:
         self.held_out = np.array([one.y_hat for one in found])
         self.new = np.array(
             [
-                np.mean([model.predict(test.x) for _, fit in one.parts for model in fit.models], 0)
+                np.mean([model.predict(test.x) for _, models in one.parts for model in models], 0)
                 for one in found
             ]
         )

@@ -16,7 +16,7 @@ import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError
 from lodl.learning._data import Data
-from lodl.learning._folds import Folds, cross_fit
+from lodl.learning._folds import Folds, Trainer
 from lodl.losses import squared_error_loss
 from lodl.training import Learner, Predictor
 
@@ -144,7 +144,7 @@ def test_an_instance_that_several_models_hold_out_has_their_mean_prediction():
     y = np.random.default_rng(0).normal(size=(6, 2))
     folds = folds_of(6, validation=RepeatedKFold(n_splits=2, n_repeats=3, random_state=0))
     assert folds.parts.shape == (6, 6)
-    _, y_hat = cross_fit(MeanLearner(), np.zeros((6, 1)), squared_error_loss(y), folds)
+    _, y_hat = trainer(MeanLearner(), y, folds).train(squared_error_loss(y))
     for i in range(6):
         held_out = folds.parts[:, i]
         means = [y[mask].mean(axis=0) for mask in folds.masks[held_out]]
@@ -250,28 +250,47 @@ class MeanLearner(Learner):
     def __init__(self):
         self.seen = []
 
+    def prepare(self, x, y, masks=None):
+        return "known"
+
     def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
         self.seen.append((x, masks, prepared, n_steps))
+        masks = np.ones((1, loss.n_instances), dtype=bool) if masks is None else masks
         return [Constant(loss.y[mask].mean(axis=0), int(mask.sum()) ** 2) for mask in masks]
+
+
+def trainer(learner, y, folds):
+    data = Data.of(np.arange(float(len(y)))[:, np.newaxis], y, None, takes_frames=False)
+    return Trainer(learner, None, data, folds)
 
 
 @pytest.mark.parametrize("n_steps", [None, 9])
 def test_a_model_has_not_seen_what_it_predicts(n_steps):
-    x, y = np.arange(7.0)[:, np.newaxis], np.random.default_rng(0).normal(size=(7, 2))
-    learner, folds = MeanLearner(), folds_of(7, validation=KFold(3))  # parts of 3, 2 and 2
-    how = {"prepared": "known", "n_steps": n_steps}
-    fitted, y_hat = cross_fit(learner, x, squared_error_loss(y), folds, **how)
+    y, learner = np.random.default_rng(0).normal(size=(7, 2)), MeanLearner()
+    folds = folds_of(7, validation=KFold(3))  # parts of 3, 2 and 2
+    models, y_hat = trainer(learner, y, folds).train(squared_error_loss(y), n_steps)
     np.testing.assert_allclose(y_hat, folds.means(y))
-    assert [model.n_steps for model in fitted.models] == [16, 25, 25]
-    assert fitted.n_steps == 22
+    assert [model.n_steps for model in models] == [16, 25, 25]
     assert [seen[2:] for seen in learner.seen] == [("known", n_steps)]
-    assert learner.seen[0][0] is x
     assert learner.seen[0][1] is folds.masks
+
+
+def test_without_an_ensemble_a_model_is_trained_on_all_instances_for_as_many_steps():
+    y, learner = np.random.default_rng(0).normal(size=(7, 2)), MeanLearner()
+    trains, loss = trainer(learner, y, folds_of(7, validation=KFold(3))), squared_error_loss(y)
+    models, _ = trains.train(loss)
+    (final,) = trains.final([(loss, models)], ensemble=False)
+    np.testing.assert_allclose(final.label, y.mean(axis=0))
+    assert learner.seen[-1][1:] == (None, "known", 22)
+    assert trains.final([(loss, models), (loss, models)], ensemble=True) == [*models, *models]
+    plain = trains.train_plainly(loss, models)
+    np.testing.assert_array_equal(plain.label, final.label)
+    assert learner.seen[-1][3] == 22
 
 
 def test_instances_never_held_out_are_predicted_by_the_last_model():
     y, folds = np.random.default_rng(0).normal(size=(6, 2)), folds_of(6, validation=0.5)
-    _, y_hat = cross_fit(MeanLearner(), np.zeros((6, 1)), squared_error_loss(y), folds)
+    _, y_hat = trainer(MeanLearner(), y, folds).train(squared_error_loss(y))
     np.testing.assert_allclose(y_hat, np.tile(y[folds.masks[0]].mean(axis=0), (6, 1)))
 
 
@@ -280,6 +299,5 @@ def test_a_learner_that_returns_too_few_models_is_an_error():
         def train(self, *_, **__):
             return [Constant(np.zeros(6), 3)]
 
-    loss = squared_error_loss(np.eye(6))
     with pytest.raises(ValueError, match="argument 2 is longer"):
-        cross_fit(TooFew(), np.zeros((6, 1)), loss, folds_of(6, validation=2))
+        trainer(TooFew(), np.eye(6), folds_of(6, validation=2)).train(squared_error_loss(np.eye(6)))

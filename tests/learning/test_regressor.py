@@ -32,7 +32,7 @@ from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import regret
 from lodl.learning import Schedule
 from lodl.learning._defaults import Situation
-from lodl.learning._fit import Trainer
+from lodl.learning._folds import Trainer
 from lodl.losses import is_squared_error
 from lodl.oracle import Oracle
 from lodl.training.linear import LinearLearner
@@ -43,8 +43,8 @@ pytestmark = pytest.mark.slow
 DOMAIN = shortest_path(11, sizes=(50, 10, 300), degree=6, noise=0.3)
 DATA, TEST = DOMAIN.splits.train_and_validation, DOMAIN.splits.test
 FAMILIES = (DecisionHinges(), DecisionHinges(squared_error=1.0))
-LINEAR = TorchLearner(
-    n_initialisations=1, settings=TrainingSettings(learning_rate=0.1, n_steps=100, patience=30)
+TORCH = TorchLearner(
+    n_initialisations=1, settings=TrainingSettings(learning_rate=0.1, n_steps=60, patience=20)
 )
 
 
@@ -56,14 +56,14 @@ class CountedPath(ShortestPath):
         return super().solve_many(y_hats, context)
 
 
-def regressor(problem=DOMAIN.problem, estimator=LINEAR, **arguments):
+def regressor(problem=DOMAIN.problem, estimator=None, **arguments):
     quick = {"families": FAMILIES, "n_samples": 8, "n_rounds": 2}
     return DecisionFocusedRegressor(problem, estimator, **(quick | arguments))
 
 
 @pytest.fixture(scope="module")
 def model():
-    return regressor().fit(DATA.x, DATA.y)
+    return regressor(estimator=TORCH).fit(DATA.x, DATA.y)
 
 
 def squared_error():
@@ -101,9 +101,9 @@ def test_held_out_regret_is_that_of_held_out_decisions(model):
 
 
 def test_the_same_seed_gives_the_same_model(model):
-    again = regressor().fit(DATA.x, DATA.y)
+    again = regressor(estimator=TORCH).fit(DATA.x, DATA.y)
     np.testing.assert_array_equal(again.predict(TEST.x), model.predict(TEST.x))
-    other = regressor(random_state=1).fit(DATA.x, DATA.y)
+    other = regressor(estimator=TORCH, random_state=1).fit(DATA.x, DATA.y)
     assert not np.array_equal(other.predict(TEST.x), model.predict(TEST.x))
 
 
@@ -222,7 +222,7 @@ def test_an_objective_that_is_not_affine_gets_a_family_that_sees_regrets():
 def test_items_with_contexts_have_one_model():
     domain = item_knapsack(0, sizes=(30, 10, 20))
     part, test = domain.splits.train_and_validation, domain.splits.test
-    for estimator in (LINEAR, Ridge()):
+    for estimator in (TORCH, Ridge()):
         model = regressor(domain.problem, estimator).fit(part.x, part.y, context=part.context)
         assert model.predict(test.x).shape == test.y.shape
         assert model.score(test.x, test.y, context=test.context) > 0.5
@@ -232,7 +232,7 @@ def test_items_with_contexts_have_one_model():
 @pytest.mark.parametrize("layers", [(), (nn.Dropout(0.1),)], ids=["at once", "one by one"])
 def test_folds_of_any_module_can_be_trained(layers):
     module = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), *layers, nn.Linear(8, 40))
-    learner = TorchLearner(module, n_initialisations=1, settings=LINEAR.settings)
+    learner = TorchLearner(module, n_initialisations=1, settings=TORCH.settings)
     model = regressor(estimator=learner, families=FAMILIES[:1], n_rounds=1).fit(DATA.x, DATA.y)
     assert model.score(TEST.x, TEST.y) > 0.5
 
@@ -254,7 +254,7 @@ def test_a_budget_of_calls_is_kept():
     assert max(row.round for row in model.result_.trials) < 2
     context = [None] * 60  # so that decisions are not shared
     with pytest.raises(
-        InvalidInputError, match="`max_calls` must be at least 903 for 60 instances"
+        InvalidInputError, match="`max_calls` must be at least 843 for 60 instances"
     ):
         regressor(max_calls=700).fit(DATA.x, DATA.y, context=context)
 
@@ -320,7 +320,7 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
     with caplog.at_level(logging.INFO, logger="lodl"):
         model = squared_error()
     assert re.match(
-        r"Up to 960 solver calls, 16 for each of 60 instances: about \S+ ms each, \S+ s in all.",
+        r"Up to 900 solver calls, 15 for each of 60 instances: about \S+ ms each, \S+ s in all.",
         caplog.messages[0],
     )
     assert caplog.messages[-1].endswith(model.result_.verdict)
@@ -467,7 +467,7 @@ def test_known_decisions_compare_models_if_calls_cannot():
     assert limited.result_.n_calls == 60 * (1 + 3 + 2 + 1) + n_first + n_shown
     assert limited.result_.n_calls == CountedPath.n_calls
     # All decisions that matter are known, so that they compare as the solver does.
-    assert limited.result_.selected_name == free.result_.selected_name
+    assert limited.result_.selected_name == f"{free.result_.selected_name}, by the solver"
     assert limited.result_.mean_selected == pytest.approx(free.result_.mean_selected)
     np.testing.assert_array_equal(limited.predict(TEST.x), free.predict(TEST.x))
 
@@ -476,7 +476,7 @@ def test_four_calls_per_instance_are_enough_if_decisions_are_shared():
     model = DecisionFocusedRegressor(DOMAIN.problem, max_calls=4 * 60 + 12).fit(DATA.x, DATA.y)
     assert model.result_.n_calls <= 4 * 60 + 12
     assert model.result_.gain.mean > 0
-    assert "the cheapest known decisions" in model.summary().replace("\n", " ")
+    assert model.result_.selected_name.endswith(", by the solver")
 
 
 @pytest.mark.parametrize("domain", [newsvendor(sizes=(20, 1, 1)), item_knapsack(sizes=(20, 1, 1))])

@@ -67,15 +67,7 @@ class Data:
         takes_frames: bool,
         called: tuple[str, str, str] = ("X", "Y", "context"),
     ) -> "Data":
-        """Check the arguments of a user.
-
-        Args:
-            x: Features.
-            y: Labels.
-            context: Contexts, or None.
-            takes_frames: Whether a frame of features stays a frame.
-            called: The names of these three in messages.
-        """
+        """Check the arguments of a user, which messages call by the names `called`."""
         features = _features_of(x, takes_frames=takes_frames, name=called[0])
         labels = _in_range(labels_of(y, called[1]), called[1])
         if len(features) != len(labels):
@@ -157,11 +149,7 @@ def new_labels(result: FitResult, x: Any, y: Any) -> Array:
 def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = False) -> Context:
     """Return a context for each row of the features, or None if `fit` had none.
 
-    Args:
-        result: The result of `fit`.
-        x: The features.
-        context: The contexts, or None.
-        in_score: Whether scikit-learn may have lost the context on the way.
+    `in_score`, scikit-learn may have lost the context on the way.
     """
     if context is None and result.has_context:
         raise InvalidInputError(
@@ -192,14 +180,7 @@ def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
 def _check_columns(
     x: Any, expected: Sequence[str] | None, name: str = "X", *, required: bool
 ) -> Any:
-    """Return features with the columns of `fit`, in their order.
-
-    Args:
-        x: An array or a frame.
-        expected: The columns of `fit`, or None if it had an array.
-        name: The name of the argument.
-        required: Whether an array is refused if `fit` had a frame.
-    """
+    """Return features with the columns of `fit` in order. If `required`, arrays have none."""
     if expected is not None and required and not is_frame(x):
         columns = printable(", ".join(expected))
         raise InvalidInputError(f"`{name}` must be a frame with the columns of `fit`: {columns}.")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from math import prod
+from math import inf, prod
 
 from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
@@ -19,7 +18,6 @@ from lodl.losses import (
     WeightedMSE,
 )
 from lodl.losses._family import check_can_fit
-from lodl.oracle import Instances, ObjectiveKind, Oracle
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.samplers._sampler import check_sampler
 
@@ -28,10 +26,9 @@ AT_LABELS = AllPerturbed(scale="auto")
 
 _N_SAMPLES = 16  # of each instance with a context, for decision families
 _N_SAMPLES_OF_MANY = 6  # the same from `_N_MANY` instances on, which know more together
-_N_SAMPLES_TO_FIT = 50  # for a family that is fitted to regrets
+_N_SAMPLES_TO_FIT = 50  # of each instance, for families that are fitted to regrets
 _N_ROUNDS = 4
 _N_SAMPLES_SHARED, _N_ROUNDS_SHARED = 10, 2  # 16 and 6 decided no better
-_N_PER_ROUND = 2
 _N_MANY = 500  # instances that need less squared error, and fewer losses to average
 _N_TRIED, _N_POINTS = 3, 4  # instances that a first look tries, and points at each, one twice
 _FEWEST_SAMPLES = 5  # around a label if the solver scores models
@@ -43,12 +40,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Schedule:
-    """How often the solver is called.
+    """The numbers of solver calls.
 
     Attributes:
-        n_samples: Points around each label. Defaults to 10 if instances share their decisions. With
-            a context, defaults to 16, or 6 from 500 instances on. Defaults to 50 if a loss is
-            fitted to regrets, as for objectives that are not affine in the label.
+        n_samples: Points around each label. Defaults to 10 if instances share their decisions, to
+            16 with a context (6 from 500 instances on), and to 50 if a loss is fitted to regrets,
+            as for objectives that are not affine in the label.
         n_rounds: Rounds of further points where the model predicts. Defaults to 2 if instances
             share their decisions, else to 4.
         n_per_round: Points per instance and round.
@@ -58,7 +55,7 @@ class Schedule:
 
     n_samples: int | None = None
     n_rounds: int | None = None
-    n_per_round: int = _N_PER_ROUND
+    n_per_round: int = 2
     max_calls: int | None = None
     sampler: Sampler = AT_LABELS
 
@@ -75,8 +72,8 @@ class Schedule:
         Args:
             n_looks: Returns the number of models that are only scored, for a number of rounds.
         """
-        n_samples, n_rounds = self.n_samples or 0, self.n_rounds or 0
-        return 1 + n_samples + n_rounds * self.n_per_round + n_looks(n_rounds)
+        n_rounds = self.n_rounds or 0
+        return 1 + (self.n_samples or 0) + n_rounds * self.n_per_round + n_looks(n_rounds)
 
     def within_budget(
         self, n_instances: int, n_looks: Callable[[int], int], fewest: int = _FEWEST_SAMPLES
@@ -86,49 +83,41 @@ class Schedule:
         Raises:
             InvalidInputError: Not even `fewest` samples without a round are affordable.
         """
-        plan, n_calls = self, partial(Schedule._n_calls, n_instances=n_instances, n_looks=n_looks)
-        while self.max_calls is not None and n_calls(plan) > self.max_calls:
+        plan, limit = self, inf if self.max_calls is None else self.max_calls
+        while (n_calls := plan._n_calls(n_instances, n_looks)) > limit:
+            n_samples = plan.n_samples or 0
             if plan.n_rounds:
                 plan = replace(plan, n_rounds=plan.n_rounds - 1)
-            elif (plan.n_samples or 0) > fewest:
-                plan = replace(plan, n_samples=(plan.n_samples or 0) - 1)
+            elif n_samples > fewest:
+                plan = replace(plan, n_samples=n_samples - 1)
             else:
                 raise InvalidInputError(
-                    f"`max_calls` must be at least {n_calls(plan)} for {n_instances} instances, "
-                    f"got {self.max_calls}. Fewer families need fewer calls."
+                    f"`max_calls` must be at least {n_calls} for {n_instances} instances, got "
+                    f"{self.max_calls}. Fewer families need fewer calls."
                 )
         return plan
 
     def _n_calls(self, n_instances: int, n_looks: Callable[[int], int]) -> int:
-        """Return the most calls about all instances, those for a look at the problem included."""
-        n_more = 1 + max(_N_POINTS - (self.n_samples or 0), 0)
-        return n_instances * self.calls_per_instance(n_looks) + _N_TRIED * n_more
+        """Return the most calls about all instances, those of a first look included."""
+        n_first = _N_TRIED * (1 + max(_N_POINTS - (self.n_samples or 0), 0))
+        return n_instances * self.calls_per_instance(n_looks) + n_first
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known about a problem and its instances before points are sampled.
+    """Facts about a problem and its instances on which defaults depend.
 
     Attributes:
         is_affine: Whether the objective is affine in the label.
         has_context: Whether the solver sees more than the prediction.
         n_instances: Number of instances.
-        dim: How many numbers a label has.
+        dim: Number of numbers in a label.
     """
 
     is_affine: bool
     has_context: bool
     n_instances: int
     dim: int
-
-    @classmethod
-    def of(
-        cls, oracle: Oracle, instances: Instances, *, slopes: bool, random_state: int
-    ) -> Situation:
-        """Find out by a few solver calls whether the objective is affine."""
-        kind = oracle.objective_kind(instances, AT_LABELS, slopes=slopes, random_state=random_state)
-        y, has_context = instances.y, instances.context is not None
-        return cls(kind is ObjectiveKind.AFFINE, has_context, len(y), y[0].size)
 
     @property
     def is_shared(self) -> bool:
@@ -210,36 +199,28 @@ def check_families(families: Sequence[Family] | None, dim: int) -> None:
 
 def largest_family(n_samples: int, dim: int) -> Family:
     """Return the largest family of regrets that the samples suffice for, or the smallest."""
-    affordable = (
-        family
-        for family in _BY_SIZE
-        if _SAMPLES_PER_PARAMETER * _n_parameters(family, dim) <= n_samples
-    )
-    return next(affordable, _BY_SIZE[-1])
+    suited = (family for family in _BY_SIZE if _n_samples_for(family, dim) <= n_samples)
+    return next(suited, _BY_SIZE[-1])
 
 
 def warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:
     """Log a warning if a family has too many parameters for the samples of an instance."""
-    n = _n_parameters(family, dim)
-    if family.uses_slopes or n_samples >= _SAMPLES_PER_PARAMETER * n:
+    n_needed = _n_samples_for(family, dim)
+    if family.uses_slopes or n_samples >= n_needed:
         return
     smaller = [
-        f"a smaller family (`{type(other).__name__}` has {_n_parameters(other, dim)}), "
+        f"a smaller family (`{type(other).__name__}` needs {_n_samples_for(other, dim)}), "
         for other in _BY_SIZE
-        if _n_parameters(other, dim) < n
+        if _n_samples_for(other, dim) < n_needed
     ]
     _logger.warning(
         "%s has %d parameters per instance, and %d samples are few for them. Use %sat least %d "
         "samples, or a family made of decisions (`DecisionHinges`), which needs about %d.",
-        family,
-        n,
-        n_samples,
-        smaller[0] if smaller else "",
-        _SAMPLES_PER_PARAMETER * n,
+        *(family, n_needed // _SAMPLES_PER_PARAMETER, n_samples, "".join(smaller[:1]), n_needed),
         _N_SAMPLES,
     )
 
 
-def _n_parameters(family: Family, dim: int) -> int:
-    """Return the number of parameters per instance."""
-    return sum(map(prod, family.parameter_shapes(dim).values()))
+def _n_samples_for(family: Family, dim: int) -> int:
+    """Return how many samples the parameters of an instance need."""
+    return _SAMPLES_PER_PARAMETER * sum(map(prod, family.parameter_shapes(dim).values()))

@@ -1,18 +1,18 @@
-"""Folds: which instances train and validate each model, and models trained without their fold."""
+"""Folds: which instances train and validate each model, and a model trained for each."""
 
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import Features, check_same_rows, context_of, row_keys, take_rows
+from lodl._arrays import check_same_rows, context_of, row_keys, take_rows
 from lodl._digest import digest
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
+from lodl.errors import InvalidInputError, LodlError
 from lodl.learning._data import Data
 from lodl.losses import LearnedLoss
 from lodl.training import Learner, Predictor
@@ -27,6 +27,8 @@ Validation: TypeAlias = Any
 """A number of folds, a share, `(X, Y[, context])`, a splitter of scikit-learn, or None."""
 Groups: TypeAlias = Sequence[Any] | npt.NDArray[Any] | None
 """The group of each instance."""
+Models: TypeAlias = Sequence[Predictor]
+"""One trained model per fold."""
 
 _logger = logging.getLogger(__name__)
 
@@ -51,28 +53,30 @@ class Folds:
     ) -> "Folds":
         """Return the folds of training instances.
 
-        A model is never validated by an exact copy of an instance that it was trained on.
-
-        Args:
-            data: The training instances.
-            validation: See `DecisionFocusedRegressor.fit`.
-            groups: The group of each instance, or None.
-            seed: Random seed of the folds.
-            rows: The features as they were given, whose index names the rows.
+        A model is never validated by an exact copy of an instance that it was trained on. `rows`
+        are the features as they were given, whose index names the rows.
         """
-        n = len(data.y)
-        if n < 2:
+        n, originals = len(data.y), _originals(data)
+        n_copies = n - len(np.unique(originals))
+        if n - n_copies < 2:
             raise InvalidInputError(
-                "`Y` must have at least 2 instances, so that one can be held out, got 1 sample."
+                "`X` and `Y` must have at least 2 different instances, so that one can be held "
+                f"out, got 1 sample{f' and {n_copies} copies of it' if n_copies else ''}."
             )
-        together = None if groups is None else _group_numbers(groups, n)
+        if n_copies:
+            _logger.warning(
+                "%d of %d instances are exact copies of others. Copies are held out together, so "
+                "that no model is validated by instances that it was trained on.",
+                n_copies,
+                n,
+            )
+        together = originals if groups is None else _group_numbers(groups, n)
         check_same_rows(X=rows, groups=groups)
-        originals = _originals(data)
-        _warn_of_copies(originals)
         if hasattr(validation, "split") and not isinstance(validation, str):
-            masks, parts = _of_splitter(validation, rows, data.y, together)
+            numbers = None if groups is None else together
+            masks, parts = _of_splitter(validation, rows, data.y, numbers)
         else:
-            parts = _parts(originals if together is None else together, validation, seed)
+            parts = _parts(together, validation, seed)
             masks = ~parts
         for mask, part in zip(masks, parts, strict=True):
             mask &= ~np.isin(originals, originals[part])
@@ -100,9 +104,8 @@ class Folds:
     def joined(self, values: Iterable[Array], otherwise: Array) -> Array:
         """Return for each instance the mean value of the models that it validates.
 
-        Args:
-            values: The values of each model for the instances that validate it.
-            otherwise: The values of instances that validate no model.
+        `values` are those of each model for the instances that validate it, `otherwise` those of
+        instances that validate none.
         """
         mean, n_models = np.array(otherwise, dtype=np.float64), self.parts.sum(axis=0)
         mean[n_models > 0] = 0.0
@@ -122,56 +125,104 @@ class Folds:
         return f"{n_compared:,} instance{'s' * (n_compared != 1)}, {how}"
 
 
-@dataclass(frozen=True, eq=False)
-class CrossFit:
-    """One model per fold.
+@dataclass(eq=False)
+class Trainer:
+    """Trains the models of one `fit`, one per fold.
 
     Attributes:
-        models: The models, in the order of the folds.
-        n_steps: How long to train a model on all instances.
+        learner: Trains models on a loss.
+        plain_learner: Fits the user's estimator as the user would, or None if `learner` does.
+        data: The instances.
+        folds: Their folds.
     """
 
-    models: Sequence[Predictor]
-    n_steps: int
+    learner: Learner
+    plain_learner: Learner | None
+    data: Data
+    folds: Folds
+    _prepared: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._prepared = self.learner.prepare(self.data.x, self.data.y, self.folds.masks)
+
+    def train(self, loss: LearnedLoss, n_steps: int | None = None) -> tuple[Models, Array]:
+        """Return a model per fold, and predictions for instances that the models have not seen.
+
+        The last model predicts instances that validate none. Instances outside a mask stop the
+        training, unless `n_steps` is given.
+        """
+        how: Any = {"prepared": self._prepared, "n_steps": n_steps}
+        models = self.learner.train(self.data.x, loss, self.folds.masks, **how)
+        y_hats = (
+            model.predict(take_rows(self.data.x, np.flatnonzero(part)))
+            for model, part in zip(models, self.folds.parts, strict=True)
+        )
+        return models, self.folds.joined(y_hats, models[-1].predict(self.data.x))
+
+    def train_if_possible(self, loss: LearnedLoss) -> tuple[Models, Array] | None:
+        """Return None if the estimator raises on a loss: the other losses can do without it."""
+        try:
+            return self.train(loss)
+        except LodlError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a user's estimator may raise anything
+            _logger.warning(
+                "%s is left out, because the estimator could not be trained on it: %s: %s",
+                loss.family,
+                type(error).__name__,
+                error,
+            )
+            return None
+
+    def train_plainly(self, loss: LearnedLoss, models: Models) -> Predictor:
+        """Return the plain model, trained on all rows that were not given for validation.
+
+        `loss` is squared error. If training takes steps, it takes as many as the baseline's models.
+        """
+        rows = np.arange(self.folds.n_final)
+        x, loss = take_rows(self.data.x, rows), loss.subset(rows)
+        if self.plain_learner is not None:
+            try:
+                return self.plain_learner.train(x, loss)[0]
+            except Exception as error:  # noqa: BLE001 - a user's estimator may raise anything
+                name = type(error).__name__
+                _logger.info("The estimator's own `fit` raised %s: %s", name, error)
+        return self.learner.train(x, loss, n_steps=_mean_steps(models))[0]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether squared error is trained as the user would, without validation instances."""
+        return self.plain_learner is None and not self.learner.stops_early
+
+    def final(
+        self, parts: Sequence[tuple[LearnedLoss, Models]], *, ensemble: bool
+    ) -> list[Predictor]:
+        """Return the models whose mean predicts.
+
+        The models of all folds decide better than one that is trained on all rows for as many
+        steps, and exist already. Without an ensemble, or with a single fold, there is one model per
+        loss, trained on all rows that were not given for validation.
+        """
+        if ensemble and len(self.folds.parts) > 1:
+            together = [model for _, models in parts for model in models]
+            return list(type(together[0]).mean(together))  # linear models average into one
+        if self.folds.n_final < len(self.data.y):
+            return [models[0] for _, models in parts]
+        x, prepared = self.data.x, self.learner.prepare(self.data.x, self.data.y)
+        return [
+            self.learner.train(x, loss, prepared=prepared, n_steps=_mean_steps(models))[0]
+            for loss, models in parts
+        ]
 
 
-def cross_fit(
-    learner: Learner,
-    x: Features,
-    loss: LearnedLoss,
-    folds: Folds,
-    *,
-    prepared: Any = None,
-    n_steps: int | None = None,
-) -> tuple[CrossFit, Array]:
-    """Train a model per fold. Returns them with the predictions for instances they have not seen.
-
-    The last model predicts instances that validate none.
-
-    Args:
-        learner: Trains the models.
-        x: Features of all instances.
-        loss: Their loss.
-        folds: The folds.
-        prepared: What the learner prepared for these features, labels and masks.
-        n_steps: Steps to train. By default, the instances outside a mask stop the training.
-    """
-    models = learner.train(x, loss, folds.masks, prepared=prepared, n_steps=n_steps)
-    y_hats = (
-        model.predict(take_rows(x, np.flatnonzero(part)))
-        for model, part in zip(models, folds.parts, strict=True)
-    )
-    y_hat = folds.joined(y_hats, models[-1].predict(x))
-    steps = round(float(np.mean([model.n_steps for model in models])))
-    return CrossFit(models, steps), y_hat
+def _mean_steps(models: Models) -> int:
+    return round(float(np.mean([model.n_steps for model in models])))
 
 
 def _parts(groups: Index, validation: Any, seed: int) -> Mask:
     """Return random parts of whole groups: several folds, or one share of the groups."""
     _, numbers = np.unique(groups, return_inverse=True)
     n, n_groups = len(groups), int(numbers.max()) + 1
-    if n_groups < 2:
-        raise InvalidInputError("At least 2 different instances or groups are needed, got 1.")
     if validation is None:
         validation = min(_N_FOLDS, n_groups) if n < _N_FOR_HOLDOUT else _SHARE
     order = np.random.default_rng(seed).permutation(n_groups)
@@ -204,23 +255,6 @@ def _of_splitter(splitter: Any, x: Any, y: Array, groups: Index | None) -> tuple
     return masks, parts
 
 
-def _warn_of_copies(originals: Index) -> None:
-    n = len(originals)
-    n_copies = int(np.sum(originals != np.arange(n)))
-    if n_copies:
-        _logger.warning(
-            "%d of %d instances are exact copies of others. Copies are held out together, so that "
-            "no model is validated by instances that it was trained on.",
-            n_copies,
-            n,
-        )
-    if n - n_copies < 2:
-        raise InvalidInputError(
-            "`X` and `Y` must have at least 2 different instances, so that one can be held out, "
-            f"got 1 and {n_copies} copies of it."
-        )
-
-
 def _originals(data: Data) -> Index:
     """Return, for each instance, the first one with the same features, label and context."""
     labels = row_keys(data.y)
@@ -238,10 +272,9 @@ def _group_numbers(groups: Any, n: int) -> Index:
     """Return the number of each instance's group, in the order in which groups appear."""
     expected = f"`groups` must be one value per instance ({n}), such as a name or a number, got"
     shape = getattr(groups, "shape", ())
-    if len(shape) > 1:
-        raise InvalidInputError(f"{expected} shape {tuple(shape)}. Join several columns into one.")
-    if isinstance(groups, str | bytes | dict) or not hasattr(groups, "__len__"):
-        raise InvalidInputError(f"{expected} {type(groups).__name__}.")
+    if len(shape) > 1 or isinstance(groups, str | bytes | dict) or not hasattr(groups, "__len__"):
+        got = f"shape {tuple(shape)}" if len(shape) > 1 else type(groups).__name__
+        raise InvalidInputError(f"{expected} {got}. Join several columns into one.")
     values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     if len(values) != n:
         raise InvalidInputError(
@@ -250,15 +283,10 @@ def _group_numbers(groups: Any, n: int) -> Index:
     numbers: dict[Any, int] = {}
     for i, value in enumerate(values):
         if isinstance(value, tuple | list | dict | set):
-            raise InvalidInputError(
-                f"{expected} {type(value).__name__} for instance {i}. Join several values into "
-                "one text."
-            )
+            kind = type(value).__name__
+            raise InvalidInputError(f"{expected} {kind} for instance {i}. Join them into one text.")
         if not isinstance(value, str) and str(value) in _MISSING:
-            raise InvalidInputError(
-                f"`groups` must not be missing, got {value} for instance {i}. Name a group for "
-                "each instance."
-            )
+            raise InvalidInputError(f"`groups` must not be missing, got {value} for instance {i}.")
         numbers.setdefault(value, len(numbers))
     if len(numbers) < 2:
         raise InvalidInputError("`groups` must name at least 2 groups, got 1.")

@@ -6,7 +6,7 @@ import numpy.typing as npt
 
 from lodl._progress import show_logs
 from lodl._typing import Context
-from lodl.learning._defaults import AT_LABELS, Schedule, check_families, warn_of_few_samples
+from lodl.learning._defaults import AT_LABELS, Schedule, warn_of_few_samples
 from lodl.learning._rounds import Evidence
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Instances, Oracle
@@ -68,13 +68,12 @@ def learn_loss(
         show_logs()
     oracle = Oracle.of(oracle)
     instances = oracle.instances(y, context)
-    dim, families = instances.y[0].size, None if family is None else [family]
-    check_families(families, dim)
+    families = None if family is None else [family]
     schedule = Schedule(n_samples=n_samples, sampler=sampler)
     evidence = Evidence.of(oracle, instances, families, random_state)
     schedule = evidence.situation.schedule(schedule, families)
     family = evidence.situation.family(schedule.n_samples or 0) if family is None else family
-    warn_of_few_samples(family, schedule.n_samples or 0, dim)
+    warn_of_few_samples(family, schedule.n_samples or 0, instances.y[0].size)
     evidence.slopes = family.uses_slopes
     evidence.start(schedule)
     return evidence.learn(family, holdout=_HOLDOUT)

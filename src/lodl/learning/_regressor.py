@@ -22,11 +22,12 @@ from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.learning._data import Data, new_contexts, new_features, new_labels
 from lodl.learning._defaults import Schedule, check_families
-from lodl.learning._fit import Trainer, planned, result_of, search
-from lodl.learning._folds import Folds, Groups, Validation
+from lodl.learning._fit import planned, result_of, search
+from lodl.learning._folds import Folds, Groups, Trainer, Validation
 from lodl.learning._rounds import Evidence
 from lodl.learning._saved_model import read_model, warn_of_another_problem, write_model
-from lodl.losses import Family, LearnedLoss
+from lodl.learning._search import Contender
+from lodl.losses import Family, LearnedLoss, squared_error_loss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, in_label_columns, label_names_of
@@ -38,14 +39,8 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class Models:
-    """The mean prediction of trained models, in the shape that labels had in `fit`.
-
-    Attributes:
-        models: The models.
-        result: The result of `fit`, which says how features and labels look.
-        shift: What is added to the mean, flattened, or empty.
-    """
+class Average:
+    """The mean prediction of models plus `shift`, in the shape that labels had in `fit`."""
 
     models: Sequence[Predictor]
     result: FitResult
@@ -207,43 +202,40 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         check_families(self.families, dim)
         label_names = data.label_names or label_names_of(self.problem, dim)
         trainer = Trainer(learner, _plain_learner(self.estimator, learner), data, folds)
-        baseline = trainer.baseline()  # data that the model cannot take costs no solver calls
+        # Before the first solver call, as the model may not be able to take the data.
+        loss = squared_error_loss(data.y)
+        trained, y_hat = trainer.train(loss)
+        squared_error = Contender(BASELINE, 0, y_hat, ((loss, trained),), is_baseline=True)
         instances = oracle.instances(data.y, data.context)
         evidence = Evidence.of(oracle, instances, self.families, seed, started)
-        schedule, families = planned(
-            evidence, given, self.families, stops_early=learner.stops_early
+        plan = planned(evidence, given, self.families, stops_early=learner.stops_early)
+        how: Any = {
+            "ensemble": self.ensemble,
+            "is_late": lambda: time.perf_counter() > deadline,
+        }
+        board, baseline, corrected, selected = search(
+            evidence, trainer, squared_error, *plan, **how
         )
-        selection = search(
-            evidence,
-            trainer,
-            baseline,
-            families,
-            schedule,
-            ensemble=self.ensemble,
-            is_late=lambda: time.perf_counter() > deadline,
-        )
-        plain = trainer.plain(selection.baseline)
-        predictors = trainer.final(selection.selected, plain, ensemble=self.ensemble)
-        baselines = trainer.final(selection.baseline, ensemble=self.ensemble)
-        result = result_of(
-            evidence,
-            selection,
-            trainer,
-            estimator=self.estimator,
-            settings=self._settings(),
-            label_names=label_names,
-        )
+        plain = trainer.train_plainly(loss, baseline.model)
+        baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
+        if selected.is_baseline:
+            predictors = [plain] if trainer.is_plain else baselines
+        else:
+            predictors = trainer.final(selected.parts, ensemble=self.ensemble)
+        parameters = self.get_params(deep=False)
+        models = baseline, corrected, selected
+        result = result_of(evidence, trainer, board, models, label_names, parameters)
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
         self._set(result, predictors, baselines, [plain])
-        self.loss_: LearnedLoss = selection.selected.loss
-        self._used, self._out_of_fold = oracle, selection.final.y_hat
+        self.loss_: LearnedLoss = selected.loss
+        self._used, self._out_of_fold = oracle, selected.y_hat
         _logger.info("%s: %s", result.selected_name, result.verdict)
         return self
 
     def predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions in the shape that the labels had, (n, *label_shape)."""
         result = self._result
-        y_hat = Models(self.predictors_, result, result.shift).predict(X)
+        y_hat = Average(self.predictors_, result, result.shift).predict(X)
         if not result.shrinkage:
             return y_hat
         mean = np.reshape(result.mean_label, result.label_shape)
@@ -287,7 +279,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """
         result = self._result
         labels, contexts = new_labels(result, X, Y), new_contexts(result, X, context)
-        corrected = Models(self.baseline_.models, result, result.baseline_shift)
+        corrected = Average(self.baseline_.models, result, result.baseline_shift)
         mean = np.reshape(result.mean_label, labels.shape[1:])
         y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
         y_hats |= {
@@ -411,11 +403,6 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         everything = data.followed_by(validation)
         return everything, Folds.given(everything, len(data.y))
 
-    def _settings(self) -> dict[str, Any]:
-        """Return the parameters that say what is fitted."""
-        params: dict[str, Any] = self.get_params(deep=False)
-        return {name: params[name] for name in params if name not in ("oracle", "estimator")}
-
     def _set(
         self,
         result: FitResult,
@@ -424,7 +411,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         plain: Sequence[Predictor],
     ) -> None:
         self.result_, self.predictors_ = result, list(predictors)
-        self.baseline_, self.plain_ = Models(baseline, result), Models(plain, result)
+        self.baseline_, self.plain_ = Average(baseline, result), Average(plain, result)
         self.n_features_in_ = result.n_features
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -435,14 +422,10 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = self._takes_missing()
+        has_tags = hasattr(type(self.estimator), "__sklearn_tags__")
+        takes_missing = has_tags and get_tags(self.estimator).input_tags.allow_nan
+        tags.input_tags.allow_nan = takes_missing  # our own linear model does not
         return tags
-
-    def _takes_missing(self) -> bool:
-        """Return whether the estimator takes NaN; a linear model does not."""
-        has_tags = hasattr(self.estimator, "__sklearn_tags__")
-        is_instance = not isinstance(self.estimator, type)
-        return has_tags and is_instance and bool(get_tags(self.estimator).input_tags.allow_nan)
 
 
 def load_model(

@@ -14,6 +14,7 @@ from lodl._arrays import check_count, check_predictions
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.learning._defaults import (
+    AT_LABELS,
     Schedule,
     Situation,
     check_families,
@@ -21,7 +22,7 @@ from lodl.learning._defaults import (
 )
 from lodl.learning._search import Contender, Index, Scoreboard
 from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_shared
-from lodl.oracle import Instances, Oracle, Samples
+from lodl.oracle import Instances, ObjectiveKind, Oracle, Samples
 from lodl.problems import Problem
 from lodl.problems._problem import projected
 from lodl.samplers import AtPredictions, Sampler
@@ -42,10 +43,10 @@ class Evidence:
         instances: The instances.
         slopes: Whether answers need slopes, as decision families do.
         random_state: Random seed of the points.
-        situation: What the first calls found out about the problem.
-        by_pool: Whether predictions are scored by the cheapest known decision instead of a call.
+        situation: Facts about the problem, from the first calls.
         n_before: Calls that the oracle had made before.
         started: When the work began, in seconds of `time.perf_counter`.
+        by_pool: Whether predictions are scored by the cheapest known decision instead of a call.
         samples: The answers.
     """
 
@@ -68,18 +69,14 @@ class Evidence:
         random_state: int,
         started: float | None = None,
     ) -> Evidence:
-        """Make the first calls, which find out what kind of objective the problem has.
-
-        Args:
-            oracle: Calls the solver.
-            instances: The instances.
-            families: The families that will learn from the answers, or None for the defaults.
-            random_state: Random seed of the points.
-            started: When the work began. Defaults to now.
-        """
-        started, n_before = time.perf_counter() if started is None else started, oracle.n_calls
+        """Check the families, and find out by a few calls what kind of objective there is."""
+        y, context, n_before = instances.y, instances.context, oracle.n_calls
+        check_families(families, y[0].size)
+        started = time.perf_counter() if started is None else started
         slopes = families is None or any(family.uses_slopes for family in families)
-        situation = Situation.of(oracle, instances, slopes=slopes, random_state=random_state)
+        how: Any = {"slopes": slopes, "random_state": random_state}
+        is_affine = oracle.objective_kind(instances, AT_LABELS, **how) is ObjectiveKind.AFFINE
+        situation = Situation(is_affine, context is not None, len(y), y[0].size)
         return cls(oracle, instances, slopes, random_state, situation, n_before, started)
 
     @property
@@ -94,13 +91,7 @@ class Evidence:
     def learn(
         self, family: Family, near: Array | None = None, *, holdout: float = 0.0
     ) -> LearnedLoss:
-        """Return the loss of every instance.
-
-        Args:
-            family: The parametric loss.
-            near: Predictions near which shared decisions are preferred, as well as near labels.
-            holdout: Share of the samples that measure a fit.
-        """
+        """Return the loss of every instance. Shared decisions are those near labels and `near`."""
         if self.situation.is_shared and isinstance(family, DecisionFamily):
             return fit_shared(self.samples, family, at=near, holdout=holdout)
         n_jobs = None if family.uses_slopes else self.oracle.n_jobs  # decisions are not fitted
@@ -112,10 +103,7 @@ class Evidence:
     ) -> Contender:
         """Return a contender with the regrets of its decisions.
 
-        Args:
-            contender: The contender.
-            n_points: Points per instance at its predictions to learn from, 0 only to score it.
-            family: The family that will learn from them.
+        With `n_points`, that many answers per instance at its predictions are learned from, too.
         """
         sampler = _at_predictions(self.instances.y, contender.y_hat, family)
         if n_points:
@@ -165,8 +153,7 @@ def rounds(
 
     Args:
         evidence: The answers, to which each round adds.
-        train: Trains a model on a loss. Returns it with its predictions, or None if it cannot be
-            trained.
+        train: Trains a model on a loss. Returns it with its predictions, or None to leave it out.
         families: The families.
         schedule: The number of rounds, and of points in each.
         leader: The model at whose predictions the first round was already sampled.
@@ -310,7 +297,6 @@ def learn_in_rounds(
     instances = oracle.instances(y, context)
     labels, families = instances.y, None if family is None else [family]
     selecting = _check_validation(validation, len(labels))
-    check_families(families, labels[0].size)
     evidence = Evidence.of(oracle, instances, families, random_state)
     schedule = evidence.situation.schedule(schedule, families)
     schedule = schedule.within_budget(len(labels), lambda _: 1)

@@ -101,12 +101,7 @@ def load_result(folder: str | PathLike[str]) -> FitResult:
 
 def _read(folder: Path) -> tuple[FitResult, Mapping[str, str]]:
     """Return the result and the checksums, after all files were found to be as they were saved."""
-    content = _content(folder)
-    try:
-        files: Mapping[str, str] = from_json(Mapping[str, str], content.get("files"))
-    except ValueError as error:
-        raise _unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
-    digests = _digests(folder)
+    files, digests = _checksums(folder), _digests(folder)
     for name in sorted(digests.keys() | files.keys() | {_RESULT}):
         if name not in digests:
             raise _unusable(folder, f"{name} is missing")
@@ -118,21 +113,22 @@ def _read(folder: Path) -> tuple[FitResult, Mapping[str, str]]:
         raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
 
 
-def _content(folder: Path) -> dict[str, Any]:
+def _checksums(folder: Path) -> Mapping[str, str]:
     if not (folder / _CHECKSUMS).is_file():
         raise _unusable(folder, f"there is no {_CHECKSUMS} in it")
     try:
         content = json.loads((folder / _CHECKSUMS).read_text(encoding="utf-8"))
+        version = content.get("lodl_model") if isinstance(content, dict) else None
+        if version == _VERSION:
+            files: Mapping[str, str] = from_json(Mapping[str, str], content.get("files"))
+            return files
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
-    version = content.get("lodl_model") if isinstance(content, dict) else None
-    if version != _VERSION:
-        raise _unusable(
-            folder,
-            f"its format is {version!r}, this package reads {_VERSION}; use the version of the "
-            "package that wrote it",
-        )
-    return dict(content)
+    raise _unusable(
+        folder,
+        f"its format is {version!r}, this package reads {_VERSION}; use the version of the package "
+        "that wrote it",
+    )
 
 
 def _parameters(folder: Path, result: FitResult) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,10 @@ class Contender:
     def model(self) -> Any:
         """The model of the first part."""
         return self.parts[0][1]
+
+
+Score: TypeAlias = Callable[[Contender], Contender]
+"""Returns a contender with its regrets, and adds it to the board."""
 
 
 @dataclass(eq=False)
@@ -131,13 +135,7 @@ def average(contenders: Sequence[Contender]) -> Contender:
 
 
 def shrunk(contender: Contender, shrinkage: float, means: Array) -> Contender:
-    """Return a contender whose predictions are moved to mean labels, without its regrets.
-
-    Args:
-        contender: The contender.
-        shrinkage: Share of the way to the means.
-        means: The mean training label for each instance, shape (n, *label_shape).
-    """
+    """Return a contender whose predictions are moved towards mean labels, without its regrets."""
     return replace(
         contender,
         name=f"{contender.name}, {shrinkage:.0%} of the way to the mean",
@@ -158,7 +156,7 @@ def select(
     board: Scoreboard,
     baseline: Contender,
     others: Sequence[Contender],
-    score: Callable[[Contender], Contender],
+    score: Score,
     *,
     y: Array,
     means: Array,
@@ -178,7 +176,7 @@ def select(
         board: The contenders so far.
         baseline: The model trained on squared error.
         others: The models trained on learned losses.
-        score: Returns a contender with the regrets of its decisions, and adds it to the board.
+        score: Scores a contender.
         y: Labels, shape (n, *label_shape).
         means: The mean training label for each instance.
         ensemble: Whether to average models.
@@ -195,14 +193,17 @@ def select(
         is_worse = board.mean(constant) > board.mean(baseline)
         if not is_worse and not board.is_clear(constant, best):
             return constant
-    return _shrunk_while_better(board, best, score, means, is_late)
+    whole = best
+    for shrinkage in _SHRINKAGES:
+        moved = best if is_late() else score(shrunk(whole, shrinkage, means))
+        if not board.is_clear(best, moved):
+            break
+        best = moved
+    return best
 
 
 def _averaged(
-    board: Scoreboard,
-    baseline: Contender,
-    others: Sequence[Contender],
-    score: Callable[[Contender], Contender],
+    board: Scoreboard, baseline: Contender, others: Sequence[Contender], score: Score
 ) -> Contender:
     """Return the average of contenders, the best first, or the best one if it is clearly better."""
     best, members = min(baseline, others[0], key=board.mean), others
@@ -215,21 +216,3 @@ def _averaged(
         return best
     blend = score(average([*members, baseline]))
     return blend if board.mean(blend) < board.mean(baseline) else best
-
-
-def _shrunk_while_better(
-    board: Scoreboard,
-    best: Contender,
-    score: Callable[[Contender], Contender],
-    means: Array,
-    is_late: Callable[[], bool],
-) -> Contender:
-    whole = best
-    for shrinkage in _SHRINKAGES:
-        if is_late():
-            break
-        moved = score(shrunk(whole, shrinkage, means))
-        if not board.is_clear(best, moved):
-            break
-        best = moved
-    return best

@@ -65,9 +65,9 @@ class Oracle:
         store: File that keeps the answers, so that an interrupted run resumes where it stopped and
             no call is made twice. Several processes may share it. A store belongs to one problem:
             class and constructor parameters must be the same (dataclass fields with `compare=False`
-            do not count), and a few answers, at most 32, are computed again when it is opened. The
-            scale "auto" is that of its first labels: fill it with all labels first, or give a
-            scale. Defaults to memory.
+            do not count), and a few answers, at most 32, are computed again when it is opened. Its
+            first labels determine the scale "auto": fill it with all labels first, or give a scale.
+            Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
@@ -164,7 +164,7 @@ class Oracle:
 
     @property
     def stored(self) -> Progress:
-        """How many answers the store holds, and what they cost."""
+        """Number of answers in the store, and their cost."""
         if self._store is None and self._place is not None and self._place.exists():
             return Progress.read(self._place)
         return Progress(0, 0, 0, 0.0) if self._store is None else self._store.progress

@@ -199,7 +199,7 @@ class Samples:
 
     @staticmethod
     def _regrets(table: AnswerTable) -> Array:
-        """Return the regret of each point, NaN if its call or that of the label failed."""
+        """Return the regret of each point, NaN if its call or the label's call failed."""
         is_ok = table.status == OK
         regret = regret_of(table.loss[:, 1:], table.loss[:, :1])
         return np.where(is_ok[:, 1:] & is_ok[:, :1], regret, np.nan)
@@ -291,7 +291,7 @@ class Samples:
         check_sense_of(self.problem, self.counts.positive, self.counts.negative)
 
     def warn(self, *, with_negative: bool) -> None:
-        """Log failed samples and, if asked for, decisions that are better than the label's."""
+        """Log failed samples and, if wanted, decisions that are better than the label's."""
         counts, n_points = self.counts, self.n_instances * self.n_samples
         if counts.negative and with_negative:
             _logger.warning(
@@ -394,7 +394,7 @@ class Samples:
 
     @property
     def note(self) -> str:
-        """What a message says about the answers that are kept when a run ends early."""
+        """A sentence about the answers that are kept if a run ends early."""
         return self.store.note if self.store.place or self.point == "sample" else ""
 
     def describe_point(self, column: int) -> str:
