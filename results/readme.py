@@ -3,9 +3,9 @@
 python results/readme.py           # run it 25 times and print the numbers: two minutes
 python results/readme.py --write   # also write them to results/readme.json and README.md
 
-Rounding differs between machines, and training may amplify it until another model is selected. Labels
-changed by one part in 10^14 show how far that moves the result. Data seeds 0 to 4 were looked at
-while the example was written, seeds 100 to 109 were not.
+Rounding differs between machines, and training may amplify it until another model is selected.
+Labels changed by one part in 10^14 show how far that moves the result. Data seeds 0 to 4 were
+looked at while the example was written, seeds 100 to 109 were not.
 """
 
 import argparse
@@ -86,9 +86,9 @@ def claim(record: dict[str, Any]) -> str:
     after, gain = record["after_with_rounding"], record["gain"]
     fresh = record["gain_on_fresh_seeds"]
     text = (
-        "Rounding differs between machines and can decide which model is selected: with labels times 1 "
-        f"± 1e-14, ten runs ended at {min(after):.3f} to {max(after):.3f}. For data seeds 0 to 4, "
-        f"trucks lose {100 * min(gain):.0f} to {max(gain):.0%} less; for ten fresh seeds, "
+        "Rounding differs between machines and can decide which model is selected: with labels "
+        f"times 1 ± 1e-14, ten runs ended at {min(after):.3f} to {max(after):.3f}. For data seeds 0 to "
+        f"4, trucks lose {100 * min(gain):.0f} to {max(gain):.0%} less; for ten fresh seeds, "
         f"{100 * min(fresh):.0f} to {max(fresh):.0%} (median {statistics.median(fresh):.0%}): "
         "`python results/readme.py`."
     )
