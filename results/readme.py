@@ -89,8 +89,8 @@ def claim(record: dict[str, Any]) -> str:
         "Rounding differs between machines and can decide which model is selected: with labels "
         f"times 1 ± 1e-14, ten runs ended at {min(after):.3f} to {max(after):.3f}. For data "
         f"seeds 0 to 4, trucks lose {100 * min(gain):.0f} to {max(gain):.0%} less; for ten "
-        f"fresh seeds, {100 * min(fresh):.0f} to {max(fresh):.0%} (median {statistics.median(fresh):.0%}): "
-        "`python results/readme.py`."
+        f"fresh seeds, {100 * min(fresh):.0f} to {max(fresh):.0%} "
+        f"(median {statistics.median(fresh):.0%}): `python results/readme.py`."
     )
     return textwrap.fill(text, 140, break_on_hyphens=False) + "\n"
 
