@@ -52,10 +52,10 @@ y = 2 * (x @ drivers / 2 + 2) ** 2 * rng.uniform(0.7, 1.3, (N, 4))
 train, test = slice(0, N // 2), slice(N // 2, N)
 
 # %%
-# **The regressor.** The profit has a kink where the order meets the demand, so the regressor also
-# tries a family that learns from regrets, besides those that learn from decisions.
+# **The regressor.** The profit has a kink where the order meets the demand, so the regressor uses a
+# family that learns from regrets. It is fitted to all days together, from a few samples of each.
 
-model = lodl.DecisionFocusedRegressor(problem, n_samples=30, n_rounds=1)
+model = lodl.DecisionFocusedRegressor(problem)
 model.fit(x[train], y[train], validation=0.3)
 print(model.summary())
 

@@ -45,12 +45,11 @@ y = (x @ drivers / 2 + 3) ** 2 / 2 * rng.uniform(0.4, 1.6, (N, 4))
 train, test = slice(0, N // 2), slice(N // 2, N)
 
 # %%
-# **The regressor.** The cost has a kink where the plan meets the demand, so we use a family that
-# learns from regrets alone. It also needs no slopes, which would take two more solves for each
-# number in a label and each decision.
+# **The regressor.** The cost has a kink where the plan meets the demand, so the regressor uses a
+# family that learns from regrets alone. It needs no slopes, which would take two more solves for
+# each number in a label and each decision, and a few samples of each day are enough.
 
-one_loss = {"families": [lodl.DirectedWeightedMSE()], "ensemble": False}
-model = lodl.DecisionFocusedRegressor(problem, n_samples=40, n_rounds=0, **one_loss)
+model = lodl.DecisionFocusedRegressor(problem, ensemble=False)
 model.fit(x[train], y[train], validation=0.3)
 print(model.summary())
 

@@ -22,11 +22,9 @@ problem, train, test = domain.problem, domain.splits.train, domain.splits.test
 trees = XGBRegressor(n_estimators=60, max_depth=3, learning_rate=0.2)
 
 # %%
-# The objective has a kink at the label, so we use a family that is fitted to regrets.
+# The objective has a kink at the label, so the regressor uses a family that is fitted to regrets.
 
-model = lodl.DecisionFocusedRegressor(
-    problem, trees, families=[lodl.DirectedWeightedMSE()], n_samples=60, n_rounds=0
-)
+model = lodl.DecisionFocusedRegressor(problem, trees)
 model.fit(train.x, train.y)
 print(model.summary())
 

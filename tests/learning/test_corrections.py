@@ -106,7 +106,7 @@ def pinball_loss(y, level, family=DirectedWeightedMAE()):  # noqa: B008 - it is 
     size = (len(y), y[0].size)
     phi = {"w_plus": np.full(size, 1 - level), "w_minus": np.full(size, level)}
     if isinstance(family, DirectedWeightedMAE):
-        phi["width"] = np.full(size, 0.02)
+        phi["width"] = np.full(size, 0.2)
     return LearnedLoss(family, y, phi, FitErrors.empty(len(y)), {})
 
 

@@ -7,7 +7,7 @@ from lodl.losses import DirectedWeightedMAE, DirectedWeightedMSE, FitErrors, Lea
 from lodl.training._pulled import train_pulled
 
 
-def make_loss(family, y, over=1.0, under=1.0, width=0.01):
+def make_loss(family, y, over=1.0, under=1.0, width=0.1):
     dim = y[0].size
     phi = {name: np.full((len(y), dim), over) for name in family.parameter_shapes(dim)}
     phi["w_minus"] = np.full((len(y), dim), under)
@@ -66,7 +66,7 @@ def test_a_model_with_too_many_features_is_the_plain_model_shifted():
 @pytest.mark.parametrize("family", [DirectedWeightedMAE(), DirectedWeightedMSE()], ids=repr)
 def test_units_and_features_that_repeat_each_other_change_little(family):
     x, y = draw(p=4)
-    loss = make_loss(family, y, under=5.0, width=0.05)
+    loss = make_loss(family, y, under=5.0, width=0.5)
     slopes, constant, _ = train_pulled(x, loss, *plain(x, y))
     units = np.array([1.0, 100.0, 1e-4, 1.0])
     others = train_pulled(x * units, loss, *plain(x * units, y))
@@ -75,7 +75,7 @@ def test_units_and_features_that_repeat_each_other_change_little(family):
     halves = train_pulled(twice, loss, np.tile(plain(x, y)[0] / 2, (2, 1)), plain(x, y)[1])
     difference = twice @ halves[0] + halves[1] - x @ slopes - constant
     assert np.abs(difference).max() < 0.05 * y.std()  # twice the features, twice the pull
-    in_cents = make_loss(family, 100 * y, under=5.0, width=5.0)
+    in_cents = make_loss(family, 100 * y, under=5.0, width=50.0)
     cents = train_pulled(x, in_cents, *plain(x, 100 * y))
     np.testing.assert_allclose(cents[0], 100 * slopes, rtol=1e-2, atol=0.5)
 

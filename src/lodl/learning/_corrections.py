@@ -36,7 +36,7 @@ _N_JUDGED = 150  # instances that choose the level
 _N_GROUPS = 5  # groups of a single validation part, which judge each other's shifts
 _MOST_LEVELS = 8  # levels that are tried: two or four, then steps in one direction
 _FEWEST = 20  # out-of-fold predictions that a learned loss can shift
-_ROUNDINGS = (6.0, 1.0)  # widths of kinks, in units of the family's width
+_ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
 _MAX_STEPS = 100  # of L-BFGS, per rounding
 
 Regrets = Callable[[Array, npt.NDArray[np.intp]], Array]

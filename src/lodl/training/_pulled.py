@@ -17,8 +17,9 @@ The strength p / n needs no tuning: between 0.3 and 3 times it, decisions on new
 1,000 instances and on load forecasts with 149 features were equally good, and best. The penalty
 pulls to W0, not to 0: a model that is far from 0 for good reasons should stay there.
 
-Kinks are rounded, first widely, then by the family's `width`. Features are whitened by the Cholesky
-factor of G: L-BFGS needs thousands of steps for features that nearly repeat each other.
+Kinks are rounded, first widely, then to a tenth of the sampled errors. Features are whitened by the
+Cholesky factor of X'X / n: L-BFGS needs thousands of steps for features that nearly repeat each
+other.
 """
 
 from typing import Any
@@ -30,7 +31,7 @@ from lodl._typing import Array
 from lodl.losses import Family, LearnedLoss
 
 _RIDGE = 1e-2  # least ridge penalty in the pull, as a share of the features' variance
-_ROUNDINGS = (6.0, 1.0)  # widths of kinks, in units of the family's width
+_ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
 _MAX_STEPS = 80  # per rounding
 _MEMORY = 20  # gradients that L-BFGS remembers
 _TINY = 1e-9  # of the largest curvature or error
