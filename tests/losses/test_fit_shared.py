@@ -268,7 +268,7 @@ def test_without_any_answer_a_squared_error_stands_in():
 
 
 def test_of_very_many_decisions_those_met_most_often_are_compared(monkeypatch):
-    monkeypatch.setattr(_pool, "_MOST_COMPARED", 3)
+    monkeypatch.setattr(_pool, "_MAX_COMPARED", 3)
     pool = samples_of(Menu(), labels(4), n_samples=10).pool()
     counts = np.bincount(pool.met.ravel(), minlength=len(pool))
     assert set(counts[pool._compared]) >= set(np.sort(counts)[-3:])

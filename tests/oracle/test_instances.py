@@ -234,6 +234,15 @@ def test_a_union_with_more_samples_of_the_same_sampler_keeps_all(loop, y):
     assert bits(few.union(many)) == bits(many.union(few)) == bits(many)
 
 
+def test_regrets_and_losses_take_instances_with_their_contexts(loop, y):
+    oracle, context = Oracle(loop()), contexts(range(1, 7))
+    instances = oracle.instances(y, context)
+    for measure in (oracle.regret, oracle.decision_loss):
+        expected = measure(y[::-1], y, context=context)
+        assert np.array_equal(measure(y[::-1], instances), expected)
+    assert oracle.n_calls == 12  # each call once
+
+
 # Slopes ---------------------------------------------------------------------------------------
 
 

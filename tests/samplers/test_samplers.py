@@ -18,11 +18,9 @@ LABEL_BASED = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}
 CHANGED_COORDINATES = {"all": 12, "one": 1, "two": 2}
 
 
-def draw(sampler, y, *, seed=0, instance=0, block=0):
+def draw(sampler, y, *, seed=0, instance=0, block=0, n=BLOCK_SIZE):
     centre, scale = sampler.centres(y)[instance], sampler.resolve_scale(y)
-    return sampler.draw(
-        y[instance], centre, scale, seed=seed, key=instance, block=block, n=BLOCK_SIZE
-    )
+    return sampler.draw(y[instance], centre, scale, seed=seed, key=instance, block=block, n=n)
 
 
 def labels(n=5, shape=(3, 4)):
@@ -190,13 +188,36 @@ def test_around_predictions_needs_one_prediction_per_label():
         AtPredictions(np.full((2, 2), np.nan), 0.5, n_exact=0)
 
 
-def test_at_predictions_asks_at_the_prediction_and_beyond_it_once():
+@pytest.mark.parametrize("n_exact", [0, 1, 2])
+def test_the_first_points_are_the_prediction_and_the_one_beyond_it(n_exact):
     y, y_hat = labels(), labels() + 100
-    around, at = (AtPredictions(y_hat, 0.5, n_exact=n) for n in (0, 2))
-    first = draw(at, y)
-    assert np.array_equal(first[:2], [y_hat[0], 2 * y_hat[0] - y[0]])
-    assert np.array_equal(first[2:], draw(around, y)[2:])
-    assert np.array_equal(draw(at, y, block=1), draw(around, y, block=1))
+    noisy, at = AtPredictions(y_hat, 0.5, n_exact=0), AtPredictions(y_hat, 0.5, n_exact=n_exact)
+    exact = np.array([y_hat[0], 2 * y_hat[0] - y[0]])
+    assert np.array_equal(draw(at, y)[:n_exact], exact[:n_exact])
+    assert np.array_equal(draw(at, y)[n_exact:], draw(noisy, y)[n_exact:])
+    assert np.array_equal(draw(at, y, block=1), draw(noisy, y, block=1))
+    assert np.array_equal(draw(at, y, n=1), draw(at, y)[:1])
+
+
+def test_two_points_are_exact_by_default():
+    assert AtPredictions(labels()).n_exact == 2
+
+
+def test_predictions_and_scales_are_checked_once_and_then_stay_as_they_are():
+    y_hat = labels()
+    sampler = AtPredictions(y_hat)
+    y_hat += 1
+    assert not np.array_equal(sampler.y_hat, y_hat)
+    with pytest.raises(ValueError, match="read-only"):
+        sampler.y_hat[0] = 0
+    with pytest.raises(InvalidInputError, match="`scale` must be finite"):
+        AtPredictions(y_hat, scale=-1.0)
+
+
+@pytest.mark.parametrize("n_exact", [-1, 3, 0.5, None])
+def test_at_most_two_points_are_exact(n_exact):
+    with pytest.raises(InvalidInputError, match="`n_exact` must be 0, 1 or 2, got"):
+        AtPredictions(labels(), n_exact=n_exact)
 
 
 @pytest.mark.parametrize("margin", [1.25, 2.0, 5.0])

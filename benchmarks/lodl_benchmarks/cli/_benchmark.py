@@ -114,14 +114,15 @@ def real(
         Path, typer.Option(help="Folder of rows and tables; a run resumes there.")
     ] = Path("runs/real"),
 ) -> None:
-    """The learner against simple methods, on real data."""
+    """The learner against simple methods, on real data. Tables show all rows of the folder."""
     from lodl_benchmarks import real as room  # torch: only where needed
 
     tasks = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
     models = [name for name in model or room.MODELS if named("models", name, room.MODELS)]
     known = dict.fromkeys(room.METHODS, True)
     methods = [name for name in method or known if named("methods", name, known)]
-    rows = room.run(room.plan(data, tasks, models, methods, seeds, choosing=choosing), out)
+    room.run(room.plan(data, tasks, models, methods, seeds, choosing=choosing), out)
+    rows = room.stored_rows(out, choosing=choosing)
     _show(room.tables(rows), out, "choosing.md" if choosing else "real.md")
 
 

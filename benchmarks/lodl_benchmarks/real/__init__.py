@@ -4,7 +4,7 @@ from lodl_benchmarks.real._demands import bikes, restaurant
 from lodl_benchmarks.real._flights import ReserveCrews, flight_staff, reserve_crews
 from lodl_benchmarks.real._job_scheduling import Job, JobScheduling
 from lodl_benchmarks.real._pjm import PJM_ORIGINS, GenerationScheduling, pjm
-from lodl_benchmarks.real._run import METHODS, RealTrial, plan, run
+from lodl_benchmarks.real._run import METHODS, RealTrial, plan, run, stored_rows
 from lodl_benchmarks.real._semo import SEMO_TASKS, semo
 from lodl_benchmarks.real._split import Split
 from lodl_benchmarks.real._staffing import Staffing
@@ -33,5 +33,6 @@ __all__ = [
     "restaurant",
     "run",
     "semo",
+    "stored_rows",
     "tables",
 ]

@@ -14,6 +14,7 @@ from lodl import DecisionFocusedRegressor
 from lodl._typing import Array
 from lodl.evaluation import regret
 from lodl.oracle import Oracle
+from lodl_benchmarks.pages import read_json_rows
 from lodl_benchmarks.real._practice import (
     N_FOLDS,
     Outcome,
@@ -41,6 +42,7 @@ METHODS = (*PRACTICE, BASELINE, LEARNER)
 REFERENCES = ("plain", "shifted", "corrected")
 """Methods that every method is compared with, instance by instance."""
 
+_NAMES = ("task", "model", "method", "seed", "choosing")  # values that identify a row
 _DAYS_PER_BLOCK = 7  # days of a week err alike: differences are averaged before their error
 
 
@@ -100,9 +102,15 @@ def run(trials: Sequence[RealTrial], out: Path, *, progress: bool = True) -> lis
     return complete_rows(computations, out, description="real tasks", progress=progress)
 
 
+def stored_rows(out: Path, *, choosing: bool = False) -> list[RowValues]:
+    """Return the last row of each trial in a folder, by seed."""
+    rows = [row for _, row in read_json_rows(out / "rows.jsonl") if row["choosing"] == choosing]
+    last = {tuple(row[name] for name in _NAMES): row for row in rows}
+    return sorted(last.values(), key=lambda row: row["seed"])
+
+
 def _identity(trial: RealTrial) -> RowValues:
-    names = ("task", "model", "method", "seed", "choosing")
-    return {name: getattr(trial, name) for name in names}
+    return {name: getattr(trial, name) for name in _NAMES}
 
 
 def _measure(trial: RealTrial) -> RowValues:

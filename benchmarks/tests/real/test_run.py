@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lodl.problems import VectorisedProblem
-from lodl_benchmarks.real import Split, plan, run, semo, tables
+from lodl_benchmarks.real import Split, plan, run, semo, stored_rows, tables
 from lodl_benchmarks.real._models import Fitted, PinballRegressor, make_model
 from lodl_benchmarks.real._practice import corrected, folds, mean_label, plain, quantile, shifted
 from lodl_benchmarks.real._spo_plus import _weights, spo_plus
@@ -92,6 +92,8 @@ def test_rows_have_paired_differences_and_are_not_computed_again(data, tmp_path)
     ]
     rows = run(trials, tmp_path, progress=False)
     assert run(trials, tmp_path, progress=False) == rows  # with their times
+    assert stored_rows(tmp_path) == sorted(rows, key=lambda row: row["seed"])
+    assert stored_rows(tmp_path, choosing=True) == []
     first = {row["method"]: row for row in rows[:4]}
     for row in first.values():
         assert row["less_plain"] == pytest.approx(row["regret"] - first["plain"]["regret"])

@@ -138,7 +138,7 @@ class _Trial:
 
     @property
     def believed(self) -> list[float]:
-        """What each point's decision would be worth if the point were true; equal if two tie."""
+        """The value of each point's decision under that point. Equal if two decisions tie."""
         return self.values(self.decisions[1:])
 
     def values(self, zs: Sequence[Decision]) -> list[float]:

@@ -3,6 +3,7 @@
 import faulthandler
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from typing import Any
 
@@ -14,6 +15,7 @@ from lodl.oracle._signals import Alarm
 from lodl.problems import Problem
 
 _GRACE = 2.0  # seconds between the alarm, which a solver may ignore, and the end of its process
+_UNLIMITED = nullcontext()
 _nowhere: Any = None  # an open file that swallows the traceback of a process that ends itself
 
 
@@ -37,7 +39,7 @@ class Guard:
             may_exit: Whether `limited` ends this process if the solver ignores the alarm.
         """
         self.problem, self.n_calls = problem, 0
-        self.alarm, self._n_limited = Alarm(timeout), 1
+        self.alarm, self._n_limited, self._is_limited = Alarm(timeout), 1, timeout is not None
         self._seconds = timeout if may_exit else None
 
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
@@ -69,10 +71,10 @@ class Guard:
         other.problem, other.n_calls = problem, 0
         return other
 
-    def limited(self, n_calls: int = 1) -> "Guard":
+    def limited(self, n_calls: int = 1) -> AbstractContextManager[None]:
         """Limit the time of the `with` block to that of `n_calls` calls."""
         self._n_limited = n_calls
-        return self
+        return self if self._is_limited else _UNLIMITED
 
     def __enter__(self) -> None:
         if self._seconds is not None:

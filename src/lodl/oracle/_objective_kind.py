@@ -2,7 +2,7 @@
 
 A decision's objective is *affine* if it is a straight line wherever it is tried. Otherwise it is
 *kinked* if its slope jumps at the label, as the cost of shortage and excess does, or else *smooth*.
-A kink at the label is told by the second difference of the label's own decision z*,
+A kink at the label shows in the second difference of the label's own decision z*,
 
     g(t) = f(z*, y + t u) + f(z*, y - t u) - 2 f(z*, y),
 
@@ -33,7 +33,7 @@ N_INSTANCES = 3  # instances of a first look
 _MAX_TRIED = 4 * N_INSTANCES  # instances of a first look at most, if calls fail
 N_POINTS = 4  # points of each instance besides its label
 RELATIVE = 1e-6  # share of the largest objective: the tolerance at which solvers stop
-_LAST_DIGITS = 1e-12  # share of an objective: the rounding of its own sum
+_LAST_DIGITS = 1e-12  # share of an objective: its rounding
 _N_LABELS = 15  # labels far from the mean, and as many others, at which the objective is tried
 _MAX_COORDINATES = 16  # coordinates along which a kink is looked for
 _STEPS = 2**-5, 2**-8  # share of the distance to a point, of two second differences
@@ -44,7 +44,7 @@ _Value = Callable[[Decision, Array], float]  # the objective of a decision under
 
 
 class ObjectiveKind(StrEnum):
-    """How the objective of a decision depends on the label."""
+    """The shape of the objective of a decision as a function of the label."""
 
     AFFINE = "affine"  # a straight line wherever it was tried
     SMOOTH = "smooth"  # not a straight line, and no kink at the label

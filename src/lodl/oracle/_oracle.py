@@ -65,9 +65,9 @@ class Oracle:
         store: File that keeps the answers, so that an interrupted run resumes where it stopped and
             no call is made twice. Several processes may share it. A store belongs to one problem:
             class and constructor parameters must be the same (dataclass fields with `compare=False`
-            do not count), and a few answers, at most 32, are computed again when it is opened. The
-            scale "auto" is that of its first labels: fill it with all labels first, or give a
-            scale. Defaults to memory.
+            do not count), and a few answers, at most 32, are computed again when it is opened. Its
+            first labels determine the scale "auto": fill it with all labels first, or give a scale.
+            Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
@@ -164,7 +164,7 @@ class Oracle:
 
     @property
     def stored(self) -> Progress:
-        """How many answers the store holds, and what they cost."""
+        """Number of answers in the store, and their cost."""
         if self._store is None and self._place is not None and self._place.exists():
             return Progress.read(self._place)
         return Progress(0, 0, 0, 0.0) if self._store is None else self._store.progress
@@ -256,13 +256,15 @@ class Oracle:
         return [decisions.get((row, 0)) for row in range(len(points))]
 
     def decision_loss(
-        self, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
+        self, y_hat: npt.ArrayLike, y: npt.ArrayLike | Instances, *, context: Context = None
     ) -> Array:
         """Return DL(y_hat, y), shape (n,) or (..., n); see `lodl.evaluation.decision_loss`."""
         loss, shape = self._losses(y_hat, y, context, with_labels=False)
         return np.ascontiguousarray(loss[:, 1:].T).reshape(shape)
 
-    def regret(self, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None) -> Array:
+    def regret(
+        self, y_hat: npt.ArrayLike, y: npt.ArrayLike | Instances, *, context: Context = None
+    ) -> Array:
         """Return DL(y_hat, y) - DL(y, y), shape (n,) or (..., n); see `lodl.evaluation.regret`."""
         loss, shape = self._losses(y_hat, y, context, with_labels=True)
         regret = np.ascontiguousarray(regret_of(loss[:, 1:], loss[:, :1]).T)
@@ -397,11 +399,12 @@ class Oracle:
     # Steps of the methods -------------------------------------------------------------------
 
     def _losses(
-        self, y_hat: npt.ArrayLike, y: npt.ArrayLike, context: Context, *, with_labels: bool
+        self, y_hat: npt.ArrayLike, y: Any, context: Context, *, with_labels: bool
     ) -> tuple[Array, tuple[int, ...]]:
         """Return decision losses at labels and predictions (n, 1 + m), and the result's shape."""
-        y_hats, labels, contexts = check_predicted(self.problem, y_hat, y, context)
-        instances = Instances.of(labels, contexts, None)
+        given = y.y if isinstance(y, Instances) else y
+        y_hats, labels, contexts = check_predicted(self.problem, y_hat, given, context)
+        instances = y if isinstance(y, Instances) else Instances.of(labels, contexts, None)
         points = np.moveaxis(y_hats.reshape(-1, *labels.shape), 0, 1)
         sampler = GivenPoints(np.ascontiguousarray(points))
         samples = self._samples(instances, sampler, points.shape[1], False, 0)

@@ -1,4 +1,4 @@
-"""Decisions that the solver made for any instance, and what each would cost at every other."""
+"""`DecisionPool`: the decisions of all instances, priced under every label without a call."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,34 +11,32 @@ from lodl._typing import Array
 
 Index = npt.NDArray[np.intp]
 
-_AT_ONCE = 256  # instances whose costs are compared with all decisions at once
-_MOST_COMPARED = 20_000  # decisions
-_TOLERANCE = 1e-6  # of the largest: how far two answers about one decision may be apart
-_STEP = 1e-3  # of the labels' spread: that of the differences which slopes may come from
-_NOISE = 1e3 * np.finfo(np.float64).eps  # of the costs that are subtracted there
-_MOST_LOST = 1e-2  # of the largest gradient: beyond it, slopes say nothing
+_N_PER_STEP = 256  # instances whose costs are compared with all decisions at once
+_MAX_COMPARED = 20_000  # decisions
+_TOLERANCE = 1e-6  # share of the largest: difference between two answers about one decision
+_STEP = 1e-3  # share of the labels' scale: step of the differences that slopes may come from
+_NOISE = 1e3 * np.finfo(np.float64).eps  # share of the costs that such a difference loses
+_MAX_LOST = 1e-2  # share of the largest gradient: beyond it, slopes mean nothing
 
 
 @dataclass(frozen=True, eq=False)
 class DecisionPool:
-    """The distinct decisions met at all instances, each known at every label.
+    """The distinct decisions of all instances, each known at every label.
 
-    Without a context the solver sees nothing but the prediction, so a decision that it made for one
-    instance is one that it could make for any other. If the objective is affine in the label, a
-    single answer tells what decision k costs under any label v:
+    Instances without context share their decisions: the solver sees only the prediction, so any
+    decision made for one instance is feasible for all. If the objective is affine in the label, a
+    single answer determines what decision k costs under any label v:
 
         cost_k(v) = constant_k + gradient_k . (v - centre)
-
-    So every instance knows the decisions of all others, for no further solver call.
 
     Attributes:
         y: Labels less their mean, the centre, flattened, shape (n, D).
         centre: The mean label, shape (D,).
         gradient: Derivative of each decision's cost by the label, shape (P, D).
         constant: Its cost under the mean label, shape (P,).
-        met: The decision of each candidate of each instance, that for the label first, -1 where the
-            call failed, shape (n, 1 + K).
-        regret: The regret of each candidate, NaN where unknown, shape (n, K).
+        met: The decision of each instance's label and points, -1 if the call failed, shape
+            (n, 1 + K).
+        regret: The regret of each point, NaN if it is unknown, shape (n, K).
     """
 
     y: Array
@@ -57,10 +55,10 @@ class DecisionPool:
 
         Args:
             y: Labels, flattened, shape (n, D).
-            loss: The cost of each candidate's decision under its own label, shape (n, 1 + K).
-            regret: The regret of each candidate, shape (n, K).
+            loss: Costs of the decisions of label and points under the label, shape (n, 1 + K).
+            regret: The regret of each point, shape (n, K).
             gradient: Derivatives by the label, shape (M, D).
-            decision: Each candidate's row of `gradient`, -1 if its call failed, shape (n, 1 + K).
+            decision: Rows of `gradient`, -1 if a call failed, shape (n, 1 + K).
         """
         centre = y.mean(axis=0)
         y, met = y - centre, np.full(decision.shape, -1, dtype=np.intp)
@@ -87,49 +85,42 @@ class DecisionPool:
         return np.asarray(cost[:-1] - cost[-1])
 
     def regrets_at(self, y_hat: Array) -> Array:
-        """Return the regret of the cheapest known decision under each prediction, shape (n,).
+        """Return the regret of the cheapest known decision under predictions (n, D), shape (n,).
 
-        It is NaN where the label's own decision is unknown.
-
-        Args:
-            y_hat: A prediction for each instance, shape (n, D).
+        It is NaN if the label's own decision is unknown.
         """
-        found = np.full(len(self.y), np.nan)
+        regrets = np.full(len(self.y), np.nan)
         for start, costs in self._costs(y_hat - self.centre):
             cheapest = self._compared[costs.argmin(axis=1)]
             for row, decision in enumerate(cheapest, start):
                 if self.met[row, 0] >= 0:
-                    found[row] = self.regrets(row, np.array([decision]))[0]
-        return found
+                    regrets[row] = self.regrets(row, np.array([decision]))[0]
+        return regrets
 
     @cached_property
     def _compared(self) -> Index:
         """The decisions that instances compare: all, or those that were met most often."""
-        if len(self) <= _MOST_COMPARED:
+        if len(self) <= _MAX_COMPARED:
             return np.arange(len(self))
         counts = np.bincount(self.met[self.met >= 0], minlength=len(self))
-        return np.sort(np.argsort(-counts, kind="stable")[:_MOST_COMPARED])
+        return np.sort(np.argsort(-counts, kind="stable")[:_MAX_COMPARED])
 
-    def _costs(self, at: Array) -> Iterator[tuple[int, Array]]:
-        """Yield, for some instances at a time, the first and what decisions cost under `at`."""
+    def _costs(self, points: Array) -> Iterator[tuple[int, Array]]:
+        """Yield the first of some instances, and the costs of decisions under their points."""
         constant, gradient = self.constant[self._compared], self.gradient[self._compared]
-        for start in range(0, len(at), _AT_ONCE):
-            yield start, constant + at[start : start + _AT_ONCE] @ gradient.T
+        for start in range(0, len(points), _N_PER_STEP):
+            yield start, constant + points[start : start + _N_PER_STEP] @ gradient.T
 
     def nearest(self, y_hat: Array | None, n: int) -> list[Index]:
         """Return the decisions that matter most to each instance, all different.
 
-        These are its own and the `n` cheapest under its label, which a good model must tell apart.
-        With predictions come the `n` cheapest under the prediction, which the model might take,
-        and under the point as far beyond it as the label is before, where the hinge of a decision
-        is highest. The label's own decision is left out.
-
-        Args:
-            y_hat: A prediction for each instance, shape (n, D), or None.
-            n: Number of decisions to take at each point.
+        These are its own and the `n` cheapest under its label, between which a good model must
+        choose. With predictions (n, D) come the `n` cheapest under the prediction, which the model
+        might take, and under the point as far beyond it as the label is before, where the hinge of
+        a decision is highest. The label's own decision is left out.
         """
         key = b"%d " % n + (b"" if y_hat is None else y_hat.tobytes())
-        if key not in self._nearest:  # the losses of a round ask for the same
+        if key not in self._nearest:  # the losses of a round need the same decisions
             self._nearest.clear()
             self._nearest[key] = self._find_nearest(y_hat, n)
         return self._nearest[key]
@@ -137,32 +128,31 @@ class DecisionPool:
     def _find_nearest(self, y_hat: Array | None, n: int) -> list[Index]:
         points = [self.y]
         if y_hat is not None:
-            there = y_hat - self.centre
-            points += [there, 2 * there - self.y]
+            predicted = y_hat - self.centre
+            points += [predicted, 2 * predicted - self.y]
         n_taken = min(n, len(self._compared))
-        near: list[list[Index]] = [[] for _ in self.y]
+        near = [[met] for met in self.met]
         for at in points:
             for start, costs in self._costs(at):
                 cheapest = np.argpartition(costs, n_taken - 1, axis=1)[:, :n_taken]
                 for row, decisions in enumerate(self._compared[cheapest], start):
                     near[row].append(decisions)
-        chosen = (np.concatenate([met, *more]) for met, more in zip(self.met, near, strict=True))
-        return [np.setdiff1d(one, [-1, met[0]]) for one, met in zip(chosen, self.met, strict=True)]
+        return [np.setdiff1d(np.concatenate(each), [-1, each[0][0]]) for each in near]
 
 
 def _keys(gradient: Array, constant: Array, y: Array, cost: Array) -> Array:
-    """Return what tells decisions apart, rounded so that answers about one decision agree.
+    """Return rows of numbers that differ between decisions, rounded so that answers agree.
 
-    Gradients may come from differences of costs, which lose digits where costs are large beside
-    what they change by, and constants lose what gradients do.
+    Gradients may come from differences of costs, which lose digits if costs are large compared with
+    their changes, and constants lose what gradients do.
     """
     size = np.abs(gradient).max(initial=0.0) or 1.0
-    spread = float(y.std(axis=0).max(initial=0.0)) or 1.0
+    scale = float(y.std(axis=0).max(initial=0.0)) or 1.0
     largest = float(np.abs(cost).max())
-    lost = min(_NOISE * largest / (_STEP * spread * size), _MOST_LOST)
+    lost = min(_NOISE * largest / (_STEP * scale * size), _MAX_LOST)
     of_constants = max(_TOLERANCE * float(np.ptp(cost)), _NOISE * largest)
     if lost > _TOLERANCE:
-        of_constants = max(of_constants, lost * size * spread)
+        of_constants = max(of_constants, lost * size * scale)
     steps = size * max(_TOLERANCE, lost), of_constants or 1.0
     keys = np.column_stack([gradient / steps[0], constant / steps[1]])
     return np.round(keys) + 0.0  # no -0.0, whose bytes differ

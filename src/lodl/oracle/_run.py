@@ -46,6 +46,7 @@ _BAR_DELAY = 2.0  # seconds before a bar appears: most runs have ended by then
 _logger = logging.getLogger(__name__)
 
 OnFailure = Literal["raise", "skip"]
+_NUMBER = int | float | np.number
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,13 @@ class RunSettings:
                 f'`on_failure` must be "raise" or "skip", got {self.on_failure!r}.'
             )
         rate, timeout = self.max_failure_rate, self.timeout
-        if not isinstance(rate, int | float | np.number) or not 0 <= rate <= 1:
+        if not isinstance(rate, _NUMBER) or not 0 <= rate <= 1:
             raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
-        is_number = isinstance(timeout, int | float | np.number) and not isinstance(timeout, bool)
-        if timeout is not None and not (is_number and 0 < timeout < np.inf):
-            raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
-        object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
+        if timeout is not None:
+            if not isinstance(timeout, _NUMBER) or timeout is True or not 0 < timeout < np.inf:
+                message = f"`timeout` must be None or above 0 seconds, got {timeout!r}."
+                raise InvalidInputError(message)
+            object.__setattr__(self, "timeout", float(timeout))
 
     @property
     def stops(self) -> bool:
@@ -76,9 +78,8 @@ class RunSettings:
         return self.on_failure == "raise"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a run returns besides stored answers."""
+class Wanted(NamedTuple):
+    """Results of a run besides stored answers."""
 
     scores: bool = True  # whether decisions are scored under the labels
     decisions: bool = False  # whether the decisions themselves are returned
@@ -229,7 +230,7 @@ class Runner:
         if self._error is not None:
             self._queue.clear()
             self._suspects.clear()
-        self._n_workers = self._workers.n_workers  # read once: a cluster must be asked for it
+        self._n_workers = self._workers.n_workers  # read once: a request to a cluster
         while self._queue and not self._suspects and len(self._flying) < self._n_workers:
             self._submit(self._next(), is_suspect=False)
         if self._suspects and not self._flying:
@@ -363,10 +364,10 @@ class Runner:
         self._blame([flying[future] for future in lates], late(self._settings.timeout))
 
     def _blame(self, flights: list[_Flight], reason: FailedCall) -> None:
-        """Narrow tasks that ended, or held up, their worker down to the one call that did.
+        """Find the call that ended, or held up, its worker, by halving tasks.
 
-        When a worker is lost others may be lost with it, so that a task is guilty only if it ran
-        alone. Then it is cut into pieces, which run one by one, until it is a single call.
+        A lost worker may take others with it, so that a task is guilty only if it ran alone. Then
+        it is cut into pieces, which run one by one, until it is a single call.
         """
         is_late = reason.status == Status.TIMED_OUT
         for calls, is_suspect in ((flight.calls, flight.is_suspect) for flight in flights):
@@ -407,9 +408,11 @@ class Runner:
         tally.add(result.n_calls, result.seconds)
         n_labels = len(range(0, result.n_done, calls.width)) if calls.start == 0 else 0
         tally.n_labels += n_labels
-        not_called = sum(int(np.sum(run.status == NO_OPTIMUM)) for _, _, run in result.runs)
-        tally.n_samples += result.n_done - n_labels - not_called
+        tally.n_samples += result.n_done - n_labels
         failed_labels = sum(failure.column == 0 for failure in result.failures)
+        if failed_labels:  # their points are not called
+            not_called = sum(int(np.sum(run.status == NO_OPTIMUM)) for _, _, run in result.runs)
+            tally.n_samples -= not_called
         tally.failed_labels += failed_labels
         tally.failed_samples += len(result.failures) - failed_labels
 

@@ -185,10 +185,22 @@ class Samples:
         return replace(answers, decision=number.reshape(-1), slope=distinct[:, 1:])
 
     def errors_and_regrets(self) -> tuple[Array, Array]:
-        """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed."""
-        points = np.stack([self._points(row) for row in range(self.n_instances)])
-        errors = (points - self.y[:, np.newaxis]).reshape(self.n_instances, self.n_samples, -1)
-        return errors, self._regrets(self._complete(range(self.n_instances)))
+        """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed.
+
+        Errors are those of the points as drawn, before the problem projects them into its valid
+        range. A model's predictions are projected only when they are solved, too, so this is what a
+        loss sees.
+        """
+        n = self.n_instances
+        points = np.concatenate(
+            [
+                [draws.drawn(self.instances, row, 0, draws.n_samples) for row in range(n)]
+                for draws in self.draws
+            ],
+            axis=1,
+        )
+        errors = (points - self.y[:, np.newaxis]).reshape(n, self.n_samples, -1)
+        return errors, self._regrets(self._complete(range(n)))
 
     def _points(self, row: int) -> Array:
         points = (
@@ -199,7 +211,7 @@ class Samples:
 
     @staticmethod
     def _regrets(table: AnswerTable) -> Array:
-        """Return the regret of each point, NaN if its call or that of the label failed."""
+        """Return the regret of each point, NaN if its call or the label's call failed."""
         is_ok = table.status == OK
         regret = regret_of(table.loss[:, 1:], table.loss[:, :1])
         return np.where(is_ok[:, 1:] & is_ok[:, :1], regret, np.nan)
@@ -291,7 +303,7 @@ class Samples:
         check_sense_of(self.problem, self.counts.positive, self.counts.negative)
 
     def warn(self, *, with_negative: bool) -> None:
-        """Log failed samples and, if asked for, decisions that are better than the label's."""
+        """Log failed samples and, if wanted, decisions that are better than the label's."""
         counts, n_points = self.counts, self.n_instances * self.n_samples
         if counts.negative and with_negative:
             _logger.warning(
@@ -394,7 +406,7 @@ class Samples:
 
     @property
     def note(self) -> str:
-        """What a message says about the answers that are kept when a run ends early."""
+        """A sentence about the answers that are kept if a run ends early."""
         return self.store.note if self.store.place or self.point == "sample" else ""
 
     def describe_point(self, column: int) -> str:

@@ -43,7 +43,7 @@ Run = tuple[bytes, int, Block]  # answers with their id and first column
 
 @dataclass(frozen=True)
 class Progress:
-    """How many answers a store holds and lacks, and what they cost."""
+    """Number and cost of the answers that a store holds and lacks."""
 
     n_answers: int  # solver calls whose answers it holds, failed calls included
     n_failures: int  # how many of these failed
@@ -91,7 +91,7 @@ class Store:
     Attributes:
         label_scale: Standard deviation of the labels in each coordinate: the noise of samplers
             whose scale is "auto", and the unit of the steps by which slopes are taken. A file keeps
-            that of its first labels, so that a part of them finds its answers.
+            the scale of its first labels, so that a part of them finds its answers.
         verified_with: The problem with which the answers were verified, if any.
         place: The file, or None.
         name: The name of the store in messages.
@@ -171,7 +171,7 @@ class Store:
             )
 
     def check_scale(self, label_scale: Array) -> None:
-        """Warn once if the scale "auto", that of the store's first labels, does not fit these."""
+        """Warn once if the scale of the store's first labels does not fit these labels."""
         stored = self.label_scale
         has_more = stored.size > 1 and np.ptp(stored) > 0 and np.ptp(label_scale) == 0  # labels
         ratio = stored / label_scale
@@ -230,7 +230,7 @@ class Store:
             connection.execute(_SET, (key, json.dumps(value)))
 
     def _write(self) -> None:
-        """Write all answers added so far, merged with those of the file, in one transaction."""
+        """Write all new answers in one transaction, merged with the answers in the file."""
         with self._database.lock:
             if not self._unsaved and not self._seconds:
                 return
@@ -259,7 +259,7 @@ class Store:
 
     @property
     def progress(self) -> Progress:
-        """How many answers there are, and how many the last run lacks."""
+        """Number and cost of the answers, and of those that the last run lacks."""
         self._write()
         counts = [int(self._total(key)) for key in ("n_answers", "n_failures", "n_planned")]
         return Progress(counts[0], counts[1], counts[2], self._total("seconds"))

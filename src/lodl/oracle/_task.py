@@ -31,7 +31,6 @@ from lodl.oracle._guard import Guard, owned
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._signals import CtrlC
 from lodl.problems import Problem
-from lodl.problems._problem import sign_of
 from lodl.problems._regret import gradients, read_only, score, score_many
 from lodl.samplers._sampler import BLOCK_SIZE
 
@@ -56,7 +55,7 @@ class Task:
     draws: Draws
     start: int  # first column
     stop: int  # one after the last column
-    label_scale: Array | None  # for slopes; None if they are not wanted
+    label_scale: Array | None  # unit of the steps for slopes; None without slopes
     stop_at_failure: bool
     seconds: float  # time after which the task returns the calls made so far
     timeout: float | None  # longest time of a call
@@ -90,10 +89,11 @@ def answer(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as many as its time allows."""
     began = time.perf_counter()
     guard, rows = Guard(problem, task.timeout), list[_Row]()
+    batches = list(_batches(task.start, task.stop, problem.is_vectorised))
     with guard.alarm:
         for row in range(len(task.instances)):
             rows.append(_Row(guard, task, row, began + task.seconds))
-            rows[-1].call_all()
+            rows[-1].call_all(batches)
             if rows[-1].must_end():
                 break
     return _result(task, rows, guard.n_calls, time.perf_counter() - began)
@@ -111,7 +111,7 @@ class _Row:
 
     def __init__(self, guard: Guard, task: Task, row: int, until: float) -> None:
         self.guard, self.task, self.row, self.until = guard, task, row, until
-        self.problem, self.sign = guard.problem, sign_of(guard.problem)
+        self.problem, self.sign = guard.problem, 1 if guard.problem.sense == "min" else -1
         self.y = read_only(task.instances.y[row])
         self.context = _owned_context(context_of(task.instances.context, row))
         self.n_done = 0
@@ -127,10 +127,9 @@ class _Row:
         has_failed = self.task.stop_at_failure and self.failures
         return bool(has_failed) or time.perf_counter() > self.until
 
-    def call_all(self) -> None:
+    def call_all(self, batches: list[tuple[int, int]]) -> None:
         """Make the calls until all are done, the label fails, or the task must end."""
         before = _content(self.context)
-        batches = _batches(self.task.start, self.task.stop, self.problem.is_vectorised)
         for start, stop in batches:
             self._call(start, stop)
             if self._label_failed():
@@ -215,8 +214,10 @@ class _Row:
         self.loss[columns] = self.sign * losses
         self.status[columns] = OK
         self.n_done = columns.stop
-        for place in np.flatnonzero(~(np.abs(losses) < _LARGEST)).tolist():  # NaN is not
-            self._note(columns.start + place, _not_finite(losses[place]))
+        is_finite = np.abs(losses) < _LARGEST  # NaN is not
+        if not is_finite.all():
+            for place in np.flatnonzero(~is_finite).tolist():
+                self._note(columns.start + place, _not_finite(losses[place]))
         return True
 
     def _call_once(self, y_hat: Array, *, is_finite: bool) -> None:
