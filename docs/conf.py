@@ -1,4 +1,4 @@
-"""How `make docs` builds the site: offline, from the sources alone, and to be read from disk."""
+"""Configuration of the site: built offline, from the sources alone, and to be read from disk."""
 
 import os
 import sys

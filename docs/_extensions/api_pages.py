@@ -67,7 +67,7 @@ def _is_class(module: str, name: str) -> bool:
 
 
 def write_pages(app: Sphinx, config: Any) -> None:
-    """Write the pages, leave those alone that have not changed, and tell autosummary of them."""
+    """Write the pages, unless they have not changed, and register them with autosummary."""
     folder = Path(app.srcdir) / "reference" / "api"
     folder.mkdir(parents=True, exist_ok=True)
     listed = list(public_names(public_modules()))
@@ -78,7 +78,7 @@ def write_pages(app: Sphinx, config: Any) -> None:
             path.write_text(text)
     config.autosummary_generate = [f"reference/api/{stem}.rst" for stem in contents]
     known = {f"{module}.{name}" for module, names in listed for name in names} | set(contents)
-    for path in folder.glob("*.rst"):  # of names that are gone
+    for path in folder.glob("*.rst"):  # pages of names that no longer exist
         if path.stem not in known:
             path.unlink()
 

@@ -1,4 +1,4 @@
-"""How the figures of the site look, and silence of what examples log."""
+"""Style of the site's figures, and silence for what examples log."""
 
 import logging
 from typing import Any

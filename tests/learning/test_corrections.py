@@ -3,9 +3,27 @@
 import numpy as np
 import pytest
 
-from lodl.learning._corrections import LEVELS, best_shift, n_corrections, shifted
+from lodl.learning._corrections import (
+    LEVELS,
+    best_shift,
+    can_correct,
+    n_corrections,
+    shift_of,
+    shifted,
+    shifted_by_loss,
+)
 from lodl.learning._folds import Folds
 from lodl.learning._search import Contender
+from lodl.losses import (
+    DecisionHinges,
+    DirectedQuadratic,
+    DirectedWeightedMAE,
+    DirectedWeightedMSE,
+    FitErrors,
+    LearnedLoss,
+)
+
+N, D = 400, 3
 
 
 def folds(n: int, n_parts: int = 5) -> Folds:
@@ -73,7 +91,7 @@ def test_the_calls_are_counted_before_they_are_made():
         return cost(y_hat, y[rows])
 
     best_shift(contender(y), y, folds(400), regrets)
-    assert sum(calls) + 400 <= n_corrections(400) / 2 * 400
+    assert sum(calls) + 400 <= n_corrections(400, by_loss=False) / 2 * 400
 
 
 def test_failed_calls_do_not_win():
@@ -82,3 +100,70 @@ def test_failed_calls_do_not_win():
         contender(y), y, folds(100), lambda y_hat, rows: np.full(len(rows), np.nan)
     )
     assert nothing is None
+
+
+def pinball_loss(y, level, family=DirectedWeightedMAE()):  # noqa: B008 - it is frozen
+    size = (len(y), y[0].size)
+    phi = {"w_plus": np.full(size, 1 - level), "w_minus": np.full(size, level)}
+    if isinstance(family, DirectedWeightedMAE):
+        phi["width"] = np.full(size, 0.02)
+    return LearnedLoss(family, y, phi, FitErrors.empty(len(y)), {})
+
+
+@pytest.fixture
+def residuals():
+    return np.random.default_rng(0).exponential(size=(N, D)) * [1.0, 10.0, 0.1]
+
+
+@pytest.mark.parametrize("level", [0.2, 0.5, 0.9])
+def test_the_shift_of_a_pinball_loss_is_a_quantile_of_the_residuals(level, residuals):
+    loss = pinball_loss(residuals / [1.0, 10.0, 0.1], level)
+    shift = shift_of(loss, np.zeros((N, D)), np.arange(N))
+    expected = np.quantile(residuals / [1.0, 10.0, 0.1], level, axis=0)
+    np.testing.assert_allclose(shift, expected, atol=0.05)
+
+
+def test_the_shift_of_equal_squares_is_the_mean_residual(residuals):
+    loss = pinball_loss(residuals, 0.5, DirectedWeightedMSE())
+    shift = shift_of(loss, np.zeros((N, D)), np.arange(0, N, 2))
+    np.testing.assert_allclose(shift, residuals[::2].mean(axis=0), rtol=1e-4)
+
+
+def test_labels_keep_their_shape(residuals):
+    loss = pinball_loss(residuals.reshape(N, 3, 1), 0.9)
+    assert shift_of(loss, np.zeros((N, 3, 1)), np.arange(N)).shape == (3, 1)
+
+
+def test_a_fold_is_shifted_by_what_the_other_folds_ask_for(residuals):
+    y, five = residuals / [1.0, 10.0, 0.1], folds(N)
+    loss, zero = pinball_loss(y, 0.9), np.zeros((N, D))
+    moved = shifted_by_loss(Contender("plain", 0, zero), loss, five)
+    assert moved.name == "plain, shifted by the learned loss"
+    np.testing.assert_allclose(moved.shift, shift_of(loss, zero, np.arange(N)))
+    for part in five.parts:
+        expected = shift_of(loss, zero, np.flatnonzero(~part))
+        np.testing.assert_allclose(moved.y_hat[part], np.tile(expected, (part.sum(), 1)))
+    spoiled = LearnedLoss(
+        loss.family, np.where(five.parts[0][:, None], 99.0, y), loss.phi, loss.errors, {}
+    )
+    again = shifted_by_loss(Contender("plain", 0, zero), spoiled, five)
+    np.testing.assert_allclose(again.y_hat[five.parts[0]], moved.y_hat[five.parts[0]])
+
+
+def test_a_single_fold_is_divided(residuals):
+    part = np.arange(N)[np.newaxis] >= N // 2
+    moved = shifted_by_loss(
+        Contender("plain", 0, np.zeros((N, D))), pinball_loss(residuals, 0.9), Folds(~part, part, N)
+    )
+    assert len(np.unique(moved.y_hat[N // 2 :, 0])) == 5
+    assert len(np.unique(moved.y_hat[: N // 2, 0])) == 1  # these validate nothing
+
+
+def test_a_few_instances_are_not_shifted(residuals):
+    loss = pinball_loss(residuals[:19], 0.9)
+    assert shifted_by_loss(Contender("plain", 0, np.zeros((19, D))), loss, folds(19)) is None
+
+
+def test_only_convex_losses_fitted_to_regrets_can_correct():
+    families = DirectedWeightedMAE(), DirectedWeightedMSE(), DecisionHinges(), DirectedQuadratic()
+    assert [can_correct(family) for family in families] == [True, True, False, False]

@@ -20,10 +20,13 @@ from sklearn.utils import get_tags
 from torch import nn
 from xgboost import XGBRegressor
 
+import lodl
 from lodl import (
+    ConvexDirectedQuadratic,
     DecisionFocusedRegressor,
     DecisionHinges,
     DecisionRanking,
+    DirectedWeightedMAE,
     DirectedWeightedMSE,
     WeightedMSE,
 )
@@ -34,7 +37,7 @@ from lodl.learning import Schedule
 from lodl.learning._defaults import Situation
 from lodl.learning._folds import Trainer
 from lodl.losses import is_squared_error
-from lodl.oracle import Oracle
+from lodl.oracle import ObjectiveKind, Oracle
 from lodl.training.linear import LinearLearner
 from lodl.training.torch import TorchLearner, TrainingSettings
 
@@ -210,13 +213,51 @@ def test_one_model_is_kept_without_an_ensemble():
     assert "average" not in model.result_.selected_name
 
 
-def test_an_objective_that_is_not_affine_gets_a_family_that_sees_regrets():
-    domain = newsvendor(0, sizes=(24, 6, 10))
-    part = domain.splits.train_and_validation
-    model = DecisionFocusedRegressor(domain.problem, Ridge(), n_rounds=1).fit(part.x, part.y)
+def test_an_objective_with_a_kink_gets_a_family_that_sees_regrets_and_shifted_predictions():
+    domain = newsvendor(0, sizes=(60, 1, 400))
+    part, test = domain.splits.train, domain.splits.test
+    oracle = Oracle(domain.problem, progress=False)
+    model = DecisionFocusedRegressor(oracle, Ridge()).fit(part.x, part.y)
     names = [row.name for row in model.result_.trials]
-    assert "DirectedWeightedMSE()" in names
-    assert "DecisionRanking(squared_error=1.0)" in names
+    assert names[:2] == ["squared error", "DirectedWeightedMAE(squares=True)"]
+    assert [name for name in names if "Decision" in name] == []
+    assert "squared error, shifted by the learned loss" in names
+    assert oracle.n_calls <= 17 * 60 + 18
+    assert model.loss_.provenance["n_samples"] == 10
+    assert model.loss_.provenance["scale"]["max"] < 0.5 * part.y.std(axis=0).max()
+    assert len(model.result_.baseline_shift) == 20
+    plain = regret(oracle, model.plain_.predict(test.x), test.y).mean()
+    assert model.regret(test.x, test.y).mean() < 0.95 * plain
+
+
+def test_a_loss_that_predicts_regrets_well_needs_four_samples():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    y = x @ [[1.0], [2.0]] + rng.normal(size=(60, 1))
+    shop = lodl.problem(
+        lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 9 * (y - z)).sum()), sense="min"
+    )
+    model = DecisionFocusedRegressor(shop).fit(x, y)
+    assert model.loss_.provenance["n_samples"] == 4
+    assert np.mean(model.predict(x) > y) > 0.8
+    assert model.result_.mean_selected < 0.6 * model.result_.mean_baseline
+
+
+def test_shifted_predictions_are_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 30)), rng.normal(size=(80, 2))
+    shop = lodl.problem(
+        lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 19 * (y - z)).sum()), sense="min"
+    )
+    model = DecisionFocusedRegressor(shop).fit(x, y)
+    assert model.result_.selected_name.endswith("shifted by the learned loss")
+    shift = np.array(model.result_.shift)
+    means = np.mean([one.predict(x) for one in model.predictors_], axis=0)
+    np.testing.assert_allclose(model.predict(x), means + shift)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        lodl.load_model(tmp_path / "model", shop).predict(x), model.predict(x)
+    )
 
 
 def test_items_with_contexts_have_one_model():
@@ -326,38 +367,40 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
     assert caplog.messages[-1].endswith(model.result_.verdict)
 
 
-@pytest.mark.parametrize(
-    ("n_samples", "family"),
-    [
-        (90, "ConvexDirectedQuadratic()"),
-        (30, "DirectedWeightedMSE()"),
-        (10, "DirectedWeightedMSE()"),
-    ],
-)
-def test_the_family_that_sees_regrets_is_as_large_as_the_samples_allow(n_samples, family):
-    curved = Situation(is_affine=False, has_context=False, n_instances=100, dim=5)
-    assert str(curved.families(n_samples)[-1]) == family
-    assert all(one.uses_slopes for one in replace(curved, is_affine=True).families(n_samples))
+def test_families_suit_the_kind_of_objective():
+    kinked = Situation(ObjectiveKind.KINKED, has_context=False, n_instances=100, dim=5)
+    assert kinked.families() == (DirectedWeightedMAE(squares=True),)
+    *decisions, last = replace(kinked, kind=ObjectiveKind.SMOOTH).families()
+    assert last == DirectedWeightedMAE(squares=True)
+    affine = replace(kinked, kind=ObjectiveKind.AFFINE)
+    assert all(family.uses_slopes for family in (*decisions, *affine.families()))
+    families = (DirectedWeightedMSE(), ConvexDirectedQuadratic())
+    assert [kinked.is_pooled(family) for family in families] == [True, False]
+    assert not affine.is_pooled(DirectedWeightedMSE())
 
 
 @pytest.mark.parametrize(
-    ("is_affine", "has_context", "n_instances", "n_samples", "n_rounds"),
-    [(True, False, 100, 10, 2), (True, True, 100, 16, 4), (True, True, 500, 6, 4)]
-    + [(False, context, 100, 50, 4) for context in (False, True)],
+    ("kind", "has_context", "n_instances", "n_samples", "n_rounds"),
+    [("affine", False, 100, 10, 2), ("affine", True, 100, 16, 4), ("affine", True, 500, 6, 4)]
+    + [("smooth", context, 100, 16, 4) for context in (False, True)]
+    + [("kinked", context, 100, 10, 0) for context in (False, True)],
 )
 def test_instances_that_share_their_decisions_are_asked_less(
-    is_affine, has_context, n_instances, n_samples, n_rounds
+    kind, has_context, n_instances, n_samples, n_rounds
 ):
-    situation = Situation(is_affine, has_context, n_instances, dim=5)
+    situation = Situation(ObjectiveKind(kind), has_context, n_instances, dim=5)
     schedule = situation.schedule(Schedule(), None)
     assert (schedule.n_samples, schedule.n_rounds, schedule.n_per_round) == (n_samples, n_rounds, 2)
-    assert situation.schedule(Schedule(), [DirectedWeightedMSE()]).n_samples == 50
+    assert schedule.n_first == (4 if kind == "kinked" else None)
+    assert situation.schedule(Schedule(), [ConvexDirectedQuadratic()]).n_samples == 50
+    fitted = situation.schedule(Schedule(), [DirectedWeightedMSE()])
+    assert fitted.n_samples == (50 if kind == "affine" else 10)
     assert situation.schedule(Schedule(7, 0), None) == Schedule(7, 0)
 
 
 def test_many_instances_that_share_their_decisions_need_fewer_losses():
-    few = Situation(is_affine=True, has_context=False, n_instances=499, dim=5)
-    assert set(replace(few, n_instances=500).families(10)) < set(few.families(10))
+    few = Situation(ObjectiveKind.AFFINE, has_context=False, n_instances=499, dim=5)
+    assert set(replace(few, n_instances=500).families()) < set(few.families())
 
 
 class BrokenPath(ShortestPath):

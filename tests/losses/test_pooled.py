@@ -188,6 +188,19 @@ def test_samples_are_read_at_once_as_they_are_read_one_by_one(orders):
         np.testing.assert_array_equal(regret[i], orders[i].regret)
 
 
+def test_errors_are_those_of_points_before_they_are_projected():
+    shop = lodl.domains.newsvendor(sizes=(8, 1, 1))
+    y = shop.splits.train.y
+    sampler = lodl.AllPerturbed(scale=30.0)
+    samples = lodl.Oracle(shop.problem, progress=False).sample(y, sampler, 5)
+    d, regret = samples.errors_and_regrets()
+    assert (y[:, None] + d < 0).any()
+    np.testing.assert_allclose(
+        np.maximum(y[:, None] + d, 0) - y[:, None], np.stack([samples[i].d for i in range(8)])
+    )
+    np.testing.assert_array_equal(regret, np.stack([samples[i].regret for i in range(8)]))
+
+
 def test_a_pooled_loss_has_held_out_errors(orders):
     loss = fit_pooled(orders, DirectedWeightedMAE())
     assert (loss.errors.status == FitStatus.FITTED).all()

@@ -1,20 +1,31 @@
-"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
+r"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
 
 What a careful practitioner does if shortage costs more than excess: add to every prediction the
-quantile of its residuals at which decisions are cheapest. One level serves all numbers of a label.
+quantile of its residuals at which decisions are cheapest. A learned loss knows these costs for each
+number of a label, so the shift is
+
+    b = argmin_b sum_i L_i(y_hat_i + b)
+
+over out-of-fold predictions y_hat, for `DirectedWeightedMAE` a quantile of their residuals, and no
+solver call is needed to find it. It also mends models that were trained on the loss itself, whose
+constant is a quantile of residuals that are smaller than those of unseen instances. Without such a
+loss, solver calls search one level for all numbers of a label.
+
 A shift is judged on instances whose residuals it was not computed from.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl.learning._folds import Folds
-from lodl.learning._search import Contender
+from lodl.learning._search import Contender, Index
+from lodl.losses import Family, LearnedLoss
 
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Quantiles of the residuals that are tried."""
@@ -24,14 +35,26 @@ _SMALL = (0.4, 0.6)  # levels to try if neither of these helps
 _N_JUDGED = 150  # instances that choose the level
 _N_GROUPS = 5  # groups of a single validation part, which judge each other's shifts
 _MOST_LEVELS = 8  # levels that are tried: two or four, then steps in one direction
+_FEWEST = 20  # out-of-fold predictions that a learned loss can shift
+_ROUNDINGS = (6.0, 1.0)  # widths of kinks, in units of the family's width
+_MAX_STEPS = 100  # of L-BFGS, per rounding
 
 Regrets = Callable[[Array, npt.NDArray[np.intp]], Array]
 """Returns the regrets of predictions (m, *label_shape) for the instances at m positions."""
 
 
-def n_corrections(n_instances: int) -> int:
-    """Return the most solver calls per instance that the corrections of two models take."""
-    return 2 + math.ceil(2 * _MOST_LEVELS * min(_N_JUDGED, n_instances) / n_instances)
+def n_corrections(n_instances: int, *, by_loss: bool) -> int:
+    """Return the most solver calls per instance that the corrections of two models take.
+
+    Args:
+        n_instances: Number of instances.
+        by_loss: Whether a learned loss finds the shifts.
+    """
+    return (
+        2
+        if by_loss
+        else 2 + math.ceil(2 * _MOST_LEVELS * min(_N_JUDGED, n_instances) / n_instances)
+    )
 
 
 def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Contender:
@@ -43,20 +66,76 @@ def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Conte
         y: Labels, shape (n, *label_shape).
         folds: Validation instances of different folds judge each other's shifts.
     """
-    rows, residual = folds.validation, y - contender.y_hat
-    groups = _groups(folds)
-    y_hat = contender.y_hat.copy()
+    residual = y - contender.y_hat
+    return _shifted(
+        contender,
+        f"shifted to the {level:g} quantile of its residuals",
+        lambda rows: np.quantile(residual[rows], level, axis=0),
+        folds,
+    )
+
+
+def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Contender | None:
+    """Return a contender with the shift that a learned loss asks for, without regrets.
+
+    Returns None if there are too few validation instances.
+
+    Args:
+        contender: A contender without a shift.
+        loss: A loss of a family that `can_correct`.
+        folds: Validation instances of different folds judge each other's shifts.
+    """
+    if len(folds.validation) < _FEWEST:
+        return None
+    name = "shifted by the learned loss"
+    return _shifted(contender, name, lambda rows: shift_of(loss, contender.y_hat, rows), folds)
+
+
+def can_correct(family: Family) -> bool:
+    """Return whether losses of a family can shift predictions: convex, and fitted to regrets."""
+    return family.is_convex and not family.uses_slopes
+
+
+def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
+    """Return what to add to predictions so that their mean loss is least, in the label's shape.
+
+    Args:
+        loss: A loss of all instances, of a family that `can_correct`.
+        y_hat: Predictions, shape (n, *label_shape).
+        rows: The instances whose losses count.
+    """
+    from scipy.optimize import minimize  # slow to import
+
+    phi = {name: values[rows] for name, values in loss.phi.items()}
+    d = (y_hat[rows] - loss.y[rows]).reshape(len(rows), 1, -1)
+    unit = float(loss.family.value(phi, d).mean()) or 1.0
+    curvature = loss.family.curvature(phi, d)[:, 0].mean(axis=0)
+    size = np.sqrt(unit / np.where(curvature > 0, curvature, curvature.max() or 1.0))
+    shift = np.zeros(loss.dim)
+    for rounding in _ROUNDINGS:
+        family = loss.family.rounded(rounding)
+
+        def objective(b: Array, family: Any = family) -> tuple[float, Array]:
+            at = d + b * size
+            gradient = family.gradient(phi, at)[:, 0].mean(axis=0) * size
+            return float(family.value(phi, at).mean()) / unit, gradient / unit
+
+        options: Any = {"maxiter": _MAX_STEPS, "ftol": 1e-12, "gtol": 1e-8}
+        shift = minimize(objective, shift, jac=True, method="L-BFGS-B", options=options).x
+    return np.asarray((shift * size).reshape(loss.label_shape))
+
+
+def _shifted(
+    contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
+) -> Contender:
+    """Return a contender with shifted predictions: a fold's by what the other folds ask for."""
+    rows, groups, y_hat = folds.validation, _groups(folds), contender.y_hat.copy()
     for group in np.unique(groups[rows]):
         others = rows[groups[rows] != group]
         here = rows[groups[rows] == group]
         if len(others):
-            y_hat[here] += np.quantile(residual[others], level, axis=0)
-    return replace(
-        contender,
-        name=f"{contender.name}, shifted to the {level:g} quantile of its residuals",
-        y_hat=y_hat,
-        shift=np.quantile(residual[rows], level, axis=0),
-    )
+            y_hat[here] += shift(others)
+    return replace(contender, name=f"{contender.name}, {how}", y_hat=y_hat, shift=shift(rows))
 
 
 def best_shift(

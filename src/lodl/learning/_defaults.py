@@ -13,11 +13,13 @@ from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
+    DirectedWeightedMAE,
     DirectedWeightedMSE,
     Family,
     WeightedMSE,
 )
 from lodl.losses._family import check_can_fit
+from lodl.oracle import ObjectiveKind
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.samplers._sampler import check_sampler
 
@@ -26,7 +28,8 @@ AT_LABELS = AllPerturbed(scale="auto")
 
 _N_SAMPLES = 16  # of each instance with a context, for decision families
 _N_SAMPLES_OF_MANY = 6  # the same from `_N_MANY` instances on, which know more together
-_N_SAMPLES_TO_FIT = 50  # of each instance, for families that are fitted to regrets
+_N_SAMPLES_TO_FIT = 50  # of each instance, for families that are fitted to its regrets alone
+_N_SAMPLES_POOLED, _N_FIRST_POOLED = 10, 4  # for families that are fitted to all instances
 _N_ROUNDS = 4
 _N_SAMPLES_SHARED, _N_ROUNDS_SHARED = 10, 2  # 16 and 6 decided no better
 _N_MANY = 500  # instances that need less squared error, and fewer losses to average
@@ -43,14 +46,18 @@ class Schedule:
     """The numbers of solver calls.
 
     Attributes:
-        n_samples: Points around each label. Defaults to 10 if instances share their decisions, to
-            16 with a context (6 from 500 instances on), and to 50 if a loss is fitted to regrets,
-            as for objectives that are not affine in the label.
+        n_samples: Points around each label. Defaults to 10 if instances share their decisions, and
+            to 16 with a context (6 from 500 instances on). If the objective is not affine in the
+            label, defaults to 4, or 10 if losses do not predict left-out regrets well from 4; with
+            decision families to 16, and with families that cannot be pooled to 50.
         n_rounds: Rounds of further points where the model predicts. Defaults to 2 if instances
-            share their decisions, else to 4.
+            share their decisions, else to 4. There are none if all losses are pooled: answers where
+            a model predicts mislead them.
         n_per_round: Points per instance and round.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples.
         sampler: Draws the points around labels.
+        n_first: Points around each label to begin with. The others are sampled if the loss needs
+            them. Defaults to all.
     """
 
     n_samples: int | None = None
@@ -58,6 +65,7 @@ class Schedule:
     n_per_round: int = 2
     max_calls: int | None = None
     sampler: Sampler = AT_LABELS
+    n_first: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("n_samples", 1), ("n_rounds", 0), ("max_calls", 1)):
@@ -108,16 +116,21 @@ class Situation:
     """Facts about a problem and its instances on which defaults depend.
 
     Attributes:
-        is_affine: Whether the objective is affine in the label.
+        kind: How the objective depends on the label.
         has_context: Whether the solver sees more than the prediction.
         n_instances: Number of instances.
         dim: Number of numbers in a label.
     """
 
-    is_affine: bool
+    kind: ObjectiveKind
     has_context: bool
     n_instances: int
     dim: int
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the objective is affine in the label."""
+        return self.kind is ObjectiveKind.AFFINE
 
     @property
     def is_shared(self) -> bool:
@@ -126,37 +139,53 @@ class Situation:
 
     def schedule(self, given: Schedule, families: Sequence[Family] | None) -> Schedule:
         """Return a schedule with defaults for what was not given."""
-        n_samples, n_rounds = given.n_samples, given.n_rounds
-        if n_samples is None:
-            n_samples = self._n_samples(families or ())
+        families = self.families() if families is None else families
+        n_samples, n_rounds, n_first = given.n_samples, given.n_rounds, given.n_first
+        all_pooled = bool(families) and all(map(self.is_pooled, families))
         if n_rounds is None:
             n_rounds = _N_ROUNDS_SHARED if self.is_shared else _N_ROUNDS
-        return replace(given, n_samples=n_samples, n_rounds=n_rounds)
+        n_rounds = 0 if all_pooled else n_rounds
+        if n_samples is None:
+            n_samples = self._n_samples(families)
+            n_first = _N_FIRST_POOLED if all_pooled else n_first
+        return replace(given, n_samples=n_samples, n_rounds=n_rounds, n_first=n_first)
+
+    def is_pooled(self, family: Family) -> bool:
+        """Return whether a family is fitted to all instances together.
+
+        If the objective is affine in the label, families fitted to regrets are fitted as published:
+        which items matter differs from instance to instance.
+        """
+        return not self.is_affine and bool(family.degrees)
 
     def _n_samples(self, families: Sequence[Family]) -> int:
-        if not self.is_affine or not all(family.uses_slopes for family in families):
+        if not all(family.uses_slopes or self.is_pooled(family) for family in families):
             return _N_SAMPLES_TO_FIT
+        if not self.is_affine:
+            return _N_SAMPLES if any(f.uses_slopes for f in families) else _N_SAMPLES_POOLED
         if self.is_shared:
             return _N_SAMPLES_SHARED
         return _N_SAMPLES if self.n_instances < _N_MANY else _N_SAMPLES_OF_MANY
 
-    def family(self, n_samples: int) -> Family:
+    def family(self) -> Family:
         """Return the family for a single loss."""
         if not self.is_affine:
-            return largest_family(n_samples, self.dim)
+            return DirectedWeightedMAE(squares=True)
         return DecisionHinges(margin=1.0, squared_error=1.0) if self.is_shared else DecisionHinges()
 
-    def families(self, n_samples: int) -> tuple[Family, ...]:
-        """Return families that did well on paths, knapsacks and assignments.
+    def families(self) -> tuple[Family, ...]:
+        """Return families that did well on paths, knapsacks, assignments and newsvendors.
 
         The first one leads the rounds. All add a squared error to the decisions, which keeps models
         from overfitting the decisions that are known; the fewer are known, the more of it is
         needed. Margins and rankings err differently, so that their average is better than each. A
         low temperature ranks only the best decisions and needs to know them: it is for instances
         that share their decisions. If the objective is not affine in the label, decision families
-        see it near the label only, so a family that sees regrets competes, with weights for either
-        side of the label at least.
+        see it near the label only, so a family that sees regrets competes. It is the only one if
+        the objective has a kink at the label, where slopes are those of one side.
         """
+        if self.kind is ObjectiveKind.KINKED:
+            return (self.family(),)
         if self.is_shared:
             precise = (
                 DecisionHinges(squared_error=0.1),
@@ -172,10 +201,7 @@ class Situation:
             DecisionHinges(squared_error=1.0),
             DecisionRanking(squared_error=1.0),
         )
-        if self.is_affine:
-            return decisions
-        largest = largest_family(n_samples, self.dim)
-        return (*decisions, DirectedWeightedMSE() if largest == WeightedMSE() else largest)
+        return decisions if self.is_affine else (*decisions, self.family())
 
 
 def check_families(families: Sequence[Family] | None, dim: int) -> None:
@@ -195,12 +221,6 @@ def check_families(families: Sequence[Family] | None, dim: int) -> None:
         check_can_fit(family, dim)
     if len(set(map(repr, families))) < len(families):
         raise InvalidInputError("`families` must differ from each other.")
-
-
-def largest_family(n_samples: int, dim: int) -> Family:
-    """Return the largest family of regrets that the samples suffice for, or the smallest."""
-    suited = (family for family in _BY_SIZE if _n_samples_for(family, dim) <= n_samples)
-    return next(suited, _BY_SIZE[-1])
 
 
 def warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:

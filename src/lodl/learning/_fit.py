@@ -14,12 +14,12 @@ from lodl._digest import digest
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
-from lodl.learning._corrections import best_shift, n_corrections
+from lodl.learning._corrections import best_shift, can_correct, n_corrections, shifted_by_loss
 from lodl.learning._data import Data
 from lodl.learning._defaults import Schedule
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import N_EXTRA_LOOKS, Contender, Score, Scoreboard, select
+from lodl.learning._search import N_EXTRA_LOOKS, Contender, Index, Score, Scoreboard, select
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems._identity import problem_parameters
@@ -45,10 +45,11 @@ def planned(
     situation, n = evidence.situation, len(evidence.instances.y)
     schedule = situation.schedule(given, families)
     if families is None:
-        families = situation.families(schedule.n_samples or 0)
+        families = situation.families()
+        evidence.slopes = any(family.uses_slopes for family in families)
     n_models = len(families) + stops_early
     if not situation.is_affine:
-        n_models += n_corrections(n)
+        n_models += n_corrections(n, by_loss=any(map(can_correct, families)))
 
     def n_looks(n_rounds: int) -> int:
         return n_models + N_EXTRA_LOOKS + (n_rounds == 0)  # a round looks at the first baseline
@@ -109,7 +110,7 @@ def search(
     def score(contender: Contender, n_points: int = 0) -> Contender:
         return add(evidence.scored(contender, n_points))
 
-    evidence.start(schedule)
+    evidence.start(schedule, families[0] if families else None, baseline.y_hat - y)
     baseline = score(baseline, schedule.n_per_round if schedule.n_rounds else 0)
     if trainer.learner.stops_early and not is_late():
         # Early stopping may hurt the decisions of squared error: its better half counts.
@@ -121,11 +122,16 @@ def search(
     found = rounds(evidence, train, families, schedule, leader=baseline, is_late=is_late)
     last = [model for model in map(add, found) if model.round == schedule.n_rounds]
     how: Any = {"y": y, "means": folds.means(y), "ensemble": ensemble, "is_late": is_late}
+    losses = [model.loss for model in last if can_correct(model.loss.family)]
+    judge = losses[0] if losses and not evidence.situation.is_affine else None
+    if judge is not None:
+        how["is_worth"] = _is_worth(judge, folds.validation)
     selected = select(board, baseline, last, score, **how)
     corrected = baseline
     if not evidence.situation.is_affine and not is_late():
-        corrected = _corrected(baseline, evidence, trainer, score)
-        best = selected if selected.is_baseline else _corrected(selected, evidence, trainer, score)
+        by = (judge, evidence, trainer, score)
+        corrected = _corrected(baseline, *by)
+        best = selected if selected.is_baseline else _corrected(selected, *by)
         selected = min(selected, corrected, best, key=board.mean)
     if evidence.by_pool:  # known decisions judge too kindly, so the solver has the last word
         evidence.by_pool = False
@@ -137,12 +143,39 @@ def search(
     return board, baseline, corrected, selected
 
 
+def _is_worth(loss: LearnedLoss, rows: Index) -> Callable[[Contender, Contender], bool]:
+    """Return a test whether a learned loss expects predictions to decide better than others."""
+
+    def is_worth(before: Contender, after: Contender) -> bool:
+        losses = [float(loss.value(model.y_hat[rows], rows).mean()) for model in (before, after)]
+        return losses[1] < losses[0]
+
+    return is_worth
+
+
 def _corrected(
-    contender: Contender, evidence: Evidence, trainer: Trainer, score: Score
+    contender: Contender,
+    judge: LearnedLoss | None,
+    evidence: Evidence,
+    trainer: Trainer,
+    score: Score,
 ) -> Contender:
-    """Return a contender with the best simple correction, or as it is if none helps."""
+    """Return a contender with the best simple correction, or as it is if none helps.
+
+    Args:
+        contender: The contender.
+        judge: A loss that finds the shift of models that were not trained on one, or None.
+        evidence: Calls the solver.
+        trainer: Has the instances and their folds.
+        score: Scores a contender.
+    """
     if contender.shrinkage:
         return contender
+    loss = contender.loss if can_correct(contender.loss.family) else judge
+    loss = judge if contender.is_baseline else loss
+    if loss is not None:
+        moved = shifted_by_loss(contender, loss, trainer.folds)
+        return contender if moved is None else score(moved)
     y, folds, seed = trainer.data.y, trainer.folds, evidence.random_state
     shifted = best_shift(contender, y, folds, evidence.regrets, seed=seed)
     return contender if shifted is None else score(shifted)

@@ -32,7 +32,8 @@ def learn_loss(
     Draws points around each label, calls the solver at each of them, and fits one loss per instance
     to the regrets of its decisions. If the objective is affine in the label, there is no context
     and the family is made of decisions, each instance also learns from the decisions of all others
-    (`lodl.losses.fit_shared`).
+    (`lodl.losses.fit_shared`). If the objective is not affine, losses that are linear in their
+    parameters are fitted to all instances together (`lodl.losses.fit_pooled`).
 
     To look at the answers, or to fit several families to them, do the two steps separately (slopes
     are for decision families):
@@ -47,14 +48,15 @@ def learn_loss(
             column for each number of a label. Instances with keys come from `Oracle.instances`.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
         family: The parametric loss. Defaults to `DecisionHinges` if the objective is affine in the
-            label, which some twenty calls find out, and otherwise to the largest family fitted to
-            regrets that the samples suffice for. For instances that share their decisions the
+            label, which some twenty calls find out, and otherwise to
+            `DirectedWeightedMAE(squares=True)`. For instances that share their decisions the
             default is `DecisionHinges(margin=1.0, squared_error=1.0)`.
         sampler: Draws the points.
         n_samples: Number of points per instance, with the defaults of `lodl.learning.Schedule`: 10
-            if instances share their decisions, 6 or 16 with a context, 50 for a loss that is fitted
-            to regrets. A family that is fitted should have at least three times as many samples as
-            parameters; otherwise a warning is logged.
+            if instances share their decisions, 6 or 16 with a context, 4 or 10 for losses that are
+            pooled, 50 for others that are fitted to regrets. A family that is fitted to each
+            instance should have at least three times as many samples as parameters; otherwise a
+            warning is logged.
         random_state: Random seed.
         verbose: Whether to log progress to standard error.
 
@@ -71,9 +73,10 @@ def learn_loss(
     families = None if family is None else [family]
     schedule = Schedule(n_samples=n_samples, sampler=sampler)
     evidence = Evidence.of(oracle, instances, families, random_state)
-    schedule = evidence.situation.schedule(schedule, families)
-    family = evidence.situation.family(schedule.n_samples or 0) if family is None else family
-    warn_of_few_samples(family, schedule.n_samples or 0, instances.y[0].size)
+    family = evidence.situation.family() if family is None else family
+    schedule = evidence.situation.schedule(schedule, [family])
+    if not evidence.situation.is_pooled(family):
+        warn_of_few_samples(family, schedule.n_samples or 0, instances.y[0].size)
     evidence.slopes = family.uses_slopes
-    evidence.start(schedule)
+    evidence.start(schedule, family)
     return evidence.learn(family, holdout=_HOLDOUT)

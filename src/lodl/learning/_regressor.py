@@ -65,7 +65,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     If the objective is affine in the label and there is no context, instances share their
     decisions (`lodl.losses.fit_shared`), and fifteen solver calls per instance are enough to
-    learn from.
+    learn from. If it is not affine (shortage, excess, recourse), losses are fitted to all instances
+    together, points are sampled at half the size of the baseline's errors, and predictions shifted
+    as the loss asks for compete, too: of the baseline, and of the best model.
 
     Args:
         oracle: The problem whose solver makes the decisions, or a `lodl.Oracle` of it, which has
@@ -75,13 +77,16 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             counts as the baseline's worst one.
         estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
             module, or a `lodl.training.Learner`. Defaults to a linear model.
-        families: Losses to try. Defaults to decision families and, if the objective is not affine
-            in the label, a family that learns from regrets.
+        families: Losses to try. Defaults to decision families. If the objective is not affine in
+            the label, a family that learns from regrets is added; it is the only one if the
+            objective has a kink at the label.
         n_samples: Points sampled around each label. Defaults to 10 if instances share their
-            decisions. With a context, defaults to 16, or 6 from 500 instances on. Defaults to 50 if
-            a loss is fitted to regrets, as for objectives that are not affine in the label.
+            decisions. With a context, defaults to 16, or 6 from 500 instances on. If the objective
+            has a kink at the label, defaults to 4, or 10 if losses do not predict left-out regrets
+            well from 4.
         n_rounds: Rounds of two further points where the models predict, first the baseline.
-            Defaults to 2 if instances share their decisions, else to 4.
+            Defaults to 2 if instances share their decisions, else to 4. There are none if the
+            objective is not affine in the label and all families are pooled.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples. If a budget cannot
             pay for a call per model and instance, models are compared by the decisions that
             instances share, if they do; only the selected model and the baseline are then compared

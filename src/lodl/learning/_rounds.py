@@ -21,16 +21,17 @@ from lodl.learning._defaults import (
     warn_of_few_samples,
 )
 from lodl.learning._search import Contender, Index, Scoreboard
-from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_shared
-from lodl.oracle import Instances, ObjectiveKind, Oracle, Samples
+from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fit_shared
+from lodl.oracle import Instances, Oracle, Samples
 from lodl.problems import Problem
 from lodl.problems._problem import projected
-from lodl.samplers import AtPredictions, Sampler
+from lodl.samplers import AllPerturbed, AtPredictions, Sampler
 
 Train: TypeAlias = Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]]
 """Trains a model on a loss of all instances; returns it with its predictions for all of them."""
 
 _NOISE = 0.5  # around predictions, as a share of the residuals' deviation
+_GOOD_FIT = 0.02  # left-out error of a loss, as a share of the regret, that needs no more points
 _PATIENCE = 3  # rounds without a better model; on large problems the first two may be worse
 
 
@@ -48,6 +49,8 @@ class Evidence:
         started: When the work began, in seconds of `time.perf_counter`.
         by_pool: Whether predictions are scored by the cheapest known decision instead of a call.
         samples: The answers.
+        at_labels: The answers about points around labels. Losses are pooled from these only: where
+            a model predicts, each coordinate is seen from one side.
     """
 
     oracle: Oracle
@@ -59,6 +62,7 @@ class Evidence:
     started: float
     by_pool: bool = False
     samples: Samples = field(init=False)
+    at_labels: Samples = field(init=False)
 
     @classmethod
     def of(
@@ -75,8 +79,8 @@ class Evidence:
         started = time.perf_counter() if started is None else started
         slopes = families is None or any(family.uses_slopes for family in families)
         how: Any = {"slopes": slopes, "random_state": random_state}
-        is_affine = oracle.objective_kind(instances, AT_LABELS, **how) is ObjectiveKind.AFFINE
-        situation = Situation(is_affine, context is not None, len(y), y[0].size)
+        kind = oracle.objective_kind(instances, AT_LABELS, **how)
+        situation = Situation(kind, context is not None, len(y), y[0].size)
         return cls(oracle, instances, slopes, random_state, situation, n_before, started)
 
     @property
@@ -84,9 +88,28 @@ class Evidence:
         """Solver calls made so far."""
         return self.oracle.n_calls - self.n_before
 
-    def start(self, schedule: Schedule) -> None:
-        """Sample points around the labels."""
-        self.samples = self._sample(schedule.sampler, schedule.n_samples or 1)
+    def start(
+        self, schedule: Schedule, family: Family | None, residuals: Array | None = None
+    ) -> None:
+        """Sample points around the labels.
+
+        Args:
+            schedule: Their number, and the sampler.
+            family: The family whose left-out errors show whether the first points are enough, or
+                None.
+            residuals: Out-of-fold residuals. If given, and if the objective is not affine and the
+                sampler is the default, the noise is half as large: losses are then learned where
+                the model errs, not where the labels spread.
+        """
+        sampler, n_samples = schedule.sampler, schedule.n_samples or 1
+        if residuals is not None and sampler is AT_LABELS and not self.situation.is_affine:
+            sampler = AllPerturbed(scale=_half_deviation(residuals))
+        if family is not None and (schedule.n_first or n_samples) < n_samples:
+            self.samples = self.at_labels = self._sample(sampler, schedule.n_first or n_samples)
+            errors = self.learn(family).errors
+            if np.nanmean(errors.mae_held_out) <= _GOOD_FIT * np.nanmean(errors.mean_regret):
+                return
+        self.samples = self.at_labels = self._sample(sampler, n_samples)
 
     def learn(
         self, family: Family, near: Array | None = None, *, holdout: float = 0.0
@@ -94,6 +117,8 @@ class Evidence:
         """Return the loss of every instance. Shared decisions are those near labels and `near`."""
         if self.situation.is_shared and isinstance(family, DecisionFamily):
             return fit_shared(self.samples, family, at=near, holdout=holdout)
+        if self.situation.is_pooled(family):
+            return fit_pooled(self.at_labels, family)
         n_jobs = None if family.uses_slopes else self.oracle.n_jobs  # decisions are not fitted
         progress = self.oracle.settings.progress
         return fit(self.samples, family, holdout=holdout, n_jobs=n_jobs, progress=progress)
@@ -132,9 +157,13 @@ def _at_predictions(y: Array, y_hat: Array, family: Family | None) -> AtPredicti
     """Return the sampler of a round: its noise is half as wide as the model's residuals."""
     margin = getattr(family, "margin", 2.0)
     margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point
-    deviation = np.std(y_hat - y, axis=0)
-    scale = _NOISE * np.where(deviation > 0, deviation, max(float(np.std(y_hat - y)), 1e-12))
-    return AtPredictions(y_hat, scale=scale, margin=margin)
+    return AtPredictions(y_hat, scale=_half_deviation(y_hat - y), margin=margin)
+
+
+def _half_deviation(residuals: Array) -> Array:
+    """Return half the deviation of residuals, in the label's shape; positive everywhere."""
+    deviation = np.std(residuals, axis=0)
+    return _NOISE * np.where(deviation > 0, deviation, max(float(np.std(residuals)), 1e-12))
 
 
 def rounds(
@@ -298,13 +327,14 @@ def learn_in_rounds(
     labels, families = instances.y, None if family is None else [family]
     selecting = _check_validation(validation, len(labels))
     evidence = Evidence.of(oracle, instances, families, random_state)
-    schedule = evidence.situation.schedule(schedule, families)
+    family = evidence.situation.family() if family is None else family
+    schedule = evidence.situation.schedule(schedule, [family])
     schedule = schedule.within_budget(len(labels), lambda _: 1)
     n_samples, n_rounds = schedule.n_samples or 0, schedule.n_rounds or 0
-    family = evidence.situation.family(n_samples) if family is None else family
-    warn_of_few_samples(family, n_samples + n_rounds * schedule.n_per_round, labels[0].size)
+    if not evidence.situation.is_pooled(family):
+        warn_of_few_samples(family, n_samples + n_rounds * schedule.n_per_round, labels[0].size)
     evidence.slopes = family.uses_slopes
-    evidence.start(schedule)
+    evidence.start(schedule, family)
     entries: list[Contender] = []
     for entry in rounds(evidence, lambda loss: _checked(train(loss), labels), [family], schedule):
         entries.append(entry)

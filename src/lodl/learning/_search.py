@@ -162,6 +162,7 @@ def select(
     means: Array,
     ensemble: bool = True,
     is_late: Callable[[], bool] = lambda: False,
+    is_worth: Callable[[Contender, Contender], bool] = lambda _, __: True,
 ) -> Contender:
     """Return the average of all models, or the best one if it is clearly better.
 
@@ -181,6 +182,8 @@ def select(
         means: The mean training label for each instance.
         ensemble: Whether to average models.
         is_late: Whether time is up, so that no further contender is scored.
+        is_worth: Whether shrunk predictions, given together with those before, may decide better,
+            so that they are scored.
     """
     best = min([baseline, *others], key=board.mean)
     if ensemble and others and not is_late():
@@ -195,7 +198,8 @@ def select(
             return constant
     whole = best
     for shrinkage in _SHRINKAGES:
-        moved = best if is_late() else score(shrunk(whole, shrinkage, means))
+        moved = shrunk(whole, shrinkage, means)
+        moved = best if is_late() or not is_worth(best, moved) else score(moved)
         if not board.is_clear(best, moved):
             break
         best = moved

@@ -113,6 +113,10 @@ class Draws:
         self, problem: Problem, instances: Instances, row: int, start: int, stop: int
     ) -> Array:
         """Return points `start` to `stop` of one instance, in the problem's valid range."""
+        return projected(problem, self.drawn(instances, row, start, stop))
+
+    def drawn(self, instances: Instances, row: int, start: int, stop: int) -> Array:
+        """Return points `start` to `stop` of one instance as the sampler drew them."""
         y = instances.y[row]
         centre = y if self.centres is None else self.centres[row]
         blocks, stream = [], {"seed": self.seed, "key": instances.keys[row]}
@@ -120,9 +124,9 @@ class Draws:
             offset = block * BLOCK_SIZE
             first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
             n = last if self.has_stable_prefix else BLOCK_SIZE
-            drawn = self.sampler.draw(y, centre, self.scale, **stream, block=block, n=n)
-            blocks.append(drawn[first:last])
-        return projected(problem, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+            points = self.sampler.draw(y, centre, self.scale, **stream, block=block, n=n)
+            blocks.append(points[first:last])
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def provenance(self) -> dict[str, Any]:
         """Return what the points depend on, in JSON values."""

@@ -185,10 +185,22 @@ class Samples:
         return replace(answers, decision=number.reshape(-1), slope=distinct[:, 1:])
 
     def errors_and_regrets(self) -> tuple[Array, Array]:
-        """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed."""
-        points = np.stack([self._points(row) for row in range(self.n_instances)])
-        errors = (points - self.y[:, np.newaxis]).reshape(self.n_instances, self.n_samples, -1)
-        return errors, self._regrets(self._complete(range(self.n_instances)))
+        """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed.
+
+        Errors are those of the points as drawn, before the problem projects them into its valid
+        range. A model's predictions are projected only when they are solved, too, so this is what a
+        loss sees.
+        """
+        n = self.n_instances
+        points = np.concatenate(
+            [
+                [draws.drawn(self.instances, row, 0, draws.n_samples) for row in range(n)]
+                for draws in self.draws
+            ],
+            axis=1,
+        )
+        errors = (points - self.y[:, np.newaxis]).reshape(n, self.n_samples, -1)
+        return errors, self._regrets(self._complete(range(n)))
 
     def _points(self, row: int) -> Array:
         points = (
