@@ -312,8 +312,7 @@ def test_nobody_is_told_to_remove_other_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "match"),
     [
-        ("model.json", r"is a saved model, which `lodl.load_model` reads"),
-        ("result.json", r"is a saved model, which `lodl.load_model` reads"),
+        ("checksums.json", r"is a saved model, which `lodl.load_model` reads"),
         ("notes.json", r"is a folder"),
     ],
 )
