@@ -34,7 +34,11 @@ GOAL = 0.85  # share of mutants that the tests must kill
 SEED = 0
 TESTS = {  # the tests of each module, the fastest first
     "losses/_fit_shared.py": ["losses/test_fit_shared_units.py", "losses/test_fit_shared.py"],
-    "learning/_folds.py": ["learning/test_folds.py", "learning/test_data.py"],
+    "learning/_folds.py": [
+        "learning/test_folds.py",
+        "learning/test_data.py",
+        "learning/test_bad_data.py",
+    ],
     "learning/_search.py": ["learning/test_search.py", "learning/test_regressor.py"],
     "report/_result.py": ["report/test_result.py"],
     "problems/_regret.py": [

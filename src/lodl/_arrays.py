@@ -19,12 +19,7 @@ _NUMBERS_ADVICE = "Labels are the numbers to predict: leave out other columns."
 
 
 def check_labels(y: Any, name: str = "y") -> Array:
-    """Return labels as a finite float64 array of shape (n_instances, *label_shape).
-
-    Args:
-        y: An array, or a frame with a column for each number of a label.
-        name: The name of the argument.
-    """
+    """Return an array, or a frame of labels, as finite float64, shape (n, *label_shape)."""
     if np.ma.is_masked(y):
         raise InvalidInputError(f"`{name}` must not have masked entries; fill or drop them.")
     array = as_numbers(y, name, advice=_NUMBERS_ADVICE)
@@ -73,9 +68,7 @@ def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Ar
 def check_context(context: Any, n_instances: int) -> Context:
     """Return contexts that are read by position, one per instance, or None.
 
-    Args:
-        context: A sequence, an array, a series, a frame whose rows become dicts, or None.
-        n_instances: The number of instances.
+    Rows of a frame become dicts.
     """
     if context is None:
         return None
@@ -132,14 +125,9 @@ def check_seconds(name: str, value: Any) -> float:
 
 
 def check_instance_of(kind: type, name: str, value: object, *, wanted: str, hint: str = "") -> None:
-    """Check that an argument is an instance of a class; if it is the class itself, say to call it.
+    """Check that an argument is an instance of a class, and not the class itself.
 
-    Args:
-        kind: The class.
-        name: The name of the argument.
-        value: The argument.
-        wanted: What the argument must be, in words.
-        hint: What else may help, in a sentence.
+    The message says that it must be `wanted`, and then `hint`.
     """
     if isinstance(value, type) and issubclass(value, kind):
         raise InvalidInputError(
@@ -177,15 +165,7 @@ def is_frame(table: object) -> bool:
 
 
 def column_names(table: object, name: str) -> tuple[str, ...] | None:
-    """Return the column names of a frame as text, or None if the columns are only counted.
-
-    Args:
-        table: An array or a frame.
-        name: The name of the argument.
-
-    Raises:
-        InvalidInputError: Two columns have the same name.
-    """
+    """Return the distinct column names of a frame, or None if columns are only counted."""
     names = _columns(table, name)
     return None if names is None or names == _positions(len(names)) else names
 
@@ -194,15 +174,7 @@ def in_columns(table: Any, expected: Sequence[str] | None, name: str, whose: str
     """Return a frame with its columns in the expected order, and anything else unchanged.
 
     Columns are matched by position if either side has no names, or counts its columns from 0.
-
-    Args:
-        table: An array or a frame.
-        expected: The names in order, or None if columns are only counted.
-        name: The name of the argument.
-        whose: Where the expected names come from, for the message: "it had in `fit`".
-
-    Raises:
-        InvalidInputError: The names are others than expected.
+    Otherwise other names than `expected` are an error, which says `whose` names they are.
     """
     given = _columns(table, name)
     if given is None:
@@ -232,14 +204,8 @@ def row_names(table: object) -> tuple[str, ...] | None:
 def check_same_rows(**tables: Any) -> None:
     """Check that the rows of pandas frames and series have the same names in the same order.
 
-    Arrays, frames of polars and a default index have no row names. A default index beside other
-    integers is taken as names: it may be what is left of an order.
-
-    Args:
-        tables: The tables by the name of their argument.
-
-    Raises:
-        InvalidInputError: The rows of two tables have other names, or another order.
+    Arrays, frames of polars and a default index have no row names. A default index next to other
+    integers counts as names: it may be what is left of an order.
     """
     indices = {name: _index_of(table) for name, table in tables.items()}
     named = [(name, index) for name, index in indices.items() if index is not None]
@@ -278,15 +244,9 @@ def join_rows(first: Any, second: Any) -> Any:
 
 
 def as_numbers(table: Any, name: str, *, advice: str = _ENCODE) -> npt.NDArray[Any]:
-    """Return a float64 array of an array or a frame, with NaN for missing values.
+    """Return an array, a frame or a series as float64, with NaN for missing values.
 
-    Args:
-        table: An array, a frame or a series.
-        name: The name of the argument.
-        advice: What to do about columns that are not numbers. Defaults to advice about features.
-
-    Raises:
-        InvalidInputError: Some values are not numbers. For a frame, the message names the columns.
+    Values that are not numbers are an error, which names the columns and ends with `advice`.
     """
     if not is_frame(table):
         return _array_numbers(table, name)
@@ -330,7 +290,7 @@ def _columns(table: Any, name: str) -> tuple[str, ...] | None:
         return None
     names = tuple(map(_text, table.columns))
     if len(set(names)) < len(names):
-        repeated = next(one for i, one in enumerate(names) if one in names[:i])
+        repeated = next(title for i, title in enumerate(names) if title in names[:i])
         raise InvalidInputError(
             f"`{name}` must have distinct column names, got {repeated!r} more than once."
         )
@@ -364,16 +324,16 @@ def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> Non
     if ours == theirs or len(ours) != len(theirs):  # numbers of rows are checked by the caller
         return
     pairs = enumerate(zip(ours, theirs, strict=True))
-    at, (one, another) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
+    at, (mine, given) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     by_position = f"If the rows already belong together by position, use `{other_name}.to_numpy()`"
     if sorted(ours) == sorted(theirs):
         raise InvalidInputError(
-            f"The rows of `{name}` and `{other_name}` must be in the same order, got {one!r} in "
-            f"`{name}` but {another!r} in `{other_name}` at position {at}. Use "
+            f"The rows of `{name}` and `{other_name}` must be in the same order, got {mine!r} in "
+            f"`{name}` but {given!r} in `{other_name}` at position {at}. Use "
             f"`{other_name}.loc[{name}.index]`. {by_position}."
         )
     raise InvalidInputError(
-        f"`{other_name}` must have the row names of `{name}`, got {another!r} instead of {one!r} "
+        f"`{other_name}` must have the row names of `{name}`, got {given!r} instead of {mine!r} "
         f"at position {at}. {by_position}."
     )
 

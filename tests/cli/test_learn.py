@@ -193,7 +193,7 @@ def test_a_place_without_a_store_is_an_error(folder, run_lodl):
 
 def test_a_model_in_place_of_a_store_is_named_as_such(folder, run_lodl):
     (folder / "model").mkdir()
-    (folder / "model" / "model.json").write_text("{}")
+    (folder / "model" / "checksums.json").write_text("{}")
     code, _, err = run_lodl("store", "model")
     assert code == 1
     assert "is a saved model, which" in err

@@ -251,6 +251,7 @@ class MeanLearner(Learner):
         self.seen = []
 
     def prepare(self, x, y, masks=None):
+        assert x.shape == (len(y), 1)
         return "known"
 
     def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
@@ -286,6 +287,31 @@ def test_without_an_ensemble_a_model_is_trained_on_all_instances_for_as_many_ste
     plain = trains.train_plainly(loss, models)
     np.testing.assert_array_equal(plain.label, final.label)
     assert learner.seen[-1][3] == 22
+
+
+class Stopping(MeanLearner):
+    stops_early = True
+
+
+class Broken(MeanLearner):
+    def train(self, *_, **__):
+        raise ValueError("no eval set")
+
+
+def test_the_plain_model_is_that_of_its_learner_if_it_can_be_fitted():
+    y, folds = np.random.default_rng(0).normal(size=(7, 2)), folds_of(7, validation=KFold(3))
+    loss, learner, plain = squared_error_loss(y), MeanLearner(), MeanLearner()
+    trains = trainer(learner, y, folds)
+    models, _ = trains.train(loss)
+    assert trains.is_plain is True
+    assert trainer(Stopping(), y, folds).is_plain is False
+    trains.plain_learner = plain
+    assert trains.is_plain is False
+    np.testing.assert_allclose(trains.train_plainly(loss, models).label, y.mean(axis=0))
+    assert (len(learner.seen), len(plain.seen)) == (1, 1)
+    trains.plain_learner = Broken()
+    np.testing.assert_allclose(trains.train_plainly(loss, models).label, y.mean(axis=0))
+    assert len(learner.seen) == 2
 
 
 def test_instances_never_held_out_are_predicted_by_the_last_model():

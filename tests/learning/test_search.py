@@ -168,3 +168,33 @@ def test_a_label_that_never_changes_does_not_decide_whether_a_model_predicts():
     means = FOLDS.means(y)
     assert predicts(y, y, means)
     assert not predicts(y + np.array([3.0, 0.0]), y, means)
+
+
+def test_every_number_of_a_label_counts_in_its_own_unit_if_a_model_predicts():
+    y = Y * [0.01, 100.0] / Y.std(axis=0)
+    means, error = FOLDS.means(y), np.array([0.1, 0.0])  # ten deviations of the small number
+    y_hat = y + error + 0.5 * (means - y) * [0.0, 1.0]
+    assert not predicts(y_hat, y, means)
+    assert predicts(y_hat - error, y, means)
+
+
+def test_a_failed_decision_counts_as_the_worst_one_that_validates():
+    board = Scoreboard(np.arange(N - 10, N))
+    first = board.add(contender("squared error", 0, np.where(np.arange(N) < 5, 99.0, 2.0)))
+    second = board.add(contender("first", 1, np.where(np.arange(N) < N - 5, 1.0, np.nan)))
+    assert (board.mean(first), board.mean(second)) == (2.0, 1.5)
+
+
+@pytest.mark.parametrize(("constant", "shrinkage"), [(5.0, 1.0), (5.1, 0.0)])
+def test_the_mean_is_selected_if_squared_error_predicts_and_decides_no_better(constant, shrinkage):
+    means, regrets = FOLDS.means(Y), {9.0: 5.0}
+    board, score = scoring(regrets)
+    regrets[round(float((means - Y).mean()), 6)] = constant
+    baseline = score(contender("squared error", 9.0))
+    best = select(board, baseline, [], score, y=Y, means=means)
+    assert best.shrinkage == shrinkage
+
+
+def test_an_average_of_one_model_is_the_model():
+    model = contender("first", FIRST)
+    assert average([model]) is model

@@ -159,7 +159,7 @@ def test_a_huge_value_is_refused_and_not_read(store, loop, y, monkeypatch):
         ("label_scale", b"\xff\xfe"),
         ("version", "[" * 100_000),
         ("version", b"\xff\xfe\xfd"),
-        ("problem", '{"parameters": ["class"]}'),
+        ("problem", '["class"]'),
         ("problem", "[]"),
         ("problem", "7"),
         ("problem", "[" * 100_000),
@@ -173,7 +173,7 @@ def test_a_forged_header_is_an_error(store, loop, y, key, text):
 
 
 def test_forged_parameters_are_those_of_another_problem(store, loop, y):
-    text = '{"parameters": {"class": {"name": "Loop"}}}'
+    text = '{"class": {"name": "Loop"}}'
     edit(store, ("UPDATE header SET value = ? WHERE key = 'problem'", text))
     with pytest.raises(StoreError, match=r"another problem: its class is \{'name': 'Loop'\}"):
         Oracle(loop(), store=store).sample(y, **ARGUMENTS)
@@ -312,8 +312,7 @@ def test_nobody_is_told_to_remove_other_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "match"),
     [
-        ("model.json", r"is a saved model, which `lodl.load_model` reads"),
-        ("result.json", r"is a saved model, which `lodl.load_model` reads"),
+        ("checksums.json", r"is a saved model, which `lodl.load_model` reads"),
         ("notes.json", r"is a folder"),
     ],
 )

@@ -23,7 +23,7 @@ def regret_scorer(oracle: Problem | Oracle | None = None) -> "RegretScorer":
 
     With a store, all fits of a search share the answers around labels, but each setting calls the
     solver where its own models predict. A search over 20 settings in 3 folds takes about as many
-    calls as 22 fits with the defaults, and as 7 with `n_rounds=0, families=[], n_samples=1`, which
+    calls as 21 fits with the defaults, and as 5 with `n_rounds=0, families=[], n_samples=1`, which
     compares the decisions of squared error (speed/search_calls.py). If calls are slow, search with
     fewer of them, then `fit` once with the best setting and the defaults.
 

@@ -225,7 +225,7 @@ def _is_file(path: Path) -> bool:
     """Return whether there is a file that is not empty. Raise if there is something else."""
     try:
         if path.is_dir():
-            is_model = (path / "model.json").exists() or (path / "result.json").exists()
+            is_model = (path / "checksums.json").exists()
             kind = "a saved model, which `lodl.load_model` reads" if is_model else "a folder"
             raise StoreError(f"{path} is {kind}. A store is a file: choose another name.")
         for end in ("", "-wal", "-shm", "-journal"):

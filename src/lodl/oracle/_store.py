@@ -23,7 +23,7 @@ from lodl._typing import Array
 from lodl.errors import StoreError
 from lodl.oracle._answer_table import AnswerTable, Block, is_sound
 from lodl.oracle._database import VERSION, Database, check_place
-from lodl.oracle._failures import OK
+from lodl.oracle._failures import OK, described
 from lodl.problems import Problem
 from lodl.problems._identity import problem_parameters
 from lodl.samplers._sampler import BLOCK_SIZE
@@ -135,21 +135,19 @@ class Store:
             version, problem = json.loads(texts["version"]), json.loads(texts["problem"])
             scale = np.array(json.loads(texts.get("label_scale", "[]")), dtype=np.float64)
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise self._damaged_header(f"{type(error).__name__}: {error}") from error
+            version, problem, scale, reason = VERSION, None, np.empty(0), described(error)
+        else:
+            reason = "labels need a scale above 0, and problems parameters by name"
         if version != VERSION:
             raise StoreError(
                 f"{self.place} has format version {version}, this version of lodl reads {VERSION}. "
                 "Choose another name and sample again."
             )
-        if not (scale.size and np.isfinite(scale).all() and (scale > 0).all()):
-            raise self._damaged_header("the scale of its labels must be above 0")
-        if not isinstance(problem, dict) or not isinstance(problem.get("parameters", {}), dict):
-            raise self._damaged_header("its problem must have parameters by name")
+        has_scale = scale.size and np.isfinite(scale).all() and (scale > 0).all()
+        if not has_scale or not isinstance(problem, dict):
+            damage = f"The header of {self.place} is damaged: {reason}."
+            raise StoreError(f"{damage} Remove it and sample again.")
         return scale, problem
-
-    def _damaged_header(self, reason: str) -> StoreError:
-        message = f"The header of {self.place} is damaged: {reason}."
-        return StoreError(f"{message} Remove it and sample again.")
 
     def check(self, label_scale: Array, problem: Problem) -> None:
         """Raise if the store holds answers for another label shape or of another problem."""
@@ -158,7 +156,7 @@ class Store:
                 f"{self.name} holds answers about labels of shape {self.label_scale.shape}, these "
                 f"have shape {label_scale.shape}. Choose another store."
             )
-        stored, given = _named(self._problem), _named(_identity(problem))
+        stored, given = self._problem, _identity(problem)
         differences = [
             f"its {name} is {stored[name]}, this one's is {given[name]}"
             for name in sorted(stored.keys() & given.keys())
@@ -360,21 +358,11 @@ class Store:
                 connection.executemany(_ADD, state["answers"])
 
 
-def _identity(problem: Problem | None) -> dict[str, Any]:
+def _identity(problem: Problem | None) -> dict[str, str]:
     """Return what identifies a problem: its parameters, and a name and version if given."""
-    if problem is None:
-        return {}
-    names = {"name": "name", "problem_version": "version"}
-    given = {key: getattr(problem, name, None) for key, name in names.items()}
-    texts = {key: value for key, value in given.items() if isinstance(value, str)}
-    return {**texts, "parameters": problem_parameters(problem)}
-
-
-def _named(problem: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values that identify a problem, by the names that messages give them."""
-    given = {"name": problem.get("name"), "version": problem.get("problem_version")}
-    texts = {name: repr(text) for name, text in given.items() if text is not None}
-    return {**texts, **{name: str(text) for name, text in problem.get("parameters", {}).items()}}
+    given = {name: getattr(problem, name, None) for name in ("name", "version")}
+    texts = {name: repr(text) for name, text in given.items() if isinstance(text, str)}
+    return {} if problem is None else {**problem_parameters(problem), **texts}
 
 
 def _count(blocks: Collection[Block]) -> tuple[int, int]:
