@@ -198,3 +198,13 @@ def test_the_mean_is_selected_if_squared_error_predicts_and_decides_no_better(co
 def test_an_average_of_one_model_is_the_model():
     model = contender("first", FIRST)
     assert average([model]) is model
+
+
+def test_the_shift_of_an_average_is_the_mean_of_the_shifts():
+    y_hat = np.zeros((4, 2))
+    plain = Contender("squared error", 0, y_hat, is_baseline=True)
+    model = Contender("loss", 0, y_hat + 3.0, shift=np.array([3.0, 1.0]))
+    blend = average([model, plain])
+    np.testing.assert_array_equal(blend.shift, [1.5, 0.5])
+    np.testing.assert_array_equal(blend.y_hat, y_hat + 1.5)
+    assert average([plain, plain]).shift is None

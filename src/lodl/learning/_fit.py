@@ -19,7 +19,15 @@ from lodl.learning._data import Data
 from lodl.learning._defaults import Schedule
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import N_EXTRA_LOOKS, Contender, Index, Score, Scoreboard, select
+from lodl.learning._search import (
+    N_EXTRA_LOOKS,
+    Contender,
+    Index,
+    Score,
+    Scoreboard,
+    average,
+    select,
+)
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems._identity import problem_parameters
@@ -49,7 +57,7 @@ def planned(
         evidence.slopes = any(family.uses_slopes for family in families)
     n_models = len(families) + stops_early
     if not situation.is_affine:
-        n_models += n_corrections(n, by_loss=any(map(can_correct, families)))
+        n_models += n_corrections(n, by_loss=any(map(can_correct, families))) + stops_early
 
     def n_looks(n_rounds: int) -> int:
         return n_models + N_EXTRA_LOOKS + (n_rounds == 0)  # a round looks at the first baseline
@@ -130,9 +138,13 @@ def search(
     corrected = baseline
     if not evidence.situation.is_affine and not is_late():
         by = (judge, evidence, trainer, score)
-        corrected = _corrected(baseline, *by)
+        corrected = min(baseline, _corrected(baseline, *by), key=board.mean)
         best = selected if selected.is_baseline else _corrected(selected, *by)
-        selected = min(selected, corrected, best, key=board.mean)
+        selected = min(selected, best, key=board.mean)
+        if ensemble and trainer.learner.stops_early and _can_blend(selected):
+            # Trees and networks vary with their data, and their average with the baseline less.
+            selected = min(selected, score(average([selected, corrected])), key=board.mean)
+        selected = min(selected, corrected, key=board.mean)
     if evidence.by_pool:  # known decisions judge too kindly, so the solver has the last word
         evidence.by_pool = False
         baseline, selected = (
@@ -151,6 +163,11 @@ def _is_worth(loss: LearnedLoss, rows: Index) -> Callable[[Contender, Contender]
         return losses[1] < losses[0]
 
     return is_worth
+
+
+def _can_blend(contender: Contender) -> bool:
+    """Return whether a contender is the model of one loss, whose predictions are not shrunk."""
+    return not contender.is_baseline and not contender.shrinkage and len(contender.parts) == 1
 
 
 def _corrected(

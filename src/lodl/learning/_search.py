@@ -131,7 +131,14 @@ def average(contenders: Sequence[Contender]) -> Contender:
         max(contender.round for contender in contenders),
         np.mean([contender.y_hat for contender in contenders], axis=0),
         tuple(part for contender in contenders for part in contender.parts),
+        shift=_mean_shift(contenders),
     )
+
+
+def _mean_shift(contenders: Sequence[Contender]) -> Array | None:
+    """Return the shift of an average, or None if there is none."""
+    shifts = [contender.shift for contender in contenders if contender.shift is not None]
+    return np.asarray(sum(shifts)) / len(contenders) if shifts else None
 
 
 def shrunk(contender: Contender, shrinkage: float, means: Array) -> Contender:
