@@ -53,13 +53,17 @@ def open_page(browser):
         if not request.url.startswith(("file:", "data:")):
             complaints.append(request.url)
 
+    def failed(request):
+        if request.failure != "net::ERR_ABORTED":  # by leaving the page; a missing file is another
+            complaints.append(request.url)
+
     def opened(path, **options):
         page = browser.new_page(**options)
         pages.append(page)
         page.on("console", note)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", request)
-        page.on("requestfailed", lambda request: complaints.append(request.url))
+        page.on("requestfailed", failed)
         file, _, query = str(path).partition("?")
         page.goto((SITE / file).as_uri() + (f"?{query}" if query else ""))
         return page
