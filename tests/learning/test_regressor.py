@@ -225,7 +225,9 @@ def test_an_objective_with_a_kink_gets_a_family_that_sees_regrets_and_shifted_pr
     assert oracle.n_calls <= 17 * 60 + 18
     assert model.loss_.provenance["n_samples"] == 10
     assert model.loss_.provenance["scale"]["max"] < 0.5 * part.y.std(axis=0).max()
-    assert len(model.result_.baseline_shift) == 20
+    corrected = next(row for row in model.result_.trials if row.name.startswith("squared error, "))
+    is_better = corrected.regret < model.result_.mean_baseline
+    assert len(model.result_.baseline_shift) == (20 if is_better else 0)
     plain = regret(oracle, model.plain_.predict(test.x), test.y).mean()
     assert model.regret(test.x, test.y).mean() < 0.95 * plain
 
