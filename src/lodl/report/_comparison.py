@@ -7,10 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl.errors import InvalidInputError
-from lodl.report._html import Cell, Table
-from lodl.report._records import FEWEST_INSTANCES, Estimate
-from lodl.report._result import USE_MORE, FitResult, too_few
-from lodl.report._text import amounts
+from lodl.report._result import (
+    FEWEST_INSTANCES,
+    USE_MORE,
+    Estimate,
+    FitResult,
+    amounts,
+    too_few,
+)
+from lodl.report.page import Cell, Table
 
 
 @dataclass(frozen=True)

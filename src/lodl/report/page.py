@@ -1,7 +1,19 @@
-"""Records that a page is made of: cells, tables, blocks of figures, sections, the headline."""
+"""Pages of one self-contained HTML file, and the records that they are made of."""
 
+import base64
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from importlib.resources import files
+
+from lodl._arrays import require
+
+__all__ = ["Block", "Cell", "Headline", "Section", "Table", "render", "shortened"]
+
+
+def shortened(text: str, longest: int = 32) -> str:
+    """Return a text of at most `longest` characters, the last an ellipsis if it was cut."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 @dataclass(frozen=True)
@@ -54,53 +66,6 @@ class Table:
             lines.append("  ".join([name.ljust(widths[0]), *cells]).rstrip())
         return "\n".join(lines)
 
-    def html(self) -> str:
-        """Return the table in HTML, every text escaped."""
-        caption = escape(self.caption)
-        kind = "" if self.columns else ' class="settings"'
-        return "\n".join(
-            [
-                f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0">',
-                f"<table{kind}>",
-                f"<caption>{caption}</caption>",
-                *self._head(),
-                "<tbody>",
-                *(f"<tr>\n{_html_of_row(row)}\n</tr>" for row in self.rows),
-                "</tbody>",
-                "</table>",
-                "</div>",
-            ]
-        )
-
-    def _head(self) -> list[str]:
-        if not self.columns:
-            return []
-        titles = [
-            f'<th scope="col"{_number_class(self._has_numbers(i))}>'
-            f'<button type="button">{escape(title)}</button></th>'
-            for i, title in enumerate(self.columns)
-        ]
-        return ["<thead>", "<tr>", *titles, "</tr>", "</thead>"]
-
-    def _has_numbers(self, column: int) -> bool:
-        return any(row[column].value is not None for row in self.rows)
-
-
-def _html_of_row(cells: tuple[Cell, ...]) -> str:
-    name, *others = cells
-    colour = escape(name.colour)
-    mark = f'<i class="mark" style="background: {colour}"></i>' if colour else ""
-    lines = [f'<th scope="row">{mark}{escape(name.text)}</th>']
-    for cell in others:
-        value = "" if cell.value is None else f' data-value="{cell.value}"'
-        number = _number_class(cell.value is not None)
-        lines.append(f"<td{number}{value}>{escape(cell.text)}</td>")
-    return "\n".join(lines)
-
-
-def _number_class(is_number: bool) -> str:
-    return ' class="number"' if is_number else ""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -142,16 +107,52 @@ class Section:
 
 @dataclass(frozen=True)
 class Headline:
-    """The first thing on a page: one number, its meaning, and one figure.
-
-    Attributes:
-        kicker: Name of the number.
-        number: The number as text.
-        text: Its meaning in a few sentences.
-        svg: A figure, made by `inline_svg`.
-    """
+    """One number above everything else: its name, its text, its meaning, and a figure."""
 
     kicker: str
     number: str
     text: str
     svg: str
+
+
+def render(
+    *,
+    title: str,
+    scope: str,
+    sections: Sequence[Section],
+    footer: str,
+    headline: Headline | None = None,
+    verdict: Sequence[str] = (),
+) -> str:
+    """Return the HTML of a page, every text escaped. Figures are inserted as they are.
+
+    Args:
+        title: Heading.
+        scope: Subject of the page in one line.
+        sections: Contents.
+        footer: How to read the numbers.
+        headline: One number above everything else.
+        verdict: Conclusions, one line each.
+    """
+    jinja2 = require("jinja2", extra="report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lodl.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    folder = files("lodl.report").joinpath("templates")
+    css, script = (folder.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    html: str = environment.get_template("page.html").render(
+        title=title,
+        scope=scope,
+        sections=sections,
+        footer=footer,
+        headline=headline,
+        verdict=verdict,
+        css=css,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    return html
