@@ -5,8 +5,6 @@ writes the page of a fit, and `lodl.report.plots` draws its figures for notebook
 the same style are made with `lodl.report.page` and `lodl.report.style`.
 """
 
-from lodl.report._comparison import Comparison
-from lodl.report._evaluation import Evaluation
 from lodl.report._result import (
     BASELINE,
     PLAIN,
@@ -17,6 +15,7 @@ from lodl.report._result import (
     FitResult,
     Trial,
 )
+from lodl.report._tables import Comparison, Evaluation
 from lodl.report.page import Cell, Table
 
 __all__ = [

@@ -15,24 +15,17 @@ from lodl._typing import Array
 from lodl.errors import DataError
 from lodl.report.page import shortened
 
-BASELINE = "squared error"
-"""The name of the baseline's trial."""
-
-PLAIN = "plain model"
-"""The name of the plain model's trial."""
-
-FEWEST_INSTANCES = 5  # an interval from fewer differences says nothing
-USE_MORE = f"Use at least {FEWEST_INSTANCES} validation instances, better 50."
+BASELINE = "squared error"  #: Name of the baseline's trial.
+PLAIN = "plain model"  #: Name of the plain model's trial.
+FEWEST = 5  # instances: an interval from fewer differences says nothing
+USE_MORE = f"Use at least {FEWEST} validation instances, better 50."
 
 _Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 _ROUNDING = 1e-6  # share of the mean regret by which an interior-point solver may be off
 _FORMAT = 1  # version of the JSON
 _WIDTH = 80  # columns of a summary, and characters of a decision
 _MAX_LISTED = 8  # label names, or zeros and ones of a decision, that are listed in full
-_GAP = "  "
 _AS_GIVEN = ("problem_parameters", "label_names", "feature_names")  # compared with new data
-
-Setting = int | float | bool | str | None
 
 
 def amounts(*values: float) -> list[str]:
@@ -223,9 +216,7 @@ class FitResult:
     The validation regrets are those by which the model was selected, so they are a little too good.
 
     Attributes:
-        problem: Description of the problem.
         problem_parameters: Its class and plain constructor parameters.
-        model: Description of the estimator.
         unit: Unit of the objective, or empty.
         validation: Description of the validation instances.
         trials: Every model that was scored.
@@ -242,20 +233,14 @@ class FitResult:
         regret_selected: Their regrets under the selected model.
         loss_selected: The learned loss of the selected model's predictions for them, or empty if it
             was trained on squared error.
-        failures: Numbers of failed decisions.
         changes: Instances whose regret fell most, then instances whose regret rose most.
         coordinates: Which errors cost most, or None for a model trained on squared error.
         label_shape: Shape of a label as it was given: () for labels of shape (n,).
         label_names: Names of the label's numbers, or None.
-        n_features: Number of features.
         feature_names: Names of the features, or None.
         takes_frames: Whether the models get features as a frame.
-        has_context: Whether instances have a context.
         mean_label: Mean training label, flattened.
-        n_calls: Solver calls of the fit.
-        seconds: Duration of the fit.
         settings: Parameters of the regressor; as text unless they are plain values.
-        versions: Versions of packages.
     """
 
     problem: str
@@ -286,7 +271,7 @@ class FitResult:
     mean_label: tuple[float, ...]
     n_calls: int
     seconds: float
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, int | float | bool | str | None]
     versions: Mapping[str, str]
 
     def __post_init__(self) -> None:
@@ -310,7 +295,7 @@ class FitResult:
             or_none = "" if default == "required" else " or none"
             is_right = value == default or len(value) == length
             _check(is_right, f"`{name}` must have {length} values{or_none}")
-        costs = {} if self.coordinates is None else asdict(self.coordinates)
+        costs = {} if self.coordinates is None else vars(self.coordinates)
         for name, column in costs.items():
             _check(len(column) == n_numbers, f"`{name}` must be of {n_numbers} coordinates")
         try:
@@ -380,39 +365,28 @@ class FitResult:
                 f"error{of_model}; each counts as the worst decision of squared error."
             )
         if failures.left_out:
-            notes.append(
-                f"Instances left out because the solver failed on them with every model: "
-                f"{failures.left_out:,}."
-            )
+            why = "because the solver failed on them with every model"
+            notes.append(f"Instances left out {why}: {failures.left_out:,}.")
         return " ".join(notes)
 
     def _advice(self, inexactness: float) -> str:
-        gain = self.gain
-        before, after, low, high = amounts(
-            self.mean_baseline, self.mean_selected, gain.low, gain.high
-        )
+        gain, means = self.gain, (self.mean_baseline, self.mean_selected)
+        before, after, low, high = amounts(*means, gain.low, gain.high)
         numbers = f"regret {before} -> {after}{self.in_unit} per instance"
-        if gain.n_instances < FEWEST_INSTANCES:
+        if gain.n_instances < FEWEST:
             return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
         if gain.mean <= 0:
-            return (
-                "Keep squared error: no clear gain here. "
-                f"Its regret is {before}{self.in_unit} per instance."
-            )
-        # Inexactness exceeds any difference from a mean regret that is not positive.
-        if gain.mean <= inexactness:
-            return (
-                f"Perhaps use this model: {numbers}, a difference that the solver's inexactness "
-                "explains."
-            )
+            regret = f"{before}{self.in_unit} per instance"
+            return f"Keep squared error: no clear gain here. Its regret is {regret}."
+        if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
+            why = "a difference that the solver's inexactness explains"
+            return f"Perhaps use this model: {numbers}, {why}."
         percent = "" if self.share is None else f"-{self.share:.0%}, "
         numbers += f" ({percent}95% interval of the gain {low} to {high})"
         if gain.low > 0:
             return f"Use this model: {numbers}."
-        return (
-            f"Perhaps use this model: {numbers}. This may be chance; use more validation instances "
-            "to find out."
-        )
+        advice = "This may be chance; use more validation instances to find out."
+        return f"Perhaps use this model: {numbers}. {advice}"
 
     def _inexactness(self) -> tuple[int, float]:
         """Return how many validation decisions beat the solver's own, and by how much on average.
@@ -476,7 +450,7 @@ class FitResult:
         lines = []
         for *numbers, name in rows:
             texts = (text.rjust(width) for text, width in zip(numbers, widths, strict=True))
-            start = f"{_GAP.join(texts)}{_GAP}"
+            start = "  ".join([*texts, ""])
             lines.append(fill(start + name, _WIDTH, subsequent_indent=" " * (len(start) + 2)))
         return lines
 

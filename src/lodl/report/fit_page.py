@@ -40,12 +40,7 @@ _FOOTER = (
 
 
 def write_page(result: FitResult, path: str | PathLike[str]) -> Path:
-    """Write an HTML page about a fit, one file that needs nothing but a browser; return its path.
-
-    Args:
-        result: The result of the fit.
-        path: The file to write.
-    """
+    """Write the HTML page of a fit, one file that needs only a browser; return its path."""
     return write_text(Path(path), fit_page(result))
 
 
@@ -55,12 +50,9 @@ def fit_page(result: FitResult) -> str:
     if result.coordinates is not None:
         sections.append(_coordinates_section(result, len(result.coordinates.names)))
     if result.loss_selected:
-        svg = _svg("fidelity", result, "Learned loss against true regret")
-        sections.append(
-            Section(
-                "fidelity", "Does the loss tell the truth?", _FIDELITY_TEXT, beside=Block(svgs=svg)
-            )
-        )
+        figure = Block(svgs=_svg("fidelity", result, "Learned loss against true regret"))
+        title = "Does the loss tell the truth?"
+        sections.append(Section("fidelity", title, _FIDELITY_TEXT, beside=figure))
     height = 2.1 if result.has_plain else 1.7
     return render(
         title=title_of(result.problem),

@@ -69,40 +69,24 @@ class Table:
 
 @dataclass(frozen=True)
 class Block:
-    """Figures with their key and tables.
+    """Figures with their key and tables."""
 
-    Attributes:
-        title: Heading; empty for none.
-        svgs: Figures, made by `inline_svg`.
-        key: Names and colours that all figures share.
-        tables: Tables next to or below the figures.
-        is_wide: Whether the figures take the whole width, with the tables below them.
-    """
-
-    title: str = ""
-    svgs: tuple[str, ...] = ()
-    key: tuple[tuple[str, str], ...] = ()
-    tables: tuple[Table, ...] = ()
-    is_wide: bool = False
+    title: str = ""  # heading, or empty
+    svgs: tuple[str, ...] = ()  # made by `inline_svg`
+    key: tuple[tuple[str, str], ...] = ()  # names and colours that all figures share
+    tables: tuple[Table, ...] = ()  # next to or below the figures
+    is_wide: bool = False  # whether figures take the whole width, with the tables below them
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page.
-
-    Attributes:
-        name: Anchor.
-        title: Heading.
-        text: Explanation of what the reader sees.
-        blocks: Contents; blocks with small figures may be side by side.
-        beside: A block next to the text, if the page is wide enough.
-    """
+    """A section of a page: its anchor, its heading, an explanation, and blocks."""
 
     name: str
     title: str
     text: str
     blocks: tuple[Block, ...] = ()
-    beside: Block | None = None
+    beside: Block | None = None  # next to the text, if the page is wide enough
 
 
 @dataclass(frozen=True)
@@ -126,13 +110,8 @@ def render(
 ) -> str:
     """Return the HTML of a page, every text escaped. Figures are inserted as they are.
 
-    Args:
-        title: Heading.
-        scope: Subject of the page in one line.
-        sections: Contents.
-        footer: How to read the numbers.
-        headline: One number above everything else.
-        verdict: Conclusions, one line each.
+    `scope` is the subject in one line, `verdict` has one conclusion a line, and `footer` says how
+    to read the numbers.
     """
     jinja2 = require("jinja2", extra="report")
     environment = jinja2.Environment(

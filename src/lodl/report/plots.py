@@ -18,14 +18,7 @@ import numpy as np
 from lodl._arrays import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.report._result import (
-    BASELINE,
-    FEWEST_INSTANCES,
-    PLAIN,
-    Estimate,
-    FitResult,
-    amounts,
-)
+from lodl.report._result import BASELINE, FEWEST, PLAIN, Estimate, FitResult, amounts
 from lodl.report.page import shortened
 from lodl.report.style import INK, LINE, MUTED, PAPER, style
 
@@ -45,7 +38,7 @@ _DASHED = (0, (4, 3))
 @style()
 def gain(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the mean regret of squared error and of the selected model, with 95% intervals."""
-    axes, result = _axes(ax), _result(model)
+    axes, result = _opened(model, ax)
     bars = [
         (PLAIN, result.regret_plain, BASELINE_COLOUR),
         (BASELINE, result.regret_baseline, BASELINE_COLOUR),
@@ -68,7 +61,7 @@ def _draw_interval(axes: Axes, row: int, regrets: Sequence[float]) -> float:
     No interval is drawn for too few instances: the upper end is then the end of the bar.
     """
     mean = Estimate.of(regrets)
-    is_long = mean.n_instances >= FEWEST_INSTANCES
+    is_long = mean.n_instances >= FEWEST
     low, high = (mean.low, mean.high) if is_long else (mean.mean, mean.mean)
     if mean.mean >= 0:
         low = max(low, 0.0)
@@ -82,7 +75,7 @@ def trials(model: Any, *, ax: Axes | None = None) -> Axes:
 
     The step line is the best so far; the ring is the selected model.
     """
-    axes, result = _axes(ax), _result(model)
+    axes, result = _opened(model, ax)
     calls = np.array([trial.n_calls for trial in result.trials], dtype=float)
     regrets = np.array([trial.regret for trial in result.trials])
     is_baseline = np.array([trial.is_baseline for trial in result.trials])
@@ -111,7 +104,7 @@ def trials(model: Any, *, ax: Axes | None = None) -> Axes:
 @style()
 def changes(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the regret that each validation instance avoided or added, sorted, as steps."""
-    axes, result = _axes(ax), _result(model)
+    axes, result = _opened(model, ax)
     change = np.sort(np.array(result.regret_baseline) - np.array(result.regret_selected))[::-1]
     edges = np.arange(len(change) + 1)
     axes.stairs(np.maximum(change, 0), edges, fill=True, color=SELECTED_COLOUR, alpha=0.85)
@@ -133,13 +126,13 @@ def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
     Raises:
         InvalidInputError: The selected model was trained on squared error.
     """
-    result = _result(model)
+    axes, result = _opened(model, ax)
     costs = result.coordinates
     if costs is None:
         raise InvalidInputError(
             "The selected model was trained on squared error, which treats all numbers alike."
         )
-    axes, over, under = _axes(ax), np.array(costs.over), np.array(costs.under)
+    over, under = np.array(costs.over), np.array(costs.under)
     order = np.argsort(-(over + under), kind="stable")[:MAX_COORDINATES]
     rows = np.arange(len(order))
     axes.barh(rows, over[order], height=0.7, color=WORSE_COLOUR)
@@ -160,11 +153,11 @@ def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
     Raises:
         InvalidInputError: The selected model was trained on squared error.
     """
-    result = _result(model)
+    axes, result = _opened(model, ax)
     regret, loss = np.array(result.regret_selected), np.array(result.loss_selected)
     if not len(loss):
         raise InvalidInputError("The selected model was trained on squared error.")
-    axes, top = _axes(ax), _top(loss)
+    top = _top(loss)
     axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=_DASHED)
     inside = loss <= top
     marks: Any = {"color": SELECTED_COLOUR, "markersize": 4, "markeredgewidth": 0}
@@ -198,16 +191,13 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _axes(ax: Axes | None) -> Axes:
+def _opened(model: Any, ax: Axes | None) -> tuple[Axes, FitResult]:
+    """Return the axes to draw into, new ones by default, and the result to draw."""
     if ax is None:
         from matplotlib import pyplot as plt  # global state, which a page does without
 
         _, ax = plt.subplots(layout="constrained")
-    return ax
-
-
-def _result(model: Any) -> FitResult:
-    return model if isinstance(model, FitResult) else model.result_
+    return ax, model if isinstance(model, FitResult) else model.result_
 
 
 def _unit(result: FitResult) -> str:

@@ -28,39 +28,24 @@ PAPER = "#fffffe"  # background, for halos around marks; not white, which colour
 
 _ON_PAGE = {INK: "currentColor", MUTED: "var(--muted)", LINE: "var(--line)", PAPER: "var(--paper)"}
 
-_STYLE: dict[Any, Any] = {
+_STYLE: dict[Any, Any] = {  # what differs from matplotlib's defaults
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor"), "none"),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("legend.fontsize", "xtick.labelsize", "ytick.labelsize"), 9),
     "axes.axisbelow": True,
-    "axes.edgecolor": MUTED,
     "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 10,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    "grid.color": LINE,
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
     "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "grid.color": LINE,
-    "grid.linewidth": 0.8,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
     "lines.linewidth": 1.8,
     "lines.solid_capstyle": "round",
-    "savefig.transparent": False,
     "svg.fonttype": "none",  # text stays text, not outlines
     "svg.hashsalt": "lodl",  # the same figure gives the same bytes
-    "text.color": INK,
     "text.parse_math": False,  # a name with two dollar signs is not a formula
-    "xtick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "xtick.labelsize": 9,
-    "ytick.color": MUTED,
-    "ytick.labelcolor": INK,
-    "ytick.labelsize": 9,
 }
 
 
