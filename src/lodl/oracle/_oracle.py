@@ -45,7 +45,7 @@ from lodl.problems._problem import (
 )
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import AllPerturbed, Sampler
-from lodl.samplers._sampler import check_sampler, label_scale
+from lodl.samplers._samplers import check_sampler, label_scale
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

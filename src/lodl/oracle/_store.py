@@ -26,7 +26,7 @@ from lodl.oracle._database import VERSION, Database, check_place
 from lodl.oracle._failures import OK, described
 from lodl.problems import Problem
 from lodl.problems._identity import problem_parameters
-from lodl.samplers._sampler import BLOCK_SIZE
+from lodl.samplers._samplers import BLOCK_SIZE
 
 _MAX_UNSAVED = 2**24  # bytes of answers that are not yet written
 _WRITE_EVERY = 20.0  # time between two writes, in units of the time that a write takes

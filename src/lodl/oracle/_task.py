@@ -32,7 +32,7 @@ from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._signals import CtrlC
 from lodl.problems import Problem
 from lodl.problems._regret import gradients, read_only, score, score_many
-from lodl.samplers._sampler import BLOCK_SIZE
+from lodl.samplers._samplers import BLOCK_SIZE
 
 _BATCH_EDGES = (0, 21, 51, 101, 251, BLOCK_SIZE + 1)
 """Columns at which batches of a vectorised problem begin; later blocks are one batch each.
