@@ -294,7 +294,9 @@ def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, st
 
 def test_a_damaged_row_is_noticed_and_only_its_answers_are_computed_again(filled, y, store, caplog):
     solver, run, expected = filled
-    ids = [id_ for (id_,) in look(store, "SELECT DISTINCT id FROM answers WHERE length(answers) > 13")]
+    ids = [
+        id_ for (id_,) in look(store, "SELECT DISTINCT id FROM answers WHERE length(answers) > 13")
+    ]
     edit(store, "UPDATE answers SET answers = zeroblob(length(answers)) WHERE id = ?", ids[1])
     before = solver.n_calls()
     assert bits(run()) == expected

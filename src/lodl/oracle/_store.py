@@ -45,6 +45,7 @@ ANSWER = np.dtype([("loss", "<f8"), ("status", "u1"), ("decision", "<i4")])
 made), and the row of its slope in `gradient`: -1 without a slope, -1 - s if that failed with s."""
 
 NO_ANSWER = np.array((np.nan, 0, -1), dtype=ANSWER)
+_RAW = np.dtype((np.void, ANSWER.itemsize))  # whole answers: ten times faster to copy
 Answered = npt.NDArray[np.void]  # an array of `ANSWER`
 
 
@@ -338,7 +339,8 @@ class Store:
             slopes: Whether an answer without a slope is a failure if the slope failed, else
                 pending.
         """
-        answers = np.full((len(columns[0][0]), sum(n for _, n in columns)), NO_ANSWER)
+        raw = np.full((len(columns[0][0]), sum(n for _, n in columns)), NO_ANSWER.view(_RAW))
+        answers = raw.view(ANSWER)
         messages, first = dict[tuple[int, str], str](), 0
         gradients, n_gradients = [np.empty((0, self.label_scale.size))], 0
         for ids, n in columns:
@@ -348,10 +350,11 @@ class Store:
                     start = number * BLOCK_SIZE
                     if not 0 <= start < n:
                         continue
-                    part = answers[row, first + start : first + min(start + len(block[0]), n)]
-                    part[:] = block.answers[: len(part)]
+                    columns_of = slice(first + start, first + min(start + len(block[0]), n))
+                    raw[row, columns_of] = block.answers.view(_RAW)[: n - start]
                     if len(block.gradient):
-                        part["decision"] += n_gradients * (part["decision"] >= 0)
+                        decision = answers["decision"][row, columns_of]
+                        decision[decision >= 0] += n_gradients
                         gradients.append(block.gradient)
                         n_gradients += len(block.gradient)
                     for kind, message in block.messages.items():
