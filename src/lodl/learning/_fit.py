@@ -32,7 +32,7 @@ from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
-from lodl.report._text import shortened
+from lodl.report.page import shortened
 
 _N_CHANGES = 10  # most instances to show whose regret fell, and as many whose regret rose
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
