@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._digest import digest
+from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
@@ -30,7 +30,6 @@ from lodl.learning._search import (
 )
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle
-from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
 from lodl.report.page import shortened

@@ -12,7 +12,7 @@ from lodl._arrays import check_count, require
 from lodl._typing import Array
 from lodl.errors import FamilyError, InvalidInputError, LossFileError, MissingExtraError
 from lodl.losses import Family, FitErrors, LearnedLoss, load_loss
-from lodl.losses._family import check_can_fit, pad_rows, shapes_like
+from lodl.losses._family import check_can_fit, shapes_like, stack_parameters
 from lodl.losses._pooled import terms_of
 from lodl.oracle import Answers
 
@@ -52,19 +52,15 @@ def check_family(
     fits = [dict(family.fit(one)) for one in answers]
     findings = list(_fit_findings(family, answers, fits[0], dim))
     if not findings:
-        fitted = {}
-        for name in family.parameter_shapes(dim):
-            rows = [np.asarray(phi[name])[np.newaxis] for phi in fits]
-            is_padded = name in family.padded
-            fitted[name] = (
-                pad_rows(rows, family.padded[name]) if is_padded else np.concatenate(rows)
-            )
-        both = {"random": _random_parameters(family, dim, rng), "fitted": fitted}
+        both = {
+            "random": _random_parameters(family, dim, rng),
+            "fitted": stack_parameters(family, fits),
+        }
         d = rng.standard_normal((_N_INSTANCES, _N_ERRORS, dim))
         for kind, phi in both.items():
             found = _formula_findings(family, phi, d, zero_at_label, rng)
             findings += (f"{kind} parameters: {finding}" for finding in found)
-        findings += _file_findings(family, np.stack([one.y for one in answers]), fitted)
+        findings += _file_findings(family, np.stack([one.y for one in answers]), both["fitted"])
     if findings:
         lines = "".join(f"\n- {finding}" for finding in findings)
         raise FamilyError(f"{family} breaks the contract:{lines}")
