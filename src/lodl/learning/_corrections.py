@@ -79,6 +79,17 @@ def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Conte
     )
 
 
+def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
+    """Return a contender whose mean residual is 0 in each number of a label, without regrets.
+
+    One model of all items errs by another mean for each of them, if their features do not tell them
+    apart.
+    """
+    residual = y - contender.y_hat
+    how = "shifted to each item's mean"
+    return _shifted(contender, how, lambda rows: residual[rows].mean(axis=0), folds)
+
+
 def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Contender | None:
     """Return a contender with the shift that a learned loss prefers, without regrets.
 

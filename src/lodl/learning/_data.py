@@ -181,7 +181,7 @@ def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
 
 
 def _time_order(table: Any) -> int:
-    """Return whether the index or a column of dates increases (1), decreases (-1) or neither (0)."""
+    """Return 1 if the index or a column of dates increases, -1 if it decreases, else 0."""
     index = getattr(table, "index", None)
     columns = [table[name] for name in table.columns] if is_frame(table) else []
     for values in (index, *columns):

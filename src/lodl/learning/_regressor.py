@@ -215,6 +215,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         squared_error = Contender(BASELINE, 0, y_hat, ((loss, trained),), is_baseline=True)
         instances = oracle.instances(data.y, data.context)
         evidence = Evidence.of(oracle, instances, self.families, seed, started)
+        evidence.has_items = isinstance(data.x, np.ndarray) and data.x.ndim == 3
         plan = planned(evidence, given, self.families, stops_early=learner.stops_early)
         how: Any = {
             "ensemble": self.ensemble,
