@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._digest import digest
+from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
@@ -37,10 +37,9 @@ from lodl.learning._search import (
 )
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Oracle
-from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
-from lodl.report._text import shortened
+from lodl.report.page import shortened
 
 _N_CHANGES = 10  # most instances to show whose regret fell, and as many whose regret rose
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
