@@ -96,7 +96,7 @@ def test_one_model_of_items_that_differ_is_shifted_to_the_mean_of_each():
     result = model.result_
     assert "shifted to each item's mean" in result.selected_name
     np.testing.assert_allclose(result.baseline_shift, values - values.mean(), atol=0.3)
-    rows = {row.name: row.mean for row in model.evaluate(x[80:], y[80:]).rows}
+    rows = model.evaluate(x[80:], y[80:]).means
     assert rows["this model"] < 0.5 * rows["plain model"]
 
 
