@@ -18,7 +18,6 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
-from lodl.oracle._dask import choose_workers
 from lodl.oracle._database import check_place
 from lodl.oracle._failures import OK, Tally
 from lodl.oracle._instances import Draws, GivenPoints, Instances
@@ -34,7 +33,7 @@ from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings, Wanted, pend
 from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store
 from lodl.oracle._verify import verify
-from lodl.oracle._workers import Workers
+from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
 from lodl.problems._problem import (
     check_instances,
@@ -339,8 +338,7 @@ class Oracle:
         check_sampler(sampler)
         own = label_scale(instances.y)
         store = self._open_store(own)
-        if self._place is not None and isinstance(sampler.scale, str):
-            store.check_scale(own)
+        store.check_labels(own, is_auto=isinstance(sampler.scale, str))
         auto_scale = own if self._place is None else store.label_scale
         draws = Draws.of(sampler, instances, n_samples, seed, auto_scale)
         draws.points(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
@@ -395,7 +393,6 @@ class Oracle:
         is_other = self._place is None and self._store is not None
         if self._store is None or (is_other and self._store.label_scale.shape != scale.shape):
             self._store = Store(self._place, scale, self.problem)
-        self._store.check_shape(scale)
         return self._store
 
     # Steps of the methods -------------------------------------------------------------------

@@ -25,8 +25,8 @@ from lodl.oracle._failures import (
     described,
     late,
 )
+from lodl.oracle._guard import marked_ctrl_c
 from lodl.oracle._samples import N_PER_READ, Samples
-from lodl.oracle._signals import marked_ctrl_c
 from lodl.oracle._task import Result, Task, given_up
 from lodl.oracle._workers import Workers, WorkersLostError
 
@@ -333,11 +333,11 @@ class Runner:
         """Return the error of a task that failed outside of its calls."""
         if isinstance(error, LodlError):
             return error
-        name, hint = self._workers.name, ""
+        hint = ""
         if isinstance(error, ImportError) or getattr(error, "while_unpickling", False):
             hint = "Can the problem be unpickled there, and is what it imports installed? "
         return OracleError(
-            f"{name[:1].upper()}{name[1:]} could not do a task ({described(error)}). "
+            f"{self._workers.title} could not do a task ({described(error)}). "
             f"{hint}{self._samples.note}"
         )
 

@@ -133,14 +133,15 @@ class Store:
     ) -> None:
         """Open the store in a file. With a label scale, create it if there is none."""
         self.place, self.name = place, "The store" if place is None else str(place)
-        self.verified_with: object = None  # the problem with which answers were verified, if any
+        self.note = _NOTE if place is None else f"What was done is kept in {place}."
         self._lock = threading.RLock()
         self._blocks: _Blocks = {}  # all answers, or those that are not yet in the file
-        self._header: dict[str, Any] = {}  # of a store in memory
+        self._facts: dict[str, Any] = {}  # of a store in memory
         self._n_bytes, self._seconds = 0, 0.0  # of the answers in `_blocks`
         self._written_at, self._writing = time.monotonic(), _FIRST_WRITE
         self._has_warned = self._has_checked_scale = False
         self._file: Database | None = None
+        self.is_verified = True  # whether the answers are known to be of the problem
         if place is None:
             assert label_scale is not None
             self.label_scale = label_scale
@@ -153,62 +154,58 @@ class Store:
             # The unit of samplers with scale "auto" and of the steps by which slopes are taken. A
             # file keeps the scale of its first labels, so that a part of them finds its answers.
             self.label_scale = self._check_header(identity)
-        self.note = _NOTE if place is None else f"What was done is kept in {place}."
+            self.is_verified = not self._file.read("SELECT 1 FROM answers LIMIT 1")
         _stores.add(self)
 
     def _check_header(self, identity: Mapping[str, str]) -> Array:
         """Return the label scale. Raise if the header is damaged, or of another problem."""
         assert self._file is not None
         texts = dict(self._file.read("SELECT key, value FROM header"))
+        reason = "labels need a scale above 0, and problems parameters by name"
         try:
             version, problem = json.loads(texts["version"]), json.loads(texts["problem"])
-            scale = np.array(json.loads(texts.get("label_scale", "[]")), dtype=np.float64)
+            scale = np.array(json.loads(texts["label_scale"]), dtype=np.float64)
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             version, problem, scale, reason = VERSION, None, np.empty(0), described(error)
-        else:
-            reason = "labels need a scale above 0, and problems parameters by name"
         if version != VERSION:
             raise StoreError(
-                f"{self.place} has format version {version}, this version of lodl reads {VERSION}. "
+                f"{self.name} has format version {version}, this version of lodl reads {VERSION}. "
                 "Choose another name and sample again."
             )
         has_scale = scale.size and np.isfinite(scale).all() and (scale > 0).all()
         if not has_scale or not isinstance(problem, dict):
-            damage = f"The header of {self.place} is damaged: {reason}."
+            damage = f"The header of {self.name} is damaged: {reason}."
             raise StoreError(f"{damage} Remove it and sample again.")
-        differences = [
+        differences = "; ".join(
             f"its {name} is {problem[name]}, this one's is {identity[name]}"
             for name in sorted(problem.keys() & identity.keys())
             if problem[name] != identity[name]
-        ]
+        )
         if differences:
-            raise StoreError(
-                f"{self.name} holds answers of another problem: {'; '.join(differences)}. "
-                "Choose another store."
-            )
+            what = f"{self.name} holds answers of another problem: {differences}"
+            raise StoreError(f"{what}. Choose another store.")
         return scale
 
-    def check_shape(self, label_scale: Array) -> None:
-        """Raise if the store holds answers about labels of another shape."""
-        if label_scale.shape != self.label_scale.shape:
-            raise StoreError(
-                f"{self.name} holds answers about labels of shape {self.label_scale.shape}, these "
-                f"have shape {label_scale.shape}. Choose another store."
-            )
-
-    def check_scale(self, label_scale: Array) -> None:
-        """Warn once if the scale of the store's first labels does not fit these labels."""
+    def check_labels(self, label_scale: Array, *, is_auto: bool) -> None:
+        """Raise if the store is for labels of another shape, or warn if it is for other sizes."""
         stored = self.label_scale
+        if label_scale.shape != stored.shape:
+            raise StoreError(
+                f"{self.name} holds answers about labels of shape {stored.shape}, these have shape "
+                f"{label_scale.shape}. Choose another store."
+            )
+        if self.place is None or not is_auto or self._has_checked_scale:
+            return
+        self._has_checked_scale = True
         has_more = stored.size > 1 and np.ptp(stored) > 0 and np.ptp(label_scale) == 0  # labels
         ratio = stored / label_scale
-        if not self._has_checked_scale and not has_more and (np.abs(np.log2(ratio)) > 1).any():
+        if not has_more and (np.abs(np.log2(ratio)) > 1).any():
             _logger.warning(
                 "%s was made with labels whose standard deviation is %.3g to %.3g times that of "
                 'these, and the scale "auto" stays that of the first labels. Name another store '
                 "for these labels.",
                 *(self.name, ratio.min(), ratio.max()),
             )
-        self._has_checked_scale = True
 
     # Writing ------------------------------------------------------------------------------------
 
@@ -247,7 +244,7 @@ class Store:
             )
             connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
             n_answers, n_failures = np.subtract(
-                _count(self._new_blocks()), _count(replaced)
+                _count(_all(self._blocks)), _count(replaced)
             ).tolist()
             totals = {"n_answers": n_answers, "n_failures": n_failures, "seconds": self._seconds}
             for name, amount in totals.items():
@@ -256,9 +253,6 @@ class Store:
         self._blocks, self._n_bytes, self._seconds = {}, 0, 0.0
         self._written_at = time.monotonic()
         self._writing = self._written_at - began
-
-    def _new_blocks(self) -> list[Block]:
-        return [block for blocks in self._blocks.values() for block in blocks.values()]
 
     def close(self) -> None:
         """Write all answers added so far, and close the file until it is needed again."""
@@ -275,7 +269,7 @@ class Store:
         """Keep a fact, in JSON values."""
         with self._lock:
             if self._file is None:
-                self._header[key] = value
+                self._facts[key] = value
                 return
             with self._file.writing() as connection:
                 query = "INSERT OR REPLACE INTO header VALUES (?, ?)"
@@ -287,7 +281,7 @@ class Store:
         """Return a fact, or None if it is missing or damaged."""
         with self._lock:
             if self._file is None:
-                return self._header.get(key)
+                return self._facts.get(key)
             rows = self._file.read("SELECT value FROM header WHERE key = ?", key)
             try:
                 return json.loads(rows[0][0]) if rows else None
@@ -301,7 +295,7 @@ class Store:
             self._write()
             n_planned = int(self._total("n_planned"))
             if self._file is None:
-                return Progress(*_count(self._new_blocks()), n_planned, self._seconds)
+                return Progress(*_count(_all(self._blocks)), n_planned, self._seconds)
             counts = int(self._total("n_answers")), int(self._total("n_failures"))
             return Progress(*counts, n_planned, self._total("seconds"))
 
@@ -310,15 +304,6 @@ class Store:
         value = self.recall(key)
         is_number = isinstance(value, int | float) and 0 <= value < 1e300  # NaN is not
         return float(value) if is_number else 0.0
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no answers."""
-        with self._lock:
-            self._write()
-            if self._file is None:
-                return not self._blocks
-            return not self._file.read("SELECT 1 FROM answers LIMIT 1")
 
     def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Return the ids under which there are answers."""
@@ -368,10 +353,10 @@ class Store:
 
     def part(self, ids: Collection[bytes]) -> "Store":
         """Return the answers under some ids in memory, with their share of the time."""
-        part, seconds_per_call = Store(None, self.label_scale), self.progress.seconds_per_call
-        part._blocks = {id_: dict(blocks) for id_, blocks in self._read(set(ids)).items()}
-        part._seconds, part.note = seconds_per_call * part.progress.n_answers, self.note
-        return part
+        blocks = {id_: dict(blocks) for id_, blocks in self._read(set(ids)).items()}
+        n_answers, _ = _count(_all(blocks))
+        seconds = self.progress.seconds_per_call * n_answers
+        return Store._in_memory(self.label_scale, blocks, seconds, self.note)
 
     def _read(self, ids: set[bytes]) -> _Blocks:
         with self._lock:
@@ -406,17 +391,18 @@ class Store:
             marks = ",".join("?" * len(part))
             yield self._file.read(f"{select} FROM answers WHERE id IN ({marks})", *part)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the place of a file, or the answers in memory."""
         self.close()
-        state = {"place": self.place, "label_scale": self.label_scale}
-        names = () if self.place else ("_blocks", "_header", "_seconds")
-        return state | {name: getattr(self, name) for name in names}
+        if self.place is not None:
+            return Store, (self.place,)
+        return Store._in_memory, (self.label_scale, self._blocks, self._seconds, self.note)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        scale = state.pop("label_scale")
-        Store.__init__(self, state["place"], None if state["place"] else scale)
-        vars(self).update(state)
+    @classmethod
+    def _in_memory(cls, label_scale: Array, blocks: _Blocks, seconds: float, note: str) -> "Store":
+        store = cls(None, label_scale)
+        store._blocks, store._seconds, store.note = blocks, seconds, note
+        return store
 
 
 # A connection must not cross a fork: both processes would believe they hold the other's locks.
@@ -451,6 +437,10 @@ def _identity(problem: Problem | None) -> dict[str, str]:
     given = {name: getattr(problem, name, None) for name in ("name", "version")}
     texts = {name: repr(text) for name, text in given.items() if isinstance(text, str)}
     return {} if problem is None else {**problem_parameters(problem), **texts}
+
+
+def _all(blocks: _Blocks) -> list[Block]:
+    return [block for by_number in blocks.values() for block in by_number.values()]
 
 
 def _count(blocks: Sequence[Block]) -> tuple[int, int]:

@@ -26,9 +26,8 @@ from lodl.oracle._failures import (
     TaskError,
     what_failed,
 )
-from lodl.oracle._guard import Guard, owned
+from lodl.oracle._guard import CtrlC, Guard, owned
 from lodl.oracle._instances import Draws, Instances
-from lodl.oracle._signals import CtrlC
 from lodl.oracle._store import NO_ANSWER, Block, Run
 from lodl.problems import Problem
 from lodl.problems._regret import gradients, read_only, score, score_many
@@ -90,7 +89,7 @@ def answer(problem: Problem, task: Task) -> Result:
     began = time.perf_counter()
     guard, rows = Guard(problem, task.timeout), list[_Row]()
     batches = list(_batches(task.start, task.stop, problem.is_vectorised))
-    with guard.alarm:
+    with guard.alarm():
         for row in range(len(task.instances)):
             rows.append(_Row(guard, task, row, began + task.seconds))
             rows[-1].call_all(batches)
@@ -204,7 +203,7 @@ class _Row:
                     losses = score_many(self.problem, zs, self.y, self.context)
                     self.decision[columns] = self.slopes.numbers(zs, losses)
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
-            self.guard.alarm.forgive(error)
+            self.guard.forgive(error)
             return False
         if self.task.returns_decisions:
             places = range(columns.start + self.task.start, columns.stop + self.task.start)
@@ -232,7 +231,7 @@ class _Row:
                     if self.task.label_scale is not None:
                         self.decision[column] = self.slopes.numbers([z], [value])[0]
         except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
-            self.guard.alarm.forgive(error)
+            self.guard.forgive(error)
             self.fail(error)
             return
         if self.task.returns_decisions:
@@ -371,7 +370,7 @@ def applied(
     """Return `function(guard, *arguments)`, and the number of solver calls it made."""
     guard = Guard(problem, timeout, may_exit=may_exit)
     try:
-        with guard.alarm:
+        with guard.alarm():
             return function(guard, *arguments), guard.n_calls
     except (CtrlC, LodlError):
         raise

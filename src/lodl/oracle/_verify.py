@@ -40,11 +40,8 @@ def verify(samples: Samples, run: Callable[[Samples, list[Calls]], Runner]) -> N
     Raises:
         StoreError: The answers are different now.
     """
-    store, problem = samples.store, samples.problem
-    if store.is_empty:
-        store.verified_with = problem
     samples = replace(samples, has_slopes=False)
-    places = [] if store.verified_with is problem else _stored(samples)
+    places = [] if samples.store.is_verified else _stored(samples)
     if not places:
         return
     before, (now, reasons) = _losses(samples, places), _recompute(samples, places, run)
@@ -83,7 +80,7 @@ def verify(samples: Samples, run: Callable[[Samples, list[Calls]], Runner]) -> N
         "Computed %d stored answers of %d instances again: the store is of this problem.",
         *(n_checks, len(places)),
     )
-    store.verified_with = problem
+    samples.store.is_verified = True
 
 
 def _stored(samples: Samples) -> _Places:
