@@ -152,8 +152,13 @@ class _Row:
         n_labels = int(task.start == 0)
         edges = (0, n_labels, task.instances.ids), (n_labels, self.n_done, task.draws.ids)
         for first, last, ids in edges:
-            if first < last:
-                run = Block(self.answers[first:last], gradient, self._messages(first, last))
+            if self.status[first:last].any():
+                answers, slopes = self.answers[first:last], gradient
+                if len(gradient):
+                    decision = answers["decision"]
+                    used, number = np.unique(decision[decision >= 0], return_inverse=True)
+                    decision[decision >= 0], slopes = number, gradient[used]
+                run = Block(answers, slopes, self._messages(first, last))
                 yield ids[self.row], max(task.start - 1, 0), run
 
     def _messages(self, first: int, last: int) -> dict[str, str]:
