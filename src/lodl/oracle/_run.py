@@ -184,8 +184,13 @@ class Runner:
 
     def finish(self) -> None:
         """Make all calls, or raise the error that ended the run."""
-        show = {"unit": "calls", "description": "solving", "delay": _BAR_DELAY}
-        bar = progress_bar(self._n_calls, enabled=self._settings.progress, **show)
+        bar = progress_bar(
+            self._n_calls,
+            unit="calls",
+            description="solving",
+            enabled=self._settings.progress,
+            delay=_BAR_DELAY,
+        )
         try:
             with bar, marked_ctrl_c():
                 while self._queue or self._suspects or self._flying:
