@@ -249,7 +249,9 @@ class Runner:
         if task.timeout is not None:
             arrival = self._warm_up(task) if self._arrival is None else self._arrival
             # Its time may end within a batch, which, if it fails, is called again one by one.
-            n_calls = 1 + task.largest_batch(self._workers.problem)
+            problem, n_calls = self._workers.problem, 2
+            if problem.is_vectorised:
+                n_calls = 1 + max(stop - start for start, stop in task.batches(problem))
             allowed = task.seconds + n_calls * task.timeout + _SLACK + _ARRIVAL * arrival
         now = time.monotonic()
         future = self._workers.submit(task, with_problem=with_problem)
