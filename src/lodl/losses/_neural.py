@@ -84,7 +84,6 @@ class NeuralLoss(Family):
         return 0 * d * phi["W1"][:, None, :, 0]  # zeros, a row per instance
 
     def fit(self, answers: Answers) -> dict[str, Array]:
-        """Fit one instance. `fit_many` fits several at almost the same cost."""
         return self.fit_many([answers])[0]
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
@@ -100,8 +99,15 @@ class NeuralLoss(Family):
         with one_torch_thread():
             phi = _initial(torch, self, data)
             _train(torch, self, phi, data)
-        arrays = {name: value.detach().numpy().astype(np.float64) for name, value in phi.items()}
-        return [_parameters(self, part, arrays, i) for i, part in enumerate(data)]
+        fits = []
+        for i, part in enumerate(data):
+            fits.append(
+                {name: rows[i].detach().numpy().astype(float) for name, rows in phi.items()}
+            )
+            fits[i]["W1"] /= part.d_scale[:, np.newaxis]
+            fits[i][f"W{self.n_layers}"] *= part.regret_scale
+            fits[i][f"b{self.n_layers}"] *= part.regret_scale
+        return fits
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Return an absolute error, `cost * mean_i |d_i / scale_i|`, which ReLU units can express.
@@ -167,16 +173,3 @@ def _train(
         torch.square(family.value(phi, errors) - target).mean(dim=1).sum().backward()
         adam.step()
         decay.step()
-
-
-def _parameters(
-    family: NeuralLoss, data: Standardised, arrays: dict[str, Array], row: int
-) -> dict[str, Array]:
-    phi = {name: value[row] for name, value in arrays.items()}
-    last = family.n_layers
-    return {
-        **phi,
-        "W1": phi["W1"] / data.d_scale[:, np.newaxis],
-        f"W{last}": phi[f"W{last}"] * data.regret_scale,
-        f"b{last}": phi[f"b{last}"] * data.regret_scale,
-    }
