@@ -30,16 +30,11 @@ def fit_shared(
     feasible for all. If the objective is affine in the label, the answers also determine what each
     decision costs at every instance, without a solver call. A loss then has some hundred decisions
     instead of twenty: those that are cheapest under the label and, with `at`, under a prediction.
-    Decisions of validation instances are shared, too: they are feasible decisions and carry no
-    information about a label's features.
 
     All instances count in one unit: the temperature of `DecisionRanking` is a share of the mean
-    regret of all instances, so that instances with much at stake do not drown the others. Averaged,
-    models trained on such losses had 3 % less regret than SPO+ on 14 tasks
-    (results/learner/choices.md); models trained on each instance's own decisions had as much.
-
-    Held-out samples evaluate a loss without the decisions that only held-out samples led to. The
-    loss that is returned has all decisions.
+    regret of all instances, so that instances with much at stake do not drown the others. Held-out
+    samples evaluate a loss without the decisions that only they led to; the loss that is returned
+    has all decisions.
 
     Args:
         samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose

@@ -64,13 +64,11 @@ Index = npt.NDArray[np.intp]
 def fit_pooled(samples: Samples, family: Family) -> LearnedLoss:
     """Fit a loss to all instances' samples together: weights pulled towards common weights.
 
-    A few samples per instance suffice (four instead of fifty). `WeightedMSE`,
-    `DirectedWeightedMSE`, `DirectedWeightedMAE` and custom families with `degrees` can be pooled;
-    the others are not linear in their parameters, and are fitted by `lodl.losses.fit`. Their
-    `ridge` is not used: the strength of the pull is estimated.
-
-    Held-out errors are those of answers that are left out one at a time, with common weights of
-    instances other than their own. An instance without samples has the common weights.
+    Four samples per instance suffice instead of fifty. `WeightedMSE`, `DirectedWeightedMSE`,
+    `DirectedWeightedMAE` and custom families with `degrees` can be pooled; the others are not
+    linear in their parameters, and are fitted by `lodl.losses.fit`. `ridge` is not used: the
+    strength of the pull is estimated. Held-out errors are those of answers that are left out one at
+    a time. An instance without samples has the common weights.
 
     Args:
         samples: Points with their regrets, as an oracle returns them.
