@@ -23,28 +23,21 @@ decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
  6. At d = 0 the k-th term is (1 - m) r_k <= 0 for m >= 1, so L(0) = 0, the minimum.
 
 **When it is exact.** With m = 2 and all decisions, L is the SPO+ loss of Elmachtoub and Grigas
-("Smart 'predict, then optimize'", 2022): for a linear objective the k-th term is
-(y - 2 y_hat) . s_k. With m = 1 it is the support function of the differences -s_k.
+("Smart 'predict, then optimize'", 2022). The term most violated at y_hat then belongs to the
+decision taken at the point 2 y_hat - y.
 
 **When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
 good near it, no bound far from it, and at a kink of f it depends on the side of the difference.
-Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. Held-out samples
-show it: slopes do not *explain* a decision that the solver took although another known decision is
-cheaper by (1). `lodl.evaluation.summarise` reports the share that is explained. A decision that no
-sample led to is not in the loss: sample again where the model predicts. The term most violated at
-y_hat with m = 2 belongs to the decision taken at the point 2 y_hat - y.
+Held-out samples show it: slopes do not *explain* a decision that the solver took although another
+known decision is cheaper by (1). A decision that no sample led to is not in the loss.
 
 **Free directions.** Errors that change no difference between decisions, such as a constant added
 to all items of which exactly one is chosen, cost nothing, and a prediction may drift along them
-until an output layer saturates. A weak squared error prevents that: `min_weight`, in units of the
-samples' errors. Its default of 0.01 is the best for hinges, or within noise of it, on paths,
-advertising and top-1 choices (results/min_weight.md). docs/explanation/decision-families.md has a
-picture of the bound, and related work.
+until an output layer saturates. A weak squared error prevents that: `min_weight`, by default 0.01
+of the samples' errors (results/min_weight.md). docs/explanation/decision-families.md has more.
 """
 
 from abc import abstractmethod
-from dataclasses import replace
-from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -122,12 +115,6 @@ class DecisionFamily(Family):
         regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
         cost = max(self.min_weight, self.squared_error) * mean
         return {**self.scaled(regret, slope, unit), "w": squared_error_weights(cost, scale)}
-
-    def with_room_for(self, n_decisions: int) -> Self:
-        """Return this family with `max_decisions=n_decisions`, at least 1."""
-        family: Any = self  # members are dataclasses
-        resized: Self = replace(family, max_decisions=max(1, n_decisions))
-        return resized
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         no_decision = self.scaled(np.zeros(0), np.zeros((0, len(scale))))

@@ -1,5 +1,7 @@
 """`fit_shared`: a learned loss from the decisions of all instances, with held-out errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -70,7 +72,8 @@ def fit_shared(
     means = np.nansum(np.maximum(pool.regret, 0.0), axis=1) / np.maximum(n_answers, 1)
     unit = float(means[n_answers > 0].mean()) if n_answers.any() else 0.0
     taken = pool.nearest(y_hat, _n_nearest(pool)) if unit else [np.empty(0, dtype=np.intp)] * n
-    family = family.with_room_for(max(map(len, taken)))
+    n_decisions = max(1, *map(len, taken))
+    family = replace(family, max_decisions=n_decisions)  # type: ignore[type-var]  # a dataclass
     scales = _error_scales(pool, y_hat)
     held_out = _HeldOut(samples, pool, holdout)
     fits = []
