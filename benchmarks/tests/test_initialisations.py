@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from lodl import domains
-from lodl.training.torch import predict
-from lodl_benchmarks.runner._task import initialisations
+from lodl_benchmarks.runner import initialisations, predict
 
 
 @pytest.mark.parametrize("make", [domains.linear_model, domains.web_advertising, domains.portfolio])
