@@ -36,8 +36,8 @@ def run(code: str) -> dict[str, Any]:
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         exec(code, names)
-    plain, *_, ours = names["evaluation"].rows
-    return {"said": said.getvalue(), "before": plain.mean, "after": ours.mean}
+    before, *_, after = names["evaluation"].means.values()
+    return {"said": said.getvalue(), "before": before, "after": after}
 
 
 def rounded(code: str, number: int) -> str:

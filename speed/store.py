@@ -12,8 +12,7 @@ from time import process_time
 
 import numpy as np
 
-from lodl.oracle._answer_table import Block
-from lodl.oracle._store import Run, Store
+from lodl.oracle._store import ANSWER, Block, Run, Store
 
 SIZES = [(50_000, 20), (2_000, 1_000)]  # instances, answers an instance
 AT_ONCE = 256  # instances of a task, and of a read
@@ -21,16 +20,16 @@ AT_ONCE = 256  # instances of a task, and of a read
 
 def runs(n: int, k: int) -> list[Run]:
     rng = np.random.default_rng(0)
-    ids, loss = rng.bytes(16 * n), rng.exponential(size=(n, k))
-    rest = np.ones(k, np.uint8), np.full(k, -1, np.int32), np.empty((0, 50)), {}
-    return [(ids[16 * i : 16 * (i + 1)], 0, Block(loss[i], *rest)) for i in range(n)]
+    ids, answers, none = rng.bytes(16 * n), np.empty((n, k), ANSWER), np.empty((0, 50))
+    answers["loss"], answers["status"], answers["decision"] = rng.exponential(size=(n, k)), 1, -1
+    return [(ids[16 * i : 16 * (i + 1)], 0, Block(answers[i], none, {})) for i in range(n)]
 
 
 def write(store: Store, answers: list[Run]) -> float:
     began = process_time()
     for first in range(0, len(answers), AT_ONCE):
         store.add(answers[first : first + AT_ONCE])
-    store.flush()
+    store.close()
     return process_time() - began
 
 

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 from lodl._json import write_text
-from lodl.report.parts import save_figure
-from lodl_benchmarks.pages import read_json_rows
+from lodl_benchmarks.pages import read_json_rows, save_figure
 from lodl_benchmarks.peers import draw_peers, tables
 from lodl_benchmarks.peers._standings import verdict
 from lodl_benchmarks.peers._summary import scores

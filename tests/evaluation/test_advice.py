@@ -31,13 +31,13 @@ def labels_of(domain):
 
 def model_of(domain):
     """Returns the model of the paper, which predicts item by item."""
-    shape, part = domain.model, domain.splits.train
+    part = domain.splits.train
+    network = {"hidden": (500,), "output": "relu"}
     return mlp(
-        shape.n_features,
+        part.x.shape[-1],
         part.y.shape[1:],
-        hidden=shape.hidden,
-        output=shape.output,
         n_items=part.x.shape[1],
+        **(network if isinstance(domain.problem, WebAdvertising) else {"hidden": ()}),
     )
 
 

@@ -39,7 +39,7 @@ def model(data):
 def test_the_rows_are_five_models_and_their_regrets_are_the_solvers(model, data):
     x, y = data[0][200:], data[1][200:]
     evaluation = model.evaluate(x, y)
-    assert [row.name for row in evaluation.rows] == NAMES
+    assert list(evaluation.regrets) == NAMES
     plain = clone(LinearRegression()).fit(data[0][:200], data[1][:200])
     regret = {
         "plain model": lodl.evaluation.regret(Stock(), plain.predict(x), y),
@@ -48,16 +48,15 @@ def test_the_rows_are_five_models_and_their_regrets_are_the_solvers(model, data)
         ),
         "this model": model.regret(x, y),
     }
-    for row in evaluation.rows:
-        if row.name in regret:
-            assert row.regret == pytest.approx(regret[row.name])
+    for name, expected in regret.items():
+        assert evaluation.regrets[name] == pytest.approx(expected)
     assert evaluation.optimum == pytest.approx(y.sum(axis=1))
     assert evaluation.n_calls <= 6 * len(y)
 
 
 def test_a_shift_towards_the_costly_side_is_found_and_never_ignored(model, data):
     evaluation = model.evaluate(data[0][200:], data[1][200:])
-    means = {row.name: row.mean for row in evaluation.rows}
+    means = evaluation.means
     assert means["squared error, corrected"] < 0.8 * means["squared error"]
     assert means["this model"] < 1.05 * means["squared error, corrected"]
 
@@ -66,4 +65,4 @@ def test_a_loaded_model_gives_the_same_table(model, data, tmp_path):
     x, y = data[0][300:], data[1][300:]
     folder = model.save(tmp_path / "model")
     loaded = lodl.load_model(folder, Stock())
-    assert loaded.evaluate(x, y).rows == model.evaluate(x, y).rows
+    assert loaded.evaluate(x, y).regrets == model.evaluate(x, y).regrets

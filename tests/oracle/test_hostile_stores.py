@@ -11,12 +11,11 @@ import pytest
 import lodl
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle import Oracle, Progress, _database
-from lodl.oracle._answer_table import _checksum
-from lodl.oracle._store import Store
+from lodl.oracle._store import ANSWER, Store, _checksum
 from lodl.samplers import AllPerturbed
 
 ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 4}
-FIELDS = ("id", "block", "loss", "status", "decision", "gradient", "messages")
+FIELDS = ("id", "block", "answers", "gradient", "messages")
 
 
 @pytest.fixture
@@ -50,9 +49,13 @@ def forge(store, change, *, has_checksum=True):
     connection = sqlite3.connect(store)
     number, *values = connection.execute(
         f"SELECT rowid, {', '.join(FIELDS)} FROM answers "
-        "WHERE length(loss) > 8 ORDER BY rowid LIMIT 1"
+        "WHERE length(answers) > 13 ORDER BY rowid LIMIT 1"
     ).fetchone()
-    run = dict(zip(FIELDS, values, strict=True)) | change
+    run = dict(zip(FIELDS, values, strict=True))
+    answers = np.frombuffer(run["answers"], ANSWER).copy()
+    for name in change.keys() & set(ANSWER.names):
+        answers[name] = change[name]
+    run |= {"answers": answers.tobytes()} | {name: change[name] for name in change if name in run}
     new = [(name, run[name]) for name in FIELDS]
     if has_checksum:
         new.append(("checksum", _checksum(*run.values())))
@@ -69,19 +72,20 @@ def forge(store, change, *, has_checksum=True):
 @pytest.mark.parametrize(
     "change",
     [
-        {"status": b"\x63" * 4},
-        {"status": b"\x00" * 4},
-        {"status": b"\x01" * 3},
-        {"status": b""},
-        {"loss": b""},
-        {"loss": b"\x00" * 31},
-        {"loss": np.array([1, 2, np.nan, 3.0]).tobytes()},
-        {"decision": np.full(4, -2, "<i4").tobytes()},
-        {"decision": np.full(4, 7, "<i4").tobytes()},
-        {"decision": np.zeros(4, "<i4").tobytes(), "gradient": np.full(5, np.inf).tobytes()},
+        {"status": 99},
+        {"status": 0},
+        {"status": [1, 1, 1, 2]},
+        {"answers": b""},
+        {"answers": b"\x00" * 51},
+        {"loss": [1, 2, np.nan, 3.0]},
+        {"decision": -2},
+        {"decision": 7},
+        {"decision": 0},
+        {"decision": 1, "gradient": np.zeros(5).tobytes()},
+        {"decision": 0, "gradient": np.full(5, np.inf).tobytes()},
         {"gradient": np.zeros(7).tobytes()},
         {"gradient": b"\x00"},
-        {"decision": np.full(4, -99, "<i4").tobytes()},
+        {"decision": -99},
         {"messages": "[]"},
         {"messages": "{"},
         {"messages": 9000 * "["},
@@ -117,10 +121,10 @@ def test_slopes_of_another_number_of_coordinates_are_left_out(loop, y, store, tm
     wide = tmp_path / "wide.db"
     Oracle(loop(), store=wide).sample(np.c_[y, y], slopes=True, **ARGUMENTS)
     connection = sqlite3.connect(wide)
-    rows = connection.execute("SELECT loss, status, decision, gradient FROM answers").fetchall()
+    rows = connection.execute("SELECT answers, gradient FROM answers").fetchall()
     connection.close()
     longest = max(rows, key=lambda row: len(row[0]))
-    forge(store, dict(zip(FIELDS[2:], longest, strict=False)) | {"gradient": longest[3][:-8]})
+    forge(store, dict(zip(FIELDS[2:], longest, strict=False)) | {"gradient": longest[1][:-8]})
     samples = Oracle(loop(), store=store).sample(y, slopes=True, **ARGUMENTS)
     assert samples[0].slope.shape[1] == 5
     assert "are damaged" in caplog.text
@@ -205,7 +209,7 @@ def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store,
             return 7 + 3 * super().objective(z, y, context)
 
     edit(store, ("UPDATE header SET value = 0",))
-    edit(store, ("UPDATE header SET value = 4 WHERE key = 'version'",))
+    edit(store, ("UPDATE header SET value = 5 WHERE key = 'version'",))
     scale = str([1.0] * 5)
     edit(store, ("UPDATE header SET value = ? WHERE key = 'label_scale'", scale))
     edit(store, ("UPDATE header SET value = '{}' WHERE key = 'problem'",))

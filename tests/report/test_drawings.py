@@ -2,8 +2,8 @@
 
 import pytest
 
-from lodl.report._draw import draw_gain
-from lodl.report._style import new_figure
+from lodl.report import plots
+from lodl.report.style import new_figure
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from lodl.report._style import new_figure
 )
 def test_the_gain_is_drawn_whole_whatever_the_regrets(regrets, is_zero_at_the_edge, fit_result):
     axes = new_figure(4.0, 2.0).subplots()
-    draw_gain(axes, fit_result(regrets, regrets))
+    plots.gain(fit_result(regrets, regrets), ax=axes)
     low, high = axes.get_xlim()
     assert (low == 0) == is_zero_at_the_edge
     ends = [end for line in axes.lines for end in line.get_xdata()]

@@ -1,6 +1,7 @@
 """The table of `evaluate`."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -16,20 +17,21 @@ def make(**regrets: list[float]) -> Evaluation:
 
 def test_differences_are_paired_by_instance():
     evaluation = make(plain=[1.0, 2.0, 3.0, 4.0, 5.0], model=[0.5, 1.5, 2.5, 3.5, 4.5])
-    assert evaluation.difference(evaluation.rows[0]) == pytest.approx((-0.5, -0.5, -0.5))
+    gap = evaluation.difference("plain")
+    assert (gap.low, gap.mean, gap.high) == pytest.approx((-0.5, -0.5, -0.5))
 
 
 def test_an_instance_on_which_any_model_failed_is_left_out_of_all_rows():
     evaluation = make(plain=[1.0, np.nan, 3.0], model=[1.0, 1.0, 2.0])
     assert evaluation.n_left_out == 1
-    assert [row.regret for row in evaluation.rows] == [(1.0, 3.0), (1.0, 2.0)]
+    assert evaluation.regrets == {"plain": (1.0, 3.0), "model": (1.0, 2.0)}
 
 
 def test_regret_is_also_shown_in_percent_of_the_optimum():
     evaluation = make(plain=[1.0] * 6, model=[0.5] * 6)
-    assert evaluation.percent(evaluation.rows[0]) == pytest.approx(2.0)
+    assert evaluation.percent("plain") == pytest.approx(2.0)
     zero = Evaluation.of({"plain": np.ones(6), "model": np.ones(6)}, np.zeros(6))
-    assert zero.percent(zero.rows[0]) is None
+    assert zero.percent("plain") is None
 
 
 def test_the_table_has_a_line_for_each_model_and_one_for_what_it_took():
@@ -48,5 +50,5 @@ def test_a_table_without_instances_says_so():
 
 
 def test_the_record_is_plain_data():
-    numbers = json.loads(json.dumps(make(plain=[1.0] * 6, model=[0.5] * 6).to_dict()))
-    assert numbers["rows"][1]["regret"] == 0.5
+    numbers = json.loads(json.dumps(asdict(make(plain=[1.0] * 6, model=[0.5] * 6))))
+    assert numbers["regrets"]["model"] == [0.5] * 6

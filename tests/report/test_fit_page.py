@@ -6,7 +6,7 @@ import re
 import pytest
 
 from lodl.report import FitResult
-from lodl.report._text import amounts
+from lodl.report._result import amounts
 from lodl.report.fit_page import _duration, fit_page, title_of, write_page
 
 

@@ -253,7 +253,7 @@ def test_texts_are_shown_without_control_characters(fit_result):
         ("loss_selected", [1.0], "`loss_selected` must have 40 values or none"),
         ("label_shape", [-5, -5], "`label_shape` must be positive"),
         ("label_shape", [5], "`mean_label` must have the shape"),
-        ("label_names", ["a"], "`label_names` must be 25 names"),
+        ("label_names", ["a"], "`label_names` must have 25 values or none"),
         ("n_features", 0, "`n_features` must be at least 1"),
         ("coordinates", {"names": [], "over": [], "under": []}, "25 coordinates"),
         ("seconds", 10**400, "too large"),

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from lodl.report._text import amounts, decision_texts
+from lodl.report import ChangedDecision
+from lodl.report._result import amounts
+
+
+def decision_texts(before, after, names):
+    changed = ChangedDecision.of("one", (before, after), (2.0, 1.0), names)
+    return changed.decision_baseline, changed.decision_selected
 
 
 @pytest.mark.parametrize(

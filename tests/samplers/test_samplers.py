@@ -11,7 +11,7 @@ from lodl.samplers import (
     Sampler,
     TwoPerturbed,
 )
-from lodl.samplers._sampler import BLOCK_SIZE, _stream
+from lodl.samplers._samplers import BLOCK_SIZE, _stream
 
 PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
 LABEL_BASED = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}

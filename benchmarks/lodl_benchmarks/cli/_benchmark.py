@@ -151,8 +151,8 @@ def peers(
     n_jobs: Jobs = -1,
 ) -> None:
     """The learner against PyEPO's methods and squared error."""
-    from lodl.report.parts import save_figure
     from lodl_benchmarks import peers as room  # torch and PyEPO: only where needed
+    from lodl_benchmarks.pages import save_figure
 
     chosen = named("scale", scale, room.SCALES)
     names = [name for name in task or chosen.tasks if named("tasks", name, room.TASKS)]

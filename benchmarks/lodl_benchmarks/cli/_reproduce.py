@@ -123,14 +123,13 @@ def table3(
     n_jobs: Jobs = -1,
 ) -> None:
     """Errors of the learned losses, and whether they predict the quality of decisions."""
-    from lodl.report import parts  # matplotlib: only where needed
-    from lodl_benchmarks import experiments, paper, runner  # torch: only where needed
+    from lodl_benchmarks import experiments, pages, paper, runner  # torch: only where needed
 
     setups = _chosen_setups(domain, prices)
     size = _size(scale, seeds, experiments.TABLE3_SCALES)
     plan = experiments.table3_experiments(size, setups)
     table = paper.Table3.of(runner.run(plan, out, setups=setups, n_jobs=n_jobs))
-    parts.save_figure(paper.draw_table3(list(table.domains.values())), out / "table3")
+    pages.save_figure(paper.draw_table3(list(table.domains.values())), out / "table3")
     write_slices(out, plan, setups)
     _publish_table(
         out,
@@ -291,7 +290,7 @@ def _kept(out: Path, name: str, kind: type[_Record], settings: object) -> _Recor
 def _publish_figure(out: Path, name: str, data: Any, figure: "Figure") -> None:
     """Write a figure as data and drawn, and say where it is."""
     from lodl._json import write_json
-    from lodl.report.parts import save_figure
+    from lodl_benchmarks.pages import save_figure
 
     path = write_json(out / f"{name}.json", data)
     svg, png = save_figure(figure, out / name)

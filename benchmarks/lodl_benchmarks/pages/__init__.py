@@ -6,6 +6,7 @@ from lodl_benchmarks.pages._fidelity_section import (
     FIDELITY_TITLE,
     fidelity_section,
 )
+from lodl_benchmarks.pages._figure_files import save_figure
 from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
 from lodl_benchmarks.pages._page import render_page, write_page
 from lodl_benchmarks.pages._result_sections import (
@@ -43,6 +44,7 @@ __all__ = [
     "read_rows",
     "render_page",
     "results_of",
+    "save_figure",
     "settings_section",
     "slices_section",
     "time_section",

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lodl.report.parts import INK, MUTED, PAPER, new_figure, shortened, style
+from lodl.report.page import shortened
+from lodl.report.style import INK, MUTED, PAPER, new_figure, style
 from lodl_benchmarks.pages._results import REFERENCES, Result
 from lodl_benchmarks.pages._rows import PARTS
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from lodl.report import Cell, Table
-from lodl.report.parts import Block, Section
+from lodl.report.page import Block, Section
 from lodl_benchmarks.pages._draw import method_colours
 from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
 from lodl_benchmarks.pages._results import Result, Results

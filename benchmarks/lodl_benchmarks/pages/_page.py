@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lodl._json import write_text
 from lodl.errors import DataError
-from lodl.report.parts import Section, render
+from lodl.report.page import Section, render
 from lodl_benchmarks.pages._results import Results
 from lodl_benchmarks.pages._rows import Row
 from lodl_benchmarks.pages._summary import summary_section

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from lodl.report import Cell, Table
-from lodl.report.parts import Block, Section, inline_svg
+from lodl.report.page import Block, Section
+from lodl.report.style import inline_svg
 from lodl_benchmarks.pages._draw import (
     PART_COLOURS,
     draw_quality,

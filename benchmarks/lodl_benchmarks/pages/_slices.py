@@ -7,7 +7,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from lodl._json import blaming, read_json
-from lodl.report.parts import INK, MUTED, Block, Section, inline_svg, new_figure, shortened, style
+from lodl.report.page import Block, Section, shortened
+from lodl.report.style import INK, MUTED, inline_svg, new_figure, style
 from lodl_benchmarks.pages._draw import method_colours
 
 _TEXT = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from lodl.report.parts import Section
+from lodl.report.page import Section
 from lodl_benchmarks.pages._draw import in_seconds
 from lodl_benchmarks.pages._results import REFERENCES, Result, Results
 

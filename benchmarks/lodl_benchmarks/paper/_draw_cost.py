@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from lodl.report.parts import INK, MUTED, PAPER, new_figure, style
+from lodl.report.style import INK, MUTED, PAPER, new_figure, style
 from lodl_benchmarks.pages import method_colours
 from lodl_benchmarks.paper._cost_figure import (
     SHORT_NAMES,

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from lodl.report.parts import INK, MUTED, new_figure, shortened, style
+from lodl.report.page import shortened
+from lodl.report.style import INK, MUTED, new_figure, style
 from lodl_benchmarks.pages import method_colours
 from lodl_benchmarks.paper._table3 import DomainErrors, MethodErrors, Trends, quality_in_words
 

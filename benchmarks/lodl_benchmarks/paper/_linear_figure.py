@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lodl.report import Cell, Table
-from lodl.report.parts import INK, MUTED, new_figure, style
+from lodl.report.style import INK, MUTED, new_figure, style
 from lodl_benchmarks.pages import MeanStd, mean_cell, method_colours
 
 _Numbers: TypeAlias = tuple[float, ...]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import withStroke
 
-from lodl.report.parts import INK, MUTED, new_figure, style
+from lodl.report.style import INK, MUTED, new_figure, style
 from lodl_benchmarks.pages import method_colours
 
 _N_COLUMNS = 5

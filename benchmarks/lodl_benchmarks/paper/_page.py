@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from lodl._json import blaming, read_json
 from lodl.report import Table
-from lodl.report.parts import Block, Section, inline_svg
+from lodl.report.page import Block, Section
+from lodl.report.style import inline_svg
 from lodl_benchmarks.pages import (
     FIDELITY_TEXT,
     FIDELITY_TITLE,

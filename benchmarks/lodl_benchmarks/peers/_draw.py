@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from lodl.report.parts import INK, MUTED, PAPER, new_figure, style
+from lodl.report.style import INK, MUTED, PAPER, new_figure, style
 from lodl_benchmarks.peers._methods import METHODS, OURS, TWO_STAGE
 from lodl_benchmarks.peers._summary import Score, scores
 from lodl_benchmarks.peers._tasks import TASKS

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from lodl.report import Table
-from lodl.report.parts import Block, Section, inline_svg, render
+from lodl.report.page import Block, Section, render
+from lodl.report.style import inline_svg
 from lodl_benchmarks.pages import read_json_rows, write_page
 from lodl_benchmarks.peers._draw import draw_peers, drawn_tasks
 from lodl_benchmarks.peers._standings import verdict

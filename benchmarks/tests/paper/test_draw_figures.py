@@ -6,8 +6,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from lodl._json import from_json
-from lodl.report._style import inline_svg
-from lodl.report.parts import INK, MUTED, PAPER
+from lodl.report.style import INK, MUTED, PAPER, inline_svg
 from lodl_benchmarks.pages import method_colours
 from lodl_benchmarks.paper import (
     CostFigure,

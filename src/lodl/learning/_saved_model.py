@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from lodl._arrays import printable
+from lodl._digest import problem_parameters
 from lodl._json import from_json, write_json, write_text
 from lodl.errors import DataError, InvalidInputError, ModelFolderError
 from lodl.problems import Problem
-from lodl.problems._identity import problem_parameters
 from lodl.problems._problem import describe
 from lodl.report import FitResult
 from lodl.training import Predictor, load_predictor

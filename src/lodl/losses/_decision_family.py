@@ -62,8 +62,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, check_min_weight, squared_error_weights
-from lodl.losses._standardised import error_scale
+from lodl.losses._family import Family, check_at_least, error_scale, squared_error_weights
 from lodl.oracle import Answers
 
 _SLIGHT = 1e-3  # share of the mean regret that an inexact solver may lose
@@ -89,12 +88,9 @@ class DecisionFamily(Family):
     max_decisions: int
 
     def __post_init__(self) -> None:
-        check_min_weight(self.min_weight)
+        super().__post_init__()
         check_count("max_decisions", self.max_decisions)
-        if not 0 <= self.squared_error < np.inf:
-            raise InvalidInputError(
-                f"`squared_error` must be a weight of at least 0, got {self.squared_error!r}."
-            )
+        check_at_least("squared_error", self.squared_error)
 
     @abstractmethod
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:

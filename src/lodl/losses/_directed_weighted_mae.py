@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
 from lodl.losses._directed_weighted_mse import directed_weights
-from lodl.losses._family import Family, Parameters, Tensor, check_min_weight
-from lodl.losses._least_squares import solve_nnls
-from lodl.losses._standardised import Standardised
+from lodl.losses._family import Parameters, Tensor, check_at_least
+from lodl.losses._least_squares import RidgeFamily, Standardised, solve_nnls
 from lodl.oracle import Answers
 
 _PULL = 0.01  # ridge penalty of a weight per squared label size, as for squared errors
 
 
 @dataclass(frozen=True)
-class DirectedWeightedMAE(Family):
+class DirectedWeightedMAE(RidgeFamily):
     r"""Absolute error with separate weights for over- and under-prediction.
 
         f(d) = sum_i [ w+_i max(d_i, 0) + w-_i max(-d_i, 0) ],                     w >= 0
@@ -40,10 +38,9 @@ class DirectedWeightedMAE(Family):
 
     Attributes:
         squares: Whether squared errors are added, for costs that grow faster than the error.
-        min_weight: The least weight, as a share of the mean fitted weight of the instance, errors
-            measured in units of their size. A side without weight lets predictions run off.
-        ridge: How strongly the fit is pulled towards one weight for all coordinates and both
-            sides; 0 is plain non-negative least squares.
+        min_weight: The least weight, as a share of the mean fitted weight of the instance, with
+            errors in units of their size. A side without weight lets predictions run off.
+        ridge: Strength of the pull of the fit towards one weight for all coordinates and sides.
         rounding: Where the kink is rounded, in units of `width`; 0 is the absolute error.
 
     Example:
@@ -65,11 +62,8 @@ class DirectedWeightedMAE(Family):
     is_convex = True
 
     def __post_init__(self) -> None:
-        check_min_weight(self.min_weight)
-        for name in ("ridge", "rounding"):
-            value = getattr(self, name)
-            if not 0 <= value < np.inf:
-                raise InvalidInputError(f"`{name}` must be a number of at least 0, got {value!r}.")
+        super().__post_init__()
+        check_at_least("rounding", self.rounding)
 
     @property
     def _weights(self) -> Mapping[str, int]:
@@ -78,7 +72,7 @@ class DirectedWeightedMAE(Family):
 
     @property
     def degrees(self) -> Mapping[str, int]:  # type: ignore[override]
-        """How each parameter scales with the error; empty if the kink is rounded."""
+        """The degree of each weight's term. A rounded kink has none."""
         return {} if self.rounding else self._weights
 
     @property
@@ -120,7 +114,7 @@ class DirectedWeightedMAE(Family):
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Solve the non-negative least squares problem, then lift the weights to the floor."""
-        data = Standardised.of(answers.d, answers.regret)
+        data = Standardised.of(answers)
         n_samples, dim = data.d.shape
         kinks = np.concatenate([np.maximum(data.d, 0.0), np.maximum(-data.d, 0.0)], axis=1)
         columns = np.concatenate([kinks, *([np.square(kinks)] if self.squares else [])], axis=1)
@@ -137,10 +131,9 @@ class DirectedWeightedMAE(Family):
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Return an absolute error if there are no squares: cost * mean_i |d_i| / scale_i."""
-        share = cost / len(scale)
+        share, highest = cost / len(scale), max(self._weights.values())
         phi = {
-            name: np.full_like(scale, share * (degree == max(self._weights.values())))
-            / scale**degree
+            name: share * (degree == highest) / scale**degree
             for name, degree in self._weights.items()
         }
         return {**phi, "width": scale}

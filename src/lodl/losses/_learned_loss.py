@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +52,6 @@ class FitErrors:
         n_fitted: Number of fitted samples.
         n_held_out: Number of held-out samples.
         status: A `FitStatus`.
-        of_fits: Names of the fields that only a fitted instance has.
-        dtypes: The type of each field.
     """
 
     mae_fitted: Array
@@ -67,30 +65,25 @@ class FitErrors:
     n_held_out: npt.NDArray[np.int64]
     status: npt.NDArray[np.int8]
 
-    of_fits: ClassVar[tuple[str, ...]] = (
-        "mae_fitted",
-        "mae_held_out",
-        "r2_held_out",
-        "rank_correlation_held_out",
-        "met_held_out",
-        "explained_held_out",
-    )
-    dtypes: ClassVar[Mapping[str, np.dtype[Any]]] = {
-        **{name: np.dtype(np.float64) for name in (*of_fits, "mean_regret")},
-        "n_fitted": np.dtype(np.int64),
-        "n_held_out": np.dtype(np.int64),
-        "status": np.dtype(np.int8),
-    }
+    @classmethod
+    def dtypes(cls) -> dict[str, np.dtype[Any]]:
+        """Return the type of each field."""
+        whole = {"n_fitted": np.int64, "n_held_out": np.int64, "status": np.int8}
+        return {field.name: np.dtype(whole.get(field.name, np.float64)) for field in fields(cls)}
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, float]]) -> FitErrors:
+        """Return the errors of all instances from the fields that each has, by name."""
+        columns = {}
+        for name, dtype in cls.dtypes().items():
+            missing = np.nan if dtype.kind == "f" else 0
+            columns[name] = np.array([row.get(name, missing) for row in rows], dtype)
+        return cls(**columns)
 
     @classmethod
     def empty(cls, n_instances: int) -> FitErrors:
         """Return fields without values: NaN, and 0 for whole numbers."""
-        return cls(
-            **{
-                name: np.full(n_instances, np.nan if dtype.kind == "f" else 0, dtype)
-                for name, dtype in cls.dtypes.items()
-            }
-        )
+        return cls.of([{}] * n_instances)
 
     def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the fields by name."""
@@ -233,10 +226,9 @@ class LearnedLoss:
 
         A loss of a custom family can be saved, too. To load it, import the family's module first.
         """
-        arrays = {"y": self.y}
-        arrays |= {f"phi.{name}": rows for name, rows in self.phi.items()}
-        for name, rows in self.errors.arrays().items():
-            arrays[f"errors.{name}"] = rows.astype(FitErrors.dtypes[name], copy=False)
+        arrays = {"y": self.y} | {f"phi.{name}": rows for name, rows in self.phi.items()}
+        for name, dtype in FitErrors.dtypes().items():
+            arrays[f"errors.{name}"] = getattr(self.errors, name).astype(dtype, copy=False)
         write_loss(Path(path), self.family, arrays, dict(self.provenance))
 
     def _at(
@@ -297,11 +289,12 @@ def _split_arrays(
 ) -> tuple[Array, dict[str, Array], FitErrors]:
     """Return labels, parameters and errors from the arrays of a file."""
     phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
-    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{n}" for n in FitErrors.dtypes)}
+    dtypes = FitErrors.dtypes()
+    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{name}" for name in dtypes)}
     if set(arrays) != expected:
         raise InvalidInputError(f"its arrays are {sorted(arrays)}, not {sorted(expected)}.")
-    errors = {name: arrays[f"errors.{name}"] for name in FitErrors.dtypes}
-    for name, dtype in FitErrors.dtypes.items():
+    errors = {name: arrays[f"errors.{name}"] for name in dtypes}
+    for name, dtype in dtypes.items():
         if errors[name].dtype != dtype:
             raise InvalidInputError(f"`errors.{name}` is {errors[name].dtype}, not {dtype}.")
     return arrays["y"], phi, FitErrors(**errors)

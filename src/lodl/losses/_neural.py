@@ -15,7 +15,7 @@ from lodl._threads import one_torch_thread
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor
-from lodl.losses._standardised import Standardised
+from lodl.losses._least_squares import Standardised
 from lodl.oracle import Answers
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class NeuralLoss(Family):
         """
         if not instances:
             return []
-        data = [Standardised.of(answers.d, answers.regret) for answers in instances]
+        data = [Standardised.of(answers) for answers in instances]
         torch = require("torch", "torch")
         with one_torch_thread():
             phi = _initial(torch, self, data)

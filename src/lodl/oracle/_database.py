@@ -1,4 +1,4 @@
-"""The SQLite file of a store, or a database in memory, shared by threads, forks and processes.
+"""The SQLite file of a store: created, opened, refused if it is not a store, closed.
 
 A file is open while it is read or written, and closed at the end of each run and before a fork. The
 last process to close it moves the write-ahead log into the file, so that the file alone is complete
@@ -8,7 +8,6 @@ and can be copied.
 import json
 import os
 import sqlite3
-import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,15 +17,15 @@ from urllib.parse import quote
 
 from lodl.errors import InvalidInputError, StoreError
 
-VERSION = 4
+VERSION = 5
 MAX_VALUE = 2**29  # bytes; larger values are refused, as a file may come from elsewhere
 _PATIENCE = 60.0  # seconds to wait for another process that writes
 _SCHEMA = [
     (
         "table",
         "answers",
-        "CREATE TABLE answers (id BLOB, block INTEGER, loss BLOB, status BLOB, decision BLOB, "
-        "gradient BLOB, messages TEXT, checksum INTEGER)",
+        "CREATE TABLE answers (id BLOB, block INTEGER, answers BLOB, gradient BLOB, messages TEXT, "
+        "checksum INTEGER)",
     ),
     ("index", "answers_by_id", "CREATE UNIQUE INDEX answers_by_id ON answers (id, block)"),
     ("table", "header", "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"),
@@ -35,25 +34,13 @@ _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged n
 
 
 class Database:
-    """A connection to the tables of a store, opened when it is needed.
+    """A connection to the file of a store, opened when it is needed. Its user holds a lock."""
 
-    Attributes:
-        path: The file, or None for memory.
-        name: The name of the store in messages.
-        lock: Held while the connection is used.
-    """
-
-    def __init__(self, path: Path | None, header: Mapping[str, Any] | None = None) -> None:
-        """Open the tables. With a header, create them if there are none.
-
-        Raises:
-            StoreError: There is no store and no header, or the file is not a store.
-        """
-        self.path, self.lock = path, threading.RLock()
-        self.name = "The store" if path is None else str(path)
+    def __init__(self, path: Path, header: Mapping[str, Any] | None) -> None:
+        """Open a file. With a header, create it if there is none."""
+        self.path = path
         self._connection: sqlite3.Connection | None = None
-        self._has_changes = False
-        if path is not None and not _is_file(path):
+        if not _is_file(path):
             if header is None:
                 raise StoreError(
                     f"There is no store at {path}. `lodl.Oracle(problem, store=...)` creates it."
@@ -64,48 +51,44 @@ class Database:
                 raise StoreError(f"No store can be made at {path}: {error}.") from error
         try:
             self._open("rw" if header is None else "rwc")
-            self._check_schema(header)
+            if header is not None and not self._schema():
+                self._create(header)
+            is_store = self._schema() == _SCHEMA
         except BaseException as error:
             self.disconnect()
             if isinstance(error, _FAULTS):
                 raise self._unreadable(error) from error
             raise
-        _databases.add(self)
+        if not is_store:
+            self.disconnect()
+            what = "is a database, but not a store of answers"
+            raise StoreError(f"{path} {what}. Choose another file.")
 
     def read(self, query: str, *values: Any) -> list[Any]:
         """Return the rows of a query."""
-        with self.lock:
-            try:
-                return self._connected().execute(query, values).fetchall()
-            except _FAULTS as error:
-                raise self._unreadable(error) from error
+        try:
+            return self._connected().execute(query, values).fetchall()
+        except _FAULTS as error:
+            raise self._unreadable(error) from error
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Write in one transaction."""
-        with self.lock:
-            try:
-                with self._connected() as connection:
-                    connection.execute("BEGIN IMMEDIATE")
-                    self._has_changes = True
-                    yield connection
-            except sqlite3.Error as error:
-                raise StoreError(
-                    f"Answers cannot be written to {self.name}: {error}. Answers written before "
-                    "are kept, and the next run resumes from them."
-                ) from error
-
-    def save(self) -> None:
-        """Close a file that was written to. It is opened again when it is needed."""
-        if self._has_changes:
-            self.disconnect()
+        try:
+            with self._connected() as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"Answers cannot be written to {self.path}: {error}. Answers written before are "
+                "kept, and the next run resumes from them."
+            ) from error
 
     def disconnect(self) -> None:
-        """Close a file. It is opened again when it is needed."""
-        with self.lock:
-            if self._connection is not None and self.path is not None:
-                self._close()
-                self._connection, self._has_changes = None, False
+        """Close the file. It is opened again when it is needed."""
+        if self._connection is not None:
+            self._close()
+            self._connection = None
 
     # Opening ------------------------------------------------------------------------------------
 
@@ -121,7 +104,7 @@ class Database:
             self._connected().execute("PRAGMA synchronous = normal")
             self._schema()
         except sqlite3.OperationalError as error:
-            if self.path is None or _code(error) == sqlite3.SQLITE_BUSY:
+            if _code(error) == sqlite3.SQLITE_BUSY:
                 raise
             if self.path.exists() and not os.access(self.path.parent, os.W_OK):
                 log = self.path.with_name(f"{self.path.name}-wal")
@@ -133,15 +116,13 @@ class Database:
 
     def _connect(self, mode: str) -> None:
         self.disconnect()
-        place = "" if self.path is None else quote(os.fsencode(self.path))
-        connection = sqlite3.connect(
-            f"file:{place}?mode={mode}" if place else ":memory:",
+        self._connection = connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(self.path))}?mode={mode}",
             _PATIENCE,
             isolation_level=None,
             check_same_thread=False,
             uri=True,
         )
-        self._connection = connection
         self._close = weakref.finalize(self, connection.close)  # also at the end of the program
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         connection.execute("PRAGMA trusted_schema = off")
@@ -151,33 +132,12 @@ class Database:
         query = "SELECT type, name, sql FROM sqlite_master ORDER BY name, type, sql"
         return self._connected().execute(query).fetchall()
 
-    def _check_schema(self, header: Mapping[str, Any] | None) -> None:
-        """Raise if the tables are not exactly ours, after creating them in an empty file."""
-        schema = self._schema()
-        if not schema and header is not None:
-            self._switch_to_log()
-            self._create(header)
-            schema = self._schema()
-        if schema != _SCHEMA:
-            raise StoreError(
-                f"{self.path} is a database, but not a store of answers. Choose another file."
-            )
-
     def _create(self, header: Mapping[str, Any]) -> None:
-        """Create the tables, unless another process has just done so."""
-        with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            if not self._schema():
-                for _, _, sql in _SCHEMA:
-                    connection.execute(sql)
-                rows = ((key, json.dumps(value)) for key, value in header.items())
-                connection.executemany("INSERT INTO header VALUES (?, ?)", rows)
+        """Create the tables, unless another process has just done so.
 
-    def _switch_to_log(self) -> None:
-        """Use a write-ahead log: a commit takes a tenth of a millisecond, and readers never wait.
-
-        A file keeps its kind of journal. Some file systems have no logs, and while several
-        processes create a file none of them may get the lock: then it keeps a rollback journal.
+        With a write-ahead log a commit takes a tenth of a millisecond, and readers never wait. A
+        file keeps its kind of journal. Some file systems have no logs, and while several processes
+        create a file none of them may get the lock: then it keeps a rollback journal.
         """
         try:
             self._connected().execute("PRAGMA journal_mode = wal").fetchall()
@@ -185,6 +145,13 @@ class Database:
         except sqlite3.OperationalError as error:
             if _code(error) != sqlite3.SQLITE_BUSY:
                 self._switch_to_rollback_journal()
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if not self._schema():
+                for _, _, sql in _SCHEMA:
+                    connection.execute(sql)
+                rows = ((key, json.dumps(value)) for key, value in header.items())
+                connection.executemany("INSERT INTO header VALUES (?, ?)", rows)
 
     def _switch_to_rollback_journal(self) -> None:
         """Do without a log, which needs memory that processes share and some file systems lack."""
@@ -198,15 +165,15 @@ class Database:
         code = _code(error)
         if code == sqlite3.SQLITE_BUSY:
             return StoreError(
-                f"{self.name} is locked: another process has been writing to it for "
+                f"{self.path} is locked: another process has been writing to it for "
                 f"{_PATIENCE:g} seconds. Try again later."
             )
         if code == sqlite3.SQLITE_NOTADB:
-            return StoreError(f"{self.name} is not a store of answers: {error}. Choose another.")
+            return StoreError(f"{self.path} is not a store of answers: {error}. Choose another.")
         advice = "If it is damaged, remove it and sample again."
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             advice = "Copy it, with its -wal file if it has one, to a folder that can be written."
-        return StoreError(f"{self.name} cannot be read: {error}. {advice}")
+        return StoreError(f"{self.path} cannot be read: {error}. {advice}")
 
 
 def check_place(place: str | os.PathLike[str]) -> Path:
@@ -228,12 +195,9 @@ def _is_file(path: Path) -> bool:
             is_model = (path / "checksums.json").exists()
             kind = "a saved model, which `lodl.load_model` reads" if is_model else "a folder"
             raise StoreError(f"{path} is {kind}. A store is a file: choose another name.")
-        for end in ("", "-wal", "-shm", "-journal"):
-            file = path.with_name(path.name + end)
+        for file in (path.with_name(path.name + end) for end in ("", "-wal", "-shm", "-journal")):
             if file.exists() and not file.is_file():  # SQLite would wait for a pipe forever
-                raise StoreError(
-                    f"{file} is not a regular file. Choose another name for the store."
-                )
+                raise StoreError(f"{file} is not a regular file. Choose another name.")
         return path.exists() and path.stat().st_size > 0
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror}. Choose another.") from error
@@ -241,27 +205,3 @@ def _is_file(path: Path) -> bool:
 
 def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-# A connection must not cross a fork: both processes would believe they hold the other's locks.
-
-_databases = weakref.WeakSet[Database]()
-_held: list[Database] = []
-
-
-def _before_fork() -> None:
-    _held[:] = _databases
-    for database in _held:
-        database.lock.acquire()
-        database.disconnect()
-
-
-def _after_fork() -> None:
-    while _held:
-        _held.pop().lock.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
-    )

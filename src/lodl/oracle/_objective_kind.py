@@ -24,7 +24,6 @@ from lodl.errors import ProblemError
 from lodl.oracle._guard import Guard
 from lodl.oracle._run import Calls, Runner, Wanted
 from lodl.oracle._samples import Samples
-from lodl.oracle._store import Store
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import read_only, score
@@ -54,8 +53,8 @@ class ObjectiveKind(StrEnum):
     def parse(cls, fact: Any) -> ObjectiveKind | None:
         """Return the kind in a store's fact, or None if it holds none."""
         try:
-            return cls(fact["kind"])
-        except (KeyError, TypeError, ValueError):
+            return cls(fact)
+        except ValueError:
             return None
 
 
@@ -80,7 +79,7 @@ def try_instances(
     tried: list[TriedInstance] = []
     instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
     # Scored again, a solver that is random would change what the store holds.
-    scratch = replace(samples, store=Store(None, samples.store.label_scale))
+    scratch = replace(samples, store=samples.store.part(()))
     for first in range(0, n, N_INSTANCES):
         rows = np.arange(first, min(first + N_INSTANCES, n))
         made = run(samples, [Calls(rows, 0, N_POINTS + 1)], Wanted(decisions=True)).decisions

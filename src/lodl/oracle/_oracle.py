@@ -45,7 +45,7 @@ from lodl.problems._problem import (
 )
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import AllPerturbed, Sampler
-from lodl.samplers._sampler import check_sampler, label_scale
+from lodl.samplers._samplers import check_sampler, label_scale
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -295,7 +295,7 @@ class Oracle:
             <ObjectiveKind.KINKED: 'kinked'>
         """
         instances = self.instances(y, context)
-        name = digest([b"".join(instances.ids)])
+        name = f"objective kind {digest([b''.join(instances.ids)])}"
         scale = label_scale(instances.y)
         store = self._open_store(scale)
         kind = self._kinds.get(name) or ObjectiveKind.parse(store.recall(name))
@@ -310,7 +310,7 @@ class Oracle:
                 kind, warning = self._apply(first_look, tried, others, scale)
                 if warning:
                     _logger.warning(warning)
-            store.remember(name, {"kind": kind})
+            store.remember(name, kind)
         self._kinds[name] = kind
         return kind
 
@@ -349,7 +349,9 @@ class Oracle:
     def _answer(self, samples: Samples, calls: list[Calls]) -> None:
         """Make the calls that the store lacks, once it is known to be this problem's."""
         self._verify(samples)
-        samples.store.plan(sum(part.n_calls for part in calls))
+        if n_pending := sum(part.n_calls for part in calls):
+            n_planned = samples.store.progress.n_answers + n_pending
+            samples.store.remember("n_planned", n_planned)
         self._run(samples, calls)
 
     def _verify(self, samples: Samples) -> None:
@@ -393,7 +395,7 @@ class Oracle:
         is_other = self._place is None and self._store is not None
         if self._store is None or (is_other and self._store.label_scale.shape != scale.shape):
             self._store = Store(self._place, scale, self.problem)
-        self._store.check(scale, self.problem)
+        self._store.check_shape(scale)
         return self._store
 
     # Steps of the methods -------------------------------------------------------------------

@@ -219,7 +219,7 @@ class Runner:
                 raise OracleError(f"{error} {self._samples.note}") from error.__cause__
             raise
         finally:
-            self._store.flush()
+            self._store.close()
         if self._error is not None:
             raise self._error
 
@@ -411,7 +411,9 @@ class Runner:
         tally.n_samples += result.n_done - n_labels
         failed_labels = sum(failure.column == 0 for failure in result.failures)
         if failed_labels:  # their points are not called
-            not_called = sum(int(np.sum(run.status == NO_OPTIMUM)) for _, _, run in result.runs)
+            not_called = sum(
+                int(np.sum(run.answers["status"] == NO_OPTIMUM)) for _, _, run in result.runs
+            )
             tally.n_samples -= not_called
         tally.failed_labels += failed_labels
         tally.failed_samples += len(result.failures) - failed_labels

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle._answer_table import AnswerTable
 from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, Status, Tally, describe, listed
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._pool import DecisionPool
-from lodl.oracle._store import Store
+from lodl.oracle._store import AnswerTable, Store
 from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
@@ -261,9 +260,8 @@ class Samples:
             raise InvalidInputError("`instances` must name at least one instance, got none.")
         draws = tuple(draws.take(rows) for draws in self.draws)
         part = replace(self, instances=self.instances.take(rows), draws=draws)
-        store = Store(None, self.store.label_scale)
-        store.copy(self.store, (id_ for ids, _ in part._blocks for id_ in ids))
-        return replace(part, store=store)
+        ids = {id_ for ids, _ in part._blocks for id_ in ids}
+        return replace(part, store=self.store.part(ids))
 
     def head(self, n_samples: int) -> "Samples":
         """Return the first `n_samples` samples of every instance."""

@@ -11,44 +11,81 @@ Nothing in a file is code, and a file whose tables are not exactly ours is refus
 import json
 import logging
 import os
+import threading
 import time
+import weakref
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from lodl._digest import problem_parameters
 from lodl._typing import Array
 from lodl.errors import StoreError
-from lodl.oracle._answer_table import AnswerTable, Block, is_sound
 from lodl.oracle._database import VERSION, Database, check_place
-from lodl.oracle._failures import OK, described
+from lodl.oracle._failures import OK, Status, described
 from lodl.problems import Problem
-from lodl.problems._identity import problem_parameters
-from lodl.samplers._sampler import BLOCK_SIZE
+from lodl.samplers._samplers import BLOCK_SIZE
 
 _MAX_UNSAVED = 2**24  # bytes of answers that are not yet written
 _WRITE_EVERY = 20.0  # time between two writes, in units of the time that a write takes
 _FIRST_WRITE = 0.005  # seconds that the first write is assumed to take
 _IDS_PER_QUERY = 5000
-_ADD = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_TOTALS = ("n_answers", "n_failures", "seconds")
-_SET = "INSERT OR REPLACE INTO header VALUES (?, ?)"
+_LAST_STATUS = max(Status)
+_NOTE = "Nothing is kept; with `store=`, answers are kept and the next run resumes from them."
 
 _logger = logging.getLogger(__name__)
 
+ANSWER = np.dtype([("loss", "<f8"), ("status", "u1"), ("decision", "<i4")])
+"""Decision loss (NaN if the call failed or was not made), outcome of the call (0 if it was not
+made), and the row of its slope in `gradient`: -1 without a slope, -1 - s if that failed with s."""
+
+NO_ANSWER = np.array((np.nan, 0, -1), dtype=ANSWER)
+_RAW = np.dtype((np.void, ANSWER.itemsize))  # whole answers: ten times faster to copy
+Answered = npt.NDArray[np.void]  # an array of `ANSWER`
+
+
+class Block(NamedTuple):
+    """Answers of one instance in successive columns."""
+
+    answers: Answered
+    gradient: Array  # derivatives of the loss of distinct decisions by the label, shape (m, D)
+    messages: Mapping[str, str]  # the first message of each kind of failure
+
+
 Run = tuple[bytes, int, Block]  # answers with their id and first column
+_Blocks = dict[bytes, dict[int, Block]]  # answers by id and number of the block
+
+
+class AnswerTable(NamedTuple):
+    """Answers about some instances; arrays have shape (n, columns). See `ANSWER`."""
+
+    loss: Array
+    status: npt.NDArray[np.uint8]
+    decision: npt.NDArray[np.int32]
+    gradient: Array  # shape (m, D)
+    messages: Mapping[tuple[int, str], str]  # the first message by row and kind of failure
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Number and cost of the answers that a store holds and lacks."""
+    """Number and cost of the answers that a store holds and lacks.
 
-    n_answers: int  # solver calls whose answers it holds, failed calls included
-    n_failures: int  # how many of these failed
-    n_planned: int  # answers that it holds when the last run is complete
-    seconds: float  # time that the answers took, summed over workers
+    Attributes:
+        n_answers: Solver calls whose answers it holds, failed calls included.
+        n_failures: How many of these failed.
+        n_planned: Answers that it holds when the last run is complete.
+        seconds: Time that the answers took, summed over workers.
+    """
+
+    n_answers: int
+    n_failures: int
+    n_planned: int
+    seconds: float
 
     @classmethod
     def read(cls, place: str | os.PathLike[str]) -> "Progress":
@@ -86,17 +123,7 @@ class Progress:
 
 
 class Store:
-    """Answers by id, in a file or in memory.
-
-    Attributes:
-        label_scale: Standard deviation of the labels in each coordinate: the noise of samplers
-            whose scale is "auto", and the unit of the steps by which slopes are taken. A file keeps
-            the scale of its first labels, so that a part of them finds its answers.
-        verified_with: The problem with which the answers were verified, if any.
-        place: The file, or None.
-        name: The name of the store in messages.
-        note: What messages say about the answers that are kept.
-    """
+    """Answers by id, in a file or in memory. Threads and forked processes may share it."""
 
     def __init__(
         self,
@@ -105,32 +132,34 @@ class Store:
         problem: Problem | None = None,
     ) -> None:
         """Open the store in a file. With a label scale, create it if there is none."""
-        header: dict[str, Any] | None = None
-        if label_scale is not None:
-            header = {"version": VERSION, "label_scale": label_scale.tolist()}
-            header |= {
-                "problem": _identity(problem),
-                "n_answers": 0,
-                "n_failures": 0,
-                "seconds": 0.0,
-            }
-        self._database = Database(place, header)
-        self.place, self.name = place, self._database.name
-        self.label_scale, self._problem = self._read_header()
-        self.verified_with: object = None
-        self.note = (
-            "Nothing is kept; with `store=`, answers are kept and the next run resumes from them."
-            if place is None
-            else f"What was done is kept in {place}."
-        )
-        self._unsaved: dict[tuple[bytes, int], Block] = {}
-        self._n_bytes, self._seconds = 0, 0.0
+        self.place, self.name = place, "The store" if place is None else str(place)
+        self.verified_with: object = None  # the problem with which answers were verified, if any
+        self._lock = threading.RLock()
+        self._blocks: _Blocks = {}  # all answers, or those that are not yet in the file
+        self._header: dict[str, Any] = {}  # of a store in memory
+        self._n_bytes, self._seconds = 0, 0.0  # of the answers in `_blocks`
         self._written_at, self._writing = time.monotonic(), _FIRST_WRITE
         self._has_warned = self._has_checked_scale = False
+        self._file: Database | None = None
+        if place is None:
+            assert label_scale is not None
+            self.label_scale = label_scale
+        else:
+            identity, header = _identity(problem), None
+            if label_scale is not None:
+                header = {"version": VERSION, "label_scale": label_scale.tolist()}
+                header |= {"problem": identity, "n_answers": 0, "n_failures": 0, "seconds": 0.0}
+            self._file = Database(place, header)
+            # The unit of samplers with scale "auto" and of the steps by which slopes are taken. A
+            # file keeps the scale of its first labels, so that a part of them finds its answers.
+            self.label_scale = self._check_header(identity)
+        self.note = _NOTE if place is None else f"What was done is kept in {place}."
+        _stores.add(self)
 
-    def _read_header(self) -> tuple[Array, Mapping[str, Any]]:
-        """Return the label scale and the identity of the problem."""
-        texts = dict(self._database.read("SELECT key, value FROM header"))
+    def _check_header(self, identity: Mapping[str, str]) -> Array:
+        """Return the label scale. Raise if the header is damaged, or of another problem."""
+        assert self._file is not None
+        texts = dict(self._file.read("SELECT key, value FROM header"))
         try:
             version, problem = json.loads(texts["version"]), json.loads(texts["problem"])
             scale = np.array(json.loads(texts.get("label_scale", "[]")), dtype=np.float64)
@@ -147,25 +176,24 @@ class Store:
         if not has_scale or not isinstance(problem, dict):
             damage = f"The header of {self.place} is damaged: {reason}."
             raise StoreError(f"{damage} Remove it and sample again.")
-        return scale, problem
-
-    def check(self, label_scale: Array, problem: Problem) -> None:
-        """Raise if the store holds answers for another label shape or of another problem."""
-        if label_scale.shape != self.label_scale.shape:
-            raise StoreError(
-                f"{self.name} holds answers about labels of shape {self.label_scale.shape}, these "
-                f"have shape {label_scale.shape}. Choose another store."
-            )
-        stored, given = self._problem, _identity(problem)
         differences = [
-            f"its {name} is {stored[name]}, this one's is {given[name]}"
-            for name in sorted(stored.keys() & given.keys())
-            if stored[name] != given[name]
+            f"its {name} is {problem[name]}, this one's is {identity[name]}"
+            for name in sorted(problem.keys() & identity.keys())
+            if problem[name] != identity[name]
         ]
         if differences:
             raise StoreError(
                 f"{self.name} holds answers of another problem: {'; '.join(differences)}. "
                 "Choose another store."
+            )
+        return scale
+
+    def check_shape(self, label_scale: Array) -> None:
+        """Raise if the store holds answers about labels of another shape."""
+        if label_scale.shape != self.label_scale.shape:
+            raise StoreError(
+                f"{self.name} holds answers about labels of shape {self.label_scale.shape}, these "
+                f"have shape {label_scale.shape}. Choose another store."
             )
 
     def check_scale(self, label_scale: Array) -> None:
@@ -186,96 +214,120 @@ class Store:
 
     def add(self, runs: Iterable[Run], seconds: float = 0.0) -> None:
         """Add answers and the time that they took. A file is written periodically."""
-        with self._database.lock:
+        with self._lock:
             for id_, start, run in runs:
-                for number, offset, block in run.in_blocks(start, BLOCK_SIZE):
-                    key = id_, number
-                    self._unsaved[key] = Block.merged(self._unsaved.get(key), block, offset)
-                self._n_bytes += run.n_bytes
+                blocks = self._blocks.setdefault(id_, {})
+                for number in range(start // BLOCK_SIZE, -(-(start + len(run[0])) // BLOCK_SIZE)):
+                    offset = max(start - number * BLOCK_SIZE, 0)
+                    first = number * BLOCK_SIZE + offset - start
+                    part = run.answers[first : first + BLOCK_SIZE - offset]
+                    new = Block(part, run.gradient, run.messages)
+                    blocks[number] = _merged(blocks.get(number), new, offset)
+                self._n_bytes += run.answers.nbytes + run.gradient.nbytes
             self._seconds += seconds
             is_due = time.monotonic() - self._written_at > _WRITE_EVERY * self._writing
-            if self.place is None or is_due or self._n_bytes > _MAX_UNSAVED:
+            if is_due or self._n_bytes > _MAX_UNSAVED:
                 self._write()
 
-    def copy(self, other: "Store", ids: Iterable[bytes]) -> None:
-        """Add the answers that another store has under some ids."""
-        runs = [(id_, number * BLOCK_SIZE, run) for (id_, number), run in other._read(set(ids))]
-        n_answers, _ = _count([run for _, _, run in runs])
-        self.add(runs, other.progress.seconds_per_call * n_answers)
+    def _write(self) -> None:
+        """Write all new answers to the file in one transaction, merged with those in the file."""
+        if self._file is None or not (self._blocks or self._seconds):
+            return
+        began, replaced = time.monotonic(), list[Block]()
+        with self._file.writing() as connection:
+            for id_, stored in self._stored(self._blocks).items():
+                blocks = self._blocks[id_]
+                for number in stored.keys() & blocks.keys():
+                    replaced.append(stored[number])
+                    blocks[number] = _merged(stored[number], blocks[number], 0)
+            rows = (
+                _row(id_, number, block)
+                for id_, blocks in self._blocks.items()
+                for number, block in blocks.items()
+            )
+            connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
+            n_answers, n_failures = np.subtract(
+                _count(self._new_blocks()), _count(replaced)
+            ).tolist()
+            totals = {"n_answers": n_answers, "n_failures": n_failures, "seconds": self._seconds}
+            for name, amount in totals.items():
+                add = "UPDATE header SET value = value + ? WHERE key = ?"
+                connection.execute(add, (amount, name))
+        self._blocks, self._n_bytes, self._seconds = {}, 0, 0.0
+        self._written_at = time.monotonic()
+        self._writing = self._written_at - began
 
-    def flush(self) -> None:
-        """Write all answers added so far, and close the file: it can be copied now."""
-        with self._database.lock:
-            self._write()
-            self._database.save()
+    def _new_blocks(self) -> list[Block]:
+        return [block for blocks in self._blocks.values() for block in blocks.values()]
 
     def close(self) -> None:
         """Write all answers added so far, and close the file until it is needed again."""
-        self.flush()
-        self._database.disconnect()
+        with self._lock:
+            self._write()
+            self.disconnect()
 
-    def plan(self, n_pending: int) -> None:
-        """Note how many calls a run is about to make."""
-        if n_pending or self.place is None:
-            self._set("n_planned", self.progress.n_answers + n_pending)
+    def disconnect(self) -> None:
+        """Close the file until it is needed again."""
+        if self._file is not None:
+            self._file.disconnect()
 
-    def remember(self, name: str, fact: Mapping[str, Any]) -> None:
-        """Keep a fact about the problem, in JSON values."""
-        self._set(f"fact {name}", dict(fact))
-
-    def _set(self, key: str, value: Any) -> None:
-        with self._database.writing() as connection:
-            connection.execute(_SET, (key, json.dumps(value)))
-
-    def _write(self) -> None:
-        """Write all new answers in one transaction, merged with the answers in the file."""
-        with self._database.lock:
-            if not self._unsaved and not self._seconds:
+    def remember(self, key: str, value: Any) -> None:
+        """Keep a fact, in JSON values."""
+        with self._lock:
+            if self._file is None:
+                self._header[key] = value
                 return
-            began, blocks = time.monotonic(), self._unsaved
-            with self._database.writing() as connection:
-                replaced = list[Block]()
-                for key, old in self._stored({id_ for id_, _ in blocks}):
-                    if key in blocks and is_sound(*old[:3]).all():
-                        blocks[key] = Block.merged(old, blocks[key], 0)
-                        replaced.append(old)
-                connection.executemany(_ADD, (new.as_row(*key) for key, new in blocks.items()))
-                (n_new, n_failed), (n_old, n_failed_old) = map(_count, (blocks.values(), replaced))
-                totals = {"n_answers": n_new - n_old, "n_failures": n_failed - n_failed_old}
-                for name, amount in {**totals, "seconds": self._seconds}.items():
-                    add = "UPDATE header SET value = value + ? WHERE key = ?"
-                    connection.execute(add, (amount, name))
-            self._unsaved, self._n_bytes, self._seconds = {}, 0, 0.0
-            self._written_at = time.monotonic()
-            self._writing = self._written_at - began
+            with self._file.writing() as connection:
+                query = "INSERT OR REPLACE INTO header VALUES (?, ?)"
+                connection.execute(query, (key, json.dumps(value)))
 
     # Reading ------------------------------------------------------------------------------------
 
-    def recall(self, name: str) -> Any:
-        """Return a fact, or None if it is not known."""
-        return self._get(f"fact {name}")
+    def recall(self, key: str) -> Any:
+        """Return a fact, or None if it is missing or damaged."""
+        with self._lock:
+            if self._file is None:
+                return self._header.get(key)
+            rows = self._file.read("SELECT value FROM header WHERE key = ?", key)
+            try:
+                return json.loads(rows[0][0]) if rows else None
+            except (TypeError, ValueError, RecursionError):
+                return None
 
     @property
     def progress(self) -> Progress:
         """Number and cost of the answers, and of those that the last run lacks."""
-        self._write()
-        counts = [int(self._total(key)) for key in ("n_answers", "n_failures", "n_planned")]
-        return Progress(counts[0], counts[1], counts[2], self._total("seconds"))
+        with self._lock:
+            self._write()
+            n_planned = int(self._total("n_planned"))
+            if self._file is None:
+                return Progress(*_count(self._new_blocks()), n_planned, self._seconds)
+            counts = int(self._total("n_answers")), int(self._total("n_failures"))
+            return Progress(*counts, n_planned, self._total("seconds"))
+
+    def _total(self, key: str) -> float:
+        """Return a number of the header, or 0 if it is missing or damaged."""
+        value = self.recall(key)
+        is_number = isinstance(value, int | float) and 0 <= value < 1e300  # NaN is not
+        return float(value) if is_number else 0.0
 
     @property
     def is_empty(self) -> bool:
         """Whether there are no answers."""
-        self._write()
-        return not self._database.read("SELECT 1 FROM answers LIMIT 1")
+        with self._lock:
+            self._write()
+            if self._file is None:
+                return not self._blocks
+            return not self._file.read("SELECT 1 FROM answers LIMIT 1")
 
-    def has(self, ids: Sequence[bytes]) -> set[bytes]:
+    def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Return the ids under which there are answers."""
-        self._write()
-        stored: set[bytes] = set()
-        for part in _parts(ids):
-            query = f"SELECT DISTINCT id FROM answers WHERE id IN ({_marks(part)})"
-            stored.update(id_ for (id_,) in self._database.read(query, *part))
-        return stored
+        with self._lock:
+            self._write()
+            if self._file is None:
+                return {id_ for id_ in ids if id_ in self._blocks}
+            rows = self._rows("SELECT DISTINCT id", ids)
+            return {id_ for part in rows for (id_,) in part}
 
     def table(
         self, columns: Sequence[tuple[Sequence[bytes], int]], *, slopes: bool = False
@@ -287,75 +339,111 @@ class Store:
             slopes: Whether an answer without a slope is a failure if the slope failed, else
                 pending.
         """
-        n_columns, first = sum(n for _, n in columns), 0
-        table = AnswerTable(len(columns[0][0]), n_columns, self.label_scale.size)
+        raw = np.full((len(columns[0][0]), sum(n for _, n in columns)), NO_ANSWER.view(_RAW))
+        answers = raw.view(ANSWER)
+        messages, first = dict[tuple[int, str], str](), 0
+        gradients, n_gradients = [np.empty((0, self.label_scale.size))], 0
         for ids, n in columns:
-            rows: dict[bytes, list[int]] = {}
+            stored = self._read(set(ids))
             for row, id_ in enumerate(ids):
-                rows.setdefault(id_, []).append(row)
-            for (id_, number), block in self._read(rows):
-                if 0 <= number * BLOCK_SIZE < n:
-                    table.put(rows[id_], first + number * BLOCK_SIZE, first + n, block)
-            self._warn(table.drop_unsound(first, first + n))
+                for number, block in stored.get(id_, {}).items():
+                    start = number * BLOCK_SIZE
+                    if not 0 <= start < n:
+                        continue
+                    columns_of = slice(first + start, first + min(start + len(block[0]), n))
+                    raw[row, columns_of] = block.answers.view(_RAW)[: n - start]
+                    if len(block.gradient):
+                        decision = answers["decision"][row, columns_of]
+                        decision[decision >= 0] += n_gradients
+                        gradients.append(block.gradient)
+                        n_gradients += len(block.gradient)
+                    for kind, message in block.messages.items():
+                        messages.setdefault((row, kind), str(message))
             first += n
+        loss, status, decision = (answers[name] for name in ("loss", "status", "decision"))
         if slopes:
-            table.require_slopes()
-        return table
+            lacks = (status == OK) & (decision < 0)
+            status[lacks] = -1 - decision[lacks]
+        return AnswerTable(loss, status, decision, np.concatenate(gradients), messages)
 
-    def _read(self, ids: Collection[bytes]) -> Iterator[tuple[tuple[bytes, int], Block]]:
-        """Yield the answers under some ids, by id and number of the block."""
-        self._write()
-        return self._stored(ids)
+    def part(self, ids: Collection[bytes]) -> "Store":
+        """Return the answers under some ids in memory, with their share of the time."""
+        part, seconds_per_call = Store(None, self.label_scale), self.progress.seconds_per_call
+        part._blocks = {id_: dict(blocks) for id_, blocks in self._read(set(ids)).items()}
+        part._seconds, part.note = seconds_per_call * part.progress.n_answers, self.note
+        return part
 
-    def _stored(self, ids: Collection[bytes]) -> Iterator[tuple[tuple[bytes, int], Block]]:
-        """Yield the answers under some ids that are written, by id and number of the block."""
-        n_damaged = 0
-        for part in _parts(list(ids)):
-            query = f"SELECT * FROM answers WHERE id IN ({_marks(part)})"
-            for row in self._database.read(query, *part):
-                block = Block.of_row(row, self.label_scale.size)
-                if block is None or row[0] not in ids:
-                    n_damaged += 1
-                else:
-                    yield (row[0], row[1]), block
-        self._warn(n_damaged)
+    def _read(self, ids: set[bytes]) -> _Blocks:
+        with self._lock:
+            self._write()
+            if self._file is None:
+                return {id_: self._blocks[id_] for id_ in ids if id_ in self._blocks}
+            return self._stored(ids)
 
-    def _warn(self, n_damaged: int) -> None:
+    def _stored(self, ids: Collection[bytes]) -> _Blocks:
+        """Return the answers under some ids that are in the file."""
+        blocks, dim, n_damaged = _Blocks(), self.label_scale.size, 0
+        for rows in self._rows("SELECT *", ids):
+            n_damaged += len(rows)
+            for id_, number, block in _decoded(rows, dim):
+                if id_ in ids:  # an index may be damaged
+                    blocks.setdefault(id_, {})[number] = block
+                    n_damaged -= 1
         if n_damaged and not self._has_warned:
             self._has_warned = True
             _logger.warning(
                 "%d rows of answers in %s are damaged. They are ignored and computed again.",
                 *(n_damaged, self.name),
             )
+        return blocks
 
-    def _get(self, key: str) -> Any:
-        """Return a value of the header, or None if it is missing or damaged."""
-        rows = self._database.read("SELECT value FROM header WHERE key = ?", key)
-        try:
-            return json.loads(rows[0][0]) if rows else None
-        except (TypeError, ValueError, RecursionError):
-            return None
-
-    def _total(self, key: str) -> float:
-        """Return a number of the header, or 0 if it is missing or damaged."""
-        value = self._get(key)
-        is_number = isinstance(value, int | float) and 0 <= value < 1e300  # NaN is not
-        return float(value) if is_number else 0.0
+    def _rows(self, select: str, ids: Collection[bytes]) -> Iterator[list[Any]]:
+        """Yield the rows of a query about some ids, in pieces."""
+        assert self._file is not None
+        every = list(ids)
+        for first in range(0, len(every), _IDS_PER_QUERY):
+            part = every[first : first + _IDS_PER_QUERY]
+            marks = ",".join("?" * len(part))
+            yield self._file.read(f"{select} FROM answers WHERE id IN ({marks})", *part)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the place of a file, or the rows of a store in memory."""
-        self.flush()
-        names = () if self.place else ("answers", "header")
-        rows = {name: self._database.read(f"SELECT * FROM {name}") for name in names}
-        return {"place": self.place, "label_scale": self.label_scale, **rows}
+        """Pickle the place of a file, or the answers in memory."""
+        self.close()
+        state = {"place": self.place, "label_scale": self.label_scale}
+        names = () if self.place else ("_blocks", "_header", "_seconds")
+        return state | {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        scale = None if state["place"] else state["label_scale"]
-        Store.__init__(self, state["place"], scale)
-        if scale is not None:
-            with self._database.writing() as connection:
-                connection.executemany(_SET, state["header"])
-                connection.executemany(_ADD, state["answers"])
+        scale = state.pop("label_scale")
+        Store.__init__(self, state["place"], None if state["place"] else scale)
+        vars(self).update(state)
+
+
+# A connection must not cross a fork: both processes would believe they hold the other's locks.
+
+_stores = weakref.WeakSet[Store]()
+_held: list[Store] = []
+
+
+def _before_fork() -> None:
+    _held[:] = _stores
+    for store in _held:
+        store._lock.acquire()
+        store.disconnect()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
+
+# Blocks ---------------------------------------------------------------------------------------
 
 
 def _identity(problem: Problem | None) -> dict[str, str]:
@@ -365,15 +453,90 @@ def _identity(problem: Problem | None) -> dict[str, str]:
     return {} if problem is None else {**problem_parameters(problem), **texts}
 
 
-def _count(blocks: Collection[Block]) -> tuple[int, int]:
+def _count(blocks: Sequence[Block]) -> tuple[int, int]:
     """Return the number of answers, and of failed calls among them."""
-    n_answers = sum(int(np.count_nonzero(block.status)) for block in blocks)
-    return n_answers, n_answers - sum(int(np.count_nonzero(b.status == OK)) for b in blocks)
+    statuses = [block.answers["status"] for block in blocks]
+    status = np.concatenate(statuses) if statuses else np.empty(0)
+    return int(np.sum(status > 0)), int(np.sum(status > OK))
 
 
-def _parts(ids: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (ids[i : i + _IDS_PER_QUERY] for i in range(0, len(ids), _IDS_PER_QUERY))
+def _merged(old: Block | None, new: Block, start: int) -> Block:
+    """Return old and new answers together. The first column of the new ones is `start`.
+
+    A successful answer replaces a failed one, and an answer with a slope one without.
+    """
+    if old is None:
+        if start == 0 and not len(new.gradient):
+            return new
+        old = Block(np.empty(0, ANSWER), new.gradient[:0], {})
+    stop = start + len(new.answers)
+    answers = np.full(max(len(old.answers), stop), NO_ANSWER)
+    answers[: len(old.answers)] = old.answers
+    decision, part = answers["decision"], answers[start:stop]
+    decision[decision >= 0] += len(new.gradient)
+    before, after = _worth(part), _worth(new.answers)
+    slope_failed = (before == 2) & (after == 1)
+    part["decision"][slope_failed] = -1 - new.answers["status"][slope_failed].astype(np.int32)
+    part[after > before] = new.answers[after > before]
+    has_slope = decision >= 0
+    used, decision[has_slope] = np.unique(decision[has_slope], return_inverse=True)
+    gradient = np.concatenate([new.gradient, old.gradient])[used]
+    return Block(answers, gradient, {**new.messages, **old.messages})
 
 
-def _marks(values: Collection[object]) -> str:
-    return ",".join("?" * len(values))
+def _worth(answers: Answered) -> npt.NDArray[np.int8]:
+    """Return 0 for pending calls, 1 for failures, 2 for successes, 3 for those with slopes."""
+    status, decision = answers["status"], answers["decision"]
+    return np.asarray((status > 0).astype(np.int8) + (status == OK) + (decision >= 0))
+
+
+def _row(id_: bytes, number: int, block: Block) -> tuple[Any, ...]:
+    messages = json.dumps(block.messages) if block.messages else ""
+    row = (id_, number, block.answers.tobytes(), block.gradient.tobytes(), messages)
+    return (*row, _checksum(*row))
+
+
+def _checksum(id_: bytes, number: int, answers: bytes, gradient: bytes, messages: str) -> int:
+    number_bytes = number.to_bytes(8, "little", signed=True)
+    return zlib.crc32(b"".join((id_, number_bytes, answers, gradient, messages.encode())))
+
+
+def _decoded(rows: Iterable[tuple[Any, ...]], dim: int) -> Iterator[Run]:
+    """Yield the id, number and content of the rows that can be ours."""
+    rows = [row for row in rows if _is_intact(row, dim)]
+    sizes = np.array([len(row[2]) // ANSWER.itemsize for row in rows], dtype=np.intp)
+    n_slopes = np.repeat([len(row[3]) // (8 * dim) for row in rows], sizes)
+    answers = np.frombuffer(b"".join(row[2] for row in rows), ANSWER)
+    n_unsound = np.append(0, np.cumsum(~_is_sound(answers, n_slopes)))
+    stops = np.cumsum(sizes)
+    starts = stops - sizes
+    is_sound = n_unsound[stops] == n_unsound[starts]
+    for row, start, stop, sound in zip(
+        rows, starts.tolist(), stops.tolist(), is_sound, strict=True
+    ):
+        gradient = np.frombuffer(row[3], "<f8").reshape(-1, dim)
+        if sound and (not row[3] or np.isfinite(gradient).all()):
+            messages = json.loads(row[4]) if row[4] else {}
+            yield row[0], row[1], Block(answers[start:stop], gradient, messages)
+
+
+def _is_intact(row: tuple[Any, ...], dim: int) -> bool:
+    """Return whether a row has its checksum, and values of the right type and size."""
+    *content, checksum = row
+    try:
+        if _checksum(*content) != checksum:
+            return False
+        _, _, answers, gradient, messages = content
+        fits = answers and len(answers) % ANSWER.itemsize == len(gradient) % (8 * dim) == 0
+        return fits and (not messages or isinstance(json.loads(messages), dict))
+    except (AttributeError, TypeError, ValueError, RecursionError, OverflowError):
+        return False
+
+
+def _is_sound(answers: Answered, n_slopes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Return which answers can be ours: exactly the successes have a loss, and maybe a slope."""
+    status, decision = answers["status"], answers["decision"]
+    is_ok, is_known = status == OK, status <= _LAST_STATUS
+    may_be = (decision >= -1 - _LAST_STATUS) & (decision != -1 - OK) & (decision < n_slopes)
+    has_loss = np.isfinite(answers["loss"])
+    return np.asarray(is_known & may_be & (has_loss == is_ok) & (is_ok | (decision == -1)))

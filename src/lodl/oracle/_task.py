@@ -16,7 +16,6 @@ from lodl._arrays import context_of
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.errors import LodlError, OracleError, ProblemError
-from lodl.oracle._answer_table import Block
 from lodl.oracle._failures import (
     NO_OPTIMUM,
     OK,
@@ -30,9 +29,10 @@ from lodl.oracle._failures import (
 from lodl.oracle._guard import Guard, owned
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._signals import CtrlC
+from lodl.oracle._store import NO_ANSWER, Block, Run
 from lodl.problems import Problem
 from lodl.problems._regret import gradients, read_only, score, score_many
-from lodl.samplers._sampler import BLOCK_SIZE
+from lodl.samplers._samplers import BLOCK_SIZE
 
 _BATCH_EDGES = (0, 21, 51, 101, 251, BLOCK_SIZE + 1)
 """Columns at which batches of a vectorised problem begin; later blocks are one batch each.
@@ -79,7 +79,7 @@ class Result(NamedTuple):
 
     n_done: int  # calls of the task that have an outcome
     n_calls: int  # solver calls made; a batch that fails is called again one by one
-    runs: list[tuple[bytes, int, Block]]  # the answers, with their id and first column
+    runs: list[Run]
     seconds: float  # time that the calls took
     failures: list[Failure]
     decisions: dict[tuple[int, int], Any]  # by row and column
@@ -115,9 +115,9 @@ class _Row:
         self.y = read_only(task.instances.y[row])
         self.context = _owned_context(context_of(task.instances.context, row))
         self.n_done = 0
-        self.loss = np.full(task.width, np.nan)
-        self.status = np.full(task.width, PENDING, dtype=np.uint8)
-        self.decision = np.full(task.width, -1, dtype=np.int32)
+        self.answers = np.full(task.width, NO_ANSWER)
+        self.loss, self.status = self.answers["loss"], self.answers["status"]
+        self.decision = self.answers["decision"]
         self.slopes = _Slopes(self.problem, self.y, self.context, task.label_scale)
         self.failures: list[Failure] = []
         self.kept: dict[tuple[int, int], Any] = {}
@@ -147,16 +147,14 @@ class _Row:
         self._note(self.n_done, error)
         self.n_done += 1
 
-    def runs(self) -> Iterator[tuple[bytes, int, Block]]:
+    def runs(self) -> Iterator[Run]:
         """Yield the answers at the label and at the points, with their id and first column."""
         task, gradient = self.task, np.array(self.slopes.gradient).reshape(-1, self.y.size)
         n_labels = int(task.start == 0)
         edges = (0, n_labels, task.instances.ids), (n_labels, self.n_done, task.draws.ids)
         for first, last, ids in edges:
             if first < last:
-                columns = slice(first, last)
-                arrays = self.loss[columns], self.status[columns], self.decision[columns]
-                run = Block(*arrays, gradient, self._messages(first, last))
+                run = Block(self.answers[first:last], gradient, self._messages(first, last))
                 yield ids[self.row], max(task.start - 1, 0), run
 
     def _messages(self, first: int, last: int) -> dict[str, str]:

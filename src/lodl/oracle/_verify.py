@@ -135,9 +135,7 @@ def _recompute(
     samples: Samples, places: _Places, run: Callable[[Samples, list[Calls]], Runner]
 ) -> tuple[Array, str]:
     """Return the losses that the problem gives now, and why calls failed."""
-    scratch = Store(None, samples.store.label_scale)
-    scratch.note = samples.store.note
-    again = replace(samples, store=scratch)
+    again = replace(samples, store=samples.store.part(()))
     calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]
     failures = run(again, calls).first_failures
     return _losses(again, places), listed(failures.values())

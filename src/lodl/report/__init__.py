@@ -1,23 +1,22 @@
 """The result of a fit as plain data, its page, its figures, and comparisons of results.
 
 Importing this package needs neither matplotlib nor jinja2. These modules do: `lodl.report.fit_page`
-writes the page of a fit, `lodl.report.plots` draws its figures for notebooks, and
-`lodl.report.parts` has the parts of other pages.
+writes the page of a fit, and `lodl.report.plots` draws its figures for notebooks. Other pages of
+the same style are made with `lodl.report.page` and `lodl.report.style`.
 """
 
-from lodl.report._comparison import Comparison
-from lodl.report._evaluation import Evaluation, EvaluationRow
-from lodl.report._html import Cell, Table
-from lodl.report._records import (
+from lodl.report._result import (
     BASELINE,
     PLAIN,
     ChangedDecision,
     CoordinateCosts,
     Estimate,
     Failures,
+    FitResult,
     Trial,
 )
-from lodl.report._result import FitResult
+from lodl.report._tables import Comparison, Evaluation
+from lodl.report.page import Cell, Table
 
 __all__ = [
     "BASELINE",
@@ -28,7 +27,6 @@ __all__ = [
     "CoordinateCosts",
     "Estimate",
     "Evaluation",
-    "EvaluationRow",
     "Failures",
     "FitResult",
     "Table",

@@ -2,48 +2,221 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import fill
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from lodl._arrays import printable
 from lodl._json import from_json, to_text
+from lodl._typing import Array
 from lodl.errors import DataError
-from lodl.report._records import (
-    FEWEST_INSTANCES,
-    ChangedDecision,
-    CoordinateCosts,
-    Estimate,
-    Failures,
-    Shown,
-    Trial,
-)
-from lodl.report._text import amounts
+from lodl.report.page import shortened
 
-USE_MORE = f"Use at least {FEWEST_INSTANCES} validation instances, better 50."
+BASELINE = "squared error"  #: Name of the baseline's trial.
+PLAIN = "plain model"  #: Name of the plain model's trial.
+FEWEST = 5  # instances: an interval from fewer differences says nothing
+USE_MORE = f"Use at least {FEWEST} validation instances, better 50."
 
+_Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 _ROUNDING = 1e-6  # share of the mean regret by which an interior-point solver may be off
 _FORMAT = 1  # version of the JSON
-_WIDTH = 80  # columns of a summary
-_MAX_NAMES = 8  # label names listed in full
-_GAP = "  "
+_WIDTH = 80  # columns of a summary, and characters of a decision
+_MAX_LISTED = 8  # label names, or zeros and ones of a decision, that are listed in full
+_AS_GIVEN = ("problem_parameters", "label_names", "feature_names")  # compared with new data
 
-Setting = int | float | bool | str | None
+
+def amounts(*values: float) -> list[str]:
+    """Return numbers as text with the same number of decimals: `["86.2", "30.5"]`, `["9,783"]`.
+
+    The largest has three significant digits, or all digits before its point.
+    """
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    n_before_point = math.floor(math.log10(max(sizes))) + 1 if sizes else 3
+    if not -6 < n_before_point < 13:
+        return [f"{value:.3g}" for value in values]
+    return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
+
+
+def too_few(n: int) -> str:
+    """Return the start of a sentence that says that `n` validation instances are too few."""
+    return f"{n} validation instance{' is' if n == 1 else 's are'} too few"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over instances with its standard error, which is infinite for a single instance."""
+
+    mean: float
+    standard_error: float
+    n_instances: int
+
+    @classmethod
+    def of(cls, values: Array | Sequence[float]) -> "Estimate":
+        """Return the mean of one value per instance."""
+        values, n = np.asarray(values, dtype=float), len(values)
+        error = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+        return cls(float(values.mean()), error, n)
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95% interval."""
+        return self.mean - _Z_95 * self.standard_error
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95% interval."""
+        return self.mean + _Z_95 * self.standard_error
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A model that was scored.
+
+    Attributes:
+        name: The loss it was trained on, or the models it averages.
+        round: Rounds of points at predictions that its loss had learned from.
+        regret: Mean validation regret.
+        n_calls: Solver calls of the fit so far.
+        seconds: Seconds of the fit so far.
+    """
+
+    name: str
+    round: int
+    regret: float
+    n_calls: int
+    seconds: float
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the model was trained on squared error alone."""
+        return self.name.partition(",")[0] in (BASELINE, PLAIN)
+
+
+@dataclass(frozen=True)
+class ChangedDecision:
+    """A validation instance on which the baseline and the selected model decide differently.
+
+    It has the name of the instance, both decisions as text, and their regrets.
+    """
+
+    instance: str
+    decision_baseline: str
+    decision_selected: str
+    regret_baseline: float
+    regret_selected: float
+
+    @classmethod
+    def of(
+        cls,
+        instance: str,
+        decisions: tuple[Any, Any],
+        regrets: tuple[float, float],
+        label_names: Sequence[str] | None,
+    ) -> "ChangedDecision":
+        """Describe two decisions, the baseline's first.
+
+        Arrays with one number per label name are listed by name, differences only.
+        """
+        texts = _differences(*decisions, label_names or ()) or map(_decision_text, decisions)
+        return cls(instance, *texts, *map(float, regrets))
+
+
+def _differences(before: Any, after: Any, names: Sequence[str]) -> list[str]:
+    """Return the numbers in which two arrays differ, by name; nothing if they have no names."""
+    for z in (before, after):
+        if not isinstance(z, np.ndarray) or z.size != len(names) or z.dtype.kind not in "biuf":
+            return []
+    both = np.ravel(before), np.ravel(after)
+    differing = np.flatnonzero(~np.isclose(*both, rtol=1e-3, atol=1e-6)).tolist()
+    return [_joined([f"{names[i]} {_number(z[i])}" for i in differing]) for z in both]
+
+
+def _joined(parts: list[str]) -> str:
+    """Return as many parts as fit, and the number of those left out."""
+    n = len(parts)
+    while n > 1 and len(", ".join(parts[:n])) > _WIDTH:
+        n -= 1
+    more = f" and {len(parts) - n} more" if n < len(parts) else ""
+    return ", ".join(parts[:n]) + more
+
+
+def _decision_text(z: Any) -> str:
+    if isinstance(z, Mapping):
+        text = ", ".join(f"{name}: {_decision_text(part)}" for name, part in z.items())
+    elif not isinstance(z, np.ndarray) or z.dtype.kind not in "biuf":
+        text = " ".join(str(z).split())
+    elif z.ndim == 1 and z.size > _MAX_LISTED and np.isin(z, (0, 1)).all():
+        text = "ones at " + ", ".join(map(str, np.flatnonzero(z)))
+    else:
+        rows = z.reshape(-1, z.shape[-1]) if z.ndim else z.reshape(1, 1)
+        text = " / ".join(" ".join(map(_number, row)) for row in rows)
+    return shortened(text, _WIDTH)
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):z.3g}" if abs(value) < 1e4 else f"{float(value):,.0f}"
+
+
+@dataclass(frozen=True)
+class CoordinateCosts:
+    """Mean learned loss of an error in one number of the label alone.
+
+    Attributes:
+        names: Names of the label's numbers.
+        over: Loss of predicting a number one standard deviation too high.
+        under: Loss of predicting it one standard deviation too low.
+    """
+
+    names: tuple[str, ...]
+    over: tuple[float, ...]
+    under: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls, over: Array, under: Array, label_shape: Sequence[int], names: Sequence[str] | None
+    ) -> "CoordinateCosts":
+        """Return the costs, shape (D,) each, with names for coordinates that have none."""
+        places = np.ndindex(*label_shape)
+        named = names or [f"label {place[0] if len(place) == 1 else place}" for place in places]
+        return cls(tuple(named), tuple(over.tolist()), tuple(under.tolist()))
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Numbers of validation decisions that failed, if the oracle skips failed calls.
+
+    Instances on which the solver failed with every model are left out.
+    """
+
+    baseline: int = 0
+    selected: int = 0
+    left_out: int = 0
+
+
+def _shown(value: Any) -> Any:
+    """Return plain data whose texts can be shown as they are: control characters are escaped."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        return tuple(map(_shown, value))
+    if isinstance(value, Mapping):
+        return {printable(name): _shown(content) for name, content in value.items()}
+    if isinstance(value, Trial | ChangedDecision | CoordinateCosts):
+        return type(value)(*map(_shown, vars(value).values()))
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitResult(Shown):
+class FitResult:
     """The result of one `fit`: trials, selection, gain and cost.
 
     The validation regrets are those by which the model was selected, so they are a little too good.
 
     Attributes:
-        problem: Description of the problem.
         problem_parameters: Its class and plain constructor parameters.
-        model: Description of the estimator.
         unit: Unit of the objective, or empty.
         validation: Description of the validation instances.
         trials: Every model that was scored.
@@ -60,23 +233,15 @@ class FitResult(Shown):
         regret_selected: Their regrets under the selected model.
         loss_selected: The learned loss of the selected model's predictions for them, or empty if it
             was trained on squared error.
-        failures: Numbers of failed decisions.
         changes: Instances whose regret fell most, then instances whose regret rose most.
         coordinates: Which errors cost most, or None for a model trained on squared error.
         label_shape: Shape of a label as it was given: () for labels of shape (n,).
         label_names: Names of the label's numbers, or None.
-        n_features: Number of features.
         feature_names: Names of the features, or None.
         takes_frames: Whether the models get features as a frame.
-        has_context: Whether instances have a context.
         mean_label: Mean training label, flattened.
-        n_calls: Solver calls of the fit.
-        seconds: Duration of the fit.
         settings: Parameters of the regressor; as text unless they are plain values.
-        versions: Versions of packages.
     """
-
-    _as_given: ClassVar[tuple[str, ...]] = ("problem_parameters", "label_names", "feature_names")
 
     problem: str
     problem_parameters: Mapping[str, str]
@@ -94,7 +259,7 @@ class FitResult(Shown):
     regret_baseline: tuple[float, ...]
     regret_selected: tuple[float, ...]
     loss_selected: tuple[float, ...] = ()
-    failures: Failures = Failures()  # noqa: RUF009 - frozen
+    failures: Failures = Failures()
     changes: tuple[ChangedDecision, ...] = ()
     coordinates: CoordinateCosts | None = None
     label_shape: tuple[int, ...]
@@ -106,35 +271,37 @@ class FitResult(Shown):
     mean_label: tuple[float, ...]
     n_calls: int
     seconds: float
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, int | float | bool | str | None]
     versions: Mapping[str, str]
 
     def __post_init__(self) -> None:
         """Check that the values fit each other; raise `ValueError` if not."""
-        super().__post_init__()
+        for name, value in list(vars(self).items()):
+            if name not in _AS_GIVEN:
+                object.__setattr__(self, name, _shown(value))
+        n, n_numbers, shape = len(self.instances), len(self.mean_label), self.label_shape
         _check(bool(self.trials), "`trials` must not be empty")
         _check(0 <= self.selected < len(self.trials), "`selected` must be a position in `trials`")
         _check(0 <= self.shrinkage <= 1, "`shrinkage` must be from 0 to 1")
         _check(self.n_features > 0, "`n_features` must be at least 1")
-        n, n_numbers = len(self.instances), len(self.mean_label)
         _check(n > 0, "`instances` must not be empty")
-        for name in ("regret_baseline", "regret_selected"):
-            _check(len(getattr(self, name)) == n, f"`{name}` must have {n} values")
-        for name in ("regret_plain", "loss_selected"):
-            _check(len(getattr(self, name)) in (0, n), f"`{name}` must have {n} values or none")
-        for name in ("shift", "baseline_shift"):
-            n_values = len(getattr(self, name))
-            _check(n_values in (0, n_numbers), f"`{name}` must have {n_numbers} values or none")
-        shape = self.label_shape
         _check(min(shape, default=1) > 0, "`label_shape` must be positive")
         _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
-        for name, n_names in (("label_names", n_numbers), ("feature_names", self.n_features)):
-            names = getattr(self, name)
-            _check(names is None or len(names) == n_names, f"`{name}` must be {n_names} names")
-        if self.coordinates is not None:
-            for name, column in asdict(self.coordinates).items():
-                _check(len(column) == n_numbers, f"`{name}` must be of {n_numbers} coordinates")
-        _check(_is_finite(asdict(self)), "numbers must be finite")
+        of_instances = ("regret_baseline", "regret_selected", "regret_plain", "loss_selected")
+        of_labels = ("shift", "baseline_shift", "label_names")
+        lengths = dict.fromkeys(of_instances, n) | dict.fromkeys(of_labels, n_numbers)
+        for name, length in (lengths | {"feature_names": self.n_features}).items():
+            value, default = getattr(self, name), getattr(type(self), name, "required")
+            or_none = "" if default == "required" else " or none"
+            is_right = value == default or len(value) == length
+            _check(is_right, f"`{name}` must have {length} values{or_none}")
+        costs = {} if self.coordinates is None else vars(self.coordinates)
+        for name, column in costs.items():
+            _check(len(column) == n_numbers, f"`{name}` must be of {n_numbers} coordinates")
+        try:
+            self.to_json()
+        except ValueError as error:
+            raise ValueError("numbers must be finite") from error
 
     @property
     def gain(self) -> Estimate:
@@ -198,39 +365,28 @@ class FitResult(Shown):
                 f"error{of_model}; each counts as the worst decision of squared error."
             )
         if failures.left_out:
-            notes.append(
-                f"Instances left out because the solver failed on them with every model: "
-                f"{failures.left_out:,}."
-            )
+            why = "because the solver failed on them with every model"
+            notes.append(f"Instances left out {why}: {failures.left_out:,}.")
         return " ".join(notes)
 
     def _advice(self, inexactness: float) -> str:
-        gain = self.gain
-        before, after, low, high = amounts(
-            self.mean_baseline, self.mean_selected, gain.low, gain.high
-        )
+        gain, means = self.gain, (self.mean_baseline, self.mean_selected)
+        before, after, low, high = amounts(*means, gain.low, gain.high)
         numbers = f"regret {before} -> {after}{self.in_unit} per instance"
-        if gain.n_instances < FEWEST_INSTANCES:
+        if gain.n_instances < FEWEST:
             return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
         if gain.mean <= 0:
-            return (
-                "Keep squared error: no clear gain here. "
-                f"Its regret is {before}{self.in_unit} per instance."
-            )
-        # Inexactness exceeds any difference from a mean regret that is not positive.
-        if gain.mean <= inexactness:
-            return (
-                f"Perhaps use this model: {numbers}, a difference that the solver's inexactness "
-                "explains."
-            )
+            regret = f"{before}{self.in_unit} per instance"
+            return f"Keep squared error: no clear gain here. Its regret is {regret}."
+        if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
+            why = "a difference that the solver's inexactness explains"
+            return f"Perhaps use this model: {numbers}, {why}."
         percent = "" if self.share is None else f"-{self.share:.0%}, "
         numbers += f" ({percent}95% interval of the gain {low} to {high})"
         if gain.low > 0:
             return f"Use this model: {numbers}."
-        return (
-            f"Perhaps use this model: {numbers}. This may be chance; use more validation instances "
-            "to find out."
-        )
+        advice = "This may be chance; use more validation instances to find out."
+        return f"Perhaps use this model: {numbers}. {advice}"
 
     def _inexactness(self) -> tuple[int, float]:
         """Return how many validation decisions beat the solver's own, and by how much on average.
@@ -260,7 +416,7 @@ class FitResult(Shown):
             paragraphs.insert(1, f"The plain model's regret is {plain}{self.in_unit} per instance.")
         if self.label_names is not None:
             names = list(self.label_names)
-            if len(names) > _MAX_NAMES:
+            if len(names) > _MAX_LISTED:
                 names = [f"{len(names)} numbers: {names[0]}, {names[1]}, ... {names[-1]}"]
             paragraphs.append(f"Predicts {', '.join(names)}.")
         lines = [fill(printable(paragraph), _WIDTH) for paragraph in paragraphs]
@@ -294,7 +450,7 @@ class FitResult(Shown):
         lines = []
         for *numbers, name in rows:
             texts = (text.rjust(width) for text, width in zip(numbers, widths, strict=True))
-            start = f"{_GAP.join(texts)}{_GAP}"
+            start = "  ".join([*texts, ""])
             lines.append(fill(start + name, _WIDTH, subsequent_indent=" " * (len(start) + 2)))
         return lines
 
@@ -310,7 +466,7 @@ class FitResult(Shown):
             DataError: The text is not JSON, or not a result of this version.
         """
         try:
-            content = json.loads(text, parse_constant=_refuse)
+            content = json.loads(text)
             version = content.get("lodl_result") if isinstance(content, dict) else None
             if version != _FORMAT:
                 raise ValueError(f"its format is {version!r}, this package reads {_FORMAT}")
@@ -320,24 +476,6 @@ class FitResult(Shown):
         return result
 
 
-def too_few(n: int) -> str:
-    """Return the start of a sentence that says that `n` validation instances are too few."""
-    return f"{n} validation instance{' is' if n == 1 else 's are'} too few"
-
-
 def _check(is_right: bool, message: str) -> None:
     if not is_right:
         raise ValueError(message)
-
-
-def _is_finite(value: Any) -> bool:
-    """Return whether all numbers in nested plain data are finite."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        return all(map(_is_finite, value))
-    return not isinstance(value, int | float) or math.isfinite(value)
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON value")

@@ -1,32 +1,18 @@
 """The HTML page of a fit: headline, changed decisions, trials, costs of errors, settings."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from lodl._json import write_text
-from lodl.report._draw import (
-    BASELINE_COLOUR,
-    MAX_COORDINATES,
-    SELECTED_COLOUR,
-    WORSE_COLOUR,
-    draw_changes,
-    draw_coordinates,
-    draw_fidelity,
-    draw_gain,
-    draw_trials,
-)
-from lodl.report._html import Block, Cell, Headline, Section, Table
-from lodl.report._page import render
-from lodl.report._records import ChangedDecision
-from lodl.report._result import FitResult
-from lodl.report._style import inline_svg, new_figure, style
-from lodl.report._text import amounts, shortened
-
-from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
+from lodl.report import plots
+from lodl.report._result import ChangedDecision, FitResult, amounts
+from lodl.report.page import Block, Cell, Headline, Section, Table, render, shortened
+from lodl.report.plots import BASELINE_COLOUR, MAX_COORDINATES, SELECTED_COLOUR, WORSE_COLOUR
+from lodl.report.style import inline_svg, new_figure, style
 
 __all__ = ["write_page"]
 
@@ -54,14 +40,7 @@ _FOOTER = (
 
 
 def write_page(result: FitResult, path: str | PathLike[str]) -> Path:
-    """Write an HTML page about a fit and return its path.
-
-    The page is one file that needs nothing but a browser.
-
-    Args:
-        result: The result of the fit.
-        path: The file to write.
-    """
+    """Write the HTML page of a fit, one file that needs only a browser; return its path."""
     return write_text(Path(path), fit_page(result))
 
 
@@ -69,15 +48,12 @@ def fit_page(result: FitResult) -> str:
     """Return the HTML of the page."""
     sections = [_changes_section(result), _trials_section(result)]
     if result.coordinates is not None:
-        sections.append(_coordinates_section(result))
+        sections.append(_coordinates_section(result, len(result.coordinates.names)))
     if result.loss_selected:
-        figure = _svg(draw_fidelity, result, "fidelity", "Learned loss against true regret")
-        sections.append(
-            Section("fidelity", "Does the loss tell the truth?", _FIDELITY_TEXT, beside=figure)
-        )
+        figure = Block(svgs=_svg("fidelity", result, "Learned loss against true regret"))
+        title = "Does the loss tell the truth?"
+        sections.append(Section("fidelity", title, _FIDELITY_TEXT, beside=figure))
     height = 2.1 if result.has_plain else 1.7
-    label = f"Mean regret {result.headline}"
-    (svg,) = _svg(draw_gain, result, "gain", label, (5.2, height)).svgs
     return render(
         title=title_of(result.problem),
         scope=f"{_capital(result.model)}. Validation: {result.validation}",
@@ -86,25 +62,21 @@ def fit_page(result: FitResult) -> str:
             number=result.headline,
             text=f"{result.verdict} It took {result.n_calls:,} solver calls and "
             f"{_duration(result.seconds)}.",
-            svg=svg,
+            svg=_svg("gain", result, f"Mean regret {result.headline}", 5.2, height)[0],
         ),
         sections=[*sections, _settings_section(result)],
         footer=_FOOTER,
     )
 
 
+@style()
 def _svg(
-    draw: Callable[[Axes, FitResult], None],
-    result: FitResult,
-    name: str,
-    label: str,
-    size: tuple[float, float] = (4.6, 3.0),
-    key: tuple[tuple[str, str], ...] = (),
-) -> Block:
-    with style():
-        figure = new_figure(*size)
-        draw(figure.subplots(), result)
-    return Block(svgs=(inline_svg(figure, name, label=label),), key=key)
+    name: str, result: FitResult, label: str, width: float = 4.6, height: float = 3.0
+) -> tuple[str]:
+    """Return the figure that has this name in `plots`."""
+    figure = new_figure(width, height)
+    getattr(plots, name)(result, ax=figure.subplots())
+    return (inline_svg(figure, name, label=label),)
 
 
 def _changes_section(result: FitResult) -> Section:
@@ -119,14 +91,15 @@ def _changes_section(result: FitResult) -> Section:
     )
     label = f"Regret avoided by instance: {better} better, {worse} worse, {same} the same"
     key = (("better", SELECTED_COLOUR), ("worse", WORSE_COLOUR))
-    figure = _svg(draw_changes, result, "changes", label, key=key)
-    is_better = [row.regret_selected < row.regret_baseline for row in result.changes]
-    blocks = []
-    for title, wanted in (("Improved most", True), ("Got worse most", False)):
-        rows = [row for row, good in zip(result.changes, is_better, strict=True) if good == wanted]
-        if rows:
-            blocks.append(Block(title, tables=(_changes_table(title, rows),)))
-    return Section("decisions", "Decisions that changed", text, tuple(blocks), figure)
+    improved = [row for row in result.changes if row.regret_selected < row.regret_baseline]
+    others = [row for row in result.changes if row.regret_selected >= row.regret_baseline]
+    blocks = tuple(
+        Block(title, tables=(_changes_table(title, rows),))
+        for title, rows in (("Improved most", improved), ("Got worse most", others))
+        if rows
+    )
+    figure = Block(svgs=_svg("changes", result, label), key=key)
+    return Section("decisions", "Decisions that changed", text, blocks, figure)
 
 
 def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
@@ -162,27 +135,19 @@ def _trials_section(result: FitResult) -> Section:
         for i, trial in enumerate(result.trials)
     )
     columns = ("trained on", "regret", "round", "calls", "seconds", "")
+    table = Block(tables=(Table("Trials", columns, rows),))
+    text = f"{_TRIALS_TEXT} Selected: {result.selected_name}."
     label = f"Validation regret of {len(rows)} models against solver calls"
-    return Section(
-        "trials",
-        "Trials",
-        f"{_TRIALS_TEXT} Selected: {result.selected_name}.",
-        (Block(tables=(Table("Trials", columns, rows),)),),
-        _svg(draw_trials, result, "history", label),
-    )
+    return Section("trials", "Trials", text, (table,), Block(svgs=_svg("trials", result, label)))
 
 
-def _coordinates_section(result: FitResult) -> Section:
-    n = 0 if result.coordinates is None else len(result.coordinates.names)
+def _coordinates_section(result: FitResult, n: int) -> Section:
     n_shown = min(n, MAX_COORDINATES)
     more = f" Shown are the {n_shown} costliest of {n} numbers." if n_shown < n else ""
-    figure = _svg(
-        draw_coordinates,
-        result,
-        "coordinates",
-        f"Learned loss of errors in the {n_shown} costliest numbers of a label",
-        (4.6, 0.24 * n_shown + 0.9),
-        (("too high", WORSE_COLOUR), ("too low", SELECTED_COLOUR)),
+    label = f"Learned loss of errors in the {n_shown} costliest numbers of a label"
+    figure = Block(
+        svgs=_svg("coordinates", result, label, height=0.24 * n_shown + 0.9),
+        key=(("too high", WORSE_COLOUR), ("too low", SELECTED_COLOUR)),
     )
     return Section("errors", "Which errors matter", _COORDINATES_TEXT + more, beside=figure)
 
@@ -192,18 +157,14 @@ def _settings_section(result: FitResult) -> Section:
         name: "default" if value is None else shortened(str(value), _MAX_SETTING)
         for name, value in result.settings.items()
     }
-    blocks = [
-        Block(title, tables=(_pairs(caption, pairs),))
-        for title, caption, pairs in (
-            ("Learner", "Settings of the learner", settings),
-            ("Versions", "Versions of packages", dict(result.versions)),
-        )
-    ]
+    blocks = []
+    for title, caption, pairs in (
+        ("Learner", "Settings of the learner", settings),
+        ("Versions", "Versions of packages", result.versions),
+    ):
+        rows = tuple((Cell(name), Cell(value)) for name, value in pairs.items())
+        blocks.append(Block(title, tables=(Table(caption, (), rows),)))
     return Section("settings", "Settings", "", tuple(blocks))
-
-
-def _pairs(caption: str, pairs: dict[str, str]) -> Table:
-    return Table(caption, (), tuple((Cell(name), Cell(value)) for name, value in pairs.items()))
 
 
 def title_of(problem: str) -> str:

@@ -14,7 +14,7 @@ from lodl._arrays import check_count, require
 from lodl._typing import Array
 from lodl.errors import FamilyError, InvalidInputError, LossFileError, MissingExtraError
 from lodl.losses import Family, FitErrors, LearnedLoss, load_loss
-from lodl.losses._family import check_can_fit, pad_rows, shapes_like
+from lodl.losses._family import check_can_fit, shapes_like, stack_parameters
 from lodl.losses._pooled import terms_of
 from lodl.oracle import Answers
 
@@ -95,15 +95,7 @@ class _Case:
 
     @cached_property
     def fitted(self) -> dict[str, Array]:
-        rows = {
-            name: [np.asarray(phi[name])[np.newaxis] for phi in self.fits] for name in self.shapes
-        }
-        return {
-            name: pad_rows(parts, self.family.padded[name])
-            if name in self.family.padded
-            else np.concatenate(parts)
-            for name, parts in rows.items()
-        }
+        return stack_parameters(self.family, self.fits)
 
     def _choose_the_best(self) -> Answers:
         y, d = self.rng.standard_normal(self.dim), self.rng.standard_normal((_N_SAMPLES, self.dim))

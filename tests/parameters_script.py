@@ -1,6 +1,6 @@
 """Problems of every kind; run as a program, it prints the parameters of all but PyEPO's.
 
-python identity_script.py
+python parameters_script.py
 """
 
 import json
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import numpy as np
 
 import lodl
-from lodl.problems._identity import problem_parameters
+from lodl._digest import problem_parameters
 from lodl.problems.command import CommandProblem
 from lodl.problems.highs import LinearProgram
 

@@ -12,9 +12,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import lodl
-from lodl.problems._identity import problem_parameters
+from lodl._digest import problem_parameters
 
-SCRIPT = Path(__file__).with_name("identity_script.py")
+SCRIPT = Path(__file__).with_name("parameters_script.py")
 Shop, problems, solve, total = map(
     runpy.run_path(str(SCRIPT)).get, ("Shop", "problems", "solve", "total")
 )
@@ -22,7 +22,7 @@ PRICES = np.array([1.0, 2.0, 3.0])
 
 
 @pytest.mark.slow
-def test_parameters_of_every_kind_of_problem_are_the_same_texts_in_another_process():
+def test_problem_parameters_every_kind_of_problem_are_the_same_texts_in_another_process():
     pyepo = {"class": "PyepoProblem"}
     here = {name: problem_parameters(problem) for name, problem in problems().items()}
     assert here.pop("pyepo", pyepo) == pyepo  # not in the other process: it would load torch

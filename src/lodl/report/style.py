@@ -1,4 +1,4 @@
-"""The style of figures, and figures as files or as SVG inside a page.
+"""The style of figures, and figures as SVG inside a page.
 
 Figures are drawn in four neutral colours, `INK`, `MUTED`, `LINE` and `PAPER`, and in colours that
 carry a meaning. On a page the neutral colours become the page's, so that figures follow its theme.
@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from lodl._arrays import require
@@ -20,60 +19,34 @@ require("matplotlib", extra="report")
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-INK = "#1c1f23"
-"""Text and axes."""
+__all__ = ["INK", "LINE", "MUTED", "PAPER", "inline_svg", "new_figure", "style"]
 
-MUTED = "#6a7077"
-"""Reference lines and notes."""
+INK = "#1c1f23"  # text and axes
+MUTED = "#6a7077"  # reference lines and notes
+LINE = "#dfe2e5"  # grid lines
+PAPER = "#fffffe"  # background, for halos around marks; not white, which colour maps use
 
-LINE = "#dfe2e5"
-"""Grid lines."""
+_ON_PAGE = {INK: "currentColor", MUTED: "var(--muted)", LINE: "var(--line)", PAPER: "var(--paper)"}
 
-PAPER = "#fffffe"
-"""Background of a page, for halos around marks. Not white, which colour maps use."""
-
-_PAGE_COLOURS = {
-    INK: "currentColor",
-    MUTED: "var(--muted)",
-    LINE: "var(--line)",
-    PAPER: "var(--paper)",
-}
-
-_STYLE: dict[Any, Any] = {
+_STYLE: dict[Any, Any] = {  # what differs from matplotlib's defaults
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor"), "none"),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("legend.fontsize", "xtick.labelsize", "ytick.labelsize"), 9),
     "axes.axisbelow": True,
-    "axes.edgecolor": MUTED,
     "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 10,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    "grid.color": LINE,
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
     "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "grid.color": LINE,
-    "grid.linewidth": 0.8,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
     "lines.linewidth": 1.8,
     "lines.solid_capstyle": "round",
-    "savefig.transparent": False,
     "svg.fonttype": "none",  # text stays text, not outlines
     "svg.hashsalt": "lodl",  # the same figure gives the same bytes
-    "text.color": INK,
     "text.parse_math": False,  # a name with two dollar signs is not a formula
-    "xtick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "xtick.labelsize": 9,
-    "ytick.color": MUTED,
-    "ytick.labelcolor": INK,
-    "ytick.labelsize": 9,
 }
-_NO_METADATA = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 
 
 @contextmanager
@@ -90,38 +63,20 @@ def new_figure(width: float = 5.0, height: float = 3.2) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
-    """Write `path`.svg and `path`.png, on white so that they are readable on any background.
-
-    Returns:
-        The two paths. The same figure gives the same bytes.
-    """
-    svg, png = (Path(f"{path}.{suffix}") for suffix in ("svg", "png"))
-    svg.parent.mkdir(parents=True, exist_ok=True)
-    with style():
-        figure.savefig(svg, metadata=_NO_METADATA["svg"], facecolor="white")
-        figure.savefig(png, metadata=_NO_METADATA["png"], facecolor="white", dpi=160)
-    return svg, png
-
-
 def inline_svg(figure: Figure, name: str, *, label: str) -> str:
     """Return a figure as an `<svg>` element in the colours and the font of a page.
 
-    Matplotlib has escaped the texts of the figure.
-
-    Args:
-        figure: A figure drawn in the style.
-        name: Prefix of all ids in the figure, unique on the page.
-        label: Description for readers who cannot see the figure.
+    Matplotlib has escaped the texts of the figure. `name` is the prefix of its ids, unique on the
+    page; `label` describes it to readers who cannot see it.
     """
     text = io.StringIO()
     with style():
-        figure.savefig(text, format="svg", metadata=_NO_METADATA["svg"])
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<g ") :]
     svg = re.sub(r'\bid="|(?<=href="#)|(?<=url\(#)', rf"\g<0>{name}-", svg)
     svg = re.sub(r"font-family: [^;\"]+; |font-family: [^;\"]+(?=\")", "", svg)
-    for ours, page in _PAGE_COLOURS.items():
+    for ours, page in _ON_PAGE.items():
         svg = svg.replace(ours, page)
     width, height = (72 * inches for inches in figure.get_size_inches())
     return (

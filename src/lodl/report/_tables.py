@@ -1,0 +1,190 @@
+"""Tables of regrets: models on new data (`Evaluation`), and fits on theirs (`Comparison`)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.report._result import FEWEST, USE_MORE, Estimate, FitResult, amounts, too_few
+from lodl.report.page import Cell, Table
+
+_HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Regrets of several models on the same instances, which none of them was trained on.
+
+    Print it for the table.
+
+    Attributes:
+        regrets: Regret of each instance by the name of what predicts, in the objective's unit. The
+            evaluated model comes last.
+        optimum: Objective of the best decision for each instance's label.
+        unit: The unit of the objective, or empty.
+        n_calls: Solver calls that the evaluation took.
+        n_left_out: Instances left out of all regrets because a solver call failed on them.
+    """
+
+    regrets: Mapping[str, tuple[float, ...]]
+    optimum: tuple[float, ...]
+    unit: str
+    n_calls: int
+    n_left_out: int = 0
+
+    @classmethod
+    def of(
+        cls, regrets: Mapping[str, Array], optimum: Array, *, unit: str = "", n_calls: int = 0
+    ) -> "Evaluation":
+        """Compare models by their regrets, shape (n,) each and NaN if the solver failed."""
+        known = np.isfinite(np.stack([*regrets.values(), optimum])).all(axis=0)
+        rows = {name: tuple(regret[known].tolist()) for name, regret in regrets.items()}
+        return cls(rows, tuple(optimum[known].tolist()), unit, n_calls, int(np.sum(~known)))
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean regret per instance of each model."""
+        return {name: float(np.mean(regret)) for name, regret in self.regrets.items()}
+
+    def percent(self, name: str) -> float | None:
+        """Return a model's regret in per cent of the optimum, or None if the optimum is about 0."""
+        means, optimum = self.means, abs(float(np.mean(self.optimum)))
+        is_defined = optimum > 1e-9 * max(map(abs, means.values()))
+        return 100 * means[name] / optimum if is_defined else None
+
+    def difference(self, name: str) -> Estimate:
+        """Return the evaluated model's mean regret less another one's, paired by instance."""
+        *_, ours = self.regrets.values()
+        return Estimate.of(np.array(ours) - np.array(self.regrets[name]))
+
+    def __str__(self) -> str:
+        if not self.optimum:
+            return "No instance can be compared: a solver call failed on each of them."
+        n, means = len(self.optimum), self.means
+        smallest = min((abs(mean) for mean in means.values() if mean), default=0.0)
+        decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
+        rows = []
+        for i, (name, mean) in enumerate(means.items(), 1):
+            percent = self.percent(name)
+            share = "" if percent is None else f"{percent:.2f}"
+            has_gap = i < len(means) and n >= FEWEST
+            gap = _with_interval(self.difference(name)) if has_gap else ""
+            rows.append(tuple(map(Cell, (name, f"{mean:z,.{decimals}f}", share, gap))))
+        unit = f", in {self.unit}" if self.unit else ""
+        note = f"Regret per instance{unit}: {n:,} test instances, {self.n_calls:,} solver calls."
+        if self.n_left_out:
+            note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
+        return f"{Table(note, _HEADER, tuple(rows)).text()}\n{note}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of fits by name, compared with the first by their validation decisions.
+
+    Differences are paired by instance if both fits were validated on the same instances. Print it
+    for the table and its conclusions.
+
+    Raises:
+        InvalidInputError: There are fewer than two results, or they are of different problems or
+            units.
+    """
+
+    results: Mapping[str, FitResult]
+
+    def __post_init__(self) -> None:
+        if len(self.results) < 2:
+            raise InvalidInputError("A comparison needs at least two results of different names.")
+        units = {name: fit.unit or "none" for name, fit in self.results.items()}
+        for what, texts in (("problem", self._problems()), ("unit", units)):
+            if len(set(texts.values())) > 1:
+                listed = ", ".join(f"{text} for {name}" for name, text in texts.items())
+                raise InvalidInputError(
+                    f"Fits that are compared must be of one {what}, got {listed}. Compare fits of "
+                    f"the same {what} with each other."
+                )
+
+    def _problems(self) -> dict[str, str]:
+        """Return the problem of each result, with the parameters in which they differ."""
+        every = [fit.problem_parameters for fit in self.results.values()]
+        names = sorted({name for parameters in every for name in parameters} - {"class"})
+        differing = [
+            name for name in names if len({parameters.get(name) for parameters in every}) > 1
+        ]
+        texts = {}
+        for key, fit in self.results.items():
+            values = [f"{name}={fit.problem_parameters.get(name, 'another')}" for name in differing]
+            texts[key] = f"{fit.problem} ({', '.join(values)})" if values else fit.problem
+        return texts
+
+    def gains(self) -> dict[str, Estimate]:
+        """Return the mean regret that each other result avoids, compared with the first."""
+        (_, first), *others = self.results.items()
+        return {name: _gain(first, fit) for name, fit in others}
+
+    def table(self) -> Table:
+        """Return regret, gain and cost of every fit."""
+        gains, first = self.gains(), next(iter(self.results))
+        means = [(fit.mean_baseline, fit.mean_selected) for fit in self.results.values()]
+        texts = iter(amounts(*(mean for pair in means for mean in pair)))
+        rows = tuple(
+            (
+                Cell(name),
+                Cell(next(texts), fit.mean_baseline),
+                Cell(next(texts), fit.mean_selected),
+                Cell(_with_interval(gains[name]), gains[name].mean) if name in gains else Cell(""),
+                Cell.of_number(fit.n_calls, "{:,}"),
+                Cell.of_number(fit.seconds, "{:.1f}"),
+            )
+            for name, fit in self.results.items()
+        )
+        columns = ("fit", "squared error", "regret", f"gain over {first}", "calls", "seconds")
+        return Table("Fits side by side", columns, rows)
+
+    def sentences(self) -> list[str]:
+        """Return a conclusion for each result but the first."""
+        first, reference = next(iter(self.results.items()))
+        sentences = []
+        for name, gain in self.gains().items():
+            sentences.append(_conclusion(gain, first, name, reference.in_unit))
+            if self.results[name].data != reference.data:
+                sentences.append(
+                    f"{name} and {first} were validated on different instances, so the difference "
+                    "is not paired and its interval is wider."
+                )
+        return sentences
+
+    def __str__(self) -> str:
+        return "\n".join([self.table().text(), "", *self.sentences()])
+
+
+def _gain(first: FitResult, other: FitResult) -> Estimate:
+    before, after = np.asarray(first.regret_selected), np.asarray(other.regret_selected)
+    if first.data == other.data:
+        return Estimate.of(before - after)
+    two = Estimate.of(before), Estimate.of(after)
+    error = math.hypot(two[0].standard_error, two[1].standard_error)
+    return Estimate(two[0].mean - two[1].mean, error, min(len(before), len(after)))
+
+
+def _with_interval(gain: Estimate) -> str:
+    """Return a mean with its 95% interval if there are instances enough."""
+    mean, low, high = amounts(gain.mean, gain.low, gain.high)
+    return mean if gain.n_instances < FEWEST else f"{mean} ({low} to {high})"
+
+
+def _conclusion(gain: Estimate, first: str, other: str, in_unit: str) -> str:
+    """Return which of two fits decides better and by how much, or that it may be chance."""
+    if gain.n_instances < FEWEST:
+        return f"{too_few(gain.n_instances)} to tell {first} from {other}. {USE_MORE}"
+    if gain.low <= 0 <= gain.high:
+        return f"No clear difference between {first} and {other}: what there is may be chance."
+    better, worse = (other, first) if gain.mean > 0 else (first, other)
+    ends = sorted((abs(gain.low), abs(gain.high)))
+    mean, low, high = amounts(abs(gain.mean), *ends)
+    return (
+        f"{better} decides better than {worse}, by {mean}{in_unit} per instance (95% interval: "
+        f"{low} to {high})."
+    )

@@ -1,0 +1,137 @@
+"""Pages of one self-contained HTML file, and the records that they are made of."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from lodl._arrays import require
+
+__all__ = ["Block", "Cell", "Headline", "Section", "Table", "render", "shortened"]
+
+
+def shortened(text: str, longest: int = 32) -> str:
+    """Return a text of at most `longest` characters, the last an ellipsis if it was cut."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes:
+        text: Text of the cell.
+        value: Number to sort by. By default the cell is sorted by its text.
+        colour: Colour of a mark before the text on the page; empty for no mark.
+    """
+
+    text: str
+    value: float | None = None
+    colour: str = ""
+
+    @classmethod
+    def of_number(cls, value: float | None, text: str = "{:z.2f}") -> "Cell":
+        """Return the cell of a number, or an empty cell for None."""
+        return cls("") if value is None else cls(text.format(value), value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column names the row. Readers of a page can sort it.
+
+    Attributes:
+        caption: Description for readers who cannot see the table.
+        columns: Titles of the columns; empty for a list of names and values.
+        rows: Cells of each row, one per column.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, without its caption."""
+        texts = [[cell.text for cell in row] for row in self.rows]
+        lines = [self.columns, ["---"] * len(self.columns), *texts]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+    def text(self) -> str:
+        """Return the table as aligned text, without its caption."""
+        rows = [self.columns, *([cell.text for cell in row] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for name, *others in rows:
+            cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join([name.ljust(widths[0]), *cells]).rstrip())
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Figures with their key and tables."""
+
+    title: str = ""  # heading, or empty
+    svgs: tuple[str, ...] = ()  # made by `inline_svg`
+    key: tuple[tuple[str, str], ...] = ()  # names and colours that all figures share
+    tables: tuple[Table, ...] = ()  # next to or below the figures
+    is_wide: bool = False  # whether figures take the whole width, with the tables below them
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page: its anchor, its heading, an explanation, and blocks."""
+
+    name: str
+    title: str
+    text: str
+    blocks: tuple[Block, ...] = ()
+    beside: Block | None = None  # next to the text, if the page is wide enough
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One number above everything else: its name, its text, its meaning, and a figure."""
+
+    kicker: str
+    number: str
+    text: str
+    svg: str
+
+
+def render(
+    *,
+    title: str,
+    scope: str,
+    sections: Sequence[Section],
+    footer: str,
+    headline: Headline | None = None,
+    verdict: Sequence[str] = (),
+) -> str:
+    """Return the HTML of a page, every text escaped. Figures are inserted as they are.
+
+    `scope` is the subject in one line, `verdict` has one conclusion a line, and `footer` says how
+    to read the numbers.
+    """
+    jinja2 = require("jinja2", extra="report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lodl.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    folder = files("lodl.report").joinpath("templates")
+    css, script = (folder.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    html: str = environment.get_template("page.html").render(
+        title=title,
+        scope=scope,
+        sections=sections,
+        footer=footer,
+        headline=headline,
+        verdict=verdict,
+        css=css,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    return html

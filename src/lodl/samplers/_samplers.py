@@ -1,0 +1,300 @@
+"""Samplers: points drawn around labels or predictions, reproducible and never stored."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._arrays import check_instance_of, check_labels, check_predictions
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+
+BLOCK_SIZE = 500
+"""Points per random stream. Another value would change the points that a seed stands for."""
+
+_N_FOR_EACH = 10  # labels needed to estimate the deviation of each coordinate
+
+Scale: TypeAlias = float | npt.ArrayLike | Literal["auto"]
+"""A number, an array that broadcasts to the label, or "auto"."""
+
+_Shape: TypeAlias = tuple[int, ...]
+_Rng: TypeAlias = np.random.Generator
+
+
+class Sampler(ABC):
+    r"""Draws points around a centre, which is the label unless a sampler has other centres.
+
+        y_hat = centre + scale * noise
+
+    A block of points is a pure function of (seed, instance, block): it does not depend on the
+    worker that draws it or on earlier draws. A custom sampler implements `noise` and sets `scale`.
+    If its points are not centred on the labels, it also overrides `centres` and `take`, and
+    `settings` if its predictions are not called `y_hat`.
+
+    Attributes:
+        scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
+            "auto": the standard deviation of each coordinate over the labels. If that is 0, or if
+            there are fewer than 10 labels, the standard deviation of all coordinates together.
+    """
+
+    scale: Scale
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _check_scale(self.scale))
+
+    @abstractmethod
+    def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
+        """Return a new array of noise of unit scale, shape (n, *label_shape)."""
+
+    def centres(self, y: Array) -> Array:
+        """Return the centre of each instance's points, in the shape of the labels `y`."""
+        return y
+
+    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+        """Return the sampler of some instances, so that a worker gets only the centres it needs."""
+        return self
+
+    def resolve_scale(self, y: Array) -> Array:
+        """Return the scale as an array that broadcasts to the label."""
+        if isinstance(_check_scale(self.scale), str):  # a custom sampler's is not checked yet
+            return _auto_scale(y)
+        scale = np.asarray(self.scale, dtype=np.float64)
+        try:
+            np.broadcast_to(scale, y.shape[1:])
+        except ValueError as error:
+            wanted = f"a number or broadcast to the label's shape {y.shape[1:]}"
+            message = f"`scale` must be {wanted}, got shape {scale.shape}."
+            raise InvalidInputError(message) from error
+        return scale
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the points depend on besides label, centre, scale, seed and key.
+
+        Answers are stored under it. By default it is all attributes but `scale` and `y_hat`.
+        Predictions under another name must be left out too, because their rows are the centres.
+        """
+        return {name: value for name, value in vars(self).items() if name not in ("scale", "y_hat")}
+
+    def place(self, noise: Array, y: Array, centre: Array, block: int) -> Array:
+        """Return the points of a block, given scaled noise: by default, their sum with `centre`."""
+        noise += centre
+        return noise
+
+    def draw(
+        self, y: Array, centre: Array, scale: Array, *, seed: int, key: int, block: int, n: int
+    ) -> Array:
+        """Return the first `n` points of a block of 500, shape (n, *label_shape).
+
+        `centre` is the instance's row of `centres`, `scale` that of `resolve_scale`, and `key` the
+        number of the instance's random stream.
+        """
+        noise = self._unit_noise(seed, key, block, n, centre.shape)
+        noise *= scale
+        points = np.asarray(self.place(noise, y, centre, block), dtype=np.float64)
+        return self._checked(points, "place", noise.shape)
+
+    def has_stable_prefix(self, label_shape: _Shape) -> bool:
+        """Return whether the first rows of `noise` are the same however many are drawn."""
+        few, more = (self._unit_noise(0, 0, 0, n, label_shape) for n in (2, 5))
+        return np.array_equal(few, more[:2])
+
+    def _unit_noise(self, seed: int, key: int, block: int, n: int, label_shape: _Shape) -> Array:
+        rng = np.random.Generator(np.random.SFC64(_stream(seed, key, block)))  # the fastest
+        noise = np.asarray(self.noise(rng, n, label_shape), dtype=np.float64)
+        return self._checked(noise, "noise", (n, *label_shape))
+
+    def _checked(self, array: Array, method: str, shape: _Shape) -> Array:
+        if array.shape != shape:
+            raise InvalidInputError(
+                f"`{method}` of {type(self).__name__} must return shape {shape}, got {array.shape}."
+            )
+        return array
+
+
+@dataclass(frozen=True, eq=False)
+class AllPerturbed(Sampler):
+    r"""Gaussian noise on every coordinate, the default.
+
+        y_hat = y + scale * N(0, I)
+
+    Its samples show how errors in several coordinates interact.
+
+    Example:
+        >>> y = np.array([[3.0, 1.0, 0.0]])
+        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
+        >>> samples = oracle.sample(y, lodl.AllPerturbed(scale=0.5), n_samples=4)
+        >>> samples[0].d.shape  # four errors, wrong in all three coordinates
+        (4, 3)
+    """
+
+    scale: Scale = "auto"
+
+    def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
+        return rng.standard_normal((n, *label_shape))
+
+
+@dataclass(frozen=True, eq=False)
+class OnePerturbed(Sampler):
+    r"""Gaussian noise on one coordinate, chosen uniformly for each point.
+
+        y_hat = y + scale * e_i * N(0, 1)
+
+    Use it if you have few samples and the family treats coordinates separately.
+
+    Example:
+        >>> noise = lodl.OnePerturbed().noise(np.random.default_rng(0), 4, label_shape=(3,))
+        >>> (noise != 0).sum(axis=1)
+        array([1, 1, 1, 1])
+    """
+
+    scale: Scale = "auto"
+
+    def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
+        first = rng.integers(math.prod(label_shape), size=BLOCK_SIZE)[:n]  # whatever n is
+        return _noise_at(first[:, np.newaxis], rng, label_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPerturbed(Sampler):
+    r"""Gaussian noise on two distinct coordinates, chosen uniformly for each point.
+
+        y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
+
+    A compromise between the other two.
+
+    Example:
+        >>> noise = lodl.TwoPerturbed().noise(np.random.default_rng(0), 4, label_shape=(3,))
+        >>> (noise != 0).sum(axis=1)
+        array([2, 2, 2, 2])
+    """
+
+    scale: Scale = "auto"
+
+    def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
+        dim = math.prod(label_shape)
+        if dim < 2:
+            needs = f"labels of at least 2 numbers, got shape {label_shape}"
+            raise InvalidInputError(f"`TwoPerturbed` needs {needs}. Use `AllPerturbed`.")
+        first = rng.integers(dim, size=BLOCK_SIZE)
+        second = (first + rng.integers(1, dim, size=BLOCK_SIZE)) % dim  # not the first
+        return _noise_at(np.stack([first, second], axis=1)[:n], rng, label_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class AtPredictions(Sampler):
+    r"""The prediction itself, a point beyond it, then Gaussian noise around the prediction.
+
+        point 0:   y_hat
+        point 1:   (margin * y_hat - y) / (margin - 1),   which is 2 y_hat - y if the margin is 2
+        others:    y_hat + scale * N(0, I)
+
+    The points of a round (see `lodl.learning.learn_in_rounds`). Point 0 has the model's own regret,
+    and at point 1 hinges are most violated. With `n_exact=0` all points are noisy: the paper's
+    empirical neighbourhood. Regrets are still scored under the label.
+
+    Alone it makes regret families worse than squared error: in most coordinates a prediction errs
+    on one side of the label, so the samples never show what the other side costs. Combine it with
+    samples around the labels (`samples.union(...)`).
+
+    Attributes:
+        y_hat: Predictions in the labels' shape, one per instance.
+        scale: Standard deviation of the noise (see `Sampler`).
+        n_exact: How many of the first two points have no noise: 0, 1 or 2.
+        margin: The margin of the family, above 1. Use 2 for families without a margin.
+
+    Example:
+        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[2.0, 1.5]])
+        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
+        >>> samples = oracle.sample(y, lodl.AtPredictions(y_hat, scale=0.1), n_samples=2)
+        >>> samples[0].d  # the errors of the prediction and of the point beyond it
+        array([[-1. ,  0.5],
+               [-2. ,  1. ]])
+    """
+
+    y_hat: npt.ArrayLike
+    scale: Scale = "auto"
+    n_exact: int = 2
+    margin: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        y_hat = check_labels(self.y_hat, "y_hat").copy()
+        y_hat.flags.writeable = False
+        object.__setattr__(self, "y_hat", y_hat)
+        if self.n_exact not in (0, 1, 2):
+            raise InvalidInputError(f"`n_exact` must be 0, 1 or 2, got {self.n_exact!r}.")
+        if not 1 < self.margin < np.inf:
+            raise InvalidInputError(f"`margin` must be a number above 1, got {self.margin!r}.")
+
+    def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
+        return rng.standard_normal((n, *label_shape))
+
+    def centres(self, y: Array) -> Array:
+        return check_predictions(self.y_hat, y)
+
+    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+        return replace(self, y_hat=np.asarray(self.y_hat)[instances])
+
+    def place(self, noise: Array, y: Array, centre: Array, block: int) -> Array:
+        points = super().place(noise, y, centre, block)
+        if block == 0:
+            exact = np.stack([centre, (self.margin * centre - y) / (self.margin - 1)])
+            points[: self.n_exact] = exact[: min(self.n_exact, len(points))]
+        return points
+
+
+def _stream(seed: int, key: int, block: int) -> np.random.SeedSequence:
+    """Return `SeedSequence(seed, spawn_key=(key, block))`, in a third of the time."""
+    # NumPy's layout of the words: the seed's, padded to four, then those of the spawn key.
+    n_words = max(-(-int(key).bit_length() // 32), 1)
+    words = int(seed).to_bytes(16, "little") + int(key).to_bytes(4 * n_words, "little")
+    words += block.to_bytes(4, "little")
+    return np.random.SeedSequence(np.frombuffer(words, dtype="<u4"))
+
+
+def check_sampler(sampler: object) -> None:
+    """Check that an argument is a sampler, not its class."""
+    check_instance_of(Sampler, "sampler", sampler, wanted="a sampler such as `AllPerturbed()`")
+
+
+def label_scale(y: Array) -> Array:
+    """Return the standard deviation of each coordinate, in the label's shape; nowhere zero."""
+    together = np.std(y) or np.abs(y).max() or 1.0
+    return np.broadcast_to(_auto_scale(y) if np.std(y) > 0 else together, y.shape[1:]).copy()
+
+
+def _auto_scale(y: Array) -> Array:
+    """Return the standard deviation of each coordinate, because units and sizes may differ."""
+    together = np.std(y)
+    if together == 0:
+        is_zero = "is the standard deviation of the labels, which is 0 here"
+        raise InvalidInputError(f'`scale="auto"` {is_zero}. Give a number instead.')
+    if len(y) < _N_FOR_EACH:
+        return np.asarray(together)
+    each = np.std(y, axis=0)
+    return np.where(each > 0, each, together)
+
+
+def _check_scale(scale: Scale) -> float | Array | Literal["auto"]:
+    if isinstance(scale, str) and scale == "auto":
+        return "auto"
+    try:
+        array = np.array({} if isinstance(scale, str) else scale, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        wanted = 'a number, an array or "auto"'
+        raise InvalidInputError(f"`scale` must be {wanted}, got {scale!r}.") from error
+    if not np.isfinite(array).all() or (array < 0).any() or not (array > 0).any():
+        wanted = "finite, nowhere negative and somewhere positive"
+        raise InvalidInputError(f"`scale` must be {wanted}, got {scale!r}.")
+    array.flags.writeable = False
+    return float(array) if array.ndim == 0 else array
+
+
+def _noise_at(coordinates: npt.NDArray[np.int64], rng: _Rng, label_shape: _Shape) -> Array:
+    """Return noise at the given coordinates of each point, zero elsewhere."""
+    noise = np.zeros((len(coordinates), math.prod(label_shape)))
+    np.put_along_axis(noise, coordinates, rng.standard_normal(coordinates.shape), axis=1)
+    return noise.reshape(len(coordinates), *label_shape)
