@@ -14,7 +14,7 @@ from torch import nn
 from lodl._typing import Array
 from lodl.domains import Domain, Split
 from lodl.errors import InvalidInputError
-from lodl.evaluation import constant_predictions, regret
+from lodl.evaluation import regret
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -124,9 +124,10 @@ class Constant(Method):
 
     def run(self, run: Run) -> MethodOutput:
         splits = run.domain.splits
+        mean = splits.train.y.mean(axis=0)
         return MethodOutput(
-            constant_predictions(splits.train.y, len(splits.validation.y))[np.newaxis],
-            constant_predictions(splits.train.y, len(splits.test.y))[np.newaxis],
+            np.broadcast_to(mean, (1, *splits.validation.y.shape)),
+            np.broadcast_to(mean, (1, *splits.test.y.shape)),
         )
 
 
