@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from lodl._typing import Array
-from lodl.domains import Domain, Prices, portfolio, synthetic_prices
-from lodl.evaluation import constant_predictions, decision_quality, quality_scale
+from lodl.domains import Domain, portfolio, synthetic_prices
+from lodl.evaluation import decision_quality, quality_scale
 from lodl.oracle import Oracle
 from lodl_benchmarks.domains import read_prices
 from lodl_benchmarks.experiments import SETUPS
@@ -24,11 +24,10 @@ SHOWN = ("2-stage", "DFL", "WeightedMSE", "Quadratic", "ConvexDirectedQuadratic"
 KEPT = (1.0, 0.5, 0.25, 0.1, 0.0)
 
 
-def domain_of(prices: Prices, n_days: int) -> Domain:
+def domain_of(prices: Array, n_days: int) -> Domain:
     """Return the domain with the last `n_days` before validation days that are always the same."""
-    later = slice(max(N_DAYS) - n_days, None)
-    prices = Prices(prices.dates[later], prices.symbols, prices.close[later])
-    return portfolio(SEED, prices=prices, sizes=(n_days, 200, 400))
+    later = prices[max(N_DAYS) - n_days :]
+    return portfolio(SEED, prices=later, sizes=(n_days, 200, 400))
 
 
 def predictions_by_method(domain: Domain) -> dict[str, Array]:
@@ -68,7 +67,7 @@ def show(domain: Domain) -> None:
     train, test = domain.splits.train, domain.splits.test
     print(f"\n{len(train.y)} days of training: test quality with a share of the prediction kept")
     print(f"{'':24}  deviation" + "".join(f"{kept:>7.0%}" for kept in KEPT))
-    constant = constant_predictions(train.y, len(test.y))
+    constant = np.broadcast_to(train.y.mean(axis=0), test.y.shape)
     for name, y_hat in predictions_by_method(domain).items():
         deviation = y_hat - constant
         shown = "".join(f"{quality:7.2f}" for quality in qualities(domain, constant, deviation))
@@ -78,7 +77,9 @@ def show(domain: Domain) -> None:
 def main() -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
-    prices = read_prices(sys.argv[1]) if len(sys.argv) > 1 else synthetic_prices(SEED, n_days=1766)
+    prices = (
+        read_prices(sys.argv[1]).close if len(sys.argv) > 1 else synthetic_prices(SEED, n_days=1766)
+    )
     for n_days in N_DAYS:
         show(domain_of(prices, n_days))
 

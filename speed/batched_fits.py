@@ -9,23 +9,24 @@ often the two end at the same value.
 """
 
 from time import process_time
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.optimize
 
 from fit_solvers import top_one
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.losses import ConvexDirectedQuadratic
-from lodl.losses import _convex_directed_quadratic as room
 from lodl.losses._directed_weighted_mse import directed_squares
-from lodl.losses._least_squares import Objective, minimise
-from lodl.losses._standardised import Standardised
+from lodl.losses._least_squares import Objective, Standardised
 from lodl.oracle import Answers
 
 N_SAMPLES, N_HINGES, MEMORY = 50, 4, 10
 TOLERANCE, MAX_ITERATIONS = 1e-7, 300
 
+minimise = scipy.optimize.minimize
 Rows = npt.NDArray[np.intp]
 
 
@@ -36,26 +37,28 @@ class OneByOne:
         self.objectives: list[Objective] = []
         self.starts: list[Array] = []
         self.ends: list[Array] = []
-        room.minimise = self._minimise
+        scipy.optimize.minimize = self._minimise
         started = process_time()
         for one in instances:
             ConvexDirectedQuadratic().fit(one)
         self.seconds = process_time() - started
-        room.minimise = minimise
+        scipy.optimize.minimize = minimise
 
-    def _minimise(self, objective: Objective, start: Array, **options: object) -> Array:
-        end = minimise(objective, start, **options)
+    def _minimise(
+        self, objective: Objective, start: Array, **options: Any
+    ) -> scipy.optimize.OptimizeResult:
+        result = minimise(objective, start, **options)
         self.objectives.append(objective)
         self.starts.append(start)
-        self.ends.append(end)
-        return end
+        self.ends.append(result.x)
+        return result
 
 
 class AllAtOnce:
     """The same objectives, value and gradient for many instances at once."""
 
     def __init__(self, instances: list[Answers], objectives: list[Objective], dim: int) -> None:
-        data = [Standardised.of(one.d, one.regret) for one in instances]
+        data = [Standardised.of(one) for one in instances]
         self.d = np.stack([one.d for one in data]).astype(np.float32)
         self.squares = np.stack([directed_squares(one.d) for one in data]).astype(np.float32)
         self.regret = np.stack([one.regret for one in data]).astype(np.float32)

@@ -33,17 +33,16 @@ from lodl.losses import (
 )
 from lodl.oracle import Answers, Oracle
 from lodl.samplers import AllPerturbed
-from lodl.training.torch import (
-    Criterion,
-    LearnedLossModule,
-    SquaredError,
-    TrainingSettings,
-    predict,
-    train,
-    validation_loss,
-)
+from lodl.training.torch import LearnedLossModule, TrainingSettings
 from lodl_benchmarks.experiments import SETUPS
-from lodl_benchmarks.runner import Setup, initialisations
+from lodl_benchmarks.runner import (
+    Criterion,
+    Setup,
+    initialisations,
+    predict,
+    squared_error,
+    train,
+)
 
 FAMILIES = (WeightedMSE, DirectedWeightedMSE, Quadratic, ConvexDirectedQuadratic)
 TRAINED = (DirectedWeightedMSE, ConvexDirectedQuadratic)
@@ -129,7 +128,7 @@ class Decisions:
 
     def of_squared_error(self) -> float:
         splits = self.domain.splits
-        return self._train(SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        return self._train(squared_error(splits.train.y), squared_error(splits.validation.y))
 
     def of_family(self, family: Family, n_samples: int) -> float:
         samples = self._oracle.sample(self._instances, self.setup.sampler, n_samples)
@@ -143,11 +142,10 @@ class Decisions:
         trained = train(
             initialisations(self.domain, N_INITIALISATIONS),
             self.domain.splits.train.x,
-            criterion=training,
-            x_validation=part.x,
-            score=validation_loss(stopping, len(part.y)),
-            settings=self.setup.training,
-            progress=False,
+            training,
+            part.x,
+            stopping,
+            self.setup.training,
         )
         options = {"context": part.context}
         costs = [

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from torch.utils.data import DataLoader
 
 from lodl._threads import one_torch_thread
-from lodl.domains import Domain, ModelShape, ShortestPath, Split, Splits
+from lodl.domains import Domain, ShortestPath, Split, Splits
 from lodl_benchmarks.peers._methods import METHODS
 from lodl_benchmarks.peers._opt_model import OptModel
 from lodl_benchmarks.peers._run import measure
@@ -81,7 +81,7 @@ def our_loop(name: str) -> float:
         Split(x[800:], costs[800:]),
         Split(x_test, costs_test),
     )
-    domain = Domain(ShortestPath((5, 5)), splits, ModelShape(5, 40, (), "identity"))
+    domain = Domain(ShortestPath((5, 5)), splits)
     task = replace(TASKS["path-1000-4"], build=lambda _: domain)
     return 100 * measure(Trial("tutorial", name, 1), task, METHODS[name])["test"]
 

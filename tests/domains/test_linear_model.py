@@ -107,10 +107,6 @@ def test_features_are_uniform_on_minus_one_to_one():
     assert x.var() == pytest.approx(1 / 3, rel=0.03)
 
 
-def test_the_papers_printed_range_can_be_asked_for():
-    assert linear_model(x_range=(0.0, 1.0)).splits.train.x.min() >= 0
-
-
 def test_a_larger_split_leaves_the_others_as_they_are():
     small, large = (linear_model(sizes=(n, 5, 5)).splits for n in (5, 50))
     np.testing.assert_array_equal(small.test.x, large.test.x)

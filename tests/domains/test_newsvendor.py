@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -31,8 +33,9 @@ def by_linear_program(problem, y_hat):
 
 @pytest.mark.parametrize("budget_share", [0.3, 1.0, 5.0])
 def test_the_order_is_the_cheapest(budget_share):
-    domain = newsvendor(sizes=(20, 1, 1), budget_share=budget_share)
-    problem, y_hats = domain.problem, domain.splits.train.y
+    domain = newsvendor(sizes=(20, 1, 1))
+    problem = replace(domain.problem, budget=budget_share * domain.problem.budget)
+    y_hats = domain.splits.train.y
     for y_hat, z in zip(y_hats, problem.solve_many(y_hats), strict=True):
         assert (z >= 0).all()
         assert z @ problem.price <= problem.budget * (1 + 1e-12)
@@ -77,7 +80,7 @@ def test_prices_must_rise(changes):
 
 def test_the_budget_must_be_positive():
     with pytest.raises(InvalidInputError, match="`budget` must be a positive number"):
-        newsvendor(sizes=(1, 1, 1), budget_share=0.0)
+        Newsvendor(0.0, TWO.price, TWO.missing, TWO.left_over)
 
 
 def test_a_prediction_must_have_a_demand_per_product():

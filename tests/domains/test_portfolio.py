@@ -4,66 +4,45 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from lodl.domains import Portfolio, Prices, portfolio, synthetic_prices
+from lodl.domains import Portfolio, portfolio, synthetic_prices
 from lodl.domains._portfolio import stock_features
 from lodl.errors import DataError, InvalidInputError, MissingExtraError
 from lodl.oracle import Oracle
 from lodl.testing import check_problem
 
-DATES = np.array(["2004-01-02", "2004-01-05", "2004-01-06"], dtype="datetime64[D]")
-
 
 def test_simulated_returns_look_like_returns():
-    prices = synthetic_prices(0, n_days=3000, n_symbols=50)
-    returns = prices.close[1:] / prices.close[:-1] - 1
+    prices = synthetic_prices(0, n_days=3000, n_stocks=50)
+    returns = prices[1:] / prices[:-1] - 1
     assert returns.std() == pytest.approx(0.02, abs=0.002)
     correlation = np.corrcoef(returns, rowvar=False)[~np.eye(50, dtype=bool)]
     assert 0.1 < correlation.mean() < 0.5
 
 
 def test_simulated_returns_can_be_predicted_weakly():
-    prices = synthetic_prices(0, n_days=3000, n_symbols=50)
-    returns = prices.close[1:] / prices.close[:-1] - 1
+    prices = synthetic_prices(0, n_days=3000, n_stocks=50)
+    returns = prices[1:] / prices[:-1] - 1
     own = returns - returns.mean(axis=1, keepdims=True)
     r = np.corrcoef(own[:-1].ravel(), own[1:].ravel())[0, 1]
     assert 0.02 < r < 0.12
 
 
-def test_simulated_dates_are_weekdays_in_rising_order():
-    dates = synthetic_prices(n_days=100, n_symbols=2).dates
-    assert np.is_busday(dates).all()
-    assert (np.diff(dates) > np.timedelta64(0)).all()
-
-
 def test_simulated_prices_are_set_by_their_seed():
-    np.testing.assert_array_equal(synthetic_prices(1).close, synthetic_prices(1).close)
-    assert not np.array_equal(synthetic_prices(1).close, synthetic_prices(2).close)
+    np.testing.assert_array_equal(synthetic_prices(1), synthetic_prices(1))
+    assert not np.array_equal(synthetic_prices(1), synthetic_prices(2))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_a_price_that_is_none_is_refused_by_symbol_and_day(bad):
-    close = np.ones((3, 2))
-    close[1, 1] = bad
-    with pytest.raises(DataError, match="Symbol B has no positive price on 2004-01-05"):
-        Prices(DATES, ("A", "B"), close)
+def test_a_price_that_is_none_is_refused_by_its_place(prices, bad):
+    close = prices.copy()
+    close[3, 1] = bad
+    with pytest.raises(
+        DataError, match=rf"`prices` must be positive, got {bad} in row 3, column 1"
+    ):
+        portfolio(prices=close, sizes=SIZES, n_stocks=4)
 
 
-def test_dates_out_of_order_are_refused():
-    with pytest.raises(DataError, match="`dates` must rise, but 2004-01-05 follows 2004-01-06"):
-        Prices(DATES[[0, 2, 1]], ("A",), np.ones((3, 1)))
-
-
-def test_a_date_that_comes_twice_is_refused():
-    with pytest.raises(DataError, match="`dates` must rise, but 2004-01-05 follows 2004-01-05"):
-        Prices(DATES[[0, 1, 1]], ("A",), np.ones((3, 1)))
-
-
-def test_a_table_of_another_shape_is_refused():
-    with pytest.raises(DataError, match=r"shape \(3, 1\), got \(3, 2\)"):
-        Prices(DATES, ("A",), np.ones((3, 2)))
-
-
-@pytest.mark.parametrize("name", ["n_days", "n_symbols"])
+@pytest.mark.parametrize("name", ["n_days", "n_stocks"])
 def test_counts_must_be_positive(name):
     with pytest.raises(InvalidInputError, match=f"`{name}` must be a whole number"):
         synthetic_prices(**{name: 0})
@@ -75,7 +54,7 @@ N_DAYS = 365 + sum(SIZES) + 1
 
 @pytest.fixture(scope="module")
 def prices():
-    return synthetic_prices(0, n_days=500, n_symbols=8)
+    return synthetic_prices(0, n_days=500, n_stocks=8)
 
 
 def parts(splits):
@@ -84,9 +63,9 @@ def parts(splits):
 
 def test_features_are_those_of_the_paper_computed_one_by_one(prices):
     days = range(380, 400)
-    features = stock_features(prices.close, days)
+    features = stock_features(prices, days)
     for day, stock in [(380, 0), (391, 5), (399, 7)]:
-        close = prices.close[: day + 1, stock].tolist()
+        close = prices[: day + 1, stock].tolist()
 
         def change(ago, over, close=close):
             return close[-1 - ago] / close[-1 - ago - over] - 1
@@ -107,13 +86,13 @@ def test_labels_are_the_returns_to_the_next_day(prices):
     splits = portfolio(prices=prices, sizes=SIZES, n_stocks=8).splits
     y = np.concatenate([part.y for part in parts(splits)])
     for number, day in enumerate(range(365, N_DAYS - 1)):
-        expected = (prices.close[day + 1] - prices.close[day]) / prices.close[day]
+        expected = (prices[day + 1] - prices[day]) / prices[day]
         np.testing.assert_allclose(y[number], expected, atol=1e-12)
 
 
 def test_the_risk_is_the_correlation_of_the_last_365_returns(prices):
     splits = portfolio(prices=prices, sizes=SIZES, n_stocks=8).splits
-    returns = prices.close[1:] / prices.close[:-1] - 1
+    returns = prices[1:] / prices[:-1] - 1
     day = 365 + 20 + 3  # the fourth of validation
     r = returns[day - 365 : day]
     r = (r - r.mean(axis=0)) / r.std(axis=0)
@@ -139,9 +118,9 @@ def test_training_features_are_standardised_and_cut_off_at_five_deviations(price
 @pytest.mark.parametrize("n_known", [365 + 5, 365 + 20, 365 + 20 + 15, 365 + 59])
 def test_changing_the_future_changes_nothing_before_it(prices, n_known):
     """Prices after day `n_known - 1` are other ones; all that is known by then stays."""
-    close = prices.close.copy()
+    close = prices.copy()
     close[n_known:] *= np.random.default_rng(0).uniform(0.5, 2.0, size=close[n_known:].shape)
-    changed = Prices(prices.dates, prices.symbols, close)
+    changed = close
     before = portfolio(prices=prices, sizes=SIZES, n_stocks=4).splits
     after = portfolio(prices=changed, sizes=SIZES, n_stocks=4).splits
     # Up to the end of training its own days set the scale, so compare only from there on.
@@ -160,15 +139,15 @@ def _assert_equal_up_to(n_days, field, before, after):
 
 
 def test_features_before_scaling_do_not_look_ahead_within_training(prices):
-    close = prices.close.copy()
+    close = prices.copy()
     close[380:] *= 3
     days = range(365, 400)
-    before, after = stock_features(prices.close, days), stock_features(close, days)
+    before, after = stock_features(prices, days), stock_features(close, days)
     np.testing.assert_array_equal(after[:15], before[:15])
 
 
 def test_more_days_at_the_end_change_no_split(prices):
-    short = Prices(prices.dates[:N_DAYS], prices.symbols, prices.close[:N_DAYS])
+    short = prices[:N_DAYS]
     from_short = portfolio(prices=short, sizes=SIZES, n_stocks=4).splits
     from_long = portfolio(prices=prices, sizes=SIZES, n_stocks=4).splits
     for old, new in zip(parts(from_short), parts(from_long), strict=True):
@@ -179,33 +158,32 @@ def test_more_days_at_the_end_change_no_split(prices):
 
 def test_the_choice_of_stocks_depends_on_the_seed_and_not_on_prices(prices):
     def chosen(seed, close):
-        other = Prices(prices.dates, prices.symbols, close)
+        other = close
         return portfolio(seed, prices=other, sizes=SIZES, n_stocks=3).splits.train.y
 
-    constant_factors = prices.close * np.arange(1, 9)  # returns stay
-    np.testing.assert_allclose(chosen(1, prices.close), chosen(1, constant_factors), atol=1e-12)
-    assert any(
-        not np.array_equal(chosen(0, prices.close), chosen(seed, prices.close))
-        for seed in range(1, 4)
-    )
+    constant_factors = prices * np.arange(1, 9)  # returns stay
+    np.testing.assert_allclose(chosen(1, prices), chosen(1, constant_factors), atol=1e-12)
+    assert any(not np.array_equal(chosen(0, prices), chosen(seed, prices)) for seed in range(1, 4))
 
 
 def test_too_few_days_are_refused(prices):
-    short = Prices(prices.dates[: N_DAYS - 1], prices.symbols, prices.close[: N_DAYS - 1])
-    with pytest.raises(DataError, match=f"{N_DAYS} days are needed: 365 of history, 60 instances"):
+    short = prices[: N_DAYS - 1]
+    with pytest.raises(
+        DataError, match=f"{N_DAYS} days are needed: 365 of history, one per instance"
+    ):
         portfolio(prices=short, sizes=SIZES, n_stocks=4)
 
 
 def test_too_few_stocks_are_refused(prices):
-    with pytest.raises(DataError, match="`n_stocks` is 50, but the prices have 8"):
+    with pytest.raises(DataError, match="`n_stocks` is 50, but `prices` has 8"):
         portfolio(prices=prices, sizes=SIZES)
 
 
 def test_a_stock_whose_price_stands_still_is_refused_by_name(prices):
-    close = prices.close.copy()
+    close = prices.copy()
     close[:, 2] = 7.0
-    still = Prices(prices.dates, prices.symbols, close)
-    with pytest.raises(DataError, match="The return of symbol S002 does not change"):
+    still = close
+    with pytest.raises(DataError, match="The return in column 2 of `prices` does not change"):
         portfolio(prices=still, sizes=SIZES, n_stocks=8)
 
 

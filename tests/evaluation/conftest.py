@@ -32,7 +32,7 @@ def summary_of():
     def make(family=None, **errors):
         values = {**FitErrors.empty(10).arrays(), **GOOD, **errors}
         columns = {
-            name: np.broadcast_to(np.asarray(value, FitErrors.dtypes[name]), 10)
+            name: np.broadcast_to(np.asarray(value, FitErrors.dtypes()[name]), 10)
             for name, value in values.items()
         }
         phi, y = {"w": np.ones((10, 4))}, np.zeros((10, 4))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import lodl
 from lodl.learning._corrections import (
     LEVELS,
     best_shift,
@@ -81,6 +82,24 @@ def test_an_instance_is_judged_by_a_shift_that_its_own_residual_did_not_set(n_pa
     assert after[row] - before[row] == pytest.approx(100.0)
 
 
+def test_one_model_of_items_that_differ_is_shifted_to_the_mean_of_each():
+    rng = np.random.default_rng(0)
+    values = np.array([1.0, 3.0, 2.0, 4.0])
+    x = rng.normal(size=(120, 4, 2))  # features do not tell the items apart
+    y = values + x @ np.array([1.5, 0.8]) + 0.3 * rng.normal(size=(120, 4))
+    best_two = lodl.problem(
+        lambda y_hat: np.isin(np.arange(4), np.argsort(y_hat)[-2:]) * 1.0,
+        lambda z, y: float(z @ y),
+        sense="max",
+    )
+    model = lodl.DecisionFocusedRegressor(best_two).fit(x[:80], y[:80])
+    result = model.result_
+    assert "shifted to each item's mean" in result.selected_name
+    np.testing.assert_allclose(result.baseline_shift, values - values.mean(), atol=0.3)
+    rows = model.evaluate(x[80:], y[80:]).means
+    assert rows["this model"] < 0.5 * rows["plain model"]
+
+
 def test_the_calls_are_counted_before_they_are_made():
     calls = []
     y = np.random.default_rng(1).normal(size=(400, 2))
@@ -134,9 +153,21 @@ def test_labels_keep_their_shape(residuals):
     assert shift_of(loss, np.zeros((N, 3, 1)), np.arange(N)).shape == (3, 1)
 
 
+LEVELS_OF_EACH = np.array([0.9, 0.4, 0.2])
+
+
+def test_one_level_for_all_numbers_is_enough_unless_their_own_are_clearly_better(residuals):
+    model = Contender("plain", 0, np.zeros((N, D)))
+    moved = shifted_by_loss(model, pinball_loss(residuals, 0.9), folds(N))
+    assert moved.name == "plain, shifted to the 0.9 quantile of its residuals"
+    np.testing.assert_allclose(moved.shift, np.quantile(residuals, 0.9, axis=0))
+    moved = shifted_by_loss(model, pinball_loss(residuals, LEVELS_OF_EACH), folds(N))
+    assert moved.name == "plain, shifted by the learned loss"
+
+
 def test_a_fold_is_shifted_by_what_the_other_folds_ask_for(residuals):
     y, five = residuals / [1.0, 10.0, 0.1], folds(N)
-    loss, zero = pinball_loss(y, 0.9), np.zeros((N, D))
+    loss, zero = pinball_loss(y, LEVELS_OF_EACH), np.zeros((N, D))
     moved = shifted_by_loss(Contender("plain", 0, zero), loss, five)
     assert moved.name == "plain, shifted by the learned loss"
     np.testing.assert_allclose(moved.shift, shift_of(loss, zero, np.arange(N)))
@@ -144,7 +175,7 @@ def test_a_fold_is_shifted_by_what_the_other_folds_ask_for(residuals):
         expected = shift_of(loss, zero, np.flatnonzero(~part))
         np.testing.assert_allclose(moved.y_hat[part], np.tile(expected, (part.sum(), 1)))
     spoiled = LearnedLoss(
-        loss.family, np.where(five.parts[0][:, None], 99.0, y), loss.phi, loss.errors, {}
+        loss.family, np.where(five.parts[0][:, None], 1.1 * y, y), loss.phi, loss.errors, {}
     )
     again = shifted_by_loss(Contender("plain", 0, zero), spoiled, five)
     np.testing.assert_allclose(again.y_hat[five.parts[0]], moved.y_hat[five.parts[0]])
@@ -153,7 +184,9 @@ def test_a_fold_is_shifted_by_what_the_other_folds_ask_for(residuals):
 def test_a_single_fold_is_divided(residuals):
     part = np.arange(N)[np.newaxis] >= N // 2
     moved = shifted_by_loss(
-        Contender("plain", 0, np.zeros((N, D))), pinball_loss(residuals, 0.9), Folds(~part, part, N)
+        Contender("plain", 0, np.zeros((N, D))),
+        pinball_loss(residuals, LEVELS_OF_EACH),
+        Folds(~part, part, N),
     )
     assert len(np.unique(moved.y_hat[N // 2 :, 0])) == 5
     assert len(np.unique(moved.y_hat[: N // 2, 0])) == 1  # these validate nothing

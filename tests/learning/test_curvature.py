@@ -1,9 +1,15 @@
 """The test of whether a linear model is right."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from lodl.learning._curvature import z_of_curvature
+from lodl.learning._curvature import is_linear, is_right, z_of_curvature
+from lodl.losses import squared_error_loss
+from lodl.training import learner_for
 
 
 def folds(n: int) -> np.ndarray:
@@ -50,3 +56,21 @@ def test_many_features_get_powers_only():
     x = rng.normal(size=(300, 80))
     y = x[:, :3] ** 2 + 0.1 * rng.normal(size=(300, 3))
     assert z_of_curvature(x, y, folds(300)) > 2
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (None, True),
+        (make_pipeline(StandardScaler(), Ridge()), True),
+        (make_pipeline(PolynomialFeatures(2), Ridge()), False),
+    ],
+    ids=["linear", "ridge", "polynomial"],
+)
+def test_a_model_is_right_if_it_and_the_labels_are_linear(estimator, expected):
+    x, y = data(1)
+    (model,) = learner_for(estimator).train(x, squared_error_loss(y))
+    assert is_linear(model, x) is expected
+    assert is_right(model, x, y, folds(200)) is expected
+    assert not is_right(model, x, data(3)[1], folds(200))
+    assert not is_linear(model, pd.DataFrame(x))

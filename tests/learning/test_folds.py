@@ -28,6 +28,7 @@ def folds_of(x, y=None, context=None, *, validation=None, groups=None, seed=0):
     """Return the folds of features, or of so many different instances."""
     if isinstance(x, int):
         x = y = np.arange(1.0, x + 1)[:, np.newaxis]
+    y = x if y is None else y
     data = Data.of(x, y, context, takes_frames=not isinstance(x, np.ndarray))
     return Folds.of(data, validation, groups, seed=seed, rows=x)
 
@@ -111,6 +112,59 @@ def test_the_mean_label_of_an_instance_is_that_of_the_others():
     means, part = folds.means(y), folds.parts[0]
     np.testing.assert_allclose(means[part], np.broadcast_to(y[~part].mean(axis=0), (3, 2, 3)))
     np.testing.assert_allclose(means[~part], np.broadcast_to(y.mean(axis=0), (6, 2, 3)))
+
+
+DAYS = pd.date_range("2020-01-01", periods=10)
+
+
+def in_time(index):
+    return pd.DataFrame({"a": np.arange(10.0)}, index=index)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [DAYS, DAYS.tz_localize("Europe/Berlin"), pd.period_range("2020-01", periods=10, freq="M")],
+    ids=["dates", "zone", "months"],
+)
+def test_instances_in_the_order_of_time_are_held_out_in_blocks(index):
+    folds = folds_of(in_time(index))
+    assert [np.flatnonzero(part).tolist() for part in folds.parts] == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+        [6, 7],
+        [8, 9],
+    ]
+    assert folds.describe(10) == "10 instances, 5 folds in the order of time"
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_column_of_dates_shows_the_order_of_time(kind):
+    x = kind({"a": np.arange(10.0), "day": DAYS.to_numpy()})
+    data = Data.of(x, np.arange(10.0), None, takes_frames=True)
+    assert data.time_order == 1
+    parts = Folds.of(data, 0.2, None, seed=0, rows=x).parts
+    assert np.flatnonzero(parts[0]).tolist() == [8, 9]
+
+
+def test_the_latest_instances_are_held_out_if_they_come_first():
+    x = in_time(DAYS[::-1])
+    assert np.flatnonzero(folds_of(x, validation=0.2).parts[0]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "index", [DAYS[[1, 0, *range(2, 10)]], [DAYS[0]] * 10, [pd.NaT, *DAYS[1:]], range(10)]
+)
+def test_other_instances_are_held_out_at_random(index):
+    x = in_time(index)
+    assert not folds_of(x).are_blocks
+    np.testing.assert_array_equal(folds_of(x).parts, folds_of(10).parts)
+
+
+def test_groups_and_splitters_come_before_the_order_of_time():
+    x = in_time(DAYS)
+    assert not folds_of(x, groups=[0, 1] * 5, validation=2).are_blocks
+    assert not folds_of(x, validation=KFold(2, shuffle=True)).are_blocks
 
 
 def test_folds_are_described():

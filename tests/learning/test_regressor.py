@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ from lodl.learning._folds import Trainer
 from lodl.losses import is_squared_error
 from lodl.oracle import ObjectiveKind, Oracle
 from lodl.training.linear import LinearLearner
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.torch import TorchLearner, TrainingSettings, mlp
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +48,9 @@ DOMAIN = shortest_path(11, sizes=(50, 10, 300), degree=6, noise=0.3)
 DATA, TEST = DOMAIN.splits.train_and_validation, DOMAIN.splits.test
 FAMILIES = (DecisionHinges(), DecisionHinges(squared_error=1.0))
 TORCH = TorchLearner(
-    n_initialisations=1, settings=TrainingSettings(learning_rate=0.1, n_steps=60, patience=20)
+    nn.Linear(5, 40).double(),
+    n_initialisations=1,
+    settings=TrainingSettings(learning_rate=0.1, n_steps=60, patience=20),
 )
 
 
@@ -240,7 +243,7 @@ def test_a_loss_that_predicts_regrets_well_needs_four_samples():
         lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 9 * (y - z)).sum()), sense="min"
     )
     model = DecisionFocusedRegressor(shop).fit(x, y)
-    assert model.loss_.provenance["n_samples"] == 4
+    assert model.result_.trials[0].n_calls <= (4 + 1 + 1) * 60 + 18  # samples, label, baseline
     assert np.mean(model.predict(x) > y) > 0.8
     assert model.result_.mean_selected < 0.6 * model.result_.mean_baseline
 
@@ -252,7 +255,7 @@ def test_shifted_predictions_are_saved(tmp_path):
         lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 19 * (y - z)).sum()), sense="min"
     )
     model = DecisionFocusedRegressor(shop).fit(x, y)
-    assert model.result_.selected_name.endswith("shifted by the learned loss")
+    assert "shifted" in model.result_.selected_name
     shift = np.array(model.result_.shift)
     means = np.mean([one.predict(x) for one in model.predictors_], axis=0)
     np.testing.assert_allclose(model.predict(x), means + shift)
@@ -265,7 +268,8 @@ def test_shifted_predictions_are_saved(tmp_path):
 def test_items_with_contexts_have_one_model():
     domain = item_knapsack(0, sizes=(30, 10, 20))
     part, test = domain.splits.train_and_validation, domain.splits.test
-    for estimator in (TORCH, Ridge()):
+    module = mlp(part.x.shape[-1], part.y.shape[1:], hidden=(), n_items=part.x.shape[1])
+    for estimator in (replace(TORCH, module=module), Ridge()):
         model = regressor(domain.problem, estimator).fit(part.x, part.y, context=part.context)
         assert model.predict(test.x).shape == test.y.shape
         assert model.score(test.x, test.y, context=test.context) > 0.5
@@ -466,7 +470,7 @@ class Moody(TopK):
     [
         ("data", InvalidInputError, "`context`"),
         ("solver", OracleError, "not today"),
-        ("last model", ValueError, "no second model"),
+        ("last model", ValueError, "no last model"),
     ],
 )
 def test_a_fit_that_fails_leaves_the_fitted_model_as_it_was(stage, error, match, monkeypatch):
@@ -477,15 +481,7 @@ def test_a_fit_that_fails_leaves_the_fitted_model_as_it_was(stage, error, match,
     model = DecisionFocusedRegressor(Moody(1), Ridge(), **quick).fit(x, labels, validation=2)
     before = dict(vars(model))
     if stage == "last model":
-        final, trained = Trainer.final, []
-
-        def fails_the_second_time(self, *arguments, **options):
-            if trained:
-                raise ValueError("no second model")
-            trained.extend(final(self, *arguments, **options))
-            return trained
-
-        monkeypatch.setattr(Trainer, "final", fails_the_second_time)
+        monkeypatch.setattr(Trainer, "final", Mock(side_effect=ValueError("no last model")))
     monkeypatch.setattr(Moody, "is_broken", stage == "solver")
     with pytest.raises(error, match=match):
         model.fit(x.to_numpy(), 2 * y, context=[0] if stage == "data" else None)

@@ -80,6 +80,13 @@ def test_a_blend_that_loses_to_squared_error_falls_back_to_what_it_was_blended_f
     assert selected(regrets | {AVERAGE: 5.2}) == BASELINE
 
 
+def test_squared_error_stays_if_nothing_is_better_by_enough_standard_errors():
+    error = NOISE.std(ddof=1) / np.sqrt(N)
+    regrets = {BASELINE: 5.0 + NOISE, FIRST: 5.0 - 2.5 * error, SECOND: 9.0, AVERAGE: 9.0}
+    assert selected(regrets, n_errors=2.0) == FIRST
+    assert selected(regrets, n_errors=3.0) == BASELINE
+
+
 def test_only_validation_decisions_select():
     part = np.arange(N)[np.newaxis] >= N - 10
     regrets = {BASELINE: 5.0, FIRST: np.where(part[0], 9.0, 0.0), SECOND: 9.0}

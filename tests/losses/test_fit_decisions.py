@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from lodl.domains import DOMAINS
+from lodl import domains
 from lodl.evaluation import summarise
 from lodl.losses import (
     DecisionHinges,
@@ -102,7 +102,7 @@ def test_the_summary_speaks_of_decisions_met_and_not_of_errors(best_item):
 
 @pytest.mark.parametrize("name", ["knapsack", "newsvendor"])
 def test_slopes_explain_all_decisions_where_the_objective_is_affine_only(name):
-    domain = DOMAINS[name](seed=0, sizes=(30, 1, 1))
+    domain = getattr(domains, name)(seed=0, sizes=(30, 1, 1))
     part = domain.splits.train
     samples = Oracle(domain.problem, progress=False).sample(part.y, AllPerturbed(), 20, slopes=True)
     summary = summarise(fit(samples, DecisionHinges(), progress=False))

@@ -7,7 +7,7 @@ from scipy.optimize import LinearConstraint, linear_sum_assignment
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, ModelShape, Split
+from lodl.domains import Domain, Split
 from lodl.domains._domain import Sizes, check_sizes, legacy_rng, polynomial_labels, split_in_order
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -73,11 +73,7 @@ def assignment(
         hours = rng.uniform(1, 5, size=shape)
         max_hours = hours_share * n_workers * float(hours.mean())
         problem = Assignment(tuple(map(tuple, hours.tolist())), max_hours)
-    return Domain(
-        problem=problem,
-        splits=split_in_order(Split(x, y.reshape(-1, *shape)), sizes),
-        model=ModelShape(n_features, n_outputs=n_pairs, hidden=(), output="identity"),
-    )
+    return Domain(problem, split_in_order(Split(x, y.reshape(-1, *shape)), sizes))
 
 
 @dataclass(frozen=True)

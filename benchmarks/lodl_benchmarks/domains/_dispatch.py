@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from lodl._arrays import check_labels
 from lodl._typing import Array, Decision, InstanceContext
-from lodl.domains import Domain, ModelShape, Split
+from lodl.domains import Domain, Split
 from lodl.domains._domain import Sizes, check_sizes, split_in_order
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import Problem
@@ -66,11 +66,7 @@ def dispatch(
     sizes = check_sizes(sizes)
     days = power_days("dispatch", seed, (sum(sizes), n_periods), noise)
     y = (_MEAN_LOAD + days.load - days.wind_power) * days.noise
-    return Domain(
-        problem=Dispatch(ramp, shortage, surplus),
-        splits=split_in_order(Split(days.x, y), sizes),
-        model=ModelShape(n_features=4, n_outputs=1, hidden=(), output="identity"),
-    )
+    return Domain(Dispatch(ramp, shortage, surplus), split_in_order(Split(days.x, y), sizes))
 
 
 @dataclass(frozen=True)

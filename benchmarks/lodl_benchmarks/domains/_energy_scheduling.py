@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, ModelShape, Split
+from lodl.domains import Domain, Split
 from lodl.domains._domain import Sizes, check_sizes, split_in_order, streams
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -63,11 +63,7 @@ def energy_scheduling(
     (job_rng,) = streams("energy scheduling, jobs", seed, 1)
     durations = tuple(job_rng.integers(2, 9, size=n_jobs).tolist())
     powers = tuple(job_rng.uniform(1, 5, size=n_jobs).tolist())
-    return Domain(
-        problem=EnergyScheduling(durations, powers),
-        splits=split_in_order(Split(days.x, y), sizes),
-        model=ModelShape(n_features=4, n_outputs=1, hidden=(), output="identity"),
-    )
+    return Domain(EnergyScheduling(durations, powers), split_in_order(Split(days.x, y), sizes))
 
 
 @dataclass(frozen=True)

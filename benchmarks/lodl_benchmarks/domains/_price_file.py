@@ -5,15 +5,23 @@ import gzip
 from array import array
 from datetime import date
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl.domains import Prices
+from lodl._typing import Array
 from lodl.errors import DataError
 
 _COLUMNS = ("Date", "Symbol", "Close")
+
+
+class Prices(NamedTuple):
+    """Closing prices, one for every symbol and day."""
+
+    dates: npt.NDArray[np.datetime64]  # days of trade in rising order, shape (n_days,)
+    symbols: tuple[str, ...]
+    close: Array  # positive, shape (n_days, n_symbols)
 
 
 def read_prices(path: str | Path) -> Prices:
@@ -110,6 +118,14 @@ def _panel(
         day, symbol = np.argwhere(counts > 1)[0]
         raise DataError(
             f"symbol {symbol_names[symbol]} has {counts[day, symbol]} prices on {day_names[day]}."
+        )
+    missing = np.isnan(close)
+    for column in np.flatnonzero(missing.any(axis=0)):
+        gaps = np.flatnonzero(missing[:, column])
+        raise DataError(
+            f"Symbol {symbol_names[column]} has no positive price on {day_names[gaps[0]]}, and so "
+            f"on {len(gaps)} of {len(days)} days. Every symbol needs a price on every day: fill "
+            "the gaps or leave the symbol out."
         )
     return Prices(np.array(day_names, dtype="datetime64[D]"), tuple(symbol_names), close)
 

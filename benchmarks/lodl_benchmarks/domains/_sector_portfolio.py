@@ -6,7 +6,7 @@ import numpy as np
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, ModelShape, Split
+from lodl.domains import Domain, Split
 from lodl.domains._domain import Sizes, check_sizes, legacy_rng, split_in_order
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -75,9 +75,8 @@ def sector_portfolio(
     y += shocks[:, :n_features] @ loads.T + 0.01 * noise * shocks[:, n_features:]
     sectors = np.arange(n_assets) % check_count("n_sectors", n_sectors)
     return Domain(
-        problem=SectorPortfolio(tuple(sectors.tolist()), max_share, max_sector),
-        splits=split_in_order(Split(x, y), sizes),
-        model=ModelShape(n_features, n_outputs=n_assets, hidden=(), output="identity"),
+        SectorPortfolio(tuple(sectors.tolist()), max_share, max_sector),
+        split_in_order(Split(x, y), sizes),
     )
 
 

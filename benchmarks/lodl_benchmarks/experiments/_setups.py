@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from lodl.domains import Domain, Prices, linear_model, portfolio, web_advertising
+from lodl.domains import Domain, linear_model, portfolio, web_advertising
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import TrainingSettings
-from lodl_benchmarks.domains import read_prices
+from lodl_benchmarks.domains import Prices, read_prices
 from lodl_benchmarks.paper import DOMAINS
 from lodl_benchmarks.runner import Setup
 from lodl_benchmarks.surrogates import MultilinearRelaxation, QuadraticProgram, SoftTopK
@@ -72,7 +72,7 @@ def setups_with_prices(path: str | Path) -> dict[str, Setup]:
 
 
 def _portfolio_of(path: str, seed: int) -> Domain:
-    return portfolio(seed, prices=_prices(path))
+    return portfolio(seed, prices=_prices(path).close)
 
 
 @cache

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from torch import nn
 
 from lodl._digest import digest
-from lodl.domains import Domain
+from lodl.domains import Domain, Portfolio, WebAdvertising
 from lodl.samplers import Sampler
 from lodl.training.torch import TrainingSettings, mlp
 from lodl_benchmarks.surrogates import Surrogate
@@ -41,7 +41,7 @@ def _digest(build: Callable[[int], Domain], seed: int) -> str:
         [_on_grid(values) for values in (part.x, part.y, part.context)]
         for part in (splits.train, splits.validation, splits.test)
     ]
-    return digest([domain.problem, repr(domain.model), parts])[:16]
+    return digest([domain.problem, repr(ModelShape.of(domain)), parts])[:16]
 
 
 def _on_grid(values: Any) -> Any:
@@ -77,16 +77,45 @@ class Setup(Task):
     learning_rates: tuple[float, ...]
 
 
+_NETWORKS: dict[type, tuple[tuple[int, ...], Literal["relu", "tanh"]]] = {
+    WebAdvertising: ((500,), "relu"),
+    Portfolio: ((500,), "tanh"),
+}
+"""Hidden layers and last activation of the paper's networks. Other domains have linear models."""
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The model that the literature trains in a domain.
+
+    It maps the last axis of the features to `n_outputs` numbers: item by item, or the whole label
+    from joint features. Its repr is part of the digests in committed rows.
+    """
+
+    n_features: int
+    n_outputs: int
+    hidden: tuple[int, ...]  # widths, each followed by a ReLU
+    output: Literal["identity", "relu", "tanh"]
+
+    @classmethod
+    def of(cls, domain: Domain) -> "ModelShape":
+        """Return the model of a domain, whose data gives its size."""
+        x, y = domain.splits.train.x, domain.splits.train.y
+        n_features = x.shape[-1]
+        network = _NETWORKS.get(type(domain.problem), ((), "identity"))
+        return cls(n_features, y.size * n_features // x.size, *network)
+
+
 def initialisations(domain: Domain, n_models: int) -> list[nn.Sequential]:
     """Return the domain's model, initialised from the seeds 0 to `n_models - 1`."""
-    label_shape = domain.splits.train.y.shape[1:]
+    label_shape, shape = domain.splits.train.y.shape[1:], ModelShape.of(domain)
     return [
         mlp(
-            domain.model.n_features,
+            shape.n_features,
             label_shape,
-            hidden=domain.model.hidden,
-            output=domain.model.output,
-            n_items=math.prod(label_shape) // domain.model.n_outputs,
+            hidden=shape.hidden,
+            output=shape.output,
+            n_items=math.prod(label_shape) // shape.n_outputs,
             seed=seed,
         )
         for seed in range(n_models)

@@ -109,19 +109,19 @@ def test_a_damaged_compressed_file_is_refused(write, tmp_path, damage):
 
 
 def test_prices_survive_a_round_trip_through_a_file(write):
-    prices = synthetic_prices(n_days=20, n_symbols=4)
+    prices = synthetic_prices(n_days=20, n_stocks=4)
     rows = [
-        f"{date},{symbol},{float(close)!r},1\n"
-        for date, closes in zip(prices.dates, prices.close, strict=True)
-        for symbol, close in zip(prices.symbols, closes, strict=True)
+        f"2004-01-{day + 1:02d},{symbol},{float(close)!r},1\n"
+        for day, closes in enumerate(prices)
+        for symbol, close in zip("ABCD", closes, strict=True)
     ]
-    np.testing.assert_array_equal(read_prices(write(rows)).close, prices.close)
+    np.testing.assert_array_equal(read_prices(write(rows)).close, prices)
 
 
 def test_the_real_file_makes_a_data_set(data_file):
     prices = read_prices(data_file("sp500_prices_2004_2016.csv.gz"))
     assert prices.close.shape == (3273, 379)
-    splits = portfolio(prices=prices).splits
+    splits = portfolio(prices=prices.close).splits
     assert splits.test.x.shape == (400, 50, 28)
     assert splits.train.y.std() == pytest.approx(0.017, abs=0.005)
     assert np.isfinite(splits.test.x).all()

@@ -1,39 +1,19 @@
-"""Domains: a problem, data in three splits and the shape of a model; random data for them."""
+"""Domains: a problem and data in three splits; checks and random data for them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from lodl._arrays import check_count
+from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 
 Sizes = tuple[int, int, int]
 """Number of training, validation and test instances."""
-
-
-@dataclass(frozen=True)
-class ModelShape:
-    """The default model of a domain, described without a framework.
-
-    The model maps the last axis of `x` to `n_outputs` numbers, and the result is reshaped to the
-    labels. Features of shape (n, n_items, n_features) make it work item by item; joint features of
-    shape (n, n_features) predict the whole label at once.
-
-    Attributes:
-        n_features: Size of the last axis of the features.
-        n_outputs: Numbers predicted for an item or, from joint features, the size of a label.
-        hidden: Widths of the hidden layers, each followed by a ReLU; empty for a linear model.
-        output: Activation of the last layer.
-    """
-
-    n_features: int
-    n_outputs: int
-    hidden: tuple[int, ...]
-    output: Literal["identity", "relu", "tanh"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,28 +54,37 @@ class Splits:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A problem with data and a model: everything an experiment needs.
-
-    Attributes:
-        problem: Solver, objective and sense.
-        splits: Training, validation and test instances.
-        model: Shape of the model that the literature trains.
-    """
+    """A problem with data."""
 
     problem: Problem
     splits: Splits
-    model: ModelShape
 
 
 def check_sizes(sizes: Sequence[int]) -> Sizes:
     """Return `sizes` as three positive whole numbers."""
     if len(sizes) != 3:
-        raise InvalidInputError(
-            "`sizes` must be three numbers of training, validation and test instances, "
-            f"got {sizes}."
-        )
+        parts = "training, validation and test instances"
+        raise InvalidInputError(f"`sizes` must be three numbers of {parts}, got {sizes}.")
     train, validation, test = (check_count("sizes", size) for size in sizes)
     return train, validation, test
+
+
+def check_vectors(y_hats: Array, size: int, numbers: str) -> Array:
+    """Return predictions of shape (k, size); `numbers` says what their numbers are."""
+    y_hats = check_labels(y_hats, "y_hats")
+    if y_hats.shape[1:] != (size,):
+        raise InvalidInputError(
+            f"A prediction must be a vector of {size} {numbers}, got shape {y_hats.shape[1:]}."
+        )
+    return y_hats
+
+
+def in_blocks(
+    decide: Callable[[Array], npt.NDArray[Any]], y_hats: Array, n_rows: int
+) -> npt.NDArray[Any]:
+    """Return the decisions for predictions, taken `n_rows` at a time to bound the memory."""
+    starts = range(0, max(1, len(y_hats)), max(1, n_rows))
+    return np.concatenate([decide(y_hats[start : start + starts.step]) for start in starts])
 
 
 def split_in_order(data: Split, sizes: Sizes) -> Splits:
@@ -126,26 +115,14 @@ def polynomial_labels(
     noise: float,
     scale: float = 1.0,
 ) -> tuple[Array, Array]:
-    """Draw features, and labels that are polynomials of them.
+    """Draw features (n, p), and labels (n, n_outputs) that are polynomials of them.
 
         x ~ N(0, I_p),   B_jk ~ Bernoulli(1/2),   e_j ~ U[1 - noise, 1 + noise]
         y_j = scale * ((B_j x / sqrt(p) + 3)^degree + 1) / 3.5^degree * e_j
 
-    A linear model cannot follow a degree above 1; no model can predict the noise.
-
     This is the generator of Elmachtoub and Grigas (Smart "predict, then optimize", 2022). Numbers
     are drawn in the order of PyEPO (Tang and Khalil, 2024), so that the same seed gives the same
-    data.
-
-    Args:
-        rng: Legacy random generator, whose numbers never change.
-        shape: Number of instances, of features p, and of entries of a label.
-        degree: Degree of the polynomial, at least 1.
-        noise: Half width of the multiplicative noise, in [0, 1].
-        scale: Size of the labels.
-
-    Returns:
-        x of shape (n, p), and y of shape (n, n_outputs).
+    data. `shape` is (n, p, n_outputs).
     """
     n, n_features, n_outputs = shape
     check_count("n_features", n_features)

@@ -1,7 +1,8 @@
 """Knapsack: pack the items of most value, with joint features or features of each item."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +11,10 @@ from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
 from lodl.domains._domain import (
     Domain,
-    ModelShape,
     Sizes,
     Split,
     check_sizes,
+    in_blocks,
     legacy_rng,
     polynomial_labels,
     split_in_order,
@@ -35,33 +36,24 @@ def knapsack(
     n_items: int = 16,
     n_dimensions: int = 2,
     capacity: float = 20.0,
-    n_features: int = 5,
     degree: int = 4,
     noise: float = 0.5,
 ) -> Domain:
     """Knapsack: pack the items of most value, by their predicted values.
 
-    Data. The 16 items have fixed weights in two dimensions, drawn uniformly from 3.00 to 7.99, so
+    Data: the 16 items have fixed weights in two dimensions, drawn uniformly from 3.00 to 7.99, so
     that about four of them fit. An instance has 5 features in all, x ~ N(0, I), and the value of
     each item is a polynomial of a random half of them, rounded up to a whole number,
 
         y_i = ceil(5 ((B_i x / sqrt(5) + 3)^degree + 1) / 3.5^degree * e_i),
 
     with a random 0/1 matrix B, the same for all instances, and noise e_i ~ U[1 - noise, 1 + noise].
-    x has shape (n, 5), y has shape (n, 16), and there is no context.
+    x has shape (n, 5), y has shape (n, 16). Model: linear, from the features to all values at once.
+    Problem: `Knapsack`; in batches of 500 a call takes 2 µs, with 32 items 18 µs.
 
-    Model. Linear, from the 5 features to all 16 values at once.
-
-    Solver. `Knapsack`: all sets of items that fit are tried (871 of them). Exact. In batches of 500
-    a call takes 2 µs; with 32 items 18 µs in two dimensions and 44 µs in one:
-    `python speed/domains.py`.
-
-    Objective. The sum of the true values of the packed items, to be maximised.
-
-    Background. The data is that of PyEPO (Tang and Khalil, 2024), which
-    gives the same weights, features and values for the same seed and the same total number of
-    instances. The least-squares model has a relative test regret of 0.06 to 0.08, depending on the
-    seed.
+    PyEPO (Tang and Khalil, 2024) gives the same weights, features and values for the same seed and
+    the same number of instances in all. The least-squares model has a relative test regret of 0.06
+    to 0.08, depending on the seed.
 
     Args:
         seed: Random seed for the data.
@@ -69,7 +61,6 @@ def knapsack(
         n_items: Items in an instance.
         n_dimensions: Dimensions in which items have a weight.
         capacity: Capacity, the same in every dimension.
-        n_features: Features of an instance.
         degree: Degree of the polynomial.
         noise: Half width of the multiplicative noise.
     """
@@ -77,13 +68,10 @@ def knapsack(
     check_count("n_items", n_items)
     check_count("n_dimensions", n_dimensions)
     weights = rng.choice(range(300, 800), size=(n_dimensions, n_items)) / 100
-    shape = (sum(sizes), n_features, n_items)
+    shape = (sum(sizes), 5, n_items)
     x, y = polynomial_labels(rng, shape, degree=degree, noise=noise, scale=5)
-    return Domain(
-        problem=Knapsack((capacity,) * n_dimensions, tuple(map(tuple, weights.tolist()))),
-        splits=split_in_order(Split(x, np.ceil(y)), sizes),
-        model=ModelShape(n_features, n_outputs=n_items, hidden=(), output="identity"),
-    )
+    problem = Knapsack((capacity,) * n_dimensions, tuple(map(tuple, weights.tolist())))
+    return Domain(problem, split_in_order(Split(x, np.ceil(y)), sizes))
 
 
 def item_knapsack(
@@ -92,53 +80,35 @@ def item_knapsack(
     sizes: Sizes = (200, 100, 400),
     n_items: int = 20,
     capacity: int = 25,
-    n_features: int = 5,
-    degree: int = 6,
-    noise: float = 0.5,
 ) -> Domain:
     """Knapsack, item by item: pack items that differ from instance to instance.
 
-    Data. Each of the 20 items of an instance has 5 features, x_i ~ N(0, I), and a whole weight
+    Data: each of the 20 items of an instance has 5 features, x_i ~ N(0, I), and a whole weight
     drawn uniformly from 3 to 8, which is the context. Its value is a polynomial of a random half of
     its features, the same half for all items,
 
-        y_i = 5 ((b x_i / sqrt(5) + 3)^degree + 1) / 3.5^degree * e_i,
+        y_i = 5 ((b x_i / sqrt(5) + 3)^6 + 1) / 3.5^6 * e_i,   e_i ~ U[0.5, 1.5].
 
-    with noise e_i ~ U[1 - noise, 1 + noise]. x has shape (n, 20, 5), y has shape (n, 20), the
-    context has shape (n, 20).
+    x has shape (n, 20, 5), y and the context have shape (n, 20). Model: one linear model for all
+    items. The decision depends on the value per weight, so predicting the right order of the values
+    is not enough. Problem: `Knapsack`; in batches of 500 a call takes 1 µs.
 
-    Model. One linear model for all items, from 5 features to a value. The decision depends on the
-    value per weight, so predicting the right order of the values is not enough.
-
-    Solver. `Knapsack`: dynamic programming over the capacity, for all predictions of an instance at
-    once. Exact. In batches of 500 a call takes 1 µs: `python speed/domains.py`.
-
-    Objective. The sum of the true values of the packed items, to be maximised.
-
-    Background. The task is ours: the item-wise counterpart of `knapsack`, with weights as
-    context, for models that see one item at a time (gradient-boosted trees among them). The
-    least-squares model has a relative test regret of 0.03 to 0.05, depending on the seed.
+    The task is ours, for models that see one item at a time (gradient-boosted trees among them).
+    The least-squares model has a relative test regret of 0.03 to 0.05, depending on the seed.
 
     Args:
         seed: Random seed for the data.
         sizes: Number of training, validation and test instances.
         n_items: Items in an instance.
         capacity: Total weight that fits.
-        n_features: Features of an item.
-        degree: Degree of the polynomial.
-        noise: Half width of the multiplicative noise.
     """
     sizes, rng = check_sizes(sizes), legacy_rng(seed)
     n, n_items = sum(sizes), check_count("n_items", n_items)
     weights = rng.randint(3, 9, size=(n, n_items)).astype(np.float64)
-    shape = (n * n_items, n_features, 1)
-    x, y = polynomial_labels(rng, shape, degree=degree, noise=noise, scale=5)
-    data = Split(x.reshape(n, n_items, n_features), y.reshape(n, n_items), weights)
-    return Domain(
-        problem=Knapsack((check_count("capacity", capacity),)),
-        splits=split_in_order(data, sizes),
-        model=ModelShape(n_features, n_outputs=1, hidden=(), output="identity"),
-    )
+    x, y = polynomial_labels(rng, (n * n_items, 5, 1), degree=6, noise=0.5, scale=5)
+    data = Split(x.reshape(n, n_items, 5), y.reshape(n, n_items), weights)
+    problem = Knapsack((check_count("capacity", capacity),))
+    return Domain(problem, split_in_order(data, sizes))
 
 
 @dataclass(frozen=True)
@@ -177,11 +147,13 @@ class Knapsack(LinearProblem):
         if len(weights) == 1 and not (weights % 1).any():
             room = int(min(self.capacity[0], weights.sum()))
             if room * y_hats.shape[1] <= _MAX_TABLE:
-                return _best_packing(y_hats, weights[0].astype(np.int64), room)
+                best = partial(_best_packing, weights=weights[0].astype(np.int64), capacity=room)
+                return in_blocks(best, y_hats, _TABLE_BLOCK // (y_hats.shape[1] * (room + 1)))
         rows = tuple(map(tuple, weights.tolist()))
         subsets = _subsets_that_fit(rows, self.capacity, self.max_subsets)
         if subsets is not None:
-            return _best_subset(y_hats, subsets)
+            best = partial(_best_subset, subsets=subsets)
+            return in_blocks(best, y_hats, _SUBSET_BLOCK // len(subsets.members))
         program = LinearProgram(weights, "max", row_upper=self.capacity, upper=1, integrality=1)
         return np.array([program.solve(y_hat) for y_hat in y_hats])
 
@@ -209,14 +181,8 @@ def _best_packing(y_hats: Array, weights: npt.NDArray[np.int64], capacity: int) 
 
         value(i, room) = max(value(i - 1, room), value(i - 1, room - w_i) + y_i)
 
-    for all rooms and many predictions at once. An item that adds nothing is left out.
+    for all rooms and predictions at once. An item that adds nothing is left out.
     """
-    rows = max(1, _TABLE_BLOCK // (len(weights) * (capacity + 1)))
-    blocks = [y_hats[start : start + rows] for start in range(0, len(y_hats), rows)]
-    return np.concatenate([_pack(block, weights, capacity) for block in blocks])
-
-
-def _pack(y_hats: Array, weights: npt.NDArray[np.int64], capacity: int) -> Array:
     # The room is the first axis, so that shifting by a weight takes contiguous memory.
     value = np.zeros((capacity + 1, len(y_hats)))
     is_taken = np.zeros((len(weights), *value.shape), dtype=np.bool_)
@@ -236,17 +202,12 @@ def _pack(y_hats: Array, weights: npt.NDArray[np.int64], capacity: int) -> Array
 _Level = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Subsets:
-    """The sets of items that fit, ordered by size, the empty set first.
+class _Subsets(NamedTuple):
+    """The sets of items that fit, ordered by size, the empty set first."""
 
-    Attributes:
-        members: Whether an item is in a set, shape (n_sets, N).
-        levels: For each size from 1 on: the position, among the sets of the size before, of the
-            set that each set extends, and the item that it adds.
-    """
-
-    members: npt.NDArray[np.bool_]
+    members: npt.NDArray[np.bool_]  # whether an item is in a set, shape (n_sets, N)
+    # For each size from 1 on: the position, among the sets of the size before, of the set that each
+    # set extends, and the item that it adds.
     levels: list[_Level]
 
 
@@ -278,12 +239,8 @@ def _subsets_that_fit(
 
 def _best_subset(y_hats: Array, subsets: _Subsets) -> Array:
     """Return the set of most value under each prediction, the first of equals, shape (k, N)."""
-    best = np.empty(len(y_hats), dtype=np.intp)
-    rows = max(1, _SUBSET_BLOCK // len(subsets.members))
-    for start in range(0, len(y_hats), rows):
-        block = slice(start, start + rows)
-        values = [np.zeros((len(y_hats[block]), 1))]
-        for parents, items in subsets.levels:
-            values.append(values[-1].take(parents, axis=1) + y_hats[block].take(items, axis=1))
-        best[block] = np.concatenate(values, axis=1).argmax(axis=1)
-    return subsets.members[best].astype(np.float64)
+    values = [np.zeros((len(y_hats), 1))]
+    for parents, items in subsets.levels:
+        values.append(values[-1].take(parents, axis=1) + y_hats.take(items, axis=1))
+    best: Array = subsets.members[np.concatenate(values, axis=1).argmax(axis=1)].astype(np.float64)
+    return best

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from lodl._arrays import check_count, check_labels
+from lodl._arrays import check_count
 from lodl._typing import Array, InstanceContext
 from lodl.domains._domain import (
     Domain,
-    ModelShape,
     Sizes,
     Split,
     check_sizes,
+    check_vectors,
     legacy_rng,
     polynomial_labels,
     split_in_order,
@@ -20,68 +20,39 @@ from lodl.domains._domain import (
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
 
-_MEAN_DEMAND = 10.0
 
-
-def newsvendor(
-    seed: int = 135,
-    *,
-    sizes: Sizes = (300, 100, 1000),
-    n_products: int = 20,
-    budget_share: float = 1.0,
-    n_features: int = 5,
-    degree: int = 4,
-    noise: float = 0.5,
-) -> Domain:
+def newsvendor(seed: int = 135, *, sizes: Sizes = (300, 100, 1000), n_products: int = 20) -> Domain:
     """Newsvendor with budget and recourse: order products, by their predicted demand.
 
-    Data. Each of 20 products has a fixed price c ~ U[1, 5] today, a higher one tomorrow for what is
+    Data: each of 20 products has a fixed price c ~ U[1, 5] today, a higher one tomorrow for what is
     missing, b = c U[1.2, 4], and a lower one for what is left over, s = c U[0.2, 0.9]. An instance
     has 5 features in all, x ~ N(0, I), and the demand for a product is a polynomial of a random
     half of them, with noise,
 
-        y_i = 10 ((B_i x / sqrt(5) + 3)^degree + 1) / 3.5^degree * e_i,
+        y_i = 10 ((B_i x / sqrt(5) + 3)^4 + 1) / 3.5^4 * e_i,   e_i ~ U[0.5, 1.5].
 
-    and e_i ~ U[1 - noise, 1 + noise]. Today's budget pays for the mean demand of the training
-    instances, times `budget_share`. x has shape (n, 5), y has shape (n, 20), and there is no
-    context.
-
-    Model. Linear, from the 5 features to all 20 demands at once.
-
-    Solver. `Newsvendor`: the demand that is predicted, in order of saving per money, until the
-    budget is spent. Exact. In batches of 500 a call takes 0.2 µs: `python speed/domains.py`.
-
-    Objective. The cost of today's order, of what is missing tomorrow, less what is left over, to be
-    minimised. It is piecewise linear in the label, with a kink where the order meets the demand.
+    Today's budget pays for the mean demand of the training instances. x has shape (n, 5), y has
+    shape (n, 20). Model: linear, from the features to all demands at once. Problem: `Newsvendor`.
     Too large an order costs c - s a unit, too small a one b - c, so the mean is not the best
-    prediction, and which error is the dearer one differs from product to product.
+    prediction. The objective has a kink at the label: prefer losses that see regrets only.
 
-    Background. The task is ours: a predicted right-hand side with recourse, where SPO+ does not
-    apply. The least-squares model has a relative test regret of 0.17 to 0.19, the mean demand 0.4.
-    As the slope of the objective jumps at the label, prefer losses that see regrets only.
+    The task is ours: a predicted right-hand side with recourse, where SPO+ does not apply. The
+    least-squares model has a relative test regret of 0.17 to 0.19, the mean demand 0.4.
 
     Args:
         seed: Random seed for the data.
         sizes: Number of training, validation and test instances.
         n_products: Products in an instance.
-        budget_share: Budget, as a share of what the mean demand costs today.
-        n_features: Features of an instance.
-        degree: Degree of the polynomial.
-        noise: Half width of the multiplicative noise.
     """
     sizes, rng = check_sizes(sizes), legacy_rng(seed)
     check_count("n_products", n_products)
     price = rng.uniform(1, 5, size=n_products)
     missing = price * rng.uniform(1.2, 4, size=n_products)
     left_over = price * rng.uniform(0.2, 0.9, size=n_products)
-    shape = (sum(sizes), n_features, n_products)
-    x, y = polynomial_labels(rng, shape, degree=degree, noise=noise, scale=_MEAN_DEMAND)
-    budget = budget_share * float(price @ y[: sizes[0]].mean(axis=0))
-    return Domain(
-        problem=Newsvendor(budget, *(tuple(p.tolist()) for p in (price, missing, left_over))),
-        splits=split_in_order(Split(x, y), sizes),
-        model=ModelShape(n_features, n_outputs=n_products, hidden=(), output="identity"),
-    )
+    x, y = polynomial_labels(rng, (sum(sizes), 5, n_products), degree=4, noise=0.5, scale=10)
+    budget = float(price @ y[: sizes[0]].mean(axis=0))
+    problem = Newsvendor(budget, *(tuple(p.tolist()) for p in (price, missing, left_over)))
+    return Domain(problem, split_in_order(Split(x, y), sizes))
 
 
 @dataclass(frozen=True)
@@ -120,13 +91,8 @@ class Newsvendor(VectorisedProblem):
                 )
 
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
-        y_hats = self.project(check_labels(y_hats, "y_hats"))
+        y_hats = self.project(check_vectors(y_hats, len(self.price), "demands"))
         price = np.array(self.price)
-        if y_hats.shape[1:] != price.shape:
-            raise InvalidInputError(
-                f"A prediction must be a vector of {len(price)} demands, got shape "
-                f"{y_hats.shape[1:]}."
-            )
         # A unit that is in demand saves b - c for c of today's money; beyond the demand it loses.
         order = np.argsort(-np.array(self.missing) / price, kind="stable")
         wanted = (price * y_hats)[:, order]

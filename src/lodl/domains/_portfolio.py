@@ -10,16 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from lodl._arrays import check_count, check_labels, require
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import (
-    Domain,
-    ModelShape,
-    Sizes,
-    Split,
-    Splits,
-    check_sizes,
-    split_in_order,
-    streams,
-)
+from lodl.domains._domain import Domain, Sizes, Split, check_sizes, split_in_order, streams
 from lodl.errors import DataError, InvalidInputError, ProblemError
 from lodl.problems import VectorisedProblem
 
@@ -37,171 +28,100 @@ _N_STARTING_STOCKS = 10  # stocks that a solve starts from
 _PRIMAL_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Prices:
-    """Closing prices, one for every symbol and day.
+def portfolio(
+    seed: int = 0,
+    *,
+    prices: Array | None = None,
+    sizes: Sizes = (200, 200, 400),
+    n_stocks: int = 50,
+) -> Domain:
+    """Portfolio Optimization: spread money over stocks, by their predicted returns of tomorrow.
 
-    Attributes:
-        dates: Days of trade in rising order, shape (n_days,).
-        symbols: Names of the stocks.
-        close: Positive prices, shape (n_days, n_symbols).
+    Data: an instance is a day of trade with 50 stocks. 28 numbers are known about each stock:
+    recent returns, returns over longer spans, means and variances of returns and prices, the price.
+    The label is its return to the next day. The context is Q, the correlation of the last 365 daily
+    returns plus 0.1 on the diagonal. Days are in order of time, and features and Q of a day use
+    that day and earlier days only. Features are standardised by the training days and clipped at 5
+    deviations, as a price or a variance may drift far beyond its range on these days. x has shape
+    (n, 50, 28), y has shape (n, 50), the context has shape (n, 50, 50).
+
+    Model: one network for all stocks, from 28 features to a return, with 500 ReLU units and tanh at
+    the end. Problem: `Portfolio`. Returns are mostly noise, and the risk alone already leads to a
+    sensible portfolio: compare with a model that predicts a constant before you praise another.
+
+    Differences from the paper: it allows sum(z) <= 1, its authors' code requires sum(z) = 1, as we
+    do. Their decisions and their scores use different quadratic forms; ours use one. Their Q comes
+    from the days after the instance, though the text says historical; ours is historical. Their
+    prices come from QuandlWIKI, which is closed.
+
+    Args:
+        seed: Random seed for the choice of stocks and for the simulated prices.
+        prices: Daily prices, shape (n_days, n_symbols). Defaults to `synthetic_prices(seed)`.
+            Prices of today's index members have survivorship bias: firms that failed are missing.
+        sizes: Number of training, validation and test days.
+        n_stocks: Stocks to draw at random from `prices`.
     """
-
-    dates: npt.NDArray[np.datetime64]
-    symbols: tuple[str, ...]
-    close: Array
-
-    def __post_init__(self) -> None:
-        expected = (len(self.dates), len(self.symbols))
-        if self.close.shape != expected:
-            raise DataError(
-                f"`close` must have a row per date and a column per symbol, shape {expected}, "
-                f"got {self.close.shape}."
-            )
-        if not (self.dates[1:] > self.dates[:-1]).all():
-            day = int(np.argmin(self.dates[1:] > self.dates[:-1])) + 1
-            raise DataError(
-                f"`dates` must rise, but {self.dates[day]} follows {self.dates[day - 1]}."
-            )
-        is_price = (self.close > 0) & np.isfinite(self.close)
-        for column in np.flatnonzero(~is_price.all(axis=0)):
-            days = np.flatnonzero(~is_price[:, column])
-            raise DataError(
-                f"Symbol {self.symbols[column]} has no positive price on {self.dates[days[0]]}, "
-                f"and so on {len(days)} of {len(self.dates)} days. Every symbol needs a price on "
-                "every day: fill the gaps or leave the symbol out."
-            )
+    sizes, n_days = check_sizes(sizes), _HISTORY + sum(sizes) + 1
+    check_count("n_stocks", n_stocks)
+    if prices is None:
+        prices = synthetic_prices(seed, n_days=n_days, n_stocks=n_stocks)
+    _check_prices(prices, n_days, n_stocks)
+    (rng,) = streams("portfolio", seed, 1)
+    drawn = np.sort(rng.choice(prices.shape[1], n_stocks, replace=False))
+    close = prices[:, drawn]
+    days = range(_HISTORY, n_days - 1)
+    x = _standardised(stock_features(close, days), n_train=sizes[0])
+    y = close[days.start + 1 : days.stop + 1] / close[days.start : days.stop] - 1
+    risk = _historical_risk(prices, drawn, days)
+    return Domain(Portfolio(), split_in_order(Split(x, y, risk), sizes))
 
 
-def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_symbols: int = 50) -> Prices:
-    """Simulate prices by a factor model, for machines without a file of prices.
+def _check_prices(prices: Array, n_days: int, n_stocks: int) -> None:
+    is_price = (prices > 0) & np.isfinite(prices)
+    if not is_price.all():
+        day, column = np.argwhere(~is_price)[0]
+        raise DataError(
+            f"`prices` must be positive, got {prices[day, column]} in row {day}, column {column}: "
+            "fill the gap or leave the stock out."
+        )
+    if prices.shape[1] < n_stocks:
+        raise DataError(f"`n_stocks` is {n_stocks}, but `prices` has {prices.shape[1]} stocks.")
+    if len(prices) < n_days:
+        raise DataError(
+            f"{n_days} days are needed: {_HISTORY} of history, one per instance and one for the "
+            f"last label; `prices` has {len(prices)}. Use fewer instances: `sizes`."
+        )
+
+
+def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -> Array:
+    """Simulate daily prices of stocks by a factor model, shape (n_days, n_stocks).
 
         r_it = 0.0003 + beta_i market_t + sector_s(i),t + own_it + 0.1 own_i,t-1
 
     with normal shocks of standard deviation 0.01 (market), 0.008 (each of 10 sectors) and 0.015
     (own), and beta uniform on [0.6, 1.4]: a daily volatility of about 0.02. Only the last term can
     be predicted, a hundredth of a stock's own variance.
-
-    Args:
-        seed: Random seed for the simulation.
-        n_days: Days to simulate.
-        n_symbols: Stocks to simulate.
     """
     check_count("n_days", n_days)
-    check_count("n_symbols", n_symbols)
+    check_count("n_stocks", n_stocks)
     market_rng, sector_rng, own_rng, stock_rng = streams("synthetic prices", seed, 4)
-    beta = stock_rng.uniform(0.6, 1.4, size=n_symbols)
-    sector = stock_rng.integers(10, size=n_symbols)
-    first_price = stock_rng.uniform(10, 100, size=n_symbols)
+    beta = stock_rng.uniform(0.6, 1.4, size=n_stocks)
+    sector = stock_rng.integers(10, size=n_stocks)
+    first_price = stock_rng.uniform(10, 100, size=n_stocks)
     market = 0.01 * market_rng.standard_normal((n_days, 1))
     sectors = 0.008 * sector_rng.standard_normal((n_days, 10))
-    own = 0.015 * own_rng.standard_normal((n_days + 1, n_symbols))
+    own = 0.015 * own_rng.standard_normal((n_days + 1, n_stocks))
     returns = 0.0003 + beta * market + sectors[:, sector] + own[1:] + 0.1 * own[:-1]
-    return Prices(
-        dates=np.busday_offset(np.datetime64("2004-01-02"), np.arange(n_days), roll="raise"),
-        symbols=tuple(f"S{number:03d}" for number in range(n_symbols)),
-        close=first_price * np.cumprod(1 + returns, axis=0),
-    )
-
-
-def portfolio(
-    seed: int = 0,
-    *,
-    prices: Prices | None = None,
-    sizes: Sizes = (200, 200, 400),
-    n_stocks: int = 50,
-    risk_aversion: float = 0.1,
-    fully_invested: bool = True,
-) -> Domain:
-    """Portfolio Optimization: spread money over stocks, by their predicted returns of tomorrow.
-
-    Data. An instance is a day of trade with 50 stocks. 28 numbers are known about each stock:
-    recent returns, returns over longer spans, means and variances of returns and prices, the price.
-    The label is its return to the next day. The context is Q, the correlation of the last 365 daily
-    returns plus 0.1 on the diagonal. Days are in order of time, the first 200 that have 365 days
-    before them for training, the next 200 for validation, the next 400 for test. Nothing looks
-    ahead: features and Q of a day use that day and earlier days. Features are standardised by the
-    training days and clipped at 5 deviations, as a price or a variance may drift far beyond its
-    range on the training days. x has shape (n, 50, 28), y has shape (n, 50), the context has shape
-    (n, 50, 50).
-
-    By default prices are simulated (`synthetic_prices`): one market, ten sectors, a daily
-    volatility of 0.02, and next to nothing that can be predicted. Pass real prices as `prices`.
-    Prices of today's index members have survivorship bias: firms that failed are not among them.
-
-    Model. One network for all stocks, from 28 features to a return: two layers with 500 ReLU units
-    between them, and tanh at the end.
-
-    Solver. `Portfolio`: the quadratic program, solved exactly by DAQP.
-
-    Objective. Return less `risk_aversion` times risk, z'y - 0.1 z'Qz, to be maximised. Returns are
-    mostly noise, and the risk term alone already leads to a sensible portfolio: compare with a
-    model that predicts a constant before you praise another.
-
-    Differences from the paper. The paper allows sum(z) <= 1, its authors' code
-    requires sum(z) = 1, as we do by default (`fully_invested`). Their decisions and their scores
-    use different quadratic forms; ours use one. Their Q comes from the days after the instance,
-    though the text says historical; ours is historical. Their prices come from QuandlWIKI, which is
-    closed.
-
-    Args:
-        seed: Random seed for the choice of stocks and for the simulated prices.
-        prices: Daily prices of at least `n_stocks` stocks. Simulated by default.
-        sizes: Number of training, validation and test days.
-        n_stocks: Stocks to draw at random from `prices`.
-        risk_aversion: Weight of the risk.
-        fully_invested: Whether all money must be invested.
-    """
-    sizes = check_sizes(sizes)
-    check_count("n_stocks", n_stocks)
-    if prices is None:
-        n_days = _HISTORY + sum(sizes) + 1
-        prices = synthetic_prices(seed, n_days=n_days, n_symbols=n_stocks)
-    return Domain(
-        problem=Portfolio(risk_aversion, fully_invested),
-        splits=_splits(_drawn_stocks(prices, n_stocks, seed), sizes),
-        model=ModelShape(n_features=28, n_outputs=1, hidden=(500,), output="tanh"),
-    )
-
-
-def _drawn_stocks(prices: Prices, n_stocks: int, seed: int) -> Prices:
-    """Return the prices of `n_stocks` stocks, drawn at random."""
-    n_symbols = len(prices.symbols)
-    if n_symbols < n_stocks:
-        raise DataError(f"`n_stocks` is {n_stocks}, but the prices have {n_symbols} stocks.")
-    (rng,) = streams("portfolio", seed, 1)
-    drawn = np.sort(rng.choice(n_symbols, n_stocks, replace=False))
-    symbols = tuple(prices.symbols[column] for column in drawn)
-    return Prices(prices.dates, symbols, prices.close[:, drawn])
-
-
-def _splits(prices: Prices, sizes: Sizes) -> Splits:
-    """Return the first days that have enough history, in order of time."""
-    close, n_days = prices.close, _HISTORY + sum(sizes) + 1
-    if len(close) < n_days:
-        raise DataError(
-            f"{n_days} days are needed: {_HISTORY} of history, {sum(sizes)} instances and one for "
-            f"the last label; the prices have {len(close)}. Use fewer instances: `sizes`."
-        )
-    days = range(_HISTORY, n_days - 1)
-    x = _standardised(stock_features(close, days), n_train=sizes[0])
-    y = close[days.start + 1 : days.stop + 1] / close[days.start : days.stop] - 1
-    return split_in_order(Split(x, y, _historical_risk(prices, days)), sizes)
+    prices: Array = first_price * np.cumprod(1 + returns, axis=0)
+    return prices
 
 
 def stock_features(close: Array, days: range) -> Array:
-    """Return the paper's 28 features of each stock on each day.
+    """Return the paper's 28 features of each stock on each day, shape (len(days), n_stocks, 28).
 
     In order: the return of the day and of the 10 days before; the returns over 365, 120, 30 and 7
     days; mean and variance of the last 7 returns; mean and variance of the price over 365, 120,
     30, 7 and 3 days; the price. All windows end on the day itself.
-
-    Args:
-        close: Prices, shape (n_days, n_stocks).
-        days: Consecutive rows of `close`, from the first with 365 days before it.
-
-    Returns:
-        Features, not standardised, of shape (len(days), n_stocks, 28).
     """
     return np.stack([_features_of_stock(series, days) for series in close.T], axis=1)
 
@@ -239,10 +159,10 @@ def _standardised(x: Array, n_train: int) -> Array:
     return standardised.clip(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)
 
 
-def _historical_risk(prices: Prices, days: range) -> Array:
+def _historical_risk(prices: Array, drawn: npt.NDArray[np.intp], days: range) -> Array:
     """Return Q of each day, from the daily returns that end on it, shape (len(days), n, n)."""
-    returns = prices.close[1:] / prices.close[:-1] - 1  # row t - 1 is the return of day t
-    diagonal = _RIDGE * np.eye(len(prices.symbols))
+    returns = prices[1:, drawn] / prices[:-1, drawn] - 1  # row t - 1 is the return of day t
+    diagonal = _RIDGE * np.eye(len(drawn))
     risk = np.empty((len(days), *diagonal.shape))
     with one_blas_thread():  # many small products: threads would cost more than they gain
         for row, day in enumerate(days):
@@ -250,9 +170,8 @@ def _historical_risk(prices: Prices, days: range) -> Array:
             still = np.ptp(window, axis=0) == 0
             if still.any():
                 raise DataError(
-                    f"The return of symbol {prices.symbols[int(still.argmax())]} does not change "
-                    f"in the {_HISTORY} days to {prices.dates[day]}, so it has no correlation: "
-                    "leave it out."
+                    f"The return in column {drawn[still.argmax()]} of `prices` does not change in "
+                    f"the {_HISTORY} days to day {day}, so it has no correlation: leave it out."
                 )
             risk[row] = np.corrcoef(window, rowvar=False) + diagonal
     return risk
@@ -267,8 +186,6 @@ class Portfolio(VectorisedProblem):
     A label is a vector (N,) of returns, a decision a vector (N,) of shares, the context of an
     instance its positive semidefinite matrix Q, shape (N, N). Solved exactly by DAQP, a dual
     active-set method for small dense quadratic programs (`pip install 'lodl[portfolio]'`).
-
-    The paper writes sum(z) <= 1 and its authors' code has sum(z) = 1, the default here.
 
     Attributes:
         risk_aversion: Weight of the risk, positive; the paper's lambda.
@@ -350,11 +267,7 @@ def _starts(y_hats: Array, constraint_types: Any) -> Any:
 
 def _check_risk(context: InstanceContext, y_hats: Array) -> Array:
     """Return the matrix Q, or raise an error that says what is wrong with it."""
-    if y_hats.ndim != 2:
-        raise InvalidInputError(
-            f"A prediction must be a vector of returns, got shape {y_hats.shape[1:]}."
-        )
-    shape = (y_hats.shape[1], y_hats.shape[1])
+    shape = 2 * y_hats.shape[1:]
     if context is None:
         raise InvalidInputError(f"A portfolio needs a context: the matrix Q of shape {shape}.")
     risk = check_labels(context, "context")

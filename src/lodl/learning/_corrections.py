@@ -26,8 +26,12 @@ from lodl._typing import Array
 from lodl.learning._folds import Folds
 from lodl.learning._search import Contender, Index
 from lodl.losses import Family, LearnedLoss
+from lodl.report import Estimate
 
-LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+LEVELS = (
+    *(0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4),
+    *(0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
+)
 """Quantiles of the residuals that are tried."""
 
 _FIRST = (0.2, 0.8)  # levels that show the direction
@@ -75,20 +79,43 @@ def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Conte
     )
 
 
-def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Contender | None:
-    """Return a contender with the shift that a learned loss asks for, without regrets.
+def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
+    """Return a contender whose mean residual is 0 in each number of a label, without regrets.
 
-    Returns None if there are too few validation instances.
+    One model of all items errs by another mean for each of them, if their features do not tell them
+    apart.
+    """
+    residual = y - contender.y_hat
+    how = "shifted to each item's mean"
+    return _shifted(contender, how, lambda rows: residual[rows].mean(axis=0), folds)
+
+
+def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Contender | None:
+    """Return a contender with the shift that a learned loss prefers, without regrets.
+
+    That is a quantile of the residuals at one level for all numbers of a label, or a shift for each
+    number if its loss is clearly lower, on instances that did not set it. Returns None if there are
+    too few validation instances.
 
     Args:
         contender: A contender without a shift.
         loss: A loss of a family that `can_correct`.
         folds: Validation instances of different folds judge each other's shifts.
     """
-    if len(folds.validation) < _FEWEST:
+    rows = folds.validation
+    if len(rows) < _FEWEST:
         return None
-    name = "shifted by the learned loss"
-    return _shifted(contender, name, lambda rows: shift_of(loss, contender.y_hat, rows), folds)
+    own = _shifted(
+        contender,
+        "shifted by the learned loss",
+        lambda rows: shift_of(loss, contender.y_hat, rows),
+        folds,
+    )
+    levels = [shifted(contender, level, loss.y, folds) for level in LEVELS]
+    losses = [loss.value(model.y_hat[rows], rows) for model in levels]
+    best = int(np.argmin([values.mean() for values in losses]))
+    gain = Estimate.of(losses[best] - loss.value(own.y_hat[rows], rows))
+    return own if gain.mean > gain.standard_error else levels[best]
 
 
 def can_correct(family: Family) -> bool:

@@ -47,6 +47,7 @@ class Data:
         feature_names: The columns of a frame of features, else None.
         label_names: The columns of a frame of labels, else None.
         names: Names of the instances: the index of a frame, else their positions.
+        time_order: 1 if an index or a column of dates increases, -1 if it decreases, else 0.
     """
 
     x: Features
@@ -56,6 +57,7 @@ class Data:
     feature_names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     names: tuple[str, ...] = ()
+    time_order: int = 0
 
     @classmethod
     def of(
@@ -86,6 +88,7 @@ class Data:
             column_names(x, called[0]),
             column_names(y, called[1]),
             names,
+            next(filter(None, map(_time_order, (x, y, context))), 0),
         )
 
     def followed_by(self, validation: tuple[Any, ...]) -> "Data":
@@ -175,6 +178,19 @@ def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
         return check_array(x, dtype=np.float64, **how)
     column_names(x, name)  # distinct
     return x if takes_frames else as_numbers(x, name)
+
+
+def _time_order(table: Any) -> int:
+    """Return 1 if the index or a column of dates increases, -1 if it decreases, else 0."""
+    index = getattr(table, "index", None)
+    columns = [table[name] for name in table.columns] if is_frame(table) else []
+    for values in (index, *columns):
+        if str(getattr(values, "dtype", "")).lower().startswith(("date", "period")):
+            dates = values.to_numpy()
+            rises, falls = (dates[1:] >= dates[:-1]).all(), (dates[1:] <= dates[:-1]).all()
+            if rises != falls:
+                return 1 if rises else -1
+    return 0
 
 
 def _check_columns(

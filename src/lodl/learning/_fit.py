@@ -14,7 +14,14 @@ from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
-from lodl.learning._corrections import best_shift, can_correct, n_corrections, shifted_by_loss
+from lodl.learning._corrections import (
+    best_shift,
+    can_correct,
+    n_corrections,
+    shifted_by_loss,
+    shifted_to_means,
+)
+from lodl.learning._curvature import is_right
 from lodl.learning._data import Data
 from lodl.learning._defaults import Schedule
 from lodl.learning._folds import Trainer
@@ -35,6 +42,7 @@ from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, Fi
 from lodl.report.page import shortened
 
 _N_CHANGES = 10  # most instances to show whose regret fell, and as many whose regret rose
+_N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
 _logger = logging.getLogger(__name__)
@@ -55,8 +63,9 @@ def planned(
         families = situation.families()
         evidence.slopes = any(family.uses_slopes for family in families)
     n_models = len(families) + stops_early
-    if not situation.is_affine:
-        n_models += n_corrections(n, by_loss=any(map(can_correct, families))) + stops_early
+    if evidence.is_corrected:
+        by_loss = situation.is_affine or any(map(can_correct, families))
+        n_models += n_corrections(n, by_loss=by_loss) + stops_early
 
     def n_looks(n_rounds: int) -> int:
         return n_models + N_EXTRA_LOOKS + (n_rounds == 0)  # a round looks at the first baseline
@@ -129,18 +138,21 @@ def search(
     found = rounds(evidence, train, families, schedule, leader=baseline, is_late=is_late)
     last = [model for model in map(add, found) if model.round == schedule.n_rounds]
     how: Any = {"y": y, "means": folds.means(y), "ensemble": ensemble, "is_late": is_late}
-    losses = [model.loss for model in last if can_correct(model.loss.family)]
-    judge = losses[0] if losses and not evidence.situation.is_affine else None
-    if judge is not None:
+    is_affine = evidence.situation.is_affine
+    losses = [model.loss for model in last if is_affine or can_correct(model.loss.family)]
+    judge = losses[0] if losses else None
+    if judge is not None and not is_affine:
         how["is_worth"] = _is_worth(judge, folds.validation)
+    if is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks):
+        how["n_errors"] = _N_ERRORS
     selected = select(board, baseline, last, score, **how)
     corrected = baseline
-    if not evidence.situation.is_affine and not is_late():
+    if evidence.is_corrected and not is_late():
         by = (judge, evidence, trainer, score)
         corrected = min(baseline, _corrected(baseline, *by), key=board.mean)
         best = selected if selected.is_baseline else _corrected(selected, *by)
         selected = min(selected, best, key=board.mean)
-        if ensemble and trainer.learner.stops_early and _can_blend(selected):
+        if not is_affine and ensemble and trainer.learner.stops_early and _can_blend(selected):
             # Trees and networks vary with their data, and their average with the baseline less.
             selected = min(selected, score(average([selected, corrected])), key=board.mean)
         selected = min(selected, corrected, key=board.mean)
@@ -180,19 +192,24 @@ def _corrected(
 
     Args:
         contender: The contender.
-        judge: A loss that finds the shift of models that were not trained on one, or None.
+        judge: A loss that finds the shift of models that were not trained on one, or, if the
+            objective is affine, tells whether a shift is worth a call; or None.
         evidence: Calls the solver.
         trainer: Has the instances and their folds.
         score: Scores a contender.
     """
     if contender.shrinkage:
         return contender
+    y, folds, seed = trainer.data.y, trainer.folds, evidence.random_state
+    if evidence.situation.is_affine:
+        moved = shifted_to_means(contender, y, folds)
+        is_worth = judge is None or _is_worth(judge, folds.validation)(contender, moved)
+        return score(moved) if is_worth else contender
     loss = contender.loss if can_correct(contender.loss.family) else judge
     loss = judge if contender.is_baseline else loss
     if loss is not None:
-        moved = shifted_by_loss(contender, loss, trainer.folds)
-        return contender if moved is None else score(moved)
-    y, folds, seed = trainer.data.y, trainer.folds, evidence.random_state
+        moved_by_loss = shifted_by_loss(contender, loss, folds)
+        return contender if moved_by_loss is None else score(moved_by_loss)
     shifted = best_shift(contender, y, folds, evidence.regrets, seed=seed)
     return contender if shifted is None else score(shifted)
 

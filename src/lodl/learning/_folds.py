@@ -41,11 +41,13 @@ class Folds:
         masks: Whether model k trains on instance i, shape (n_models, n).
         parts: Whether instance i validates model k, shape (n_models, n).
         n_final: A final model may be trained on the first instances, this many.
+        are_blocks: Whether each part holds out consecutive instances, in the order of time.
     """
 
     masks: Mask
     parts: Mask
     n_final: int
+    are_blocks: bool = False
 
     @classmethod
     def of(
@@ -72,15 +74,22 @@ class Folds:
             )
         together = originals if groups is None else _group_numbers(groups, n)
         check_same_rows(X=rows, groups=groups)
-        if hasattr(validation, "split") and not isinstance(validation, str):
+        is_splitter = hasattr(validation, "split") and not isinstance(validation, str)
+        are_blocks = data.time_order != 0 and groups is None and not is_splitter
+        if is_splitter:
             numbers = None if groups is None else together
             masks, parts = _of_splitter(validation, rows, data.y, numbers)
         else:
-            parts = _parts(together, validation, seed)
+            parts = _parts(together, validation, seed, data.time_order if are_blocks else 0)
             masks = ~parts
+        if are_blocks:
+            _logger.info(
+                "Instances are in the order of time, so consecutive ones are held out together. "
+                "`validation=KFold(5, shuffle=True)` would draw random folds."
+            )
         for mask, part in zip(masks, parts, strict=True):
             mask &= ~np.isin(originals, originals[part])
-        return cls(masks, parts, n)
+        return cls(masks, parts, n, are_blocks)
 
     @classmethod
     def given(cls, data: Data, n: int) -> "Folds":
@@ -121,7 +130,11 @@ class Folds:
 
     def describe(self, n_compared: int) -> str:
         """Return how many instances are compared, and how they were held out."""
-        how = f"{len(self.parts)} folds" if len(self.parts) > 1 else "held out once"
+        n_parts, kind = (
+            len(self.parts),
+            "folds in the order of time" if self.are_blocks else "folds",
+        )
+        how = f"{n_parts} {kind}" if n_parts > 1 else "held out once"
         return f"{n_compared:,} instance{'s' * (n_compared != 1)}, {how}"
 
 
@@ -219,13 +232,17 @@ def _mean_steps(models: Models) -> int:
     return round(float(np.mean([model.n_steps for model in models])))
 
 
-def _parts(groups: Index, validation: Any, seed: int) -> Mask:
-    """Return random parts of whole groups: several folds, or one share of the groups."""
+def _parts(groups: Index, validation: Any, seed: int, time_order: int = 0) -> Mask:
+    """Return parts of whole groups: several folds, or one share of the groups.
+
+    They are random, or, in the order of time, consecutive; the share is then the latest.
+    """
     _, numbers = np.unique(groups, return_inverse=True)
     n, n_groups = len(groups), int(numbers.max()) + 1
     if validation is None:
         validation = min(_N_FOLDS, n_groups) if n < _N_FOR_HOLDOUT else _SHARE
     order = np.random.default_rng(seed).permutation(n_groups)
+    order = np.arange(n_groups)[::time_order] if time_order else order
     if isinstance(validation, int | np.integer) and not isinstance(validation, bool):
         if not 2 <= validation <= n_groups:
             raise InvalidInputError(

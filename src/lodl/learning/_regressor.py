@@ -185,11 +185,13 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
                 With shape (n,), the problem gets labels of shape (1,) and `predict` returns (n,).
             context: One entry per instance, or None. From a frame, each row becomes a dict.
-            validation: How to validate: a number of random folds, a share of the instances to hold
-                out, a splitter of scikit-learn such as `TimeSeriesSplit()`, or separate instances
-                as a tuple `(X, Y)` or `(X, Y, context)`. Defaults to five folds, or a held-out
-                fifth from 3000 instances on.
-            groups: The group of each instance (a customer, a day), or None. Random folds hold out
+            validation: How to validate: a number of folds, a share of the instances to hold out, a
+                splitter of scikit-learn such as `TimeSeriesSplit()`, or separate instances as a
+                tuple `(X, Y)` or `(X, Y, context)`. Defaults to five folds, or a held-out fifth
+                from 3000 instances on. Folds are random, unless the index or a column of a frame
+                holds dates in their order: then folds are consecutive blocks, and a share is the
+                latest instances.
+            groups: The group of each instance (a customer, a shop), or None. Random folds hold out
                 whole groups; a splitter gets the groups.
         """
         started = time.perf_counter()
@@ -213,6 +215,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         squared_error = Contender(BASELINE, 0, y_hat, ((loss, trained),), is_baseline=True)
         instances = oracle.instances(data.y, data.context)
         evidence = Evidence.of(oracle, instances, self.families, seed, started)
+        evidence.has_items = isinstance(data.x, np.ndarray) and data.x.ndim == 3
         plan = planned(evidence, given, self.families, stops_early=learner.stops_early)
         how: Any = {
             "ensemble": self.ensemble,

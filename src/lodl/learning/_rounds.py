@@ -47,6 +47,7 @@ class Evidence:
         situation: Facts about the problem, from the first calls.
         n_before: Calls that the oracle had made before.
         started: When the work began, in seconds of `time.perf_counter`.
+        has_items: Whether one model predicts all items of a label.
         by_pool: Whether predictions are scored by the cheapest known decision instead of a call.
         samples: The answers.
         at_labels: The answers about points around labels. Losses are pooled from these only: where
@@ -60,6 +61,7 @@ class Evidence:
     situation: Situation
     n_before: int
     started: float
+    has_items: bool = False
     by_pool: bool = False
     samples: Samples = field(init=False)
     at_labels: Samples = field(init=False)
@@ -87,6 +89,11 @@ class Evidence:
     def n_calls(self) -> int:
         """Solver calls made so far."""
         return self.oracle.n_calls - self.n_before
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether shifted predictions compete: costs may be uneven, or items not told apart."""
+        return not self.situation.is_affine or self.has_items
 
     def start(
         self, schedule: Schedule, family: Family | None, residuals: Array | None = None

@@ -106,10 +106,10 @@ class Scoreboard:
         """Return the mean validation regret of a contender."""
         return float(self.regret(contender).mean())
 
-    def is_clear(self, before: Contender, after: Contender) -> bool:
-        """Return whether decisions got better by more than one standard error."""
+    def is_clear(self, before: Contender, after: Contender, n_errors: float = 1.0) -> bool:
+        """Return whether decisions got better by more than so many standard errors."""
         gain = Estimate.of(self.regret(before) - self.regret(after))
-        return gain.mean > gain.standard_error
+        return gain.mean > n_errors * gain.standard_error
 
     def trials(self) -> tuple[Trial, ...]:
         """Return a plain row per contender."""
@@ -170,6 +170,7 @@ def select(
     ensemble: bool = True,
     is_late: Callable[[], bool] = lambda: False,
     is_worth: Callable[[Contender, Contender], bool] = lambda _, __: True,
+    n_errors: float = 0.0,
 ) -> Contender:
     """Return the average of all models, or the best one if it is clearly better.
 
@@ -191,11 +192,12 @@ def select(
         is_late: Whether time is up, so that no further contender is scored.
         is_worth: Whether shrunk predictions, given together with those before, may decide better,
             so that they are scored.
+        n_errors: The baseline is selected if nothing is better by so many standard errors.
     """
     best = min([baseline, *others], key=board.mean)
     if ensemble and others and not is_late():
         best = _averaged(board, baseline, sorted(others, key=board.mean), score)
-    if board.mean(best) >= board.mean(baseline):
+    if not board.is_clear(baseline, best, n_errors):
         best = baseline
     rows = board.validation
     if not is_late() and not predicts(baseline.y_hat[rows], y[rows], means[rows]):

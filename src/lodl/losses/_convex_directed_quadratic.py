@@ -6,16 +6,14 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.losses._directed_weighted_mse import directed_squares, directed_weights
-from lodl.losses._family import Parameters, Tensor, check_rank, squared_error_weights
-from lodl.losses._least_squares import minimise
-from lodl.losses._ridge import RidgeFamily
-from lodl.losses._standardised import Standardised
+from lodl.losses._family import Parameters, Tensor
+from lodl.losses._least_squares import RidgeFamily, Standardised
 from lodl.oracle import Answers
 
-_TOLERANCE = 1e-7  # gain of an iteration; single precision resolves no less
-_MAX_ITERATIONS = 300
+_TOLERANCE = 1e-7  # gain of a step; single precision resolves no less
+_MAX_STEPS = 300
 _HINGE_SHARE = 0.8  # share of the cost that the hinges start with; the weights have the rest
-_PENALTY = 0.3  # b in `lodl.losses._ridge`, for the hinges
+_PENALTY = 0.3  # b in `lodl.losses._least_squares`, for the hinges
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,7 @@ class ConvexDirectedQuadratic(RidgeFamily):
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
             coordinate with errors in units of their size. Hinges count half, because each is on at
             half of the errors.
-        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
-            0 is the least-squares fit.
+        ridge: Strength of the pull of the fit towards a plain squared error.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -52,10 +49,6 @@ class ConvexDirectedQuadratic(RidgeFamily):
     ridge: float = 1.0
     is_convex = True
     non_negative = ("w_plus", "w_minus")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rank(self.rank)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         n_hinges = 2 * dim if self.rank is None else self.rank
@@ -81,16 +74,15 @@ class ConvexDirectedQuadratic(RidgeFamily):
         is a local optimum. Descent starts from smaller versions of the best directed weights, and
         hinges in random directions, drawn once for all instances.
         """
-        data = Standardised.of(answers.d, answers.regret)
+        data = Standardised.of(answers)
         shape = self.parameter_shapes(data.d.shape[1])["a"]
-        n_hinge_parameters = shape[0] * shape[1]
         squares = directed_squares(data.d)
         d32, squares32, regret32 = (
             values.astype(np.float32) for values in (data.d, squares, data.regret)
         )
 
         def objective(parameters: Array) -> tuple[float, Array]:
-            a, w = np.split(parameters.astype(np.float32), [n_hinge_parameters])
+            a, w = np.split(parameters.astype(np.float32), [shape[0] * shape[1]])
             hinge = np.maximum(d32 @ a.reshape(shape).T, 0.0)
             residual = np.einsum("kr,kr->k", hinge, hinge) + squares32 @ w - regret32
             hinge *= residual[:, np.newaxis]
@@ -101,25 +93,9 @@ class ConvexDirectedQuadratic(RidgeFamily):
         hinges = np.random.default_rng(0).standard_normal(shape) * data.is_perturbed
         hinges *= np.sqrt(2 * _HINGE_SHARE * data.typical_cost / hinges.size)  # half are on
         weights = (1 - _HINGE_SHARE) * self.solve_weights(squares, data)
-        solution = minimise(
-            self.penalised(
-                objective, data, n_factor=hinges.size, n_weights=len(weights), b=_PENALTY
-            ),
-            np.concatenate([hinges.ravel(), weights]),
-            lower=np.concatenate([np.full(n_hinge_parameters, -np.inf), np.zeros(len(weights))]),
-            tolerance=_TOLERANCE,
-            max_iterations=_MAX_ITERATIONS,
+        a, w = self.descend(
+            objective, data, hinges, weights, b=_PENALTY, tolerance=_TOLERANCE, max_steps=_MAX_STEPS
         )
-        a, w = solution[:n_hinge_parameters].reshape(shape), solution[n_hinge_parameters:]
         mean_weight = w.mean() + np.square(a).sum(axis=0).mean() / 2
-        w_plus, w_minus = np.split(np.maximum(w, self.min_weight * mean_weight), 2)
-        return {
-            "a": data.factor(a.T).T,
-            "w_plus": data.weights(w_plus),
-            "w_minus": data.weights(w_minus),
-        }
-
-    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        w = squared_error_weights(cost, scale)
-        hinges = np.zeros(self.parameter_shapes(len(scale))["a"])
-        return {"a": hinges, "w_plus": w, "w_minus": w}
+        w_plus, w_minus = data.weights(np.maximum(w, self.min_weight * mean_weight).reshape(2, -1))
+        return {"a": data.factor(a.T).T, "w_plus": w_plus, "w_minus": w_minus}

@@ -6,25 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl._typing import Array
-from lodl.losses._family import (
-    Family,
-    Parameters,
-    Tensor,
-    check_min_weight,
-    check_rank,
-    resolve_rank,
-    squared_error_weights,
-)
-from lodl.losses._least_squares import minimise
-from lodl.losses._standardised import Standardised
+from lodl.losses._family import Parameters, Tensor
+from lodl.losses._least_squares import RidgeFamily, Standardised
 from lodl.oracle import Answers
 
-_TOLERANCE = 1e-7  # gain of an iteration; single precision resolves no less
-_MAX_ITERATIONS = 60  # enough for a lower error than the paper's 100 steps of Adam
+_TOLERANCE = 1e-7  # gain of a step; single precision resolves no less
+_MAX_STEPS = 60  # enough for a lower error than the paper's 100 steps of Adam
 
 
 @dataclass(frozen=True)
-class DirectedQuadratic(Family):
+class DirectedQuadratic(RidgeFamily):
     r"""A quadratic form with a factor per pair of signs, as published (paper, section 4.2).
 
         f(d) = sum_j (sum_i L_ij^{s_i s_j} d_i)^2 + sum_i c_i d_i^2
@@ -40,8 +31,7 @@ class DirectedQuadratic(Family):
     Attributes:
         rank: Number of columns, at most D. Defaults to D.
         min_weight: c as a share of the mean fitted weight of a coordinate, averaged over the signs,
-            with errors in units of their size. It keeps a gradient where no sample had a cost. 0 is
-            the formula as published.
+            with errors in units of their size. 0 is the formula as published.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -53,16 +43,13 @@ class DirectedQuadratic(Family):
 
     rank: int | None = None
     min_weight: float = 1e-3
+    ridge = 0.0  # no setting: the fit as published
     is_convex = False
     non_negative = ("floor",)
 
-    def __post_init__(self) -> None:
-        check_rank(self.rank)
-        check_min_weight(self.min_weight)
-
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes. `L[a, b]` is L^{s_i s_j} with s_i = + for a = 0, s_j = + for b = 0."""
-        return {"L": (2, 2, dim, resolve_rank(self.rank, dim)), "floor": (dim,)}
+        return {"L": (2, 2, dim, self.n_columns(dim)), "floor": (dim,)}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
         u = _project(phi["L"], d)
@@ -85,7 +72,7 @@ class DirectedQuadratic(Family):
         and the factors as a matrix M of shape (2 D, 2 k), row sign by column sign, e M is each
         column's projection for both of its signs, and a mask selects the actual sign.
         """
-        data = Standardised.of(answers.d, answers.regret)
+        data = Standardised.of(answers)
         dim, rank = self.parameter_shapes(data.d.shape[1])["L"][2:]
         e = np.hstack([np.maximum(data.d, 0.0), np.minimum(data.d, 0.0)]).astype(np.float32)
         regret32 = data.regret.astype(np.float32)
@@ -101,21 +88,18 @@ class DirectedQuadratic(Family):
             gradient = (e.T @ u).astype(np.float64)
             return float(value), gradient.ravel() * (2 / len(residual))
 
-        solution = minimise(
+        solution, _ = self.descend(
             objective,
-            _random_start(data, dim, rank).ravel(),
+            data,
+            _random_start(data, dim, rank),
+            np.empty(0),
+            b=0.0,
             tolerance=_TOLERANCE,
-            max_iterations=_MAX_ITERATIONS,
+            max_steps=_MAX_STEPS,
         )
-        factor = solution.reshape(2, dim, 2, rank).swapaxes(1, 2)
+        factor = solution.swapaxes(1, 2)
         floor = np.full(dim, self.min_weight * np.square(factor).sum(axis=-1).mean())
         return {"L": data.factor(factor), "floor": data.weights(floor)}
-
-    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        return {
-            "L": np.zeros(self.parameter_shapes(len(scale))["L"]),
-            "floor": squared_error_weights(cost, scale),
-        }
 
 
 def _project(factor: Tensor, d: Tensor) -> Tensor:

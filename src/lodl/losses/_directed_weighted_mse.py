@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from lodl._typing import Array
-from lodl.losses._family import Parameters, Tensor, squared_error_weights
-from lodl.losses._ridge import RidgeFamily
-from lodl.losses._standardised import mean_weight
+from lodl.losses._family import Parameters, Tensor
+from lodl.losses._least_squares import RidgeFamily
 from lodl.oracle import Answers
 
 
@@ -25,10 +24,8 @@ class DirectedWeightedMSE(RidgeFamily):
 
     Attributes:
         min_weight: The least weight, as a share of the instance's mean fitted weight with errors in
-            units of their size. It keeps a gradient where no sample had a cost. 0 is the formula as
-            published.
-        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
-            0 is the fit as published.
+            units of their size, so that no gradient vanishes. 0 is the formula as published.
+        ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
 
     Example:
         >>> def cost(order, demand):
@@ -61,29 +58,16 @@ class DirectedWeightedMSE(RidgeFamily):
         return 2 * directed_weights(phi, d)
 
     def fit(self, answers: Answers) -> dict[str, Array]:
-        """Solve the non-negative least squares problem, then lift the weights to the floor."""
-        data = self.standardised(answers)
-        squares = directed_squares(data.d)
-        w = self.solve_weights(squares, data).reshape(2, -1)
-        mean_square = squares.mean(axis=0).reshape(2, -1).sum(axis=0)
-        w = np.maximum(w, self.min_weight * mean_weight(w, mean_square))
-        return {"w_plus": data.weights(w[0]), "w_minus": data.weights(w[1])}
-
-    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        w = squared_error_weights(cost, scale)
-        return {"w_plus": w, "w_minus": w}
+        w_plus, w_minus = self.fit_weights(answers, directed_squares)
+        return {"w_plus": w_plus, "w_minus": w_minus}
 
 
-def directed_weights(phi: Parameters, d: Tensor) -> Tensor:
+def directed_weights(phi: Parameters, d: Tensor, name: str = "w") -> Tensor:
     """Return the weight of each error, `w_plus` if it is not negative, shape (n, m, D)."""
     is_over = d >= 0
-    return is_over * phi["w_plus"][:, None] + ~is_over * phi["w_minus"][:, None]
+    return is_over * phi[f"{name}_plus"][:, None] + ~is_over * phi[f"{name}_minus"][:, None]
 
 
 def directed_squares(d: Array) -> Array:
     """Return the squares of over-predictions, then of under-predictions, shape (K, 2 D)."""
-    n_columns = d.shape[1]
-    squares = np.empty((len(d), 2 * n_columns))
-    np.square(np.maximum(d, 0.0), out=squares[:, :n_columns])
-    np.square(np.minimum(d, 0.0), out=squares[:, n_columns:])
-    return squares
+    return np.asarray(np.square(np.hstack([np.maximum(d, 0.0), np.minimum(d, 0.0)])))

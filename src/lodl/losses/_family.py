@@ -6,9 +6,8 @@ from dataclasses import MISSING, fields
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from lodl._arrays import check_count, check_instance_of
+from lodl._arrays import check_instance_of
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.oracle import Answers
@@ -20,37 +19,35 @@ Parameters: TypeAlias = Mapping[str, Tensor]
 """Named arrays `phi`, each of shape (n, *shape of the parameter): one row per instance."""
 
 _REGISTERED: dict[str, type["Family"]] = {}
+_ROUNDING = 1e-9  # share of the largest size below which a size counts as 0
 
 
 class Family(ABC):
     """A parametric loss of the error `d = y_hat - y` of a flattened prediction.
 
     A member is a small frozen dataclass of settings. The parameters `phi` are arguments, one row
-    per instance, so the same formula serves one instance with many points (fitting, n = 1) and many
-    instances with one prediction each (training, m = 1):
+    per instance, so that one formula serves fits (n = 1) and training (m = 1):
 
         d: (n, m, D)   phi[name]: (n, *parameter_shapes(D)[name])   value: (n, m)
 
     A formula is written once, for NumPy arrays and torch tensors: it uses operators, `clip`, `sum`,
-    `@`, indexing, and the functions `largest`, `log_sum_exp` and `softmax` of
-    `lodl.losses._family`, and keeps the dtype of its arguments.
+    `@`, indexing, and `largest`, `log_sum_exp` and `softmax` of `lodl.losses._family`, and keeps
+    the dtype of its arguments.
 
-    A custom family is one such class and gets everything that the built-in families have: parallel
-    fits, held-out errors, training, files. Its class name must be new, because a loss file names
-    its family; import its module before you load such a file. `lodl.testing.check_family` checks
-    it.
+    A custom family is one such class and gets everything that the built-in families have. Its class
+    name must be new, because a loss file names its family; import its module before you load such a
+    file. `lodl.testing.check_family` checks it.
 
     Attributes:
         is_convex: Whether the loss is convex in the prediction for all parameters.
-        uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. Such a
-            loss bounds or ranks regrets instead of repeating them.
+        uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. It
+            then bounds or ranks regrets instead of repeating them.
         padded: Padding value of each parameter whose first axis counts decisions, or anything else
             that instances have different numbers of. `parameter_shapes` gives the largest length;
             a learned loss has the largest length in use.
         min_weight: Least weight of a coordinate as a share of the mean fitted weight, 0 for none.
             Fallback losses are weaker than fitted losses by this factor.
-        non_negative: Names of the parameters that are never negative. `LearnedLoss` checks this,
-            for fits and for files.
+        non_negative: Names of the parameters that are never negative, which `LearnedLoss` checks.
         degrees: For a loss that is a sum, over parameters p of shape (D,) and coordinates i, of
             p_i times a function of d_i: the power of the error in that function, by parameter.
             Such losses can be pooled over instances. Empty for all others.
@@ -62,6 +59,13 @@ class Family(ABC):
     min_weight: float = 0.0
     non_negative: ClassVar[tuple[str, ...]] = ()
     degrees: ClassVar[Mapping[str, int]] = {}
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_weight <= 1:
+            raise InvalidInputError(
+                "`min_weight` must be a share of the mean weight, between 0 and 1, "
+                f"got {self.min_weight!r}."
+            )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -96,26 +100,22 @@ class Family(ABC):
 
     @abstractmethod
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Return the diagonal of the second derivative by the prediction, shape (n, m, D).
+        """Return the diagonal of the second derivative, or a bound of it that suits boosting.
 
-        At a jump, the sign of 0 counts as positive. A family whose second derivative is useless for
-        boosting returns an upper bound instead.
+        Its shape is (n, m, D). At a jump, the sign of 0 counts as positive.
         """
 
     @abstractmethod
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the parameters with which the loss repeats the regrets of one instance best.
 
-        The result must depend on `answers` only: instances are fitted in any order, in any process.
+        They are finite, have the shapes of `parameter_shapes(D)` (padded axes may be shorter), and
+        depend on `answers` only: instances are fitted in any order, in any process.
 
         Args:
             answers: At least two points `answers.d`, shape (K, D), with their regrets
                 `answers.regret`, shape (K,). All are finite, in any unit, and neither all points
-                nor all regrets are zero. If `uses_slopes`, `answers.decision` and `answers.slope`
-                are set, too.
-
-        Returns:
-            Finite arrays with the shapes of `parameter_shapes(D)`; padded axes may be shorter.
+                nor all regrets are zero. If `uses_slopes`, they have decisions and slopes.
         """
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
@@ -123,12 +123,7 @@ class Family(ABC):
         return [self.fit(answers) for answers in instances]
 
     def rounded(self, rounding: float) -> "Family":
-        """Return a family whose gradient is continuous, for quasi-Newton methods.
-
-        Args:
-            rounding: How widely kinks are rounded, in units of the family's choice. Families
-                without kinks ignore it.
-        """
+        """Return a family without kinks, for quasi-Newton methods. `rounding` is their width."""
         return self
 
     @abstractmethod
@@ -137,8 +132,8 @@ class Family(ABC):
 
             f(d) = cost * mean_i (d_i / scale_i)^2
 
-        Used for instances that have nothing to fit. A family that does not contain a squared error
-        comes close to it for errors of size `scale`, an array of shape (D,).
+        Used for instances that have nothing to fit. A family without squared errors comes close to
+        it for errors of size `scale`, shape (D,).
         """
 
 
@@ -155,10 +150,7 @@ def check_can_fit(family: Family, dim: int) -> None:
 
 
 def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that parameters `phi` of one instance must have.
-
-    Padded axes all have the length of the first padded parameter, from 1 to the largest allowed.
-    """
+    """Return the shapes that parameters `phi` of one instance must have, padded axes all alike."""
     shapes = family.parameter_shapes(dim)
     actual = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
     for name in family.padded:
@@ -167,15 +159,19 @@ def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, t
     return shapes
 
 
-def pad_rows(parts: Sequence[npt.NDArray[Any]], padding: float) -> npt.NDArray[Any]:
-    """Concatenate arrays (n, M, ...) along the first axis, padding M to the largest."""
-    n_rows, length = sum(map(len, parts)), max(part.shape[1] for part in parts)
-    rows = np.full((n_rows, length, *parts[0].shape[2:]), padding, parts[0].dtype)
-    end = 0
-    for part in parts:
-        start, end = end, end + len(part)
-        rows[start:end, : part.shape[1]] = part
-    return rows
+def stack_parameters(family: Family, rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
+    """Return the parameters of all instances, padded to the largest length in use."""
+    phi: dict[str, Array] = {}
+    for name in rows[0]:
+        parts = [np.asarray(row[name], dtype=np.float64) for row in rows]
+        if name in family.padded:
+            shape = (len(rows), max(map(len, parts)), *parts[0].shape[1:])
+            phi[name] = np.full(shape, family.padded[name])
+            for row, part in zip(phi[name], parts, strict=True):
+                row[: len(part)] = part
+        else:
+            phi[name] = np.ascontiguousarray(np.stack(parts))
+    return phi
 
 
 def squared_error_weights(cost: float, scale: Array) -> Array:
@@ -183,28 +179,26 @@ def squared_error_weights(cost: float, scale: Array) -> Array:
     return cost / (len(scale) * np.square(scale))
 
 
-def check_min_weight(min_weight: float) -> None:
-    """Check that `min_weight` is a share."""
-    if not 0 <= min_weight <= 1:
-        raise InvalidInputError(
-            f"`min_weight` must be a share of the mean weight, between 0 and 1, got {min_weight!r}."
-        )
+def error_scale(d: Array) -> Array:
+    """Return the size of each coordinate's error. Unperturbed coordinates get the median size."""
+    return with_typical(root_mean_square(d))
 
 
-def check_rank(rank: int | None) -> None:
-    """Check that a rank is at least 1, or None for full rank."""
-    if rank is not None:
-        check_count("rank", rank)
+def root_mean_square(values: Array) -> Array:
+    """Return the root mean square over the first axis."""
+    return np.asarray(np.sqrt(np.einsum("k...,k...->...", values, values) / len(values)))
 
 
-def resolve_rank(rank: int | None, dim: int) -> int:
-    """Return the number of columns of a factor for labels of `dim` numbers."""
-    if rank is not None and rank > dim:
-        raise InvalidInputError(
-            f"`rank` must be at most the number of values in a label ({dim}), got {rank}. "
-            "Use rank=None for full rank."
-        )
-    return dim if rank is None else rank
+def with_typical(size: Array) -> Array:
+    """Replace zeros, within rounding errors, by the median of the other sizes, or by 1."""
+    moved = size > _ROUNDING * size.max(initial=0.0)
+    return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
+
+
+def check_at_least(name: str, value: float, least: float = 0.0) -> None:
+    """Check that a setting is a finite number of at least `least`."""
+    if not least <= value < np.inf:
+        raise InvalidInputError(f"`{name}` must be a number of at least {least:g}, got {value!r}.")
 
 
 # Functions along the last axis that NumPy and torch spell differently.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,7 @@ class FitErrors:
 
     Every field has shape (n_instances,) and is NaN if it is not defined: no held-out samples,
     constant regrets, or an instance that was not fitted. Regret families have mean absolute errors
-    and R2. Decision families, which do not repeat regrets, have two shares instead; their held-out
-    samples evaluate a loss without the held-out decisions.
+    and R2. Decision families, which do not repeat regrets, have two shares instead.
 
     Attributes:
         mae_fitted: Mean absolute error on fitted samples.
@@ -45,15 +44,12 @@ class FitErrors:
         r2_held_out: Share of the variance of held-out regrets that is explained.
         rank_correlation_held_out: Rank correlation of loss and regret on held-out samples.
         met_held_out: Share of the costly held-out samples that led to a known decision.
-        explained_held_out: Share of the held-out samples that led to the decision which is the
-            cheapest of the known decisions by its slope: 1 if the objective is affine in the label
-            and the solver is exact.
+        explained_held_out: Share of the held-out samples that led to the cheapest known decision by
+            the slopes: 1 if the objective is affine in the label and the solver is exact.
         mean_regret: Mean regret of all samples.
         n_fitted: Number of fitted samples.
         n_held_out: Number of held-out samples.
         status: A `FitStatus`.
-        of_fits: Names of the fields that only a fitted instance has.
-        dtypes: The type of each field.
     """
 
     mae_fitted: Array
@@ -67,30 +63,25 @@ class FitErrors:
     n_held_out: npt.NDArray[np.int64]
     status: npt.NDArray[np.int8]
 
-    of_fits: ClassVar[tuple[str, ...]] = (
-        "mae_fitted",
-        "mae_held_out",
-        "r2_held_out",
-        "rank_correlation_held_out",
-        "met_held_out",
-        "explained_held_out",
-    )
-    dtypes: ClassVar[Mapping[str, np.dtype[Any]]] = {
-        **{name: np.dtype(np.float64) for name in (*of_fits, "mean_regret")},
-        "n_fitted": np.dtype(np.int64),
-        "n_held_out": np.dtype(np.int64),
-        "status": np.dtype(np.int8),
-    }
+    @classmethod
+    def dtypes(cls) -> dict[str, np.dtype[Any]]:
+        """Return the type of each field."""
+        whole = {"n_fitted": np.int64, "n_held_out": np.int64, "status": np.int8}
+        return {field.name: np.dtype(whole.get(field.name, np.float64)) for field in fields(cls)}
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, float]]) -> FitErrors:
+        """Return the errors of all instances from the fields that each has, by name."""
+        columns = {}
+        for name, dtype in cls.dtypes().items():
+            missing = np.nan if dtype.kind == "f" else 0
+            columns[name] = np.array([row.get(name, missing) for row in rows], dtype)
+        return cls(**columns)
 
     @classmethod
     def empty(cls, n_instances: int) -> FitErrors:
         """Return fields without values: NaN, and 0 for whole numbers."""
-        return cls(
-            **{
-                name: np.full(n_instances, np.nan if dtype.kind == "f" else 0, dtype)
-                for name, dtype in cls.dtypes.items()
-            }
-        )
+        return cls.of([{}] * n_instances)
 
     def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the fields by name."""
@@ -110,8 +101,7 @@ class LearnedLoss:
         y: Labels, shape (n_instances, *label_shape), at which each loss is zero.
         phi: The family's parameters, each of shape (n_instances, *shape of the parameter).
         errors: Errors of the fit.
-        provenance: Sampler, scale, seed, number of samples, name of the problem and version of
-            lodl, as JSON values.
+        provenance: Sampler, seed, problem, version of lodl and others, as JSON values.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
@@ -196,10 +186,7 @@ class LearnedLoss:
         return np.asarray(self.family.curvature(phi, d).reshape(y.shape))
 
     def subset(self, index: npt.ArrayLike) -> LearnedLoss:
-        """Return the loss of the instances `index`, in that order.
-
-        Its provenance has the number of instances of the whole loss, "subset_of".
-        """
+        """Return the loss of the instances `index`, in that order."""
         y, phi = self._rows(index)
         errors = self.errors.take(np.asarray(index))
         provenance = {"subset_of": self.n_instances, **self.provenance}
@@ -209,9 +196,6 @@ class LearnedLoss:
         """Check that `y` are the labels this loss was learned for, in the same order.
 
         If either array has single precision, both are compared in single precision.
-
-        Raises:
-            InvalidInputError: The labels differ. The message names the first such instance.
         """
         labels = checks.check_labels(y)
         if labels.shape != self.y.shape:
@@ -229,14 +213,10 @@ class LearnedLoss:
             )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the loss to a file that `load_loss` reads (safetensors).
-
-        A loss of a custom family can be saved, too. To load it, import the family's module first.
-        """
-        arrays = {"y": self.y}
-        arrays |= {f"phi.{name}": rows for name, rows in self.phi.items()}
-        for name, rows in self.errors.arrays().items():
-            arrays[f"errors.{name}"] = rows.astype(FitErrors.dtypes[name], copy=False)
+        """Write the loss to a file that `load_loss` reads (safetensors)."""
+        arrays = {"y": self.y} | {f"phi.{name}": rows for name, rows in self.phi.items()}
+        for name, dtype in FitErrors.dtypes().items():
+            arrays[f"errors.{name}"] = getattr(self.errors, name).astype(dtype, copy=False)
         write_loss(Path(path), self.family, arrays, dict(self.provenance))
 
     def _at(
@@ -272,7 +252,7 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
 
     Raises:
         LossFileError: The file is damaged, has another format version, is for other labels, or
-            names a family whose module has not been imported.
+            names a custom family whose module has not been imported.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
@@ -297,11 +277,12 @@ def _split_arrays(
 ) -> tuple[Array, dict[str, Array], FitErrors]:
     """Return labels, parameters and errors from the arrays of a file."""
     phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
-    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{n}" for n in FitErrors.dtypes)}
+    dtypes = FitErrors.dtypes()
+    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{name}" for name in dtypes)}
     if set(arrays) != expected:
         raise InvalidInputError(f"its arrays are {sorted(arrays)}, not {sorted(expected)}.")
-    errors = {name: arrays[f"errors.{name}"] for name in FitErrors.dtypes}
-    for name, dtype in FitErrors.dtypes.items():
+    errors = {name: arrays[f"errors.{name}"] for name in dtypes}
+    for name, dtype in dtypes.items():
         if errors[name].dtype != dtype:
             raise InvalidInputError(f"`errors.{name}` is {errors[name].dtype}, not {dtype}.")
     return arrays["y"], phi, FitErrors(**errors)

@@ -1,28 +1,186 @@
-"""Least-squares solvers of the fits: non-negative least squares, and L-BFGS.
+r"""Least-squares fits: samples in units of size one, ridges, non-negative weights, and L-BFGS.
 
-With 50 samples most of a fit's time is spent in SciPy's steps and not in the objective: 13 ms an
-instance for `ConvexDirectedQuadratic` at D = 50 (speed/fit_solvers.py). Steps that NumPy takes for
-300 instances at once need a tenth (D = 10) to a quarter (D = 40) of the time. But that fit is not
-convex in the hinges, and 22 to 43 % of the instances end in a different local optimum, of the same
-value on average (speed/batched_fits.py): every recorded result of the family would change to save
-two seconds per 300 instances.
+A family with p parameters repeats noise unless an instance has many times p samples. So the fit of
+a `RidgeFamily` minimises, in units in which errors and regrets have size one,
+
+    1/(2K) sum_k (f(d_k) - regret_k)^2
+      + ridge D^2 / (200 K) |w - c|^2           weights per coordinate (and direction)
+      + ridge b sqrt(D / (K + 4 D)) |A|^2       a factor or hinges, b a constant of the family
+
+where c is the weight of the best plain squared error c |d|^2. The first penalty corresponds to a
+Gaussian prior. The second is the trace norm of the quadratic form, so it lowers the rank;
+sqrt(D / K) is how fast the noise in its gradient fades. Both fade with the number of samples, so
+one strength suits any number.
+
+**Why not stronger.** With 50 samples, a penalty on weights thirty times as strong repeats unseen
+samples better, but models then decide as if trained on squared error. Noise of single instances
+averages out in a model trained on all of them; a bias that all of them share does not. The
+strengths were selected by validation decisions (results/regularisation.md).
+
+**Why one instance at a time.** Steps that NumPy takes for 300 instances at once need a tenth to a
+quarter of the time, but 22 to 43 % of the instances then end in a different local optimum, of the
+same value on average (speed/batched_fits.py): every recorded result of `ConvexDirectedQuadratic`
+would change to save two seconds per 300 instances.
 """
 
+import math
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count
 from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.losses._family import (
+    Family,
+    check_at_least,
+    error_scale,
+    root_mean_square,
+    squared_error_weights,
+    with_typical,
+)
+from lodl.oracle import Answers
 
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 """Half the mean squared residual of standardised regrets, and its gradient."""
 
+_WEIGHT_PENALTY = 0.01  # strength of the first penalty: half of it is the 1 / 200 above
 _TOLERANCE = 1e-10  # violation of an optimality condition, columns and target having length 1
 _MAX_EXCHANGES = 100  # far more than are ever needed; then Lawson and Hanson's method takes over
 _SMALLEST, _LARGEST = 1e-75, 1e75  # sizes whose squares are ordinary numbers
 _PATIENCE = 3  # exchanges without progress before variables move one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """Samples of one instance in units in which each coordinate and the regret has size one."""
+
+    d: Array  # errors over their scale, shape (K, D)
+    regret: Array  # regrets over their scale, shape (K,)
+    d_scale: Array  # root mean square of each coordinate's error, shape (D,)
+    regret_scale: float  # root mean square of the regrets, or 1 if that is zero
+
+    @classmethod
+    def of(cls, answers: Answers) -> "Standardised":
+        d_scale = error_scale(answers.d)
+        regret_scale = float(root_mean_square(answers.regret)) or 1.0
+        return cls(answers.d / d_scale, answers.regret / regret_scale, d_scale, regret_scale)
+
+    @property
+    def is_perturbed(self) -> npt.NDArray[np.bool_]:
+        """Whether any sample changes a coordinate, shape (D,)."""
+        return np.asarray(self.d.any(axis=0))
+
+    @property
+    def typical_cost(self) -> float:
+        """The mean regret, at least 0.01: a positive size for a first guess of the loss."""
+        return max(float(self.regret.mean()), 1e-2)
+
+    def weights(self, w: Array) -> Array:
+        """Convert weights of squared errors, shape (..., D), to the units of the samples."""
+        return w * self.regret_scale / self.d_scale**2
+
+    def factor(self, factor: Array) -> Array:
+        """Convert linear maps of the error, shape (..., D, k), to the units of the samples."""
+        return factor * math.sqrt(self.regret_scale) / self.d_scale[:, np.newaxis]
+
+
+class RidgeFamily(Family):
+    """A loss of squared errors and factors, fitted with a pull towards a plain squared error.
+
+    Its `non_negative` parameters are weights of squared errors.
+    """
+
+    ridge: float  # strength of the pull; 0 is the least-squares fit, as published
+    rank: int | None = None  # columns of the factor, if there is one; None is the largest number
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least("ridge", self.ridge)
+        if self.rank is not None:
+            check_count("rank", self.rank)
+
+    def n_columns(self, dim: int) -> int:
+        """Return the number of columns of a factor that has at most one per coordinate."""
+        if self.rank is not None and self.rank > dim:
+            raise InvalidInputError(
+                f"`rank` must be at most the number of values in a label ({dim}), got {self.rank}. "
+                "Use rank=None for full rank."
+            )
+        return self.rank or dim
+
+    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
+        w, shapes = squared_error_weights(cost, scale), self.parameter_shapes(len(scale))
+        return {name: w if name in self.non_negative else np.zeros(shapes[name]) for name in shapes}
+
+    def fit_weights(self, answers: Answers, squares_of: Callable[[Array], Array]) -> Array:
+        """Return the best weights of squared errors, lifted to the floor, shape (signs, D)."""
+        units_of_samples = answers.d, answers.regret, np.ones(answers.d.shape[1]), 1.0
+        data = Standardised.of(answers) if self.ridge else Standardised(*units_of_samples)
+        squares = squares_of(data.d)
+        w = self.solve_weights(squares, data).reshape(-1, data.d.shape[1])
+        unit = np.square(with_typical(np.sqrt(squares.mean(axis=0).reshape(w.shape).sum(axis=0))))
+        return data.weights(np.maximum(w, self.min_weight * ((w * unit).mean() / unit)))
+
+    def solve_weights(self, squares: Array, data: Standardised) -> Array:
+        """Return the best weights of the squared errors in `squares`, shape (K, n)."""
+        if not self.ridge:
+            return solve_nnls(squares, data.regret)
+        penalty = self.ridge * _WEIGHT_PENALTY * data.d.shape[1] ** 2
+        towards = _plain_weights(data, squares.shape[1])
+        return solve_nnls(squares, data.regret, ridge=penalty, towards=towards)
+
+    def descend(
+        self,
+        objective: Objective,
+        data: Standardised,
+        factor: Array,
+        weights: Array,
+        *,
+        b: float,
+        tolerance: float,
+        max_steps: int,
+    ) -> tuple[Array, Array]:
+        """Return the factor and the weights at which L-BFGS stops, both penalties added.
+
+        The objective is a function of both in one flat array, and about 1/2 if nothing is
+        explained, so `tolerance`, the least gain of a step, needs no scale. `b` is the strength of
+        the second penalty.
+        """
+        from scipy.optimize import Bounds, minimize  # slow to import
+
+        (n_samples, dim), sizes = data.d.shape, [factor.size, weights.size]
+        towards = np.concatenate([np.zeros(factor.size), _plain_weights(data, weights.size)])
+        of_factor = 2 * self.ridge * b * np.sqrt(dim / (n_samples + 4 * dim))
+        of_weights = self.ridge * _WEIGHT_PENALTY * dim**2 / n_samples
+        strength = np.repeat([of_factor, of_weights], sizes)
+
+        def with_penalties(parameters: Array) -> tuple[float, Array]:
+            value, gradient = objective(parameters)
+            pull = strength * (parameters - towards)
+            return value + float(pull @ (parameters - towards)) / 2, gradient + pull
+
+        options: Any = {"ftol": tolerance, "gtol": 1e-9, "maxiter": max_steps}
+        options["maxfun"] = 2 * max_steps
+        end = minimize(
+            with_penalties if self.ridge else objective,
+            np.concatenate([factor.ravel(), weights]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(np.repeat([-np.inf, 0.0], sizes), np.inf),
+            options=options,
+        ).x
+        return end[: factor.size].reshape(factor.shape), end[factor.size :]
+
+
+def _plain_weights(data: Standardised, n_weights: int) -> Array:
+    """Return the weights of the best plain squared error, 0 for unperturbed coordinates."""
+    size = np.einsum("kd,kd->k", data.d, data.d)
+    weight = max(float(size @ data.regret), 0.0) / (float(size @ size) or 1.0)
+    return np.tile(np.where(data.is_perturbed, weight, 0.0), n_weights // data.d.shape[1])
 
 
 def solve_nnls(
@@ -38,17 +196,10 @@ def solve_nnls(
     the Gram matrix is singular (fewer samples than weights), a ridge of the size of its rounding
     error picks one of the optima.
 
-    SciPy's `nnls` is several times faster with fewer samples than weights and no ridge (50 samples,
-    100 weights: 0.3 ms instead of 1.2), but may pick a different optimum, and published fits would
-    change. With a ridge, the default, it is faster for a few dozen weights, for which both take a
-    fraction of a millisecond; at 100 weights they take 0.6 and 0.7 ms, and at 528 this function is
-    two to four times as fast: speed/fit_solvers.py.
-
-    Args:
-        columns: P, shape (K, n).
-        target: t, shape (K,).
-        ridge: Strength of the penalty, at least 0.
-        towards: Weights without a penalty, shape (n,).
+    SciPy's `nnls` is faster with fewer samples than weights and no ridge, but may pick a different
+    optimum, and published fits would change. With a ridge, the default, both take a fraction of a
+    millisecond up to 100 weights; at 528 this function is two to four times as fast
+    (speed/fit_solvers.py).
     """
     unit = float(columns.max(initial=0.0)) or 1.0
     if not _SMALLEST < unit < _LARGEST:  # its square would not be a number
@@ -60,12 +211,9 @@ def solve_nnls(
 
 
 def solve_nnls_of_gram(gram: Array, moments: Array, target_length: float) -> Array:
-    """Return the w >= 0 that minimises w'Gw - 2 m'w.
+    """Return the w >= 0 that minimises w'Gw - 2 m'w, with G = P'P and m = P't.
 
-    Args:
-        gram: G = P'P, shape (n, n).
-        moments: m = P't, shape (n,).
-        target_length: Length of t: the unit of the optimality conditions.
+    The length of t is the unit of the optimality conditions.
     """
     length = np.sqrt(gram.diagonal())
     length = np.where(length > 0, length, 1.0)
@@ -91,15 +239,10 @@ def _pivot(gram: Array, moments: Array) -> Array:
         else:  # Murty's rule: exchange only the last variable, which cannot cycle
             is_wrong[: np.flatnonzero(is_wrong)[-1]] = False
         is_positive = is_positive ^ is_wrong
-    return _lawson_hanson(gram, moments)
-
-
-def _lawson_hanson(gram: Array, moments: Array) -> Array:
-    """Solve by SciPy's slower method, which always ends."""
     from scipy.linalg import cholesky, solve_triangular
     from scipy.optimize import nnls
 
-    upper = cholesky(gram)
+    upper = cholesky(gram)  # the slower method of Lawson and Hanson always ends
     return np.asarray(nnls(upper, solve_triangular(upper, moments, trans=1))[0])
 
 
@@ -114,39 +257,3 @@ def _solve_for(
         free = np.flatnonzero(is_positive)
         w[free] = cho_solve(cho_factor(gram[np.ix_(free, free)]), moments[free])
     return w, np.where(is_positive, 0.0, gram @ w - moments)
-
-
-def minimise(
-    objective: Objective,
-    start: Array,
-    *,
-    tolerance: float,
-    max_iterations: int,
-    lower: Array | None = None,
-) -> Array:
-    """Return the parameters at which L-BFGS stops.
-
-    Args:
-        objective: Value and gradient at parameters of shape (n,). The value is about 1/2 if nothing
-            is explained, so `tolerance` needs no scale.
-        start: First parameters, shape (n,).
-        tolerance: Stop when an iteration gains less than this.
-        max_iterations: Stop after this number of iterations.
-        lower: Lower bounds, shape (n,).
-    """
-    from scipy.optimize import Bounds, minimize  # slow to import
-
-    result = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=None if lower is None else Bounds(lower, np.inf),
-        options={
-            "ftol": tolerance,
-            "gtol": 1e-9,
-            "maxiter": max_iterations,
-            "maxfun": 2 * max_iterations,
-        },
-    )
-    return np.asarray(result.x)

@@ -1,20 +1,20 @@
-r"""Pooled fits: each instance's parameters, pulled towards those of all instances.
+r"""Pooled fits: each instance's parameters, pulled towards common parameters of all instances.
 
-A handful of answers cannot determine the weights of one instance, but those of all instances
-together can. For losses that are linear in their weights (`Family.degrees`), with b(d) the
-functions that the weights multiply:
+A handful of answers cannot determine the weights of one instance, but all instances together can.
+For losses that are linear in their weights (`Family.degrees`), with b(d) the functions that the
+weights multiply:
 
 1. *One set of weights for all instances*, w0 >= 0, by least squares over all answers, pulled
-   towards one weight per parameter for all coordinates. The strength is the one that predicts
-   left-out instances best (five groups). "One weight" is meant in the label's unit or in units of
-   the sampled errors, whichever predicts better. This keeps weights that the answers hardly see
-   off zero.
+   towards one weight per parameter for all coordinates, with the strength that predicts left-out
+   instances best (five groups). "One weight" is meant in the label's unit or in units of the
+   sampled errors, whichever predicts better. This keeps weights that the answers hardly see off
+   zero.
 2. *The weights of each instance* minimise, over w >= 0,
 
        sum_k (b(d_k) . w - regret_k)^2 + tau sum_j (w_j - w0_j)^2 / w0_j^2
 
    over its own answers and those about the nearest labels, about 48 in all: whether a budget binds
-   depends on the label. There is one tau for all instances: a tenth of the one that predicts
+   depends on the label. All instances have the same tau: a tenth of the value that predicts
    left-out answers best, or infinity (all instances alike) if that is best. Leaving out has a
    closed form: with A = F S F' + tau I, S = diag(w0^2), rows b(d_k) in F and e = regret - F w0, the
    residual of answer k if it is left out is [A^-1 e]_k / [A^-1]_kk. A tenth, because the noise of
@@ -24,9 +24,9 @@ functions that the weights multiply:
 All instances are solved at once, by Newton's method on the dual: the optimum is
 w = max(0, w0 + S F' a) for the a with tau a + F w = regret, one equation per answer.
 
-Answers about near labels are what gains most: with four samples per instance, the decisions of
-linear models cost 100 instead of 114 (dishes of a restaurant), 12 instead of 15 (staff of an
-airport) and 81 instead of 84 (newsvendor), as good as with twelve samples.
+Answers about near labels gain most: with four samples per instance, linear models decide as well as
+with twelve. It costs 100 instead of 114 (dishes of a restaurant), 12 instead of 15 (staff of an
+airport) and 81 instead of 84 (newsvendor).
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,15 +35,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import rank_correlation
 from lodl._json import package_version
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, check_can_fit
+from lodl.losses._family import Family, check_can_fit, error_scale
+from lodl.losses._fit import mean_of, regret_errors
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.losses._least_squares import solve_nnls_of_gram
-from lodl.losses._standardised import error_scale
 from lodl.oracle import Samples
 
 _N_GROUPS = 5  # groups of instances that are left out in turn
@@ -65,16 +64,14 @@ Index = npt.NDArray[np.intp]
 def fit_pooled(samples: Samples, family: Family) -> LearnedLoss:
     """Fit a loss to all instances' samples together: weights pulled towards common weights.
 
-    A few samples per instance suffice (four instead of fifty). `WeightedMSE`,
-    `DirectedWeightedMSE`, `DirectedWeightedMAE` and custom families with `degrees` can be pooled;
-    the others are not linear in their parameters, and are fitted by `lodl.losses.fit`. Their
-    `ridge` is not used: the strength of the pull is estimated.
-
-    Held-out errors are those of answers that are left out one at a time, with common weights of
-    instances other than their own. An instance without samples has the common weights.
+    Four samples per instance suffice instead of fifty. `WeightedMSE`, `DirectedWeightedMSE`,
+    `DirectedWeightedMAE` and custom families with `degrees` can be pooled; the others are not
+    linear in their parameters, and are fitted by `lodl.losses.fit`. `ridge` is not used: the
+    strength of the pull is estimated. Held-out errors are those of answers that are left out one at
+    a time. An instance without samples has the common weights.
 
     Args:
-        samples: Points with their regrets, as an oracle returns them.
+        samples: Points with their regrets.
         family: The loss to fit.
 
     Example:
@@ -106,60 +103,47 @@ def pool(
 ) -> tuple[dict[str, Array], Array, float | str]:
     """Return the parameters of all instances, the losses of left-out answers, and the strength.
 
-    Args:
-        family: A family with `degrees`.
-        d: Errors, shape (n, K, D).
-        regret: Their regrets, shape (n, K); NaN if a call failed.
-        y: Labels, shape (n, D).
-
-    Returns:
-        Parameters by name, each (n, D); predictions of the regrets (n, K) by losses that have not
-        seen them; and tau relative to the residuals' variance, "all alike" if it is infinite, or
-        "nothing" if no regret is above zero and a squared error takes the place of a fit.
+    The arguments have shapes (n, K, D), (n, K) with NaN if a call failed, and (n, D). Losses of
+    left-out answers, (n, K), come from weights that have not seen them. The strength is tau over
+    the residuals' variance, "all alike" if it is infinite, or "nothing" if no regret is above zero
+    and a squared error takes the place of a fit.
     """
     is_ok = np.isfinite(regret)
     r = np.where(is_ok, regret, 0.0)
     scale = error_scale(d[is_ok]) if is_ok.any() else np.ones(d.shape[-1])
     unit = float(np.sqrt(np.square(r).sum() / max(is_ok.sum(), 1)))
-    constant = family.fallback(cost=(family.min_weight or _FLOOR) * (unit or 1.0), scale=scale)
+    floor = family.min_weight or _FLOOR
+    constant = family.fallback(cost=floor * (unit or 1.0), scale=scale)
     phi = {name: np.repeat(value[np.newaxis], len(d), axis=0) for name, value in constant.items()}
     if not (r > 0).any() or not d[is_ok].any():
         return phi, np.full_like(regret, np.nan), "nothing"
     d = np.where(is_ok[..., np.newaxis], d / scale, 0.0)
     answers = _Answers(family, d, r / unit, _groups(*r.shape), _nearest(y, r.shape[1]))
     powers = np.stack([scale**degree for degree in family.degrees.values()])
-    common, without = _common_weights(answers, powers, family.min_weight or _FLOOR)
-    tau, strength = _strength(answers, common, without)
-    share = np.inf if np.isinf(tau) else _SHARE * tau
+    common, without = _common_weights(answers, powers, floor)
+    variance, strength = _strength(answers, common, without)
+    tau = _SHARE * (strength * variance)
     weights, held_out = np.empty((len(d), powers.size)), np.empty_like(r)
     for rows in answers.chunks():
-        f, regrets, own_less = answers.near(rows, without)
-        weights[rows] = _instance_weights(f, regrets, common, share)
-        left_out = own_less if np.isinf(share) else next(_left_out(f, own_less, common, [share]))
-        held_out[rows] = r[rows] / unit - left_out[:, : r.shape[1]]
+        f, regrets, e = answers.near(rows, without)
+        weights[rows] = _instance_weights(f, regrets, common, tau)
+        held_out[rows] = (r[rows] / unit) - next(_left_out(f, e, common, [tau]))[:, : r.shape[1]]
     weights = np.maximum(weights, family.min_weight * common.mean())
     weights = weights.reshape(len(d), *powers.shape) * unit / powers
     phi |= {name: weights[:, g] for g, name in enumerate(family.degrees)}
-    return phi, np.where(is_ok, held_out * unit, np.nan), strength
+    held_out = np.where(is_ok, held_out * unit, np.nan)
+    return phi, held_out, strength if np.isfinite(strength) else "all alike"
 
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """All answers, errors and regrets in units of their size; failed answers are zeros.
-
-    Attributes:
-        family: The family.
-        d: Errors, shape (n, K, D).
-        r: Regrets, shape (n, K).
-        groups: Group of each answer, shape (n, K).
-        nearest: Instances with the nearest labels, the instance itself first, shape (n, m).
-    """
+    """All answers, errors and regrets in units of their size; failed answers are zeros."""
 
     family: Family
-    d: Array
-    r: Array
-    groups: Index
-    nearest: Index
+    d: Array  # errors, shape (n, K, D)
+    r: Array  # regrets, shape (n, K)
+    groups: Index  # group of each answer, shape (n, K)
+    nearest: Index  # instances with the nearest labels, the instance itself first, shape (n, m)
 
     def chunks(self) -> list[Index]:
         """Return the instances in parts that fit into memory together with their near answers."""
@@ -173,10 +157,9 @@ class _Answers:
         return terms.reshape(*terms.shape[:2], -1)
 
     def near(self, rows: Index, without: Array) -> tuple[Array, Array, Array]:
-        """Return features, regrets and residuals of an instance's own and all near answers.
+        """Return features, regrets and residuals of each instance's own and all near answers.
 
-        Residuals are those of common weights that have not seen the answer, which come from the
-        groups `without`.
+        Residuals are those of `without`, common weights that have not seen the answer.
         """
         n, near = len(rows), self.nearest[rows]
         f = self.features(near.reshape(-1)).reshape(n, near.shape[1] * self.r.shape[1], -1)
@@ -203,7 +186,7 @@ def _groups(n: int, n_samples: int) -> Index:
     if n < _N_GROUPS:
         return np.arange(n * n_samples).reshape(n, n_samples) % _N_GROUPS
     shuffled = np.random.default_rng(0).permutation(n) % _N_GROUPS
-    return np.repeat(shuffled[:, np.newaxis], n_samples, axis=1)
+    return np.tile(shuffled[:, np.newaxis], n_samples)
 
 
 def _nearest(y: Array, n_samples: int) -> Index:
@@ -225,10 +208,8 @@ def _nearest(y: Array, n_samples: int) -> Index:
 def _common_weights(answers: _Answers, powers: Array, floor: float) -> tuple[Array, Array]:
     """Return weights of all instances, (P,), and of all but each group, (groups, P).
 
-    Args:
-        answers: All answers.
-        powers: Scale of the errors to the power of each parameter's degree.
-        floor: Least weight, as a share of the weights that are alike.
+    `powers` are the scales of the errors to the power of each parameter's degree. `floor` is the
+    least weight, as a share of the weights that are alike.
     """
     grams = np.zeros((_N_GROUPS, powers.size, powers.size))
     moments = np.zeros((_N_GROUPS, powers.size))
@@ -240,8 +221,9 @@ def _common_weights(answers: _Answers, powers: Array, floor: float) -> tuple[Arr
             moments[g] += part.T @ r[groups == g]
     gram, moment = grams.sum(axis=0), moments.sum(axis=0)
 
-    def solve(gram: Array, moment: Array, alike: Array, pull: float) -> Array:
-        target = _alike(gram, moment, alike, floor)
+    def solve(gram: Array, moment: Array, columns: Array, pull: float) -> Array:
+        w = columns @ _solve_gram(columns.T @ gram @ columns, columns.T @ moment)
+        target = np.maximum(w, floor * w.mean() if w.any() else 1.0)
         scaled = gram * np.outer(target, target)
         strength = pull * float(np.trace(scaled)) / len(scaled)
         w = _solve_gram(scaled, target * moment, strength)
@@ -250,24 +232,16 @@ def _common_weights(answers: _Answers, powers: Array, floor: float) -> tuple[Arr
     best, best_error = (np.empty(0), np.empty(0)), np.inf
     for unit in (np.ones_like(powers), powers):  # alike in units of errors, in the label's unit
         alike = unit / unit.mean(axis=1, keepdims=True)
+        columns = (alike[..., np.newaxis] * np.eye(len(alike))[:, np.newaxis]).reshape(
+            unit.size, -1
+        )
         for pull in _PULLS:
-            without = np.stack(
-                [solve(gram - grams[g], moment - moments[g], alike, pull) for g in range(_N_GROUPS)]
-            )
+            parts = zip(gram - grams, moment - moments, strict=True)
+            without = np.stack([solve(*part, columns, pull) for part in parts])
             error = sum(float(w @ grams[g] @ w - 2 * w @ moments[g]) for g, w in enumerate(without))
             if error < best_error:
-                best, best_error = (solve(gram, moment, alike, pull), without), error
+                best, best_error = (solve(gram, moment, columns, pull), without), error
     return best
-
-
-def _alike(gram: Array, moment: Array, alike: Array, floor: float) -> Array:
-    """Return the best weights that are multiples of `alike` (parameters, D), flat."""
-    n_parameters, dim = alike.shape
-    columns = np.zeros((alike.size, n_parameters))
-    for g in range(n_parameters):
-        columns[g * dim : (g + 1) * dim, g] = alike[g]
-    w = columns @ _solve_gram(columns.T @ gram @ columns, columns.T @ moment)
-    return np.asarray(np.maximum(w, floor * w.mean() if w.any() else 1.0))
 
 
 def _solve_gram(gram: Array, moment: Array, pull: float = 0.0) -> Array:
@@ -280,41 +254,43 @@ def _solve_gram(gram: Array, moment: Array, pull: float = 0.0) -> Array:
 
 
 def _left_out(f: Array, e: Array, common: Array, taus: Sequence[float]) -> Iterator[Array]:
-    """Yield, for each tau, the residuals of answers that are left out one at a time.
+    """Yield, for each tau, the residuals (n, K) of answers that are left out one at a time.
 
-    Args:
-        f: Features, shape (n, K, P).
-        e: Residuals of common weights, shape (n, K).
-        common: The common weights.
-        taus: Strengths of the pull towards them.
+    Features `f` have shape (n, K, P), residuals `e` of the common weights (n, K).
     """
+    if np.isinf(taus[0]):
+        yield e
+        taus = taus[1:]
+    if not taus:
+        return
     value, vector = np.linalg.eigh((f * common**2) @ f.swapaxes(1, 2))
-    along = (vector.swapaxes(1, 2) @ e[..., np.newaxis])[..., 0]
+    along = _times(vector.swapaxes(1, 2), e)
     for tau in taus:
         inverse = 1 / (np.maximum(value, 0.0) + tau)
-        solution, diagonal = (
-            (matrix @ column[..., np.newaxis])[..., 0]
-            for matrix, column in ((vector, along * inverse), (vector**2, inverse))
-        )
-        yield e if np.isinf(tau) else solution / diagonal
+        yield _times(vector, along * inverse) / _times(vector**2, inverse)
 
 
-def _strength(answers: _Answers, common: Array, without: Array) -> tuple[float, float | str]:
-    """Return tau, and its text or number in units of the residuals' variance."""
+def _times(matrix: Array, column: Array) -> Array:
+    """Return each instance's matrix (n, i, j) times its column (n, j), shape (n, i)."""
+    return np.asarray((matrix @ column[..., np.newaxis])[..., 0])
+
+
+def _strength(answers: _Answers, common: Array, without: Array) -> tuple[float, float]:
+    """Return the residuals' variance, and the tau over it that predicts left-out answers best."""
     n, n_samples = answers.r.shape
     judges = np.random.default_rng(1).permutation(n)[:_N_JUDGED]
     r, seen = answers.r[judges], without[answers.groups[judges]]
     e = r - np.einsum("nkp,nkp->nk", answers.features(judges), seen)
-    unit = float(np.square(e).sum() / answers.d[judges].any(axis=-1).sum()) or 1.0
+    variance = float(np.square(e).sum() / answers.d[judges].any(axis=-1).sum()) or 1.0
     errors = np.zeros(len(_STRENGTHS))
     for rows in answers.chunks():
-        chosen = np.intersect1d(rows, judges)
-        if len(chosen):
-            f, _, e = answers.near(chosen, without)
-            left_out = _left_out(f, e, common, [strength * unit for strength in _STRENGTHS])
+        judged = np.intersect1d(rows, judges)
+        if len(judged):
+            f, _, e = answers.near(judged, without)
+            left_out = _left_out(f, e, common, [strength * variance for strength in _STRENGTHS])
             errors += [np.square(residuals[:, :n_samples]).sum() for residuals in left_out]
-    best = _STRENGTHS[int(np.argmin(np.maximum(errors, _TOLERANCE * np.square(r).sum())))]
-    return best * unit, best if np.isfinite(best) else "all alike"
+    best = int(np.argmin(np.maximum(errors, _TOLERANCE * np.square(r).sum())))
+    return variance, _STRENGTHS[best]
 
 
 def _instance_weights(f: Array, r: Array, common: Array, tau: float) -> Array:
@@ -326,24 +302,22 @@ def _instance_weights(f: Array, r: Array, common: Array, tau: float) -> Array:
     a, size = np.zeros((n, n_samples)), max(float(np.abs(r).max()), 1e-300)
 
     def unbounded(a: Array) -> Array:
-        return np.asarray(common + variance * (transposed @ a[..., np.newaxis])[..., 0])
+        return np.asarray(common + variance * _times(transposed, a))
 
     def dual(a: Array) -> Array:
-        w = np.maximum(unbounded(a), 0.0)
-        squares = np.square(w) / variance
+        squares = np.square(np.maximum(unbounded(a), 0.0)) / variance
         return np.asarray((tau * a**2 / 2 - r * a).sum(axis=1) + squares.sum(axis=1) / 2)
 
     for _ in range(_MAX_STEPS):
         w = unbounded(a)
-        slope = tau * a + (f @ np.maximum(w, 0.0)[..., np.newaxis])[..., 0] - r
+        slope = tau * a + _times(f, np.maximum(w, 0.0)) - r
         if np.abs(slope).max() <= _TOLERANCE * size:
             break
         bend = (f * (variance * (w > 0))[:, np.newaxis]) @ transposed + tau * np.eye(n_samples)
         step = np.linalg.solve(bend, slope[..., np.newaxis])[..., 0]
         share, before = np.ones((n, 1)), dual(a)
-        descent = np.einsum("nk,nk->n", slope, step)
+        descent, rounding = np.einsum("nk,nk->n", slope, step), 1e-12 * (1 + np.abs(before))
         for _ in range(_MAX_HALVINGS):
-            rounding = 1e-12 * (1 + np.abs(before))
             is_bad = dual(a - share * step) > before - 1e-4 * share[:, 0] * descent + rounding
             if not is_bad.any():
                 break
@@ -356,34 +330,16 @@ def _errors(
     family: Family, phi: dict[str, Array], d: Array, regret: Array, held_out: Array
 ) -> FitErrors:
     """Return how well losses repeat their regrets, and those of answers left out."""
-    is_ok = np.isfinite(regret)
-    value = family.value(phi, np.where(is_ok[..., np.newaxis], d, 0.0))
-    n_ok, is_fitted = is_ok.sum(axis=1), np.isfinite(held_out).any(axis=1)
-    mean_regret = _mean(np.where(is_ok, regret, 0.0), n_ok)
-    residual = np.where(is_ok, held_out - regret, 0.0)
-    variance = _mean(np.where(is_ok, np.square(regret - mean_regret[:, np.newaxis]), 0.0), n_ok)
-    errors = FitErrors.empty(len(d))
-    columns = errors.arrays()
-    columns["mean_regret"][:] = mean_regret
-    columns["n_fitted"][:] = columns["n_held_out"][:] = n_ok
-    columns["status"][:] = np.where(
-        n_ok == 0,
-        FitStatus.NO_SAMPLES,
-        np.where(is_fitted, FitStatus.FITTED, FitStatus.NOTHING_TO_DECIDE),
-    )
-    columns["mae_fitted"][:] = _mean(np.where(is_ok, np.abs(value - regret), 0.0), n_ok)
-    columns["mae_held_out"][:] = _mean(np.abs(residual), n_ok)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r2 = 1 - _mean(np.square(residual), n_ok) / variance
-    columns["r2_held_out"][:] = np.where(variance > 0, r2, np.nan)
-    for i in np.flatnonzero(is_fitted):
-        ok = is_ok[i]
-        columns["rank_correlation_held_out"][i] = rank_correlation(held_out[i, ok], regret[i, ok])
-    for name in FitErrors.of_fits:
-        columns[name][~is_fitted] = np.nan
-    return errors
-
-
-def _mean(values: Array, count: npt.NDArray[np.intp]) -> Array:
-    """Return the mean of each row's `count` values that are not padding, NaN if there are none."""
-    return np.where(count > 0, values.sum(axis=1) / np.maximum(count, 1), np.nan)
+    value = family.value(phi, np.where(np.isfinite(regret)[..., np.newaxis], d, 0.0))
+    rows: list[dict[str, float]] = []
+    for values, regrets, left_out in zip(value, regret, held_out, strict=True):
+        is_ok = np.isfinite(regrets)
+        own, known = regrets[is_ok], left_out[is_ok]
+        errors: dict[str, float] = {"status": FitStatus.NOTHING_TO_DECIDE}
+        if not is_ok.any():
+            errors["status"] = FitStatus.NO_SAMPLES
+        elif np.isfinite(known).any():
+            errors = {"status": FitStatus.FITTED, **regret_errors(values[is_ok], own, known, own)}
+        counts = {"mean_regret": mean_of(own), "n_fitted": len(own), "n_held_out": len(own)}
+        rows.append({**errors, **counts})
+    return FitErrors.of(rows)

@@ -6,22 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl._typing import Array
-from lodl.losses._family import (
-    Parameters,
-    Tensor,
-    check_rank,
-    resolve_rank,
-    squared_error_weights,
-)
-from lodl.losses._least_squares import minimise
-from lodl.losses._ridge import RidgeFamily
-from lodl.losses._standardised import Standardised
+from lodl.losses._family import Parameters, Tensor
+from lodl.losses._least_squares import RidgeFamily, Standardised
 from lodl.oracle import Answers
 
-_TOLERANCE = 1e-8  # gain of an iteration; single precision resolves no less
-_MAX_ITERATIONS = 500
+_TOLERANCE = 1e-8  # gain of a step; single precision resolves no less
+_MAX_STEPS = 500
 _FACTOR_SHARE = 0.8  # share of the cost that the factor starts with; c has the rest
-_PENALTY = 1.0  # b in `lodl.losses._ridge`, for the factor
+_PENALTY = 1.0  # b in `lodl.losses._least_squares`, for the factor
 
 
 @dataclass(frozen=True)
@@ -31,17 +23,15 @@ class Quadratic(RidgeFamily):
         f(d) = |L^T d|^2 + sum_i c_i d_i^2,   H = L L^T + diag(c)
 
     D * rank parameters, and the floor c. Use it when errors of several coordinates add up or
-    cancel, and samples are many (at full rank a few times D (D + 1) / 2). It cannot distinguish
-    over- from under-prediction.
+    cancel, and samples are many (at full rank a few times D (D + 1) / 2). It sees no signs.
 
     Attributes:
         rank: Number of columns of L. Defaults to D, the only rank for which the fit is certain to
             be optimal.
         min_weight: The least c, as a share of the mean fitted diagonal of H with errors in units of
-            their size. It keeps a gradient where no sample had a cost. 0 is the formula as
-            published.
-        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
-            0 is the fit as published, in which c is the floor alone.
+            their size, so that no gradient vanishes. 0 is the formula as published.
+        ridge: Strength of the pull of the fit towards a plain squared error. 0 is the fit as
+            published, in which c is the floor alone.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -56,12 +46,8 @@ class Quadratic(RidgeFamily):
     is_convex = True
     non_negative = ("floor",)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rank(self.rank)
-
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        return {"L": (dim, resolve_rank(self.rank, dim)), "floor": (dim,)}
+        return {"L": (dim, self.n_columns(dim)), "floor": (dim,)}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
         u = d @ phi["L"]
@@ -80,52 +66,37 @@ class Quadratic(RidgeFamily):
 
             min_L,c  1/(2K) sum_k (|L^T d_k|^2 + sum_i c_i d_ki^2 - regret_k)^2,   c >= 0
 
-        plus the penalties of `lodl.losses._ridge`. Without penalties c is 0: L alone can express
+        plus the penalties of `lodl.losses._least_squares`. Without them c is 0: L alone can express
         any H. At full rank every second-order stationary point is the optimum of the convex problem
         over positive semidefinite H, so a descent method that avoids saddles ends there. Products
         in single precision halve the time and change the error of the result by about 1e-5.
         """
-        data = Standardised.of(answers.d, answers.regret)
-        shape = self.parameter_shapes(data.d.shape[1])["L"]
-        n_factor = shape[0] * shape[1]
-        squares = np.square(data.d[:, : shape[0] if self.ridge else 0])
+        data = Standardised.of(answers)
+        dim, rank = self.parameter_shapes(data.d.shape[1])["L"]
+        squares = np.square(data.d[:, : dim if self.ridge else 0])
         d32, squares32, regret32 = (
             values.astype(np.float32) for values in (data.d, squares, data.regret)
         )
 
         def objective(parameters: Array) -> tuple[float, Array]:
-            factor, c = np.split(parameters.astype(np.float32), [n_factor])
-            u = d32 @ factor.reshape(shape)
+            factor, c = np.split(parameters.astype(np.float32), [dim * rank])
+            u = d32 @ factor.reshape(dim, rank)
             residual = np.einsum("kj,kj->k", u, u) + squares32 @ c - regret32
             u *= residual[:, np.newaxis]
             gradient = np.concatenate([(d32.T @ u).ravel(), residual @ squares32 / 2])
             value = residual @ residual / (2 * len(residual))
             return float(value), gradient.astype(np.float64) * (2 / len(residual))
 
-        start = _spectral_start(data, shape[1]).ravel()
+        start, weights = _spectral_start(data, rank), np.empty(0)
         if self.ridge:
+            start = np.sqrt(_FACTOR_SHARE) * start
             weights = (1 - _FACTOR_SHARE) * self.solve_weights(squares, data)
-            start = np.concatenate([np.sqrt(_FACTOR_SHARE) * start, weights])
-        solution = minimise(
-            self.penalised(
-                objective, data, n_factor=n_factor, n_weights=squares.shape[1], b=_PENALTY
-            ),
-            start,
-            lower=np.repeat([-np.inf, 0.0], [n_factor, shape[0]]) if self.ridge else None,
-            tolerance=_TOLERANCE,
-            max_iterations=_MAX_ITERATIONS,
+        factor, c = self.descend(
+            objective, data, start, weights, b=_PENALTY, tolerance=_TOLERANCE, max_steps=_MAX_STEPS
         )
-        factor = solution[:n_factor].reshape(shape)
-        c = solution[n_factor:] if self.ridge else np.zeros(shape[0])
-        diagonal = np.square(factor).sum(axis=1) + c
-        floor = np.maximum(c, self.min_weight * diagonal.mean())
+        c = c if self.ridge else np.zeros(dim)
+        floor = np.maximum(c, self.min_weight * (np.square(factor).sum(axis=1) + c).mean())
         return {"L": data.factor(factor), "floor": data.weights(floor)}
-
-    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        return {
-            "L": np.zeros(self.parameter_shapes(len(scale))["L"]),
-            "floor": squared_error_weights(cost, scale),
-        }
 
 
 def _spectral_start(data: Standardised, rank: int) -> Array:

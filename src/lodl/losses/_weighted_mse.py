@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from lodl._arrays import check_labels
 from lodl._typing import Array
-from lodl.losses._family import Parameters, Tensor, squared_error_weights
+from lodl.losses._family import Parameters, Tensor
 from lodl.losses._learned_loss import FitErrors, LearnedLoss
-from lodl.losses._ridge import RidgeFamily
-from lodl.losses._standardised import mean_weight
+from lodl.losses._least_squares import RidgeFamily
 from lodl.oracle import Answers
 
 
@@ -23,15 +22,12 @@ class WeightedMSE(RidgeFamily):
         f(d) = sum_i w_i d_i^2,   w_i >= 0
 
     D parameters. Use it if some coordinates matter more than others, and samples are few or labels
-    are long. It cannot distinguish over- from under-prediction, nor see that errors in two
-    coordinates add up or cancel.
+    long. It sees neither the sign of errors nor that errors in two coordinates add up or cancel.
 
     Attributes:
         min_weight: The least weight, as a share of the instance's mean fitted weight with errors in
-            units of their size. It keeps a gradient where no sample had a cost. 0 is the formula as
-            published.
-        ridge: How strongly the fit is shrunk towards a plain squared error, to avoid fitting noise.
-            0 is the fit as published.
+            units of their size, so that no gradient vanishes. 0 is the formula as published.
+        ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -61,15 +57,7 @@ class WeightedMSE(RidgeFamily):
         return 2 * phi["w"][:, None] + 0 * d
 
     def fit(self, answers: Answers) -> dict[str, Array]:
-        """Solve the non-negative least squares problem, then lift the weights to the floor."""
-        data = self.standardised(answers)
-        squares = np.square(data.d)
-        w = self.solve_weights(squares, data)
-        w = np.maximum(w, self.min_weight * mean_weight(w, squares.mean(axis=0)))
-        return {"w": data.weights(w)}
-
-    def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        return {"w": squared_error_weights(cost, scale)}
+        return {"w": self.fit_weights(answers, np.square)[0]}
 
 
 def squared_error_loss(y: npt.ArrayLike) -> LearnedLoss:
@@ -104,11 +92,7 @@ def mean_squared_error(y_hat: Tensor, y: Tensor) -> Tensor:
         MSE(y_hat, y) = 1/D sum_i (y_hat_i - y_i)^2
 
     Args:
-        y_hat: Predictions, shape (*batch, n, *label_shape).
+        y_hat: Predictions, shape (*batch, n, *label_shape); the result has shape (*batch, n).
         y: Labels, shape (n, *label_shape).
-
-    Returns:
-        Errors, shape (*batch, n).
     """
-    label_axes = tuple(range(1 - y.ndim, 0))
-    return ((y_hat - y) ** 2).mean(label_axes)
+    return ((y_hat - y) ** 2).mean(tuple(range(1 - y.ndim, 0)))

@@ -26,7 +26,7 @@ def trained_predictions(domain, family, output):
     model = torch.nn.Sequential(
         torch.nn.Linear(x.shape[-1], 50),
         torch.nn.ReLU(),
-        torch.nn.Linear(50, domain.model.n_outputs),
+        torch.nn.Linear(50, data.y[0].size * x.shape[-1] // data.x[0].size),
         output,
     )
     criterion, optimiser = LearnedLossModule(loss), torch.optim.Adam(model.parameters(), lr=0.01)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from lodl._arrays import check_count
-from lodl.domains import Domain, ModelShape, Split
+from lodl.domains import Domain, Split
 from lodl.domains._domain import Sizes, check_noise, check_sizes, legacy_rng, split_in_order
 from lodl_benchmarks.domains._travelling_salesman._problem import TravellingSalesman
 
@@ -65,8 +65,4 @@ def travelling_salesman(
     x = rng.normal(size=(sum(sizes), n_features))
     y = (x @ matrix.T / np.sqrt(n_features) + 3) ** degree / 3 ** (degree - 1)
     y = lengths + y * rng.uniform(1 - noise, 1 + noise, size=y.shape)
-    return Domain(
-        problem=problem,
-        splits=split_in_order(Split(x, np.around(y, decimals=4)), sizes),
-        model=ModelShape(n_features, n_outputs=problem.n_edges, hidden=(), output="identity"),
-    )
+    return Domain(problem, split_in_order(Split(x, np.around(y, decimals=4)), sizes))

@@ -1,6 +1,6 @@
 """The domain: days with forecasts, and the demand that plants must meet."""
 
-from lodl.domains import Domain, ModelShape, Split
+from lodl.domains import Domain, Split
 from lodl.domains._domain import Sizes, check_sizes, split_in_order
 from lodl_benchmarks.domains._power_days import power_days
 from lodl_benchmarks.domains._unit_commitment._problem import UnitCommitment
@@ -55,8 +55,4 @@ def unit_commitment(
     sizes = check_sizes(sizes)
     days = power_days("unit commitment", seed, (sum(sizes), n_periods), noise)
     y = (_MEAN_LOAD + days.load - days.wind_power) * days.noise
-    return Domain(
-        problem=UnitCommitment(spot=spot),
-        splits=split_in_order(Split(days.x, y), sizes),
-        model=ModelShape(n_features=4, n_outputs=1, hidden=(), output="identity"),
-    )
+    return Domain(UnitCommitment(spot=spot), split_in_order(Split(days.x, y), sizes))
