@@ -26,10 +26,11 @@ from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret
 from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMSE, Family, fit
 from lodl.oracle import Oracle, Samples
-from lodl.training.torch import LearnedLossModule, SquaredError
+from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.experiments import SETUPS
 from lodl_benchmarks.rounds import TASKS, RoundsTask
 from lodl_benchmarks.rounds._loop import Loop
+from lodl_benchmarks.runner import squared_error
 
 DOMAINS = ("path", "knapsack", "newsvendor", "linear", "web", "portfolio")
 SEEDS = (1001, 1002)
@@ -73,7 +74,7 @@ class Data:
     def of_squared_error(self) -> float:
         splits = self.domain.splits
         loop = Loop(self.task, self.domain)
-        y_hat = loop.fit(SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        y_hat = loop.fit(squared_error(splits.train.y), squared_error(splits.validation.y))
         return unseen_regret(self.domain, y_hat.test)
 
     def of_family(self, family: Family) -> tuple[float, float]:

@@ -138,11 +138,12 @@ def search(
     found = rounds(evidence, train, families, schedule, leader=baseline, is_late=is_late)
     last = [model for model in map(add, found) if model.round == schedule.n_rounds]
     how: Any = {"y": y, "means": folds.means(y), "ensemble": ensemble, "is_late": is_late}
-    losses = [model.loss for model in last if can_correct(model.loss.family)]
-    judge = losses[0] if losses and not evidence.situation.is_affine else None
-    if judge is not None:
+    is_affine = evidence.situation.is_affine
+    losses = [model.loss for model in last if is_affine or can_correct(model.loss.family)]
+    judge = losses[0] if losses else None
+    if judge is not None and not is_affine:
         how["is_worth"] = _is_worth(judge, folds.validation)
-    if evidence.situation.is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks):
+    if is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks):
         how["n_errors"] = _N_ERRORS
     selected = select(board, baseline, last, score, **how)
     corrected = baseline
@@ -151,8 +152,7 @@ def search(
         corrected = min(baseline, _corrected(baseline, *by), key=board.mean)
         best = selected if selected.is_baseline else _corrected(selected, *by)
         selected = min(selected, best, key=board.mean)
-        is_kinked = not evidence.situation.is_affine
-        if is_kinked and ensemble and trainer.learner.stops_early and _can_blend(selected):
+        if not is_affine and ensemble and trainer.learner.stops_early and _can_blend(selected):
             # Trees and networks vary with their data, and their average with the baseline less.
             selected = min(selected, score(average([selected, corrected])), key=board.mean)
         selected = min(selected, corrected, key=board.mean)
@@ -192,21 +192,24 @@ def _corrected(
 
     Args:
         contender: The contender.
-        judge: A loss that finds the shift of models that were not trained on one, or None.
+        judge: A loss that finds the shift of models that were not trained on one, or, if the
+            objective is affine, tells whether a shift is worth a call; or None.
         evidence: Calls the solver.
         trainer: Has the instances and their folds.
         score: Scores a contender.
     """
     if contender.shrinkage:
         return contender
-    loss = contender.loss if can_correct(contender.loss.family) else judge
-    loss = judge if contender.is_baseline else loss
-    if loss is not None and not evidence.situation.is_affine:
-        moved = shifted_by_loss(contender, loss, trainer.folds)
-        return contender if moved is None else score(moved)
     y, folds, seed = trainer.data.y, trainer.folds, evidence.random_state
     if evidence.situation.is_affine:
-        return score(shifted_to_means(contender, y, folds))
+        moved = shifted_to_means(contender, y, folds)
+        is_worth = judge is None or _is_worth(judge, folds.validation)(contender, moved)
+        return score(moved) if is_worth else contender
+    loss = contender.loss if can_correct(contender.loss.family) else judge
+    loss = judge if contender.is_baseline else loss
+    if loss is not None:
+        moved_by_loss = shifted_by_loss(contender, loss, folds)
+        return contender if moved_by_loss is None else score(moved_by_loss)
     shifted = best_shift(contender, y, folds, evidence.regrets, seed=seed)
     return contender if shifted is None else score(shifted)
 
