@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from lodl._arrays import check_count, take_rows
+from lodl._arrays import take_rows
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
@@ -40,6 +40,7 @@ from lodl.training.boosting._objective import BoostingObjective
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, Watched
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
+_N_FOLDS = 3  # for out-of-fold predictions of the baseline
 _MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
 
 
@@ -58,7 +59,6 @@ class BoostingLearner(Learner):
         estimator: The regressor whose parameters are used. It is not changed. Its number of trees
             is the largest. Its `early_stopping_rounds` are the patience, by default
             3 / learning rate, between 10 and 50.
-        n_folds: Folds for out-of-fold predictions of the baseline.
         seed: Random seed for the folds and, unless the estimator has one, the trees.
     """
 
@@ -70,11 +70,9 @@ class BoostingLearner(Learner):
     takes_frames = True
 
     estimator: Any
-    n_folds: int = 3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_count("n_folds", self.n_folds, minimum=2)
         if not isinstance(self.estimator, self.regressor):
             raise InvalidInputError(
                 f"`estimator` must be of class {self.regressor.__name__}, got {self.estimator!r}."
@@ -205,7 +203,7 @@ class _Prepared:
     def _by_inner_folds(self, index: Index) -> tuple[Array, list[int]]:
         """Return out-of-fold predictions of some instances, and the best rounds of inner folds."""
         p, n_steps = np.empty(self.y.shape), []
-        for rest, part in inner_folds(len(index), self.learner.n_folds, self.learner.seed):
+        for rest, part in inner_folds(len(index), _N_FOLDS, self.learner.seed):
             ((best, margin),) = self._stopped(index[rest], [index[part]])
             p[index[part]] = margin.reshape(p[index[part]].shape)
             n_steps.append(best)

@@ -78,14 +78,14 @@ class Boosting(ABC):
         margins = [rows.margin for rows in watched]
         best = list(margins)
         while True:
-            running = stopping.running
+            running: list[int] = stopping.running.tolist()
             losses = [
                 watched[i].loss.value(margins[i].reshape(watched[i].loss.y.shape)).mean()
                 for i in running
             ]
             stopping.update(np.array(losses), self.n_rounds)
-            for i in running[stopping.is_better]:
-                best[i] = margins[i]
+            for i, is_better in zip(running, stopping.is_better, strict=True):
+                best[i] = margins[i] if is_better else best[i]
             has_stopped = watched and not len(stopping.running)
             if has_stopped or self.n_rounds >= n_rounds or not self.grow():
                 return list(zip(stopping.best_steps.tolist(), best, strict=True))
