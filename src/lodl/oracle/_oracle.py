@@ -362,7 +362,8 @@ class Oracle:
                 runner.finish()
         finally:
             if tally is not self._tally:
-                self._tally.add(tally.n_calls, tally.seconds)
+                self._tally.n_calls += tally.n_calls
+                self._tally.seconds += tally.seconds
         return runner
 
     def _apply(self, function: Callable[..., Any], *arguments: Any) -> Any:
