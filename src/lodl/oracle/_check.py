@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +17,16 @@ from lodl._digest import digest
 from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._failures import what_failed
-from lodl.oracle._first_look import N_POINTS, RELATIVE, ObjectiveKind, Tried, kind_at, kind_of
+from lodl.oracle._first_look import (
+    N_INSTANCES,
+    N_POINTS,
+    RELATIVE,
+    ObjectiveKind,
+    Tried,
+    kind_at,
+    kind_of,
+    other_labels,
+)
 from lodl.oracle._guard import CtrlC, Guard
 from lodl.oracle._task import CHANGES_CONTEXT, PLAIN
 from lodl.problems._problem import HOW_TO_TRAVEL, sign_of
@@ -76,13 +85,20 @@ class ProblemReport:
 
 
 def check(
+    y: Array, context: Context, seed: int, apply: Callable[..., ProblemReport]
+) -> ProblemReport:
+    """Return the report of a problem, or raise its findings. `apply` calls a function in a worker.
+
+    It is tried on a few instances and on noisy predictions for them.
+    """
+    few, scale, others = slice(0, N_INSTANCES), float(y.std()) or 1.0, other_labels(y, context)
+    contexts = None if context is None else context[few]
+    return apply(_report, y[few], contexts, others, scale, seed).checked()
+
+
+def _report(
     guard: Guard, y: Array, context: Context, others: Array, scale: float, seed: int
 ) -> ProblemReport:
-    """Try a problem on a few instances, and on noisy predictions for them.
-
-    The objective is tried at the labels `others`, too. `scale` is the standard deviation of the
-    noise.
-    """
     rng, kinds = np.random.default_rng(seed), list[ObjectiveKind]()
     findings, n_changed = dict[str, list[int]](), 0
     for instance, label in enumerate(y):

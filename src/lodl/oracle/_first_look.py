@@ -79,7 +79,27 @@ class Tried(NamedTuple):
     repeated: Decision  # the decision of a second call at the label
 
 
-def try_instances(
+def look(
+    samples: Samples,
+    scale: Array,
+    run: Callable[[Samples, list[Calls], Wanted], Runner],
+    apply: Callable[..., tuple[ObjectiveKind, str]],
+) -> ObjectiveKind:
+    """Return the kind of the objective, and warn if the solver is random or not exact.
+
+    `run` makes calls and goes on if some fail, and `apply` calls a function in a worker.
+    """
+    tried = _try_instances(samples, run)
+    if not tried:
+        return ObjectiveKind.SMOOTH  # nothing is known
+    others = other_labels(samples.y, samples.instances.context)
+    kind, warning = apply(_compare, tried, others, scale)
+    if warning:
+        _logger.warning(warning)
+    return kind
+
+
+def _try_instances(
     samples: Samples, run: Callable[[Samples, list[Calls], Wanted], Runner]
 ) -> list[Tried]:
     """Call the solver for the first instances, and a second time at their labels."""
@@ -105,15 +125,10 @@ def try_instances(
     return tried
 
 
-def first_look(
+def _compare(
     guard: Guard, instances: Sequence[Tried], others: Array, scale: Array
 ) -> tuple[ObjectiveKind, str]:
-    """Return the kind of the objective, and a warning if the solver is random or not exact.
-
-    This evaluates objectives and calls no solver. `others` are labels of other instances, at which
-    the objective is tried, too, and `scale` is the standard deviation of the labels. A wrong sense
-    is a `ProblemError`.
-    """
+    """Return the kind of the objective, and a warning. This evaluates objectives only."""
     sign, differences, kinds = sign_of(guard.problem), [np.empty(0)], list[ObjectiveKind]()
     warning = ""
     for instance in instances:

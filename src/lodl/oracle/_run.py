@@ -273,8 +273,8 @@ class Runner:
                 future = self._workers.submit(replace(task, stop=task.start), with_problem=True)
                 future.result(timeout=max(until - sent_at, 0.0))
             except TimeoutError as error:
-                late = f"was ready in {_STARTING:g} seconds"
-                raise OracleError(f"No worker of {self._workers.name} {late}.") from error
+                slow = f"was ready in {_STARTING:g} seconds"
+                raise OracleError(f"No worker of {self._workers.name} {slow}.") from error
             except Exception as error:
                 if not self._workers.has_died(error):
                     raise self._task_error(error) from error
