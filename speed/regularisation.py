@@ -123,16 +123,16 @@ class Decisions:
         self.setup = setup_of(name)
         self.domain = self.setup.build(seed)
         part = self.domain.splits.train_and_validation
-        self._samples = Oracle(self.domain.problem, progress=False).sample(
-            part.y, self.setup.sampler, max(COUNTS), context=part.context
-        )
+        self._oracle = Oracle(self.domain.problem, progress=False)
+        self._instances = self._oracle.instances(part.y, part.context)
 
     def of_squared_error(self) -> float:
         splits = self.domain.splits
         return self._train(squared_error(splits.train.y), squared_error(splits.validation.y))
 
     def of_family(self, family: Family, n_samples: int) -> float:
-        loss = fit(self._samples.head(n_samples), family, progress=False)
+        samples = self._oracle.sample(self._instances, self.setup.sampler, n_samples)
+        loss = fit(samples, family, progress=False)
         n_train = len(self.domain.splits.train.y)
         parts = np.split(np.arange(loss.n_instances), [n_train])
         return self._train(*(LearnedLossModule(loss.subset(p), reduction="none") for p in parts))

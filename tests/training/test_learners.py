@@ -272,7 +272,6 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
         (lambda: learner_for(Ridge), "`estimator` must be an instance, got the class Ridge"),
         (lambda: learner_for("linear"), "`estimator` must be None, a PyTorch module"),
         (lambda: SklearnLearner(3), "`estimator` must be a regressor with a `fit` method"),
-        (lambda: SklearnLearner(Ridge(), n_folds=1), "`n_folds` must be a whole number"),
         (
             lambda: TorchLearner(linear(), n_initialisations=0),
             "`n_initialisations` must be a whole number",

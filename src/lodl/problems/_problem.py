@@ -22,15 +22,13 @@ class Problem(ABC):
     """A decision to be made from a prediction.
 
     A subclass states its `sense` and answers two questions: which decision does the solver make if
-    it trusts `y_hat`, and what is that decision worth under `y`? If the solver can handle many
-    predictions at once, derive from `VectorisedProblem` instead.
+    it trusts `y_hat`, and what is that decision worth under `y`?
 
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
         unit: The unit of the objective ("EUR", "minutes"), for summaries and reports.
-        label_names: Names of the numbers in a label, or empty. Reports use them, and a frame of
-            labels must have these columns, in any order. If empty, the columns of the frame are
-            used as they come.
+        label_names: Names of the numbers in a label, for reports. If there are any, a frame of
+            labels must have these columns, in any order.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -55,23 +53,17 @@ class Problem(ABC):
 
     @abstractmethod
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
-        """Return the decision `z` that would be best if `y_hat` were true: one solver call.
-
-        A decision can be any object: an array, a list of positions, a tuple, a route. Only
-        `objective` uses it.
-        """
+        """Return the decision `z`, any object, that would be best if `y_hat` were true."""
 
     @abstractmethod
     def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
         """Return what the decision `z` is worth under the label `y`, which is read-only."""
 
-    def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
-        """Return one decision per prediction. `y_hats` has shape (k, *label_shape)."""
+    def solve_many(self, y_hats: Array, context: InstanceContext) -> Any:
+        """Return a sequence of decisions, one per prediction of `y_hats` (k, *label_shape)."""
         return [self.solve(y_hat, context) for y_hat in y_hats]
 
-    def objective_many(
-        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
-    ) -> Array:
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext) -> Array:
         """Return the objective of each decision under one label, shape (k,)."""
         values = [self.objective(z, y, context) for z in zs]
         if any(value is None for value in values):
@@ -81,8 +73,8 @@ class Problem(ABC):
     def project(self, y_hats: Array) -> Array:
         """Map predictions of shape (k, *label_shape) into the range that `solve` accepts.
 
-        Sampled predictions and a model's predictions are projected before they are solved; labels
-        must already be in the range. By default this is the identity.
+        Predictions are projected before they are solved; labels must already be in the range. By
+        default this is the identity.
         """
         return y_hats
 
@@ -91,9 +83,8 @@ class Problem(ABC):
 
         The derivative has the label's shape. If `slope` returns None, as it does by default, `lodl`
         takes central differences of `objective`, which are exact if the objective is affine in the
-        label. For labels of D numbers that takes 2 D evaluations of the objective per distinct
-        decision: negligible if the objective is a sum, but most of the time if it is a second
-        solve.
+        label. They take two evaluations per number in a label and distinct decision: negligible if
+        the objective is a sum, but most of the time if it is a second solve.
         """
         return None
 
@@ -111,10 +102,9 @@ class VectorisedProblem(Problem):
     """A problem whose solver handles many predictions at once.
 
     A subclass writes `solve_many` and `objective_many`; `solve` and `objective` follow from them.
-    The decision for a prediction must not depend on the other predictions.
-
-    `objective_many` may return NaN for predictions without a decision. If a call raises, each
-    prediction of the batch is tried by itself, to find out which one failed.
+    The decision for a prediction must not depend on the other predictions. `objective_many` may
+    return NaN for predictions without a decision. If a call raises, each prediction of the batch is
+    tried by itself, to find out which one failed.
 
     Example:
         >>> class Cheapest(lodl.problems.VectorisedProblem):
@@ -128,12 +118,10 @@ class VectorisedProblem(Problem):
     """
 
     @abstractmethod
-    def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any: ...
+    def solve_many(self, y_hats: Array, context: InstanceContext) -> Any: ...
 
     @abstractmethod
-    def objective_many(
-        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
-    ) -> Array: ...
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext) -> Array: ...
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
@@ -169,14 +157,12 @@ class LinearProblem(Problem):
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
         return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
 
-    def objective_many(
-        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext = None
-    ) -> Array:
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
         decisions = np.asarray(zs, dtype=np.float64)
         if decisions.shape[1:] != y.shape:
+            kind = "A decision of a linear problem"
             raise ShapeError(
-                f"A decision of a linear problem must have the label's shape {y.shape}, got "
-                f"{decisions.shape[1:]}."
+                f"{kind} must have the label's shape {y.shape}, got {decisions.shape[1:]}."
             )
         # Not `@`: BLAS rounds a row differently when the number of rows changes.
         products = np.ascontiguousarray(decisions * y).reshape(len(decisions), -1)
@@ -201,23 +187,17 @@ def describe(problem: Problem) -> str:
 
 
 def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
-    """Return the names of the `dim` numbers in a label, or None if the problem has none.
-
-    Raises:
-        ProblemError: The number of names is not `dim`.
-    """
-    names = tuple(getattr(problem, "label_names", ()))
+    """Return the names of the `dim` numbers in a label, or None if the problem has none."""
+    names = tuple(problem.label_names)
     if names and len(names) != dim:
-        raise ProblemError(
-            f"`label_names` must have a name for each of the {dim} numbers in a label, "
-            f"got {len(names)}."
-        )
+        wanted = f"a name for each of the {dim} numbers in a label"
+        raise ProblemError(f"`label_names` must have {wanted}, got {len(names)}.")
     return names or None
 
 
 def label_columns(problem: Problem, y: Any, name: str = "y") -> tuple[str, ...] | None:
     """Return the names that label columns are matched by: the problem's, else the frame's."""
-    return tuple(getattr(problem, "label_names", ())) or column_names(y, name)
+    return tuple(problem.label_names) or column_names(y, name)
 
 
 def in_label_columns(problem: Problem, y: Any, name: str = "y") -> Any:
@@ -226,16 +206,7 @@ def in_label_columns(problem: Problem, y: Any, name: str = "y") -> Any:
 
 
 def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Array, Context]:
-    """Return labels as an array, and contexts as a sequence or None.
-
-    Args:
-        problem: The problem, whose `label_names` order the columns of a frame of labels.
-        y: Labels, an array or a frame.
-        context: One entry per instance, a frame, or None.
-
-    Raises:
-        InvalidInputError: A column, a row or a value is not what was expected.
-    """
+    """Return labels, of an array or a frame, as an array, and contexts as a sequence or None."""
     check_problem_type(problem)
     labels = check_labels(in_label_columns(problem, y))
     contexts = check_context(context, len(labels))
@@ -246,11 +217,7 @@ def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Arra
 def check_predicted(
     problem: Problem, y_hat: Any, y: Any, context: Any = None
 ) -> tuple[Array, Array, Context]:
-    """Return predictions and labels as arrays, and contexts as a sequence or None.
-
-    Predictions have the shape of the labels, with or without leading axes. Frames are matched by
-    name.
-    """
+    """Return predictions, which may have leading axes, and what `check_instances` returns."""
     labels, contexts = check_instances(problem, y, context)
     names = label_columns(problem, y)
     array = check_labels(in_columns(y_hat, names, "y_hat", "of `y`"), "y_hat")

@@ -7,8 +7,7 @@ The decision is taken under the prediction and scored under the **true label**:
     gradient(z, y) = s * d objective(z, v) / dv at v = y
 
 A decision is scored before the solver is called again: some solvers return a view of a buffer that
-the next call overwrites. The objective gets a read-only label, so that it cannot change the
-caller's.
+the next call overwrites. The objective gets a read-only label.
 """
 
 from typing import Any
@@ -48,12 +47,9 @@ def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
     """Return decision losses less the optimum, 0 if they differ by rounding only.
 
     Rounding, of a sum or of a solver, is a difference of less than a billionth of the largest
-    difference of the same instance, or of the last digits of the objective. A loss would learn it
-    like any other cost, and rank correlations would see an order in it.
-
-    Args:
-        losses: DL(y_hat, y), any shape. Differences along the last axis are compared.
-        optimum: DL(y, y) of the same instances, in a shape that broadcasts with `losses`.
+    difference of the same instance (the last axis of `losses`), or of the last digits of the
+    objective. A loss would learn it like any other cost, and rank correlations would see an order
+    in it. `optimum` broadcasts with `losses`.
     """
     regret = np.subtract(losses, optimum)
     size = np.abs(regret)
@@ -66,14 +62,8 @@ def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
     """Raise if nearly all decisions that differ in value are better than the labels' decisions.
 
     With a wrong sense all of them are better; an inexact solver errs in both directions.
-
-    Args:
-        problem: The problem.
-        n_positive: Number of predictions that led to worse decisions than their labels.
-        n_negative: Number of predictions that led to notably better decisions.
-
-    Raises:
-        ProblemError: Nearly all predictions lead to better decisions than the labels.
+    `n_positive` predictions led to worse decisions than their labels, `n_negative` to notably
+    better ones.
     """
     n_changed = n_positive + n_negative
     if n_negative >= _MIN_NEGATIVE and n_negative > _NEGATIVE_SHARE * n_changed:
@@ -91,26 +81,19 @@ def gradients(
     """Return the derivative of each decision's loss with respect to the label, shape (k, D).
 
     The problem's own `slope` is used if it has one, else central differences of the objective, or
-    one-sided differences if the objective is not defined on one side.
-
-    Args:
-        problem: The problem.
-        zs: Decisions.
-        y: The label, read-only.
-        context: The instance's context.
-        spread: Spread of the labels in each coordinate, which broadcasts to the label.
+    one-sided differences if the objective is not defined on one side. `spread`, of the labels in
+    each coordinate, broadcasts to the label.
     """
-    slopes = [problem.slope(z, y, context) for z in zs[:1]]
-    if slopes[0] is None:
-        return sign_of(problem) * _differences(problem, zs, y, context, spread)
-    slopes += [problem.slope(z, y, context) for z in zs[1:]]
-    if any(slope is None for slope in slopes):
-        return sign_of(problem) * _differences(problem, zs, y, context, spread)
-    rows = np.array([np.ravel(np.asarray(slope, dtype=np.float64)) for slope in slopes])
-    if rows.shape != (len(zs), y.size):
-        raise ShapeError(
-            f"`slope` must have the label's shape {y.shape}, got {np.shape(slopes[0])}."
-        )
+    rows = np.empty((len(zs), y.size))
+    for row, z in zip(rows, zs, strict=True):
+        slope = problem.slope(z, y, context)
+        if slope is None:
+            return sign_of(problem) * _differences(problem, zs, y, context, spread)
+        if np.size(slope) != y.size:
+            raise ShapeError(
+                f"`slope` must have the label's shape {y.shape}, got {np.shape(slope)}."
+            )
+        row[:] = np.ravel(slope)
     return sign_of(problem) * rows
 
 
@@ -120,27 +103,20 @@ def _differences(
     steps = np.broadcast_to(_STEP * np.asarray(spread), y.shape).ravel()
     moved = y.copy()
     flat = moved.reshape(-1)
-    slopes = np.empty((len(zs), y.size))
-    centre: Array | None = None
+    slopes, values = np.empty((len(zs), y.size)), np.empty((2, len(zs)))
+    centre: Array | None = None  # objective at the label, in place of a value that is not finite
     for i, step in enumerate(steps):
-        sides = []
-        for value in (y.flat[i] + step, y.flat[i] - step):
-            flat[i] = value
-            sides.append((score_many(problem, zs, read_only(moved), context), value))
+        at = y.flat[i] + np.array([[step], [-step]])
+        for side in (0, 1):
+            flat[i] = at[side, 0]
+            values[side] = score_many(problem, zs, read_only(moved), context)
         flat[i] = y.flat[i]
-        (above, high), (below, low) = sides
-        if not (np.isfinite(above).all() and np.isfinite(below).all()):
+        known = np.isfinite(values)
+        if not known.all():
             centre = score_many(problem, zs, y, context) if centre is None else centre
-            above, high = _finite(above, high, centre, y.flat[i])
-            below, low = _finite(below, low, centre, y.flat[i])
-        slopes[:, i] = (above - below) / (high - low)
+            values, at = np.where(known, values, centre), np.where(known, at, y.flat[i])
+        slopes[:, i] = (values[0] - values[1]) / (at[0] - at[1])
     return slopes
-
-
-def _finite(values: Array, at: float, centre: Array, label: float) -> tuple[Array, Any]:
-    """Return one side's values and coordinate, replaced by the label's if they are not finite."""
-    known = np.isfinite(values)
-    return np.where(known, values, centre), np.where(known, at, label)
 
 
 def read_only(y: Array) -> Array:
@@ -153,7 +129,6 @@ def read_only(y: Array) -> Array:
 def _as_number(value: Any) -> float:
     if value is None:
         raise ProblemError("`objective` returned None: is a `return` missing?")
-    shape = np.shape(value)
-    if shape != ():
+    if shape := np.shape(value):
         raise ShapeError(f"The objective must be one number per decision, got shape {shape}.")
     return float(value)

@@ -18,7 +18,7 @@ import numpy as np
 from lodl._threads import PerThread
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
-from lodl.problems._functions import function_with_context
+from lodl.problems._functions import FunctionWithContext
 from lodl.problems._problem import Problem, check_sense
 
 __all__ = ["CommandProblem"]
@@ -30,8 +30,8 @@ _CLOSING = 1.0  # seconds a program may take to exit, or to close its pipes afte
 class CommandProblem(Problem):
     r"""A program that reads a prediction and prints a decision, an objective, or both in turn.
 
-    Use it for simulators and solvers in other languages. The program reads one JSON object from its
-    standard input, which has a `context` if the instance has one, and prints another:
+    The program reads one JSON object from its standard input, which has a `context` if the instance
+    has one, and prints another:
 
         {"prediction": [...], "context": ...}            ->  {"decision": anything}
         {"decision": ..., "label": [...], "context": ...}  ->  {"objective": number}
@@ -44,12 +44,11 @@ class CommandProblem(Problem):
     Arrays are lists, nested row by row. The program is started for each call. If it starts slowly,
     let it answer line by line until its input ends, flush each line, and set `persistent=True`.
     Then it runs once per process and thread, is restarted if it dies, and ends with the process. A
-    program that reads ahead or does not flush never answers (mawk does both, except with
-    `-W interactive`): pass a `timeout` while you try it.
+    program that reads ahead or does not flush never answers: pass a `timeout` while you try it.
 
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
-    prints something else; the message has the end of its standard error. The program runs in a new
-    session (not on Windows), so that killing a wrapper script also ends the solver that it started.
+    prints something else; the message has the end of its standard error. A late program is killed
+    with everything that it started.
 
     Args:
         command: The program and its arguments, not passed through a shell.
@@ -65,18 +64,13 @@ class CommandProblem(Problem):
         >>> program = '''
         ... import json, sys
         ... for line in sys.stdin:
-        ...     call = json.loads(line)
-        ...     if "prediction" in call:
-        ...         values = call["prediction"]
-        ...         answer = {"decision": values.index(max(values))}
-        ...     else:
-        ...         answer = {"objective": call["label"][call["decision"]]}
-        ...     print(json.dumps(answer), flush=True)
+        ...     values = json.loads(line)["prediction"]
+        ...     print(json.dumps({"decision": values.index(max(values))}), flush=True)
         ... '''
-        >>> problem = CommandProblem([sys.executable, "-c", program], "max", persistent=True)
-        >>> z = problem.solve(np.array([3.0, 5.0, 4.0]))
-        >>> problem.objective(z, np.array([1.0, 2.0, 3.0]))
-        2.0
+        >>> command = [sys.executable, "-c", program]
+        >>> problem = CommandProblem(command, "max", objective=lambda z, y: y[z], persistent=True)
+        >>> problem.solve(np.array([3.0, 5.0, 4.0]))
+        1
     """
 
     def __init__(
@@ -90,16 +84,12 @@ class CommandProblem(Problem):
         timeout: float | None = None,
     ) -> None:
         if isinstance(command, str) or not command:
-            raise InvalidInputError(
-                f'`command` must be a list of arguments, e.g. ["./solver", "--fast"], got '
-                f"{command!r}."
-            )
+            raise InvalidInputError(f"`command` must be a list of arguments, got {command!r}.")
         check_sense(sense, "CommandProblem")
         if one_call and objective is not None:
             raise InvalidInputError("With `one_call=True` there is no decision to score.")
-        self.sense = sense
-        self._objective = objective and function_with_context("objective", objective, 2)
-        self._one_call = one_call
+        self.sense, self._one_call = sense, one_call
+        self._objective = objective and FunctionWithContext("objective", objective, 2)
         self._programs = PerThread(partial(_Program, list(map(str, command)), persistent, timeout))
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
@@ -122,22 +112,15 @@ class CommandProblem(Problem):
             call["context"] = context
         program = self._programs.get()
         printed = program.answer(json.dumps(call, default=_plain).encode() + b"\n")
+        shown = printed.decode(errors="backslashreplace")[:_SHOWN]
         try:
-            text = printed.decode()
-            answer = json.loads(text)
-        except UnicodeDecodeError as error:
-            raise ProblemError(
-                f"{program.name} must print JSON in UTF-8, got {printed[:_SHOWN]!r}."
-                + program.complaint()
-            ) from error
+            answer = json.loads(printed.decode())
         except ValueError as error:
             raise ProblemError(
-                f"{program.name} must print JSON, got {text[:_SHOWN]!r}.{program.complaint()}"
+                f"{program.name} must print JSON in UTF-8, got {shown!r}.{program.complaint()}"
             ) from error
         if not isinstance(answer, Mapping) or wanted not in answer:
-            raise ProblemError(
-                f'{program.name} must print {{"{wanted}": ...}}, got {text[:_SHOWN]!r}.'
-            )
+            raise ProblemError(f'{program.name} must print {{"{wanted}": ...}}, got {shown!r}.')
         return answer[wanted]
 
 
@@ -165,10 +148,9 @@ class _Program:
                 run.process.wait(self._timeout)
         except (queue.Empty, subprocess.TimeoutExpired) as error:
             self._stop()
-            unit = "second" if self._timeout == 1 else "seconds"
+            limit = f"{self._timeout:g} {'second' if self._timeout == 1 else 'seconds'}"
             raise ProblemError(
-                f"{self.name} took longer than its timeout of {self._timeout:g} {unit}."
-                + self.complaint()
+                f"{self.name} took longer than its timeout of {limit}.{self.complaint()}"
             ) from error
         except BaseException:  # the oracle gave up: a late answer would answer the next call
             self._stop()
@@ -204,10 +186,7 @@ class _Program:
 
 
 class _Run:
-    """A running program, and a thread that passes on calls and answers.
-
-    Only another thread can wait for a pipe with a time limit on every system.
-    """
+    """A running program, and a thread, which waits for its pipe on every system."""
 
     def __init__(self, command: list[str], persistent: bool) -> None:
         self._owner, pipe = os.getpid(), subprocess.PIPE
@@ -244,9 +223,8 @@ class _Run:
         self._errors.close()
 
     def _pass_on(self, persistent: bool) -> None:
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin is not None
-        assert stdout is not None
+        stdin: Any = self.process.stdin
+        stdout: Any = self.process.stdout
         for call in iter(self.calls.get, None):
             with suppress(OSError):  # it has ended, and prints no more
                 stdin.write(call)
@@ -258,10 +236,7 @@ class _Run:
 
 
 def _plain(value: Any) -> Any:
-    """Return an array or NumPy number as JSON has it."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    raise InvalidInputError(
-        f"A context for a program must be made of numbers, strings, lists, dicts and arrays, got "
-        f"a {type(value).__name__}."
-    )
+    kinds, kind = "numbers, strings, lists, dicts and arrays", type(value).__name__
+    raise InvalidInputError(f"A context for a program must be made of {kinds}, got a {kind}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lodl._arrays import require
-from lodl._typing import Array, Decision, InstanceContext
+from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements
 
@@ -20,24 +20,20 @@ _SLACK = 1e-4  # allowed violation of a constraint, relative to the largest pred
 class CvxpyProblem(ModelProblem):
     """A `cp.Problem` with a `cp.Parameter` that is predicted.
 
-    Use it for any model that CVXPY can solve. The sense is the model's own. A label has the
-    parameter's shape, a decision is a dict from the names of variables to their values. Its
-    objective is the model's, at the true value of the parameter, with the variables fixed.
-    Predictions are projected on the range of the parameter (`nonneg=True`, `bounds=...`).
+    The sense is the model's own. A label has the parameter's shape, a decision is a dict from the
+    names of variables to their values. Its objective is the model's, at the true value of the
+    parameter, with the variables fixed. Predictions are projected on the range of the parameter.
 
     If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
     list the variables that are decided first in `first_stage`: the others are the recourse, found
     by a second solve under the truth with the first stage fixed.
 
-    The model is compiled once per process and thread, and solved again with new values. That saves
-    most of the time of a call if CVXPY considers the model DPP (`problem.is_dpp()`); others work.
-    The adapter works on a copy of the model.
-
-    The slope is the gradient that CVXPY computes of the objective. With `first_stage` it comes from
-    differences: two solves per number in a label and distinct decision.
-
-    A call fails, with CVXPY's status, if the model is infeasible or unbounded, or if the solver
-    fails or reaches a limit without a decision that satisfies the constraints.
+    A copy of the model is compiled once per process and thread, and solved again with new values.
+    That saves most of the time of a call if CVXPY considers the model DPP (`problem.is_dpp()`). The
+    slope is the gradient that CVXPY computes of the objective. With `first_stage` it comes from
+    differences: two solves per number in a label and distinct decision. A call fails, with CVXPY's
+    status, if the model is infeasible or unbounded, or if the solver ends without a decision that
+    satisfies the constraints.
 
     Args:
         problem: The `cp.Problem`.
@@ -82,11 +78,9 @@ class CvxpyProblem(ModelProblem):
         pickled = cloudpickle.dumps((fresh, parameter, first_stage))
         solving = {"solver": solver, "warm_start": False, **(options or {})}
         build = partial(_Model, pickled, cp.Variable().id, solving)
-        super().__init__(
-            "min" if isinstance(problem.objective, cp.Minimize) else "max",
-            build,
-            None if first_stage is None else partial(build, is_fixed=True),
-        )
+        scorer = None if first_stage is None else partial(build, is_fixed=True)
+        sense: Sense = "min" if isinstance(problem.objective, cp.Minimize) else "max"
+        super().__init__(sense, build, scorer)
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
         if self._scorers is not self._models:  # the recourse depends on the label, too
@@ -97,17 +91,14 @@ class CvxpyProblem(ModelProblem):
 
 
 class _Model(Model):
-    """A CVXPY model, with the first stage free or fixed by parameters.
-
-    Args:
-        pickled: Problem, predicted parameter and first stage.
-        last_id: Number that CVXPY gave to the last variable in the process that pickled them.
-        options: Arguments of `cp.Problem.solve`.
-        is_fixed: Whether the first stage is fixed.
-    """
+    """A CVXPY model, with the first stage free or fixed by parameters."""
 
     def __init__(
-        self, pickled: bytes, last_id: int, options: Mapping[str, Any], is_fixed: bool = False
+        self,
+        pickled: bytes,  # problem, predicted parameter and first stage
+        last_id: int,  # of the variables in the process that pickled them
+        options: Mapping[str, Any],
+        is_fixed: bool = False,
     ) -> None:
         cp = require("cvxpy", "cvxpy")
         # CVXPY numbers variables from 1 in every process. A model from another process keeps its
@@ -121,6 +112,7 @@ class _Model(Model):
         self._decided = {v.name(): v for v in first_stage or problem.variables()}
         self._bound = [c for c in problem.constraints if _has(c.parameters(), self._parameter)]
         self._fixed: dict[str, Any] = {}
+        self.has_recourse = is_fixed
         if is_fixed:
             self._fixed = {name: cp.Parameter(v.shape) for name, v in self._decided.items()}
             equal = [v == self._fixed[name] for name, v in self._decided.items()]
@@ -157,25 +149,24 @@ class _Model(Model):
         return {name: _value(variable) for name, variable in self._decided.items()}
 
     def fix(self, z: Decision) -> None:
-        for name, parameter in self._fixed.items():
-            parameter.value = z[name]
+        for name, variable in self._decided.items():
+            if self._fixed:
+                self._fixed[name].value = z[name]
+            else:
+                variable.save_value(z[name])  # unchecked: a solver's zero may be -1e-9
+
+    def check_fixed(self) -> None:
+        if not self._satisfies(self._bound):
+            raise ProblemError(f"it violates a constraint with {self._parameter.name()!r}.")
 
     def value(self) -> float:
         return float(self._problem.objective.value)
-
-    def score(self, z: Decision) -> float:
-        if self._fixed:
-            return super().score(z)
-        self._place(z)
-        if not self._satisfies(self._bound):
-            raise ProblemError(f"it violates a constraint with {self._parameter.name()!r}.")
-        return self.value()
 
     def slope(self, z: Decision, y: Array) -> Array | None:
         """Return the gradient of the objective by the parameter, None if CVXPY has none."""
         if self._gradient_of is None:
             return None
-        self._place(z)
+        self.fix(z)
         self._at.save_value(self._parameter.value)
         try:
             gradient = self._gradient_of.grad[self._at]
@@ -192,10 +183,6 @@ class _Model(Model):
         inside = [self._parameter.project(y_hat.reshape(shape)) for y_hat in y_hats]
         return np.reshape(np.asarray(inside, dtype=np.float64), y_hats.shape)
 
-    def _place(self, z: Decision) -> None:
-        for name, variable in self._decided.items():
-            variable.save_value(z[name])  # unchecked: a solver's zero may be -1e-9
-
     def _satisfies(self, constraints: Iterable[Any]) -> bool:
         slack = _SLACK * max(1.0, np.abs(self._parameter.value).max())
         return all(constraint.value(slack) for constraint in constraints)
@@ -204,10 +191,8 @@ class _Model(Model):
         """Return the parameter's shape if an array of `shape` can take it."""
         wanted: tuple[int, ...] = self._parameter.shape
         if shape != wanted and not (wanted == () and shape == (1,)):
-            raise ShapeError(
-                f"A prediction must have the shape {wanted} of {self._parameter.name()!r}, got "
-                f"{shape}."
-            )
+            name = self._parameter.name()
+            raise ShapeError(f"A prediction must have the shape {wanted} of {name!r}, got {shape}.")
         return wanted
 
 
@@ -226,15 +211,11 @@ def _check(cp: Any, problem: Any, parameter: Any, first_stage: Sequence[Any] | N
         raise InvalidInputError(f"`problem` must be a `cp.Problem`, got {problem!r}.")
     if not _has(problem.parameters(), parameter):
         names = [leaf.name() for leaf in problem.parameters()]
-        raise InvalidInputError(
-            f"`parameter` must be a `cp.Parameter` of the problem, which has {names}, got "
-            f"{parameter!r}."
-        )
-    for variable in first_stage or ():
-        if not _has(problem.variables(), variable):
-            raise InvalidInputError(
-                f"`first_stage` must list variables of the problem, got {variable!r}."
-            )
+        wanted = f"a `cp.Parameter` of the problem, which has {names}"
+        raise InvalidInputError(f"`parameter` must be {wanted}, got {parameter!r}.")
+    for leaf in first_stage or ():
+        if not _has(problem.variables(), leaf):
+            raise InvalidInputError(f"`first_stage` must list variables of it, got {leaf!r}.")
     for kind, leaves in (("variables", problem.variables()), ("parameters", problem.parameters())):
         names = [leaf.name() for leaf in leaves]
         if len(set(names)) < len(names):

@@ -24,23 +24,21 @@ PYOMO_LOCK = threading.Lock()  # Pyomo redirects the process's output; two solve
 class PyomoProblem(ModelProblem):
     """A Pyomo model with a mutable `pyo.Param` that is predicted.
 
-    Use it for any model that a solver of Pyomo's can solve. The sense is the sense of the model's
-    active objective. A label has one number per index of the parameter, in the order of its index
-    set and in any shape. A decision is a dict from the names of variables to arrays of their
-    values, in the order of their index sets. Its objective is the model's, at the true value of the
-    parameter, with the variables fixed. Predictions are clipped to the domain of the parameter.
+    The sense is the sense of the model's active objective. A label has one number per index of the
+    parameter, in the order of its index set and in any shape. A decision is a dict from the names
+    of variables to arrays of their values, in the order of their index sets. Its objective is the
+    model's, at the true value of the parameter, with the variables fixed. Predictions are clipped
+    to the domain of the parameter.
 
     If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
     list the variables that are decided first in `first_stage`: the others are the recourse, found
     by a second solve under the truth with the first stage fixed.
 
-    The model is built once per process and thread, and solved again with new values. A persistent
-    solver such as `appsi_highs` continues from its last solution, so of several best decisions it
-    may return another one next time. The adapter works on a copy of the model. Threads of one
-    process take turns, because Pyomo is not thread-safe: use processes (`n_jobs`).
-
-    A call fails, with Pyomo's termination condition, if there is no feasible decision, no best one,
-    or none within the solver's limits.
+    A copy of the model is built once per process and thread, and solved again with new values. A
+    persistent solver such as `appsi_highs` continues from its last solution, so of several best
+    decisions it may return another one next time. Threads of one process take turns, because Pyomo
+    is not thread-safe: use processes (`n_jobs`). A call fails, with Pyomo's termination condition,
+    if there is no feasible decision, no best one, or none within the solver's limits.
 
     Args:
         model: A `pyo.ConcreteModel`, or a function without arguments that makes one.
@@ -82,18 +80,15 @@ class PyomoProblem(ModelProblem):
         import cloudpickle  # slow to import
 
         pyo = require("pyomo.environ", "pyomo")
-        is_model = isinstance(model, pyo.Block)
-        if not is_model and not callable(model):
-            raise InvalidInputError(
-                "`model` must be a `pyo.ConcreteModel` or a function that makes one, got "
-                f"{model!r}."
-            )
+        if isinstance(model, pyo.Block):
+            model = partial(pickle.loads, cloudpickle.dumps(model))
+        elif not callable(model):
+            kinds = "a `pyo.ConcreteModel` or a function that makes one"
+            raise InvalidInputError(f"`model` must be {kinds}, got {model!r}.")
         if isinstance(first_stage, str):
             raise InvalidInputError(f"`first_stage` must be a list of names, got {first_stage!r}.")
-        make: Any = partial(pickle.loads, cloudpickle.dumps(model)) if is_model else model
-        build = partial(_Model, make, parameter, first_stage, solver, dict(options or {}))
-        # The first stage stays fixed in a second model: to fix and free it in one model for every
-        # call would make a persistent solver write its constraints again.
+        build = partial(_Model, model, parameter, first_stage, solver, dict(options or {}))
+        # In one model, to fix and free the first stage would make a persistent solver start anew.
         scorer = None if first_stage is None else partial(build, is_fixed=True)
         super().__init__("min", build, scorer)
         first: Any = self._models.get()  # errors of the model are raised now
@@ -114,7 +109,7 @@ class _Model(Model):
         is_fixed: bool = False,
     ) -> None:
         pyo = require("pyomo.environ", "pyomo")
-        self._model, self._is_fixed = make(), is_fixed
+        self._model, self.has_recourse = make(), is_fixed
         self._solver = pyo.SolverFactory(solver)
         self._solver.options.update(options)
         if not self._solver.available(exception_flag=False):
@@ -157,9 +152,7 @@ class _Model(Model):
         forget_interrupts(self._solver)
         condition = str(results.solver.termination_condition)
         if not len(results.solution) or condition in _NO_DECISION:
-            raise ProblemError(
-                f"Pyomo found no decision: the termination condition is '{condition}'."
-            )
+            raise ProblemError(f"Pyomo found no decision: the solver ended with '{condition}'.")
         if hasattr(self._solver, "load_vars"):
             self._solver.load_vars()
         else:
@@ -170,44 +163,32 @@ class _Model(Model):
 
     def fix(self, z: Decision) -> None:
         for name, entries in self._decided.items():
-            entries.place(z[name], fixed=self._is_fixed)
+            entries.place(z[name], fixed=self.has_recourse)
+
+    def check_fixed(self) -> None:
+        if not self._constraints and not self._bounded:
+            return
+        slack = _SLACK * max(1.0, *np.abs(self._predicted.read()))
+        room = [min(row.lslack(), row.uslack()) for row in self._constraints]
+        room += [v.value - v.lb for v in self._bounded if v.lb is not None]
+        room += [v.ub - v.value for v in self._bounded if v.ub is not None]
+        if min(room) < -slack:
+            raise ProblemError(f"it violates a constraint with {self._parameter.name!r}.")
 
     def value(self) -> float:
         return float(require("pyomo.environ", "pyomo").value(self._objective))
 
-    def score(self, z: Decision) -> float:
-        if self._is_fixed:
-            return super().score(z)
-        self.fix(z)
-        if not self._satisfies_predicted():
-            raise ProblemError(f"it violates a constraint with {self._parameter.name!r}.")
-        return self.value()
-
     def project(self, y_hats: Array) -> Array:
         lower, upper = self._parameter.domain.bounds()
         return y_hats if lower is None and upper is None else np.clip(y_hats, lower, upper)
-
-    def _satisfies_predicted(self) -> bool:
-        """Return whether the constraints and bounds with the predicted parameter hold."""
-        if not self._constraints and not self._bounded:
-            return True
-        slack = _SLACK * max(1.0, *np.abs(self._predicted.read()))
-        rows = (min(row.lslack(), row.uslack()) for row in self._constraints)
-        return all(row >= -slack for row in rows) and all(
-            (variable.lb is None or variable.value >= variable.lb - slack)
-            and (variable.ub is None or variable.value <= variable.ub + slack)
-            for variable in self._bounded
-        )
 
     def _find(self, kind: Any, name: Any, argument: str) -> Any:
         """Return a component of the model by its name, if it is of the right kind."""
         component = self._model.find_component(name) if isinstance(name, str) else None
         if component is None or component.ctype is not kind:
             names = [known.name for known in self._model.component_objects(kind, active=True)]
-            raise InvalidInputError(
-                f"`{argument}` must name a {kind.__name__} of the model, one of {names}, got "
-                f"{name!r}."
-            )
+            wanted = f"a {kind.__name__} of the model, one of {names}"
+            raise InvalidInputError(f"`{argument}` must name {wanted}, got {name!r}.")
         if kind.__name__ == "Param" and not component.mutable:
             raise InvalidInputError(f"The Param {name!r} must be made with `mutable=True`.")
         return component
@@ -235,7 +216,10 @@ class _Entries:
     def __init__(self, component: Any) -> None:
         self._name: str = component.name
         self._data = {index: component[index] for index in component.index_set()}
-        self._is_whole = np.array([_is_whole(data) for data in self._data.values()], dtype=bool)
+        self._is_whole = [
+            hasattr(data, "is_continuous") and not data.is_continuous()
+            for data in self._data.values()
+        ]
 
     def __len__(self) -> int:
         return len(self._data)
@@ -243,8 +227,7 @@ class _Entries:
     def read(self) -> Array:
         """Return the values, NaN for none; whole numbers are rounded."""
         values = [data(exception=False) for data in self._data.values()]
-        known = [value if isinstance(value, int | float) else np.nan for value in values]
-        array = np.array(known, dtype=np.float64)
+        array = np.array([v if isinstance(v, int | float) else np.nan for v in values], np.float64)
         return np.where(self._is_whole, np.rint(array), array)
 
     def write(self, value: Any) -> None:
@@ -252,9 +235,8 @@ class _Entries:
         if not isinstance(value, Mapping):
             numbers = np.ravel(np.asarray(value, dtype=np.float64)).tolist()
             if len(numbers) != len(self):
-                raise InvalidInputError(
-                    f"{self._name!r} takes {len(self)} numbers, got {len(numbers)}."
-                )
+                sizes = f"{len(self)} numbers, got {len(numbers)}"
+                raise InvalidInputError(f"{self._name!r} takes {sizes}.")
             value = dict(zip(self._data, numbers, strict=True))
         for index, number in value.items():
             if index not in self._data:
@@ -271,18 +253,11 @@ class _Entries:
             data.fixed = data.fixed or fixed
 
 
-def _is_whole(data: Any) -> bool:
-    return hasattr(data, "is_continuous") and not data.is_continuous()
-
-
 def forget_interrupts(solver: Any) -> None:
     """Remove the handler of Ctrl-C that Pyomo adds to HiGHS before every solve.
 
     HiGHS calls every handler in every iteration (ERGO-Code/HiGHS#3251): after 1,000 solves a call
     of 2 ms takes 4 ms, and after 10,000 about 20 ms.
-
-    Args:
-        solver: A solver of `pyo.SolverFactory`, of any kind.
     """
     highs: Any = getattr(solver, "_solver_model", None)
     if getattr(highs, "HandleKeyboardInterrupt", False):
