@@ -17,19 +17,12 @@ import torch
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.domains import Domain
-from lodl.evaluation import constant_predictions, decision_quality, quality_scale
+from lodl.evaluation import decision_quality, quality_scale
 from lodl.losses import DecisionHinges, DecisionRanking, fit
 from lodl.oracle import Oracle
-from lodl.training.torch import (
-    Criterion,
-    LearnedLossModule,
-    SquaredError,
-    predict,
-    train,
-    validation_loss,
-)
+from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.experiments import SETUPS, setups_with_prices
-from lodl_benchmarks.runner import initialisations
+from lodl_benchmarks.runner import Criterion, initialisations, predict, squared_error, train
 
 SEEDS, N_INITIALISATIONS, N_SAMPLES = (1001, 1002), 2, 20
 LEARNING_RATES = (0.01, 0.001)
@@ -45,11 +38,11 @@ FAMILIES = {
 def predictions(domain: Domain) -> Iterator[tuple[str, float | None, Array]]:
     """Yield what is trained, the learning rate, and predictions for test instances."""
     splits, part = domain.splits, domain.splits.train_and_validation
-    n_test = len(splits.test.y)
-    yield "constant", None, constant_predictions(splits.train.y, n_test)[np.newaxis]
-    yield "all outputs 1", None, np.ones((1, *splits.test.y.shape))
+    shape = (1, *splits.test.y.shape)
+    yield "constant", None, np.broadcast_to(splits.train.y.mean(axis=0), shape)
+    yield "all outputs 1", None, np.ones(shape)
     criteria: dict[str, tuple[Criterion, ...]] = {
-        "2-stage": (SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        "2-stage": (squared_error(splits.train.y), squared_error(splits.validation.y))
     }
     samples = Oracle(domain.problem, progress=False).sample(
         part.y, SETUP.sampler, N_SAMPLES, context=part.context, slopes=True
@@ -65,11 +58,10 @@ def predictions(domain: Domain) -> Iterator[tuple[str, float | None, Array]]:
             trained = train(
                 initialisations(domain, N_INITIALISATIONS),
                 splits.train.x,
-                criterion=criterion,
-                x_validation=splits.validation.x,
-                score=validation_loss(stopping, len(splits.validation.y)),
-                settings=replace(SETUP.training, learning_rate=rate),
-                progress=False,
+                criterion,
+                splits.validation.x,
+                stopping,
+                replace(SETUP.training, learning_rate=rate),
             )
             yield name, rate, predict(trained.models, splits.test.x)
 

@@ -19,7 +19,6 @@ from collections.abc import Callable
 import cvxpy as cp
 import numpy as np
 import pyomo.environ as pyo
-from ortools.linear_solver import pywraplp
 from ortools.sat.python import cp_model
 from pyepo.model.omo import knapsackModel
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -43,7 +42,6 @@ def main() -> None:
     knapsack_in_highs()
     knapsack_in_pyomo()
     knapsack_in_pyepo()
-    knapsack_in_linear_solver()
     choice_in_cp_sat()
     choice_by_a_program()
     for n_periods in (24, 96):  # hours and quarters of an hour
@@ -106,33 +104,6 @@ def knapsack_in_pyepo() -> None:
         model.solve()
 
     say_overhead("PyEPO", own, lambda y: problem.objective(problem.solve(y), y))
-
-
-def knapsack_in_linear_solver() -> None:
-    """Compare a larger model, for Glop is quick, with OR-Tools itself."""
-    n_items, weights = 3 * N_ITEMS, RNG.uniform(1, 3, (45, 3 * N_ITEMS)).tolist()
-
-    def build() -> tuple[pywraplp.Solver, list[pywraplp.Variable]]:
-        model = pywraplp.Solver.CreateSolver("GLOP")
-        z = [model.NumVar(0, 1, f"{i}") for i in range(n_items)]
-        for row in weights:
-            fits = model.RowConstraint(-model.infinity(), sum(row) / 3)
-            for variable, weight in zip(z, row, strict=True):
-                fits.SetCoefficient(variable, weight)
-        return model, z
-
-    model, z = build()
-    parameters = pywraplp.MPSolverParameters()
-    parameters.SetIntegerParam(parameters.INCREMENTALITY, parameters.INCREMENTALITY_OFF)
-
-    def own(y: Array) -> None:
-        for variable, value in zip(z, y.tolist(), strict=True):
-            model.Objective().SetCoefficient(variable, value)
-        model.Objective().SetMaximization()
-        model.Solve(parameters)
-
-    problem = OrtoolsLinearProblem(build, "max")
-    say_overhead("Glop", own, lambda y: problem.objective(problem.solve(y), y), n_items)
 
 
 def choice_in_cp_sat() -> None:

@@ -23,13 +23,14 @@ import torch
 
 from lodl._typing import Array
 from lodl.domains import Domain
-from lodl.evaluation import constant_predictions, decision_loss, regret
+from lodl.evaluation import decision_loss, regret
 from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMSE, Family, fit
 from lodl.oracle import Oracle, Samples
-from lodl.training.torch import LearnedLossModule, SquaredError
+from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.experiments import SETUPS
 from lodl_benchmarks.rounds import TASKS, RoundsTask
 from lodl_benchmarks.rounds._loop import Loop
+from lodl_benchmarks.runner import squared_error
 
 DOMAINS = ("path", "knapsack", "newsvendor", "linear", "web", "portfolio")
 SEEDS = (1001, 1002)
@@ -67,13 +68,13 @@ class Data:
         self._samples: dict[int, Samples] = {}
 
     def of_constant(self) -> float:
-        y = self.domain.splits.train.y
-        return unseen_regret(self.domain, constant_predictions(y, len(self.domain.splits.test.y)))
+        mean = self.domain.splits.train.y.mean(axis=0)
+        return unseen_regret(self.domain, np.broadcast_to(mean, self.domain.splits.test.y.shape))
 
     def of_squared_error(self) -> float:
         splits = self.domain.splits
         loop = Loop(self.task, self.domain)
-        y_hat = loop.fit(SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        y_hat = loop.fit(squared_error(splits.train.y), squared_error(splits.validation.y))
         return unseen_regret(self.domain, y_hat.test)
 
     def of_family(self, family: Family) -> tuple[float, float]:

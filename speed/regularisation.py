@@ -33,17 +33,16 @@ from lodl.losses import (
 )
 from lodl.oracle import Answers, Oracle
 from lodl.samplers import AllPerturbed
-from lodl.training.torch import (
-    Criterion,
-    LearnedLossModule,
-    SquaredError,
-    TrainingSettings,
-    predict,
-    train,
-    validation_loss,
-)
+from lodl.training.torch import LearnedLossModule, TrainingSettings
 from lodl_benchmarks.experiments import SETUPS
-from lodl_benchmarks.runner import Setup, initialisations
+from lodl_benchmarks.runner import (
+    Criterion,
+    Setup,
+    initialisations,
+    predict,
+    squared_error,
+    train,
+)
 
 FAMILIES = (WeightedMSE, DirectedWeightedMSE, Quadratic, ConvexDirectedQuadratic)
 TRAINED = (DirectedWeightedMSE, ConvexDirectedQuadratic)
@@ -124,16 +123,16 @@ class Decisions:
         self.setup = setup_of(name)
         self.domain = self.setup.build(seed)
         part = self.domain.splits.train_and_validation
-        self._samples = Oracle(self.domain.problem, progress=False).sample(
-            part.y, self.setup.sampler, max(COUNTS), context=part.context
-        )
+        self._oracle = Oracle(self.domain.problem, progress=False)
+        self._instances = self._oracle.instances(part.y, part.context)
 
     def of_squared_error(self) -> float:
         splits = self.domain.splits
-        return self._train(SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        return self._train(squared_error(splits.train.y), squared_error(splits.validation.y))
 
     def of_family(self, family: Family, n_samples: int) -> float:
-        loss = fit(self._samples.head(n_samples), family, progress=False)
+        samples = self._oracle.sample(self._instances, self.setup.sampler, n_samples)
+        loss = fit(samples, family, progress=False)
         n_train = len(self.domain.splits.train.y)
         parts = np.split(np.arange(loss.n_instances), [n_train])
         return self._train(*(LearnedLossModule(loss.subset(p), reduction="none") for p in parts))
@@ -143,11 +142,10 @@ class Decisions:
         trained = train(
             initialisations(self.domain, N_INITIALISATIONS),
             self.domain.splits.train.x,
-            criterion=training,
-            x_validation=part.x,
-            score=validation_loss(stopping, len(part.y)),
-            settings=self.setup.training,
-            progress=False,
+            training,
+            part.x,
+            stopping,
+            self.setup.training,
         )
         options = {"context": part.context}
         costs = [

@@ -16,7 +16,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from lodl.oracle import Oracle
-from lodl.oracle._dask import Dask
+from lodl.oracle._workers import Dask
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 

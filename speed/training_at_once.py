@@ -6,13 +6,8 @@ import numpy as np
 import torch
 
 from lodl.domains import Domain, linear_model, web_advertising
-from lodl.training.torch import (
-    SquaredError,
-    TrainingSettings,
-    train,
-    validation_loss,
-)
-from lodl_benchmarks.runner import initialisations
+from lodl.training.torch import TrainingSettings
+from lodl_benchmarks.runner import initialisations, squared_error, train
 
 N_MODELS = 10
 
@@ -24,11 +19,10 @@ def seconds(domain: Domain, n_at_once: int, n_steps: int) -> float:
         train(
             models[start : start + n_at_once],
             splits.train.x,
-            criterion=SquaredError(splits.train.y),
-            x_validation=splits.validation.x,
-            score=validation_loss(SquaredError(splits.validation.y), len(splits.validation.y)),
-            settings=TrainingSettings(n_steps=n_steps, patience=n_steps),
-            progress=False,
+            squared_error(splits.train.y),
+            splits.validation.x,
+            squared_error(splits.validation.y),
+            TrainingSettings(n_steps=n_steps, patience=n_steps),
         )
     return time.perf_counter() - started
 

@@ -6,13 +6,8 @@ import numpy as np
 import torch
 
 from lodl.domains import portfolio
-from lodl.training.torch import (
-    SquaredError,
-    TrainingSettings,
-    train,
-    validation_loss,
-)
-from lodl_benchmarks.runner import initialisations, keep_freed_memory
+from lodl.training.torch import TrainingSettings
+from lodl_benchmarks.runner import initialisations, keep_freed_memory, squared_error, train
 
 N_MODELS, N_STEPS = 10, 40
 
@@ -24,11 +19,10 @@ def seconds() -> float:
     train(
         initialisations(domain, N_MODELS),
         splits.train.x,
-        criterion=SquaredError(splits.train.y),
-        x_validation=splits.validation.x,
-        score=validation_loss(SquaredError(splits.validation.y), len(splits.validation.y)),
-        settings=TrainingSettings(n_steps=N_STEPS, validate_every=N_STEPS, batch_size=20),
-        progress=False,
+        squared_error(splits.train.y),
+        splits.validation.x,
+        squared_error(splits.validation.y),
+        TrainingSettings(n_steps=N_STEPS, validate_every=N_STEPS, batch_size=20),
     )
     return time.process_time() - started
 

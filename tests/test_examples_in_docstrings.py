@@ -33,7 +33,6 @@ FIRST_MET = [
     "lodl.learn_loss",
     "lodl.load_loss",
     "lodl.problem",
-    "lodl.evaluation.constant_predictions",
     "lodl.evaluation.decision_loss",
     "lodl.evaluation.decision_quality",
     "lodl.evaluation.diagnose",

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from lodl import domains
-from lodl.training.torch import predict
-from lodl_benchmarks.runner._task import ModelShape, initialisations
+from lodl_benchmarks.runner import initialisations, predict
+from lodl_benchmarks.runner._task import ModelShape
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,13 @@ import numpy as np
 
 import lodl
 from lodl.evaluation import decision_loss, regret
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.linear import LinearLearner
 from lodl_benchmarks.domains import energy_scheduling
 
 domain = energy_scheduling(sizes=(80, 1, 200), noise=0.1)
 problem, train, test = domain.problem, domain.splits.train, domain.splits.test
 
-learner = TorchLearner(
-    n_initialisations=1, settings=TrainingSettings(0.05, n_steps=200, patience=30)
-)
+learner = LinearLearner()
 model = lodl.DecisionFocusedRegressor(
     problem, learner, families=[lodl.DecisionHinges()], n_rounds=1, n_samples=10
 )

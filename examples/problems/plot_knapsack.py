@@ -14,7 +14,7 @@ import numpy as np
 import lodl
 from lodl.domains import knapsack
 from lodl.evaluation import regret
-from lodl.training.torch import TorchLearner
+from lodl.training.linear import LinearLearner
 
 domain = knapsack(sizes=(200, 1, 1000), degree=6, noise=0.2)
 train, test = domain.splits.train, domain.splits.test
@@ -26,7 +26,7 @@ train, test = domain.splits.train, domain.splits.test
 
 model = lodl.DecisionFocusedRegressor(
     domain.problem,
-    TorchLearner(n_initialisations=1),
+    LinearLearner(),
     families=[lodl.DecisionHinges(), lodl.DecisionRanking()],
     n_rounds=2,
 )

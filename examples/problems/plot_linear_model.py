@@ -14,9 +14,9 @@ import numpy as np
 import lodl
 from lodl.domains import linear_model
 from lodl.evaluation import normalised_decision_quality
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.linear import LinearLearner
 
-learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.1, n_steps=150))
+learner = LinearLearner()
 
 
 def trained(seed):

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 import lodl
 from lodl.evaluation import decision_loss, regret
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.linear import LinearLearner
 
 K = 6
 
@@ -43,9 +43,7 @@ y = y * rng.gamma(20, 1 / 20, size=y.shape)
 train, test = slice(0, 200), slice(200, n)
 
 # %%
-learner = TorchLearner(
-    n_initialisations=1, settings=TrainingSettings(0.05, n_steps=300, patience=30)
-)
+learner = LinearLearner()
 model = lodl.DecisionFocusedRegressor(
     Dispatch(), learner, families=[lodl.DecisionHinges(), lodl.DecisionRanking()], n_rounds=2
 )

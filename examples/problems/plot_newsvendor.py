@@ -12,7 +12,7 @@ import numpy as np
 
 import lodl
 from lodl.evaluation import regret
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.linear import LinearLearner
 
 OVER, UNDER = 1.0, 4.0
 
@@ -42,7 +42,7 @@ loss = lodl.learn_loss(shop, y[:300], family=lodl.DirectedWeightedMAE(), n_sampl
 slopes = {name: float(np.median(loss.phi[name])) for name in ("w_plus", "w_minus")}
 print("median slopes of the 300 losses:", {k: round(v, 3) for k, v in slopes.items()})
 
-learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.1, n_steps=150))
+learner = LinearLearner()
 models = {
     "squared error": learner.train(x[:300], lodl.losses.squared_error_loss(y[:300]))[0],
     "learned loss": learner.train(x[:300], loss)[0],

@@ -14,13 +14,13 @@ import numpy as np
 import lodl
 from lodl.domains import portfolio
 from lodl.evaluation import quality_scale
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.linear import LinearLearner
 
 domain = portfolio(sizes=(80, 1, 120), n_stocks=20)
 problem, train, test = domain.problem, domain.splits.train, domain.splits.test
 
 loss = lodl.learn_loss(problem, train.y, context=train.context, family=lodl.DecisionHinges())
-learner = TorchLearner(n_initialisations=1, settings=TrainingSettings(0.03, n_steps=200))
+learner = LinearLearner()
 predictions = {
     "squared error": learner.train(train.x, lodl.losses.squared_error_loss(train.y))[0],
     "learned loss": learner.train(train.x, loss)[0],

@@ -14,7 +14,7 @@ import numpy as np
 import lodl
 from lodl.domains import shortest_path
 from lodl.evaluation import decision_loss, regret
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.linear import LinearLearner
 
 GRID = (9, 9)
 domain = shortest_path(sizes=(150, 50, 500), grid=GRID, degree=6, noise=0.3)
@@ -22,9 +22,7 @@ both, test = domain.splits.train_and_validation, domain.splits.test
 n_train = len(domain.splits.train.y)
 optimum = decision_loss(domain.problem, test.y, test.y).mean()
 
-learner = TorchLearner(
-    n_initialisations=1, settings=TrainingSettings(0.05, n_steps=400, patience=20)
-)
+learner = LinearLearner()
 
 
 def train(loss):

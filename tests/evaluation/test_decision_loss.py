@@ -4,7 +4,6 @@ import pytest
 import lodl
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.evaluation import (
-    constant_predictions,
     decision_loss,
     decision_quality,
     quality_scale,
@@ -165,20 +164,3 @@ def test_one_decision_of_a_heuristic_that_is_better_than_the_labels_is_no_error(
     y = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 1.0]])
     first = lodl.problem(lambda y_hat: 0, lambda z, y: y[z], sense="max")
     assert regret(first, y[:, ::-1], y).tolist() == [0.0, 0.0, 0.0]
-
-
-def test_the_constant_prediction_is_the_mean_of_each_coordinate():
-    y_train = np.array([[0.0, 2.0], [2.0, 6.0], [1.0, 1.0]])
-    np.testing.assert_array_equal(constant_predictions(y_train, 4), [[1.0, 3.0]] * 4)
-    assert constant_predictions(np.ones((3, 5, 10)), 7).shape == (7, 5, 10)
-
-
-def test_constant_predictions_can_be_changed_one_by_one():
-    predictions = constant_predictions([[1.0, 3.0]], 2)
-    predictions[0] = 0
-    np.testing.assert_array_equal(predictions[1], [1.0, 3.0])
-
-
-def test_constant_predictions_of_no_instances_are_refused():
-    with pytest.raises(InvalidInputError, match="`n_instances` must be a whole number"):
-        constant_predictions([[1.0]], 0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lodl.evaluation import Diagnosis
-from lodl.evaluation._findings import ADVICE
+from lodl.evaluation._loss_summary import ADVICE
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ from lodl.learning._folds import Trainer
 from lodl.losses import is_squared_error
 from lodl.oracle import ObjectiveKind, Oracle
 from lodl.training.linear import LinearLearner
-from lodl.training.torch import TorchLearner, TrainingSettings
+from lodl.training.torch import TorchLearner, TrainingSettings, mlp
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,9 @@ DOMAIN = shortest_path(11, sizes=(50, 10, 300), degree=6, noise=0.3)
 DATA, TEST = DOMAIN.splits.train_and_validation, DOMAIN.splits.test
 FAMILIES = (DecisionHinges(), DecisionHinges(squared_error=1.0))
 TORCH = TorchLearner(
-    n_initialisations=1, settings=TrainingSettings(learning_rate=0.1, n_steps=60, patience=20)
+    nn.Linear(5, 40).double(),
+    n_initialisations=1,
+    settings=TrainingSettings(learning_rate=0.1, n_steps=60, patience=20),
 )
 
 
@@ -266,7 +268,8 @@ def test_shifted_predictions_are_saved(tmp_path):
 def test_items_with_contexts_have_one_model():
     domain = item_knapsack(0, sizes=(30, 10, 20))
     part, test = domain.splits.train_and_validation, domain.splits.test
-    for estimator in (TORCH, Ridge()):
+    module = mlp(part.x.shape[-1], part.y.shape[1:], hidden=(), n_items=part.x.shape[1])
+    for estimator in (replace(TORCH, module=module), Ridge()):
         model = regressor(domain.problem, estimator).fit(part.x, part.y, context=part.context)
         assert model.predict(test.x).shape == test.y.shape
         assert model.score(test.x, test.y, context=test.context) > 0.5

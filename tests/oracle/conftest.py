@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from lodl.oracle import _dask, _run
+from lodl.oracle import _run, _workers
 from lodl.problems import Problem
 
 
@@ -148,5 +148,5 @@ def client(dask_client, monkeypatch):
         dask_client.cluster.scale(2)
         dask_client.wait_for_workers(2, timeout=180)
     monkeypatch.setattr(_run, "_STARTING", 180.0)
-    monkeypatch.setattr(_dask, "_NO_WORKERS", 180.0)
+    monkeypatch.setattr(_workers, "_NO_WORKERS", 180.0)
     return dask_client

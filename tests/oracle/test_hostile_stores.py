@@ -15,7 +15,7 @@ from lodl.oracle._store import ANSWER, Store, _checksum
 from lodl.samplers import AllPerturbed
 
 ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 4}
-FIELDS = ("id", "block", "answers", "gradient", "messages")
+FIELDS = ("id", "start", "answers", "gradient", "messages")
 
 
 @pytest.fixture
@@ -89,9 +89,9 @@ def forge(store, change, *, has_checksum=True):
         {"messages": "[]"},
         {"messages": "{"},
         {"messages": 9000 * "["},
-        {"block": -1},
-        {"block": -(2**63)},
-        {"block": 2**63 - 1},
+        {"start": -1},
+        {"start": -(2**63)},
+        {"start": 2**63 - 1},
     ],
     ids=str,
 )
@@ -102,7 +102,7 @@ def test_forged_answers_with_a_right_checksum_are_left_out(store, loop, y, caplo
     caplog.clear()
     samples = Oracle(loop(), store=store).sample(y, **ARGUMENTS)
     assert [one.regret.tobytes() for one in samples] == expected
-    assert caplog.text.count("are damaged. They are ignored") == ("block" not in change)
+    assert caplog.text.count("are damaged. They are ignored") == ("start" not in change)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store,
         ["CREATE TABLE more (x)"],
         ["CREATE VIEW more AS SELECT 1"],
         ["CREATE TRIGGER answers AFTER INSERT ON answers BEGIN DELETE FROM answers; END"],
-        ["CREATE INDEX more ON answers (block)"],
-        ["CREATE UNIQUE INDEX more ON answers (block, id)"],
+        ["CREATE INDEX more ON answers (start)"],
+        ["CREATE UNIQUE INDEX more ON answers (start, id)"],
         ["DROP INDEX answers_by_id"],
         ["ALTER TABLE answers ADD COLUMN more"],
         ["DROP TABLE header", "CREATE VIEW header AS SELECT 'version' AS key, 3 AS value"],

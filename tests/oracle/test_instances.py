@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from lodl.errors import InvalidInputError
-from lodl.oracle import Oracle, _verify
+from lodl.oracle import Oracle, _first_look
 from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
 
 K = 20
-VERIFICATION = 2 * _verify.N_VERIFIED  # calls of an opening that finds answers
+VERIFICATION = 2 * _first_look.N_VERIFIED  # calls of an opening that finds answers
 SCALED = AllPerturbed(0.5)
 
 
@@ -22,7 +22,7 @@ def bits(samples):
 @pytest.fixture(autouse=True)
 def _few_verified(monkeypatch):
     """Cheap or not, so that the verification makes as many calls in every test."""
-    monkeypatch.setattr(_verify, "N_VERIFIED_IF_CHEAP", _verify.N_VERIFIED)
+    monkeypatch.setattr(_first_look, "N_VERIFIED_IF_CHEAP", _first_look.N_VERIFIED)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 import lodl
 from lodl.errors import OracleError
 from lodl.oracle import Oracle, Progress, _run
-from lodl.oracle._dask import choose_workers
+from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]

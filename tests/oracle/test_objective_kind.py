@@ -5,7 +5,7 @@ import pytest
 
 from lodl.domains import Knapsack, TopK, WebAdvertising, newsvendor
 from lodl.oracle import ObjectiveKind, Oracle
-from lodl.oracle._objective_kind import kind_of
+from lodl.oracle._first_look import kind_of
 from lodl.problems import problem
 from lodl.samplers import AllPerturbed, OnePerturbed
 

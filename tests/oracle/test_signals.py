@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from lodl.oracle import Oracle, Progress
-from lodl.oracle._dask import choose_workers
-from lodl.oracle._signals import delayed_signals, marked_ctrl_c
+from lodl.oracle._guard import delayed_signals, marked_ctrl_c
+from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]

@@ -212,12 +212,10 @@ def slopes(samples):
     return [(one.regret.tobytes(), one.slope.tobytes(), one.decision.tobytes()) for one in samples]
 
 
-def test_many_answers_are_cut_into_rows_and_have_the_same_bits(vectorised, y, store):
+def test_many_answers_have_the_same_bits(vectorised, y, store):
     kwargs = {"sampler": AllPerturbed(), "n_samples": 1203, "slopes": True}
     expected = slopes(Oracle(vectorised()).sample(y[:2], **kwargs))
     samples = Oracle(vectorised(), store=store).sample(y[:2], **kwargs)
-    sizes = look(store, "SELECT length(answers) / 13 FROM answers")
-    assert sorted(sizes) == 2 * [(1,)] + 2 * [(203,)] + 4 * [(500,)]
     assert slopes(samples) == expected
     assert slopes(Oracle(vectorised(), store=store).sample(y[:2], **kwargs)) == expected
 
@@ -247,7 +245,7 @@ def test_an_answer_that_failed_in_another_process_does_not_hide_one_that_succeed
     lenient(Down(), store.with_name("failed.db"))
     rows = look(store.with_name("failed.db"), "SELECT * FROM answers")
     for row in rows:
-        edit(store, "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?)", *row)
+        edit(store, "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", *row)
     assert bits(Oracle(loop(), store=store).sample(y, **ARGUMENTS)) == expected
 
 

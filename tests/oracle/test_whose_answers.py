@@ -10,7 +10,7 @@ import pytest
 import lodl
 from lodl.errors import StoreError
 from lodl.oracle import Oracle
-from lodl.oracle._verify import N_VERIFIED, N_VERIFIED_IF_CHEAP
+from lodl.oracle._first_look import N_VERIFIED, N_VERIFIED_IF_CHEAP
 from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed
 

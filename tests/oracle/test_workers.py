@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 
 from lodl.errors import OracleError
 from lodl.oracle import Oracle, _run
-from lodl.oracle._dask import Dask, choose_workers
+from lodl.oracle._workers import Dask, choose_workers
 from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed, AtPredictions, TwoPerturbed
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lodl.errors import InvalidInputError
-from lodl.problems._integer_costs import integer_costs
+from lodl.problems.ortools import integer_costs
 
 COSTS = arrays(np.float64, 5, elements=st.floats(-1e12, 1e12, allow_subnormal=False))
 

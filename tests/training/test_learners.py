@@ -31,14 +31,15 @@ QUICK = TrainingSettings(learning_rate=0.2, n_steps=50)
 
 LEARNERS = {
     "linear": lambda _: LinearLearner(),
-    "linear module": lambda _: TorchLearner(settings=QUICK),
+    "linear module": lambda n_outputs: TorchLearner(linear(n_outputs), settings=QUICK),
     "module": lambda n_outputs: TorchLearner(
         network(n_outputs), n_initialisations=1, settings=QUICK
     ),
     "dropout": lambda n_outputs: TorchLearner(
         network(n_outputs, nn.Dropout(0.1)), n_initialisations=1, settings=QUICK
     ),
-    "batches": lambda _: TorchLearner(
+    "batches": lambda n_outputs: TorchLearner(
+        linear(n_outputs),
         n_initialisations=1,
         settings=TrainingSettings(learning_rate=0.1, n_steps=50, batch_size=20),
     ),
@@ -47,6 +48,11 @@ LEARNERS = {
     "shifted": lambda _: SklearnLearner(KNeighborsRegressor(7)),
     "weighted": lambda _: SklearnLearner(Ridge(0.1, positive=True)),
 }
+
+
+def linear(n_outputs=3):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, n_outputs), nn.Flatten()).double()
 
 
 def network(n_outputs, *layers):
@@ -120,7 +126,7 @@ def test_neither_the_unit_of_labels_nor_of_features_matters_to_torch(unit):
     expected = np.column_stack([np.ones(40), x])
     expected = expected @ np.linalg.lstsq(expected, y, rcond=None)[0]
     settings = TrainingSettings(learning_rate=0.03, n_steps=600)
-    model = TorchLearner(settings=settings).train(
+    model = TorchLearner(linear(), settings=settings).train(
         x * unit + unit, squared_error_loss(7 + unit * y)
     )[0]
     np.testing.assert_allclose(
@@ -131,7 +137,9 @@ def test_neither_the_unit_of_labels_nor_of_features_matters_to_torch(unit):
 def test_the_unit_of_the_loss_does_not_matter_to_torch():
     x, y = line()
     small, large = (
-        TorchLearner(settings=QUICK).train(x, directed(y, 1e-9 * unit, 1e-8 * unit))[0].predict(x)
+        TorchLearner(linear(), settings=QUICK)
+        .train(x, directed(y, 1e-9 * unit, 1e-8 * unit))[0]
+        .predict(x)
         for unit in (1.0, 1e15)
     )
     np.testing.assert_allclose(small, large, atol=1e-6)
@@ -176,7 +184,7 @@ def test_folds_trained_at_once_do_not_see_what_they_hold_out():
     other = y + noise
     other = (other - other.mean(axis=0)) / other.std(axis=0) * y.std(axis=0) + y.mean(axis=0)
     settings = TrainingSettings(learning_rate=0.05, n_steps=60, validate_every=60)
-    learner = TorchLearner(settings=settings)
+    learner = TorchLearner(linear(), settings=settings)
     twice = squared_error_loss(np.concatenate([y, other]))  # scaled as each half is
     held_out = [np.arange(30, 60), np.arange(30)]
     masks = without(60, *held_out)
@@ -237,13 +245,14 @@ def test_a_learner_is_found_for_what_a_user_hands_over():
     assert isinstance(learner_for(nn.Linear(2, 3), seed=4), TorchLearner)
     assert learner_for(nn.Linear(2, 3), seed=4).seed == 4
     assert isinstance(learner_for(Ridge()), SklearnLearner)
-    own = TorchLearner(n_initialisations=5)
+    own = TorchLearner(linear(), n_initialisations=5)
     assert learner_for(own) is own
 
 
 def trained():
     x, y = line(10)
-    return TorchLearner(settings=TrainingSettings(n_steps=1)).train(x, squared_error_loss(y))[0]
+    learner = TorchLearner(linear(), settings=TrainingSettings(n_steps=1))
+    return learner.train(x, squared_error_loss(y))[0]
 
 
 @pytest.mark.parametrize("frame", ["pandas", "polars"])
@@ -254,7 +263,7 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
     np.testing.assert_array_equal(trained().predict(numbers), trained().predict(x))
     colours = frames.DataFrame({"a": x[:, 0], "colour": ["red"] * 10})
     with pytest.raises(InvalidInputError, match="got other values in 'colour'"):
-        TorchLearner().train(colours, squared_error_loss(y))
+        TorchLearner(linear()).train(colours, squared_error_loss(y))
 
 
 @pytest.mark.parametrize(
@@ -263,14 +272,20 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
         (lambda: learner_for(Ridge), "`estimator` must be an instance, got the class Ridge"),
         (lambda: learner_for("linear"), "`estimator` must be None, a PyTorch module"),
         (lambda: SklearnLearner(3), "`estimator` must be a regressor with a `fit` method"),
-        (lambda: SklearnLearner(Ridge(), n_folds=1), "`n_folds` must be a whole number"),
-        (lambda: TorchLearner(n_initialisations=0), "`n_initialisations` must be a whole number"),
         (
-            lambda: TorchLearner().train(np.ones((3, 2)), squared_error_loss(np.ones((4, 1)))),
+            lambda: TorchLearner(linear(), n_initialisations=0),
+            "`n_initialisations` must be a whole number",
+        ),
+        (
+            lambda: TorchLearner(linear()).train(
+                np.ones((3, 2)), squared_error_loss(np.ones((4, 1)))
+            ),
             "`x` must have one row per instance",
         ),
         (
-            lambda: TorchLearner().train(np.full((4, 2), np.nan), squared_error_loss(np.eye(4))),
+            lambda: TorchLearner(linear()).train(
+                np.full((4, 2), np.nan), squared_error_loss(np.eye(4))
+            ),
             "`X` must be finite",
         ),
         (
@@ -290,7 +305,7 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
             "`y_hat` must be a tensor, got ndarray",
         ),
         (
-            lambda: TorchLearner().train(np.ones((4, 3, 2)), squared_error_loss(np.eye(4))),
+            lambda: LinearLearner().train(np.ones((4, 3, 2)), squared_error_loss(np.eye(4))),
             "`X` has 3 items per instance, which must divide the 4 values",
         ),
     ],

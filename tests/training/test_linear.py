@@ -5,8 +5,7 @@ import pytest
 
 from lodl.losses import FitErrors, LearnedLoss, WeightedMSE
 from lodl.training import linear
-from lodl.training._features import Scaling
-from lodl.training.linear import Descent, LinearLearner, _divided
+from lodl.training.linear import Descent, LinearLearner, Standardised, _divided
 
 
 def weighted_loss(n, dim=2, seed=0):
@@ -38,14 +37,14 @@ def test_every_instance_is_in_one_batch_and_folds_lie_together(n):
 def test_validation_losses_are_of_the_instances_outside_a_mask(overlap):
     n, rng = 600, np.random.default_rng(1)
     x, loss = weighted_loss(n)
-    rows = np.stack([np.hstack([k + x, np.ones((n, 1))]) for k in range(3)])
     masks = rng.uniform(size=(3, n)) < 0.5 if overlap else folds(n, 3)
-    labels = [Scaling.of_labels(loss.y[mask], None) for mask in masks]
-    descent = Descent(rows, loss, masks, labels, 0.01)
+    data = [Standardised(k + x, loss.y, mask) for k, mask in enumerate(masks)]
+    descent = Descent(data, loss, masks, 0.01)
     w = rng.normal(size=(3, 4, 2))
     got = descent.scores(w, descent.batches, np.arange(3))
-    for k, (scale, mask) in enumerate(zip(labels, masks, strict=True)):
-        y_hat = scale.centre + scale.spread * (rows[k] @ w[k])
+    for k, (part, mask) in enumerate(zip(data, masks, strict=True)):
+        slopes, constant = part.coefficients(w[k])
+        y_hat = constant + (k + x - part.features.centre) @ slopes
         assert got[k] == pytest.approx(loss.value(y_hat)[~mask].mean(), rel=1e-5)
 
 

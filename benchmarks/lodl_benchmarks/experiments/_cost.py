@@ -17,7 +17,6 @@ from lodl._threads import one_torch_thread
 from lodl.domains import Domain
 from lodl.losses import ConvexDirectedQuadratic, LearnedLoss, fit
 from lodl.oracle import Oracle, Samples
-from lodl.training.torch import predict
 from lodl_benchmarks.experiments._setups import SETUPS
 from lodl_benchmarks.paper import (
     TRAINED,
@@ -34,6 +33,7 @@ from lodl_benchmarks.runner import (
     Setup,
     initialisations,
     keep_freed_memory,
+    predict,
     versions,
 )
 from lodl_benchmarks.surrogates import SurrogateLoss

@@ -10,9 +10,8 @@ from torch import nn
 
 from lodl._typing import Array
 from lodl.domains import Domain
-from lodl.training.torch import Criterion, predict, train, validation_loss
 from lodl_benchmarks.rounds._tasks import RoundsTask
-from lodl_benchmarks.runner import initialisations
+from lodl_benchmarks.runner import Criterion, initialisations, predict, train
 
 N_INITIALISATIONS = 3  # whose predictions are averaged
 
@@ -66,16 +65,14 @@ class Loop:
         """Train with every learning rate; return what the best one on validation loss predicts."""
         started = time.perf_counter()
         x = self._features()
-        n_validation = len(self.domain.splits.validation.y)
         runs = [
             train(
                 self._models(),
                 x[0],
-                criterion=criterion,
-                x_validation=x[1],
-                score=validation_loss(validation, n_validation),
-                settings=replace(self.task.training, learning_rate=rate),
-                progress=False,
+                criterion,
+                x[1],
+                validation,
+                replace(self.task.training, learning_rate=rate),
             )
             for rate in self.task.learning_rates
         ]

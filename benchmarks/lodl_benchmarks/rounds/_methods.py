@@ -22,9 +22,10 @@ from lodl.losses import (
 )
 from lodl.oracle import ObjectiveKind, Oracle, Samples
 from lodl.problems import LinearProblem
-from lodl.training.torch import LearnedLossModule, SquaredError
+from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.rounds._loop import Loop, Predictions, average
 from lodl_benchmarks.rounds._tasks import RoundsTask
+from lodl_benchmarks.runner import squared_error
 from lodl_benchmarks.surrogates import SPOPlus
 
 _N_PER_ROUND = 4
@@ -83,7 +84,7 @@ class TwoStage(Method):
 
     def run(self, run: Run) -> Outcome:
         splits, loop = run.domain.splits, Loop(run.task, run.domain)
-        y_hat = loop.fit(SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        y_hat = loop.fit(squared_error(splits.train.y), squared_error(splits.validation.y))
         return Outcome(y_hat, seconds_training=loop.seconds)
 
 

@@ -12,10 +12,12 @@ from lodl_benchmarks.runner._complete_rows import (
 from lodl_benchmarks.runner._experiment import Experiment, loss_path, run, sample
 from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Run
 from lodl_benchmarks.runner._task import Setup, Task, initialisations
+from lodl_benchmarks.runner._training import Criterion, Trained, predict, squared_error, train
 
 __all__ = [
     "METHODS",
     "Computation",
+    "Criterion",
     "Experiment",
     "Learned",
     "Method",
@@ -24,12 +26,16 @@ __all__ = [
     "Run",
     "Setup",
     "Task",
+    "Trained",
     "Trial",
     "complete_rows",
     "initialisations",
     "keep_freed_memory",
     "loss_path",
+    "predict",
     "run",
     "sample",
+    "squared_error",
+    "train",
     "versions",
 ]

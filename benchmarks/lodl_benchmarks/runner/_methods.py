@@ -14,7 +14,7 @@ from torch import nn
 from lodl._typing import Array
 from lodl.domains import Domain, Split
 from lodl.errors import InvalidInputError
-from lodl.evaluation import constant_predictions, regret
+from lodl.evaluation import regret
 from lodl.losses import (
     ConvexDirectedQuadratic,
     DecisionHinges,
@@ -30,17 +30,9 @@ from lodl.losses import (
     load_loss,
 )
 from lodl.oracle import Samples
-from lodl.training.torch import (
-    Criterion,
-    LearnedLossModule,
-    SquaredError,
-    Trained,
-    TrainingSettings,
-    predict,
-    train,
-    validation_loss,
-)
+from lodl.training.torch import LearnedLossModule, TrainingSettings
 from lodl_benchmarks.runner._task import initialisations
+from lodl_benchmarks.runner._training import Criterion, Trained, predict, squared_error, train
 from lodl_benchmarks.surrogates import Surrogate, SurrogateLoss
 
 _RANDOM_SEED = 1_000_000  # far from the seeds of domains, which define the zero point
@@ -132,9 +124,10 @@ class Constant(Method):
 
     def run(self, run: Run) -> MethodOutput:
         splits = run.domain.splits
+        mean = splits.train.y.mean(axis=0)
         return MethodOutput(
-            constant_predictions(splits.train.y, len(splits.validation.y))[np.newaxis],
-            constant_predictions(splits.train.y, len(splits.test.y))[np.newaxis],
+            np.broadcast_to(mean, (1, *splits.validation.y.shape)),
+            np.broadcast_to(mean, (1, *splits.test.y.shape)),
         )
 
 
@@ -144,7 +137,7 @@ class TwoStage(Method):
 
     def run(self, run: Run) -> MethodOutput:
         splits = run.domain.splits
-        trained = _train(run, SquaredError(splits.train.y), SquaredError(splits.validation.y))
+        trained = _train(run, squared_error(splits.train.y), squared_error(splits.validation.y))
         return _output(run, trained)
 
 
@@ -242,18 +235,8 @@ METHODS: Mapping[str, Method] = {
 
 def _train(run: Run, criterion: Criterion, validation: Criterion) -> Trained:
     """Train the domain's model from every initialisation, stopping on the validation loss."""
-    splits = run.domain.splits
-    started = time.process_time()
-    trained = train(
-        initialisations(run.domain, run.n_initialisations),
-        splits.train.x,
-        criterion=criterion,
-        x_validation=splits.validation.x,
-        score=validation_loss(validation, len(splits.validation.y)),
-        settings=run.settings,
-        progress=False,
-    )
-    return replace(trained, seconds=time.process_time() - started)
+    models, splits = initialisations(run.domain, run.n_initialisations), run.domain.splits
+    return train(models, splits.train.x, criterion, splits.validation.x, validation, run.settings)
 
 
 def _output(

@@ -1,40 +1,28 @@
 """`lodl demo`: two models from data to decisions, with their reports."""
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+import lodl
 from lodl._arrays import require
 from lodl.cli._options import Jobs
 from lodl.learning import DecisionFocusedRegressor
 from lodl.losses import DecisionHinges, DecisionRanking, Family
 from lodl.oracle import Oracle
 
-if TYPE_CHECKING:
-    from lodl.domains import Domain
-
 _SIZES = {"web": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
 _N_STEPS, _N_TREES = 300, 30
 
 
-@dataclass(frozen=True)
-class _Task:
-    """A problem, its data, and a model for it.
-
-    Attributes:
-        text: Description of the prediction, the decision and the model.
-        domain: Makes problem and data.
-        estimator: Makes the model.
-        families: Losses to try.
-        n_rounds: Rounds of points where models predict.
-    """
+class _Task(NamedTuple):
+    """A problem, its data, and a model for it."""
 
     text: str
-    domain: Callable[[], "Domain"]
+    domain: Callable[[], "lodl.domains.Domain"]
     estimator: Callable[[], Any]
     families: tuple[Family, ...]
     n_rounds: int
@@ -65,10 +53,8 @@ def demo(
     typer.echo("Open the reports in a browser. For your own problem and data, see: lodl fit --help")
 
 
-def _web() -> "Domain":
-    from lodl.domains import web_advertising
-
-    return web_advertising(0, sizes=_SIZES["web"])
+def _web() -> "lodl.domains.Domain":
+    return lodl.domains.web_advertising(0, sizes=_SIZES["web"])
 
 
 def _network() -> Any:
@@ -80,20 +66,16 @@ def _network() -> Any:
     return TorchLearner(module, n_initialisations=1, settings=settings, scale_labels=False)
 
 
-def _path() -> "Domain":
-    from lodl.domains import shortest_path
-
-    return shortest_path(0, sizes=_SIZES["path"], degree=6, noise=0.3)
+def _path() -> "lodl.domains.Domain":
+    return lodl.domains.shortest_path(0, sizes=_SIZES["path"], degree=6, noise=0.3)
 
 
 def _trees() -> Any:
-    xgboost = require("xgboost", "xgboost")
-    return xgboost.XGBRegressor(
-        n_estimators=_N_TREES, max_depth=2, learning_rate=0.3, random_state=0
-    )
+    settings = {"max_depth": 2, "learning_rate": 0.3, "random_state": 0}
+    return require("xgboost", "xgboost").XGBRegressor(n_estimators=_N_TREES, **settings)
 
 
-_TASKS: Mapping[str, _Task] = {
+_TASKS = {
     "web": _Task(
         "Web Advertising: a network predicts the click rates of 10 users on 5 websites,\n"
         "and we advertise on the 2 websites that reach the most users.",

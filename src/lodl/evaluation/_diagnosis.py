@@ -1,7 +1,6 @@
 """`diagnose`: a learned loss compared with the true regret where a model predicts."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +9,15 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_predictions, rank_correlation
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.evaluation._findings import (
+from lodl.evaluation._loss_summary import (
     SCALE,
     WRONG_SENSE,
     Finding,
+    LossSummary,
     finding_text,
+    mean_of_known,
+    summarise,
 )
-from lodl.evaluation._loss_summary import LossSummary, mean_of_known, summarise
 from lodl.losses import FitStatus, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
@@ -26,24 +27,17 @@ from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed
 _N_AROUND = 4
 _AROUND = 0.5  # noise around a prediction, in units of its error
 _N_WORST = 5  # instances listed in the text
-_CALLS_PER_INSTANCE = 4 + _N_AROUND
-"""Label, prediction, halfway, another instance's prediction, and the points around it."""
+_CALLS_PER_INSTANCE = 4 + _N_AROUND  # at label, prediction, halfway, another's prediction, around
 _AROUND_LABELS = {sampler.__name__ for sampler in (AllPerturbed, OnePerturbed, TwoPerturbed)}
 
 # These thresholds were selected on the paper's domains, with small data and few seeds.
-
-# Decision quality above which the loss has done its work: its error, which can be many times the
-# little regret that is left, no longer matters.
-_GOOD = 0.9
-
-# Ratio of the errors of predictions to those sampled. In Web Advertising a loss led to good
-# decisions below 1, to worse decisions at 3 and to poor decisions from 4 on. In the Linear Model
-# decisions were good at 2, and for most families at 15, too.
+_GOOD = 0.9  # decision quality from which the loss has done its work, however large its error is
+# Ratio of the errors of predictions to those sampled. In Web Advertising decisions were good below
+# 1, worse at 3 and poor from 4 on; in the Linear Model good at 2, and for most families at 15.
 _FAR = 3.0
-
 # Ratio of learned loss to true regret below which the loss hardly sees the regret. Small errors
-# alone do no harm: in Web Advertising, with samples seven times as large, the loss saw at least
-# 0.4 of the regret and was learned; in the Linear Model it saw 0.04 at most and was not.
+# alone do no harm: a loss that saw 0.4 of it was learned (Web Advertising, samples seven times as
+# large), one that saw 0.04 was not (Linear Model).
 _UNSEEN = 0.25
 
 
@@ -59,13 +53,11 @@ class Diagnosis:
         losses: Learned loss of each examined prediction, shape (n,).
         regrets: True regret of each examined prediction, shape (n,).
         foreign_regret: Mean regret of using another instance's prediction, drawn at random: the
-            cost of predictions without information. Not defined for a single instance.
+            cost of predictions without information.
         rank_correlation_within: Rank correlation of loss and regret among points of one instance
             (its prediction, halfway to the label, and around the prediction), mean over instances.
-        scale: Scale of the sampler, the largest if there is one per coordinate. Not defined if the
-            loss does not record it.
-        size_ratio: Root mean square error of a prediction in units of the sampler's scale, median
-            over instances.
+        scale: Scale of the sampler, the largest if there is one per coordinate.
+        size_ratio: Root mean square error of a prediction in units of it, median over instances.
         n_calls: Number of solver calls made.
     """
 
@@ -112,35 +104,28 @@ class Diagnosis:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Advice that follows from these numbers, the most important first."""
-        return tuple(self._find())
-
-    def _find(self) -> Iterator[Finding]:
-        """Yield the findings about a loss where a model predicts, the most important first."""
         of_fit = self.summary.findings
-        if not self.summary.n_by_status[FitStatus.FITTED] or WRONG_SENSE in {
-            finding.name for finding in of_fit
-        }:
-            yield from of_fit
-        elif self.regret < 0 or self.foreign_regret < 0:
-            yield Finding(
-                WRONG_SENSE,
+        is_wrong = any(finding.name == WRONG_SENSE for finding in of_fit)
+        if is_wrong or not self.summary.n_by_status[FitStatus.FITTED]:
+            return of_fit
+        if self.regret < 0 or self.foreign_regret < 0:
+            evidence = (
                 f"The mean regret of the predictions is {self.regret:.3g}; with the predictions "
-                f"of other instances it is {self.foreign_regret:.3g}.",
+                f"of other instances it is {self.foreign_regret:.3g}."
             )
-        elif not (self.regret == 0 or self.quality > _GOOD):
-            yield from self._findings_of_scale()
-            yield from of_fit
-
-    def _findings_of_scale(self) -> Iterator[Finding]:
+            return (Finding(WRONG_SENSE, evidence),)
+        if self.regret == 0 or self.quality > _GOOD:
+            return ()
         ratio, scale = self.size_ratio, self.scale
         is_unseen = ratio < 1 / _FAR and self.loss < _UNSEEN * self.regret
-        if ratio > _FAR or is_unseen:
-            yield Finding(
-                SCALE,
-                f"The errors of predictions are {ratio:.2g} times as large as those sampled with "
-                f"scale {scale:.2g}, so a scale of {ratio * scale:.2g} would match them. The "
-                f"loss is {self.loss:.3g}, the regret {self.regret:.3g}.",
-            )
+        if not (ratio > _FAR or is_unseen):
+            return of_fit
+        evidence = (
+            f"The errors of predictions are {ratio:.2g} times as large as those sampled with scale "
+            f"{scale:.2g}, so a scale of {ratio * scale:.2g} would match them. The loss is "
+            f"{self.loss:.3g}, the regret {self.regret:.3g}."
+        )
+        return (Finding(SCALE, evidence), *of_fit)
 
     def __str__(self) -> str:
         worst = np.argsort(-np.abs(self.losses - self.regrets), kind="stable")[:_N_WORST]
@@ -184,23 +169,19 @@ def diagnose(
 
     A loss is learned around the labels but used where the model errs. Eight solver calls per
     instance compare it with the true regret there. The findings say whether more samples or another
-    scale would help.
-
-    Pass the predictions of a model trained on the loss if you can. With those of another model, the
-    model itself may be the cause of poor decisions. Instances with failed calls are left out.
+    scale would help. Instances with failed calls are left out.
 
     Args:
         loss: The learned loss.
         oracle: The problem it was learned from, or an oracle of it.
         y: The labels it was learned for, shape (n, *label_shape).
-        y_hat: The model's predictions for the same instances.
+        y_hat: Predictions for the same instances, if you can of a model trained on the loss:
+            another model may itself be the cause of poor decisions.
         context: One entry per instance, or None.
-        n_calls: Maximum number of solver calls. If they are too few for all instances, a random
-            part of the instances is examined.
+        n_calls: Maximum number of solver calls. It limits the number of instances, drawn at random.
         random_state: Random seed for the selection of instances and points.
 
     Raises:
-        InvalidInputError: An argument is not what was expected.
         OracleError: A solver call failed.
 
     Example:
@@ -220,9 +201,16 @@ def diagnose(
     check_predictions(y_hat, y)  # refuses predictions of several models
     n_examined = check_count("n_calls", n_calls, minimum=_CALLS_PER_INSTANCE) // _CALLS_PER_INSTANCE
     index = np.sort(rng.permutation(len(y))[:n_examined])
-    points = _points(oracle.problem, y_hat, y, index, rng)
-    before = oracle.n_calls
-    regret = _regret(oracle, points, y, context, index)
+    # Any other instance: in time order, the neighbour's prediction would cost nearly nothing.
+    others = (index + rng.integers(1, max(len(y), 2), size=len(index))) % len(y)
+    near = _near(oracle.problem, y_hat[index], y[index], rng)
+    points = np.concatenate([y_hat[[others, index]], near])
+    before, contexts = oracle.n_calls, None if context is None else [context[i] for i in index]
+    try:
+        regret = oracle.regret(points, y[index], context=contexts)
+    except LodlError as error:
+        error.add_note(f"Instances are numbered within {index.tolist()}.")
+        raise
     is_known = np.isfinite(regret).all(axis=0)
     if not is_known.any():
         raise OracleError("A solver call failed at every instance that was examined.")
@@ -231,49 +219,26 @@ def diagnose(
     value = np.asarray(loss.family.value(loss.subset(index).phi, d)).T
     scale, size_ratio = _compare_sizes(loss, (y_hat - y)[index])
     pairs = zip(value[1:].T, regret[1:].T, strict=True)
+    within = np.array([rank_correlation(*pair) for pair in pairs])
     return Diagnosis(
         summary=summarise(loss),
         instances=index,
         losses=value[1],
         regrets=regret[1],
         foreign_regret=float(regret[0].mean()) if len(y) > 1 else math.nan,
-        rank_correlation_within=mean_of_known(
-            np.array([rank_correlation(*pair) for pair in pairs])
-        ),
+        rank_correlation_within=mean_of_known(within),
         scale=scale,
         size_ratio=size_ratio,
         n_calls=oracle.n_calls - before,
     )
 
 
-def _points(
-    problem: Problem,
-    y_hat: Array,
-    y: Array,
-    index: npt.NDArray[np.intp],
-    rng: np.random.Generator,
-) -> Array:
-    """Return foreign prediction, prediction, halfway, and around it: (m, n, *label_shape)."""
-    # Any other instance: in time order, the neighbour's prediction would cost nearly nothing.
-    others = (index + rng.integers(1, max(len(y), 2), size=len(index))) % len(y)
-    label, own = y[index], y_hat[index]
-    size = np.sqrt(np.square(own - label).mean(axis=tuple(range(1, y.ndim)), keepdims=True))
-    around = own + _AROUND * size * rng.standard_normal((_N_AROUND, *label.shape))
-    near = np.concatenate([(label + own)[np.newaxis] / 2, around])
-    inside = problem.project(near.reshape(-1, *label.shape[1:])).reshape(near.shape)
-    return np.concatenate([y_hat[others][np.newaxis], own[np.newaxis], inside])
-
-
-def _regret(
-    oracle: Oracle, points: Array, y: Array, context: Context, index: npt.NDArray[np.intp]
-) -> Array:
-    """Return the regret of points (m, n, *label_shape), NaN where a call failed, shape (m, n)."""
-    contexts = None if context is None else [context[i] for i in index]
-    try:
-        return oracle.regret(points, y[index], context=contexts)
-    except LodlError as error:
-        error.add_note(f"Instances are numbered within {index.tolist()}.")
-        raise
+def _near(problem: Problem, y_hat: Array, y: Array, rng: np.random.Generator) -> Array:
+    """Return the points halfway to the label and around the prediction, (m, n, *label_shape)."""
+    size = np.sqrt(np.square(y_hat - y).mean(axis=tuple(range(1, y.ndim)), keepdims=True))
+    around = y_hat + _AROUND * size * rng.standard_normal((_N_AROUND, *y.shape))
+    near = np.concatenate([(y + y_hat)[np.newaxis] / 2, around])
+    return problem.project(near.reshape(-1, *y.shape[1:])).reshape(near.shape)
 
 
 def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:

@@ -1,22 +1,29 @@
-"""`summarise`: the held-out errors of a learned loss, averaged over instances, as a text."""
+"""`summarise`: the held-out errors of a learned loss over instances, and the advice they give."""
 
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.evaluation._findings import (
-    LOCAL_SLOPES,
-    MORE_SAMPLES,
-    NOTHING_TO_DECIDE,
-    WRONG_SENSE,
-    Finding,
-    finding_text,
-)
 from lodl.losses import Family, FitStatus, LearnedLoss
+
+WRONG_SENSE = "wrong sense"
+SCALE = "scale"
+ADVICE = {
+    WRONG_SENSE: "Check that `sense` is right and that the solver is exact, with "
+    "`lodl.testing.check_problem`.",
+    "nothing to decide": "Check the problem with `lodl.testing.check_problem`, and try a larger "
+    "scale of the sampler.",
+    SCALE: "Sample with a scale that matches the errors of the model.",
+    "local slopes": "The objective is not affine in the label, or the solver is not exact, so a "
+    "decision family is valid near the label only. Also try `ConvexDirectedQuadratic`, and compare "
+    "the decisions of both models on validation instances.",
+    "more samples": "Draw several times as many samples, or use a family with fewer parameters.",
+}
 
 _SMALL = 0.05  # held-out error, as a share of the mean regret, too small to need more samples
 _GAP = 1.25  # ratio of held-out to fitted error above which more samples help
@@ -24,6 +31,37 @@ _GAP = 1.25  # ratio of held-out to fitted error above which more samples help
 # Decision families; results/decision_summaries.md has the numbers of all domains.
 _HARDLY_RANKS = 0.05  # rank correlation: the lowest of a loss that trained a good model was 0.1
 _LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where such losses do well
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A piece of advice about a learned loss.
+
+    Attributes:
+        name: The kind of finding: "wrong sense", "nothing to decide", "scale", "local slopes" or
+            "more samples".
+        evidence: The numbers that led to it, as a sentence.
+    """
+
+    name: str
+    evidence: str
+
+    @property
+    def advice(self) -> str:
+        """The action to take."""
+        return ADVICE[self.name]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.evidence} {self.advice}"
+
+
+def finding_text(title: str, findings: Sequence[Finding], numbers: Mapping[str, str]) -> str:
+    """Return a title, the findings, and named numbers, as lines for a terminal."""
+    advice = [f"- {finding}" for finding in findings] or ["- No change suggested."]
+    lines = [textwrap.fill(line, 88, subsequent_indent="  ") for line in advice]
+    for name, text in numbers.items():
+        lines.append(textwrap.fill(f"  {name:<18}{text}", 88, subsequent_indent=" " * 20))
+    return "\n".join([title, *lines])
 
 
 @dataclass(frozen=True)
@@ -54,16 +92,14 @@ class LossSummary:
         n_samples: Median number of samples per instance, held-out samples included.
         rank_correlation: Rank correlation with the regret on held-out samples, mean over instances.
         decisions_met: Share of the costly held-out samples that led to a known decision, mean over
-            instances. It is low if there are many decisions, and 0 if they are continuous, which
-            is no fault in itself.
+            instances: low if there are many decisions, and 0 if they are continuous.
         decisions_explained: Share of the held-out samples whose decision is the cheapest of the
-            known decisions by its slope: 1 if the objective is affine in the label and the solver
-            is exact, so that the loss holds everywhere.
+            known decisions by its slope: 1 for an affine objective and an exact solver.
         error_held_out: Relative error on held-out samples.
         error_fitted: Relative error on fitted samples.
         r2: R2 on held-out samples.
-        n_negative: Number of instances, fitted or not, with a mean regret below 0. There are none
-            if the solver is exact and the sense is right.
+        n_negative: Number of instances with a mean regret below 0: none for an exact solver and
+            the right sense.
     """
 
     family: Family
@@ -82,10 +118,9 @@ class LossSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Advice that follows from these numbers, the most important first."""
-        return tuple(self._find())
+        return tuple(self._findings())
 
-    def _find(self) -> Iterator[Finding]:
-        """Yield the findings that follow from held-out errors, the most important first."""
+    def _findings(self) -> Iterator[Finding]:
         n_sampled = self.n_instances - self.n_by_status[FitStatus.NO_SAMPLES]
         n_unfitted = self.n_instances - self.n_by_status[FitStatus.FITTED]
         if 2 * self.n_negative > n_sampled:
@@ -94,21 +129,19 @@ class LossSummary:
             return
         if 2 * n_unfitted > self.n_instances:
             unfitted = f"{n_unfitted} of {self.n_instances} instances could not be fitted."
-            yield Finding(NOTHING_TO_DECIDE, unfitted)
+            yield Finding("nothing to decide", unfitted)
         ranks = f"The rank correlation with the regret is {self.rank_correlation:.2f}"
         if self.family.uses_slopes:
-            explained = self.decisions_explained
-            if explained < _LOCAL:
-                yield Finding(
-                    LOCAL_SLOPES, f"Slopes explain {explained:.0%} of the decisions taken."
-                )
+            if self.decisions_explained < _LOCAL:
+                explained = f"Slopes explain {self.decisions_explained:.0%} of the decisions taken."
+                yield Finding("local slopes", explained)
             if self.rank_correlation < _HARDLY_RANKS:
-                yield Finding(MORE_SAMPLES, f"{ranks}.")
+                yield Finding("more samples", f"{ranks}.")
             return
         held_out, fitted = self.error_held_out.median, self.error_fitted.median
         if held_out > max(_GAP * fitted, _SMALL):
             errors = f"the error {held_out:.2f} of the mean regret on held-out samples"
-            yield Finding(MORE_SAMPLES, f"{ranks}, {errors}, but {fitted:.2f} on fitted samples.")
+            yield Finding("more samples", f"{ranks}, {errors}, but {fitted:.2f} on fitted samples.")
 
     def __str__(self) -> str:
         by_status = ", ".join(
@@ -124,22 +157,20 @@ class LossSummary:
             self.findings,
             {
                 "rank correlation": ranks,
-                **(self._decision_lines if self.family.uses_slopes else self._error_lines),
+                **self._lines(),
                 "samples": f"{self.n_samples:.0f} per instance (median)",
                 "instances": f"{self.n_instances}: {by_status}",
             },
         )
 
-    @property
-    def _error_lines(self) -> dict[str, str]:
-        return {
-            "error, held out": f"{self.error_held_out} of the mean regret",
-            "error, fitted": f"{self.error_fitted} of the mean regret",
-            "R2": f"{self.r2}",
-        }
-
-    @property
-    def _decision_lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
+        """Return the errors of a loss, or for a decision family the shares of decisions."""
+        if not self.family.uses_slopes:
+            return {
+                "error, held out": f"{self.error_held_out} of the mean regret",
+                "error, fitted": f"{self.error_fitted} of the mean regret",
+                "R2": f"{self.r2}",
+            }
         lines = {}
         if not math.isnan(self.decisions_met):
             met = f"{self.decisions_met:.0%} of the costly ones in held-out samples (mean)"

@@ -1,4 +1,4 @@
-"""`regret_scorer`: scikit-learn's searches and cross-validation, scored by regret."""
+"""The scorer that `regret_scorer` returns, in a file of its own: it brings scikit-learn."""
 
 from typing import Any
 
@@ -10,38 +10,7 @@ from lodl._arrays import Features, check_context, check_same_rows, in_columns, l
 from lodl._typing import Context
 from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
-from lodl.problems import Problem
 from lodl.problems._problem import label_columns
-
-
-def regret_scorer(oracle: Problem | Oracle | None = None) -> "RegretScorer":
-    """Return a scorer for `GridSearchCV`, `cross_val_score` and similar tools.
-
-    The score is the negative mean regret, because scikit-learn maximises scores. A context reaches
-    the folds once routing is on: `sklearn.set_config(enable_metadata_routing=True)`, then
-    `GridSearchCV(...).fit(X, Y, context=context)`.
-
-    With a store, all fits of a search share the answers around labels, but each setting calls the
-    solver where its own models predict. A search over 20 settings in 3 folds takes about as many
-    calls as 21 fits with the defaults, and as 5 with `n_rounds=0, families=[], n_samples=1`, which
-    compares the decisions of squared error (speed/search_calls.py). If calls are slow, search with
-    fewer of them, then `fit` once with the best setting and the defaults.
-
-    Args:
-        oracle: The problem whose decisions are scored, or an oracle of it, for any regressor.
-            Defaults to that of the `DecisionFocusedRegressor` that is scored, alone or as the last
-            step of a pipeline.
-
-    Example:
-        >>> from sklearn.linear_model import Ridge
-        >>> from sklearn.model_selection import cross_val_score
-        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
-        >>> x, y = domain.splits.train.x, domain.splits.train.y
-        >>> scorer = lodl.evaluation.regret_scorer(domain.problem)
-        >>> bool((cross_val_score(Ridge(), x, y, scoring=scorer) <= 0).all())
-        True
-    """
-    return RegretScorer(None if oracle is None else Oracle.of(oracle))
 
 
 class RegretScorer(BaseEstimator):  # type: ignore[misc]

@@ -1,9 +1,10 @@
-"""Decision loss, regret and decision quality of predictions, and the mean label to beat."""
+"""Decision loss, regret and decision quality of predictions; a scorer for scikit-learn."""
 
-from __future__ import annotations
+from __future__ import annotations  # short signatures in the documentation
 
 import logging
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 
+if TYPE_CHECKING:
+    from lodl.evaluation._scorer import RegretScorer
+
 _MIN_IN_RANGE = 0.01  # share of labels in [0, 1] below which uniform predictions say nothing
 
 _logger = logging.getLogger(__name__)
@@ -22,23 +26,18 @@ _logger = logging.getLogger(__name__)
 def decision_loss(
     oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
 ) -> Array:
-    """Return the decision loss DL(y_hat, y): the decision's objective under the true label.
+    """Return DL(y_hat, y), the decision's objective under the true label; lower is better.
 
-    Predictions outside the problem's valid range are projected into it, as they are when a loss is
-    learned.
+    Predictions are projected into the problem's valid range, as they are when a loss is learned.
 
     Args:
         oracle: The problem whose solver decides, or an oracle, whose options then apply.
         y_hat: Predictions, shape (n, *label_shape). Leading axes, as in
-            (models, n, *label_shape), are kept in the result.
+            (models, n, *label_shape), are kept in the result, shape (n,) or (..., n).
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
 
-    Returns:
-        Decision losses, shape (n,) or (..., n); lower is better.
-
     Raises:
-        InvalidInputError: An argument is not what was expected.
         OracleError: A solver call raised, or its decision loss is not finite. The message names the
             instance.
 
@@ -90,11 +89,7 @@ class QualityScale:
     optimal: float
 
     def normalise(self, quality: npt.ArrayLike) -> Array:
-        """Return mean decision quality on a scale where random is 0 and optimal is 1.
-
-        Args:
-            quality: Decision quality with the instance on the last axis, which is averaged.
-        """
+        """Return decision quality, averaged over the last axis, so that random is 0, optimal 1."""
         mean = np.mean(np.asarray(quality, dtype=np.float64), axis=-1)
         return np.asarray((mean - self.random) / (self.optimal - self.random))
 
@@ -114,20 +109,16 @@ def quality_scale(
         oracle: The problem whose solver decides, or an oracle.
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
-        y_random: Predictions that score 0, shape (m, n, *label_shape). Defaults to predictions
-            uniform on [0, 1], as in the paper. If your labels are not in [0, 1], pass the labels of
-            other instances: `np.random.default_rng(0).permutation(y)[np.newaxis]`.
+        y_random: Predictions that score 0, shape (m, n, *label_shape). Defaults to `n_random`
+            predictions uniform on [0, 1], as in the paper. If your labels are not in [0, 1], pass
+            the labels of others: `np.random.default_rng(0).permutation(y)[np.newaxis]`.
         n_random: Number of random predictions per instance.
-        random_state: Random seed for the random predictions.
+        random_state: Random seed for them.
 
     Example:
         >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
-        >>> scale = lodl.evaluation.quality_scale(lodl.domains.TopK(1), y)
-        >>> round(scale.optimal, 2)
+        >>> round(lodl.evaluation.quality_scale(lodl.domains.TopK(1), y).optimal, 2)
         0.85
-        >>> gained = lodl.evaluation.decision_quality(lodl.domains.TopK(1), y, y)
-        >>> float(scale.normalise(gained))
-        1.0
     """
     oracle = Oracle.of(oracle)
     instances = oracle.instances(y, context)
@@ -168,8 +159,8 @@ def normalised_decision_quality(
 ) -> float:
     """Return mean decision quality, scaled so that random predictions give 0 and labels give 1.
 
-    It takes twelve solver calls per instance. To score several models on the same labels, call
-    `quality_scale` once and use its `normalise`. For the arguments, see there.
+    It takes twelve solver calls per instance. For several models, and for the arguments, see
+    `quality_scale`.
 
     Example:
         >>> y = np.array([[0.9, 0.1], [0.2, 0.8]])
@@ -186,14 +177,31 @@ def normalised_decision_quality(
     return float(scale.normalise(quality))
 
 
-def constant_predictions(y_train: npt.ArrayLike, n_instances: int) -> Array:
-    """Return the mean training label for every instance, shape (n_instances, *label_shape).
+def regret_scorer(oracle: Problem | Oracle | None = None) -> RegretScorer:
+    """Return a scorer for `GridSearchCV`, `cross_val_score` and similar tools.
+
+    The score is the negative mean regret, because scikit-learn maximises scores. A context reaches
+    the folds once routing is on: `sklearn.set_config(enable_metadata_routing=True)`, then
+    `GridSearchCV(...).fit(X, Y, context=context)`.
+
+    With a store, all fits of a search share the answers around labels, but each setting calls the
+    solver where its own models predict. If calls are slow, search with `n_rounds=0, families=[],
+    n_samples=1`, which compares the decisions of squared error in about a quarter of the calls.
+
+    Args:
+        oracle: The problem whose decisions are scored, or an oracle of it, for any regressor.
+            Defaults to the oracle of the `DecisionFocusedRegressor` that is scored, alone or as the
+            last step of a pipeline.
 
     Example:
-        >>> lodl.evaluation.constant_predictions(np.array([[1.0, 4.0], [3.0, 0.0]]), 3)
-        array([[2., 2.],
-               [2., 2.],
-               [2., 2.]])
+        >>> from sklearn.linear_model import Ridge
+        >>> from sklearn.model_selection import cross_val_score
+        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
+        >>> x, y = domain.splits.train.x, domain.splits.train.y
+        >>> scorer = lodl.evaluation.regret_scorer(domain.problem)
+        >>> bool((cross_val_score(Ridge(), x, y, scoring=scorer) <= 0).all())
+        True
     """
-    mean = check_labels(y_train, "y_train").mean(axis=0)
-    return np.repeat(mean[np.newaxis], check_count("n_instances", n_instances), axis=0)
+    from lodl.evaluation._scorer import RegretScorer  # brings scikit-learn
+
+    return RegretScorer(None if oracle is None else Oracle.of(oracle))

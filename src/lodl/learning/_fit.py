@@ -112,8 +112,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     found = rounds(evidence, trainer.train_if_possible, board.score, leader=baseline)
     last = [model for model in found if model.round == schedule.n_rounds]
-    losses = [model.loss for model in last if can_correct(model.loss.family)]
-    judge = losses[0] if losses and not is_affine else None
+    losses = [model.loss for model in last if is_affine or can_correct(model.loss.family)]
+    judge = losses[0] if losses else None
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
     selected = select(
         board,
@@ -123,7 +123,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         means=folds.means(y),
         ensemble=ensemble,
         is_late=is_late,
-        is_worth=partial(_is_worth, judge, folds.validation),
+        is_worth=partial(_is_worth, None if is_affine else judge, folds.validation),
         n_errors=_N_ERRORS if has_right_model else 0.0,
     )
     corrected = baseline
@@ -164,7 +164,8 @@ def _corrected(
 ) -> Contender:
     """Return a contender with the best simple correction, or as it is if none helps.
 
-    `judge` is a loss that finds the shift of models that were not trained on one.
+    `judge` finds the shift of models that were not trained on a loss. If the objective is affine,
+    it says whether a shift is worth the solver calls.
     """
     y, folds = trainer.data.y, trainer.folds
     has_own = not contender.is_baseline and can_correct(contender.loss.family)
@@ -172,8 +173,9 @@ def _corrected(
     if contender.shrinkage:
         return contender
     if evidence.situation.is_affine:
-        return board.score(shifted_to_means(contender, y, folds))
-    if loss is not None:
+        shifted = shifted_to_means(contender, y, folds)
+        moved = shifted if _is_worth(judge, folds.validation, contender, shifted) else None
+    elif loss is not None:
         moved = shifted_by_loss(contender, loss, folds)
     else:
         moved = best_shift(contender, y, folds, evidence.regrets, seed=evidence.random_state)

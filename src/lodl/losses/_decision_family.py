@@ -23,38 +23,21 @@ decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
  6. At d = 0 the k-th term is (1 - m) r_k <= 0 for m >= 1, so L(0) = 0, the minimum.
 
 **When it is exact.** With m = 2 and all decisions, L is the SPO+ loss of Elmachtoub and Grigas
-("Smart 'predict, then optimize'", 2022): for a linear objective the k-th term is
-(y - 2 y_hat) . s_k. With m = 1 it is the support function of the differences -s_k.
+("Smart 'predict, then optimize'", 2022). The term most violated at y_hat then belongs to the
+decision taken at the point 2 y_hat - y.
 
 **When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
 good near it, no bound far from it, and at a kink of f it depends on the side of the difference.
-Families that see regrets only (`ConvexDirectedQuadratic`) may be better there. Held-out samples
-show it: slopes do not *explain* a decision that the solver took although another known decision is
-cheaper by (1). `lodl.evaluation.summarise` reports the share that is explained. A decision that no
-sample led to is not in the loss: sample again where the model predicts. The term most violated at
-y_hat with m = 2 belongs to the decision taken at the point 2 y_hat - y.
-
-**Relatives.** Mulamba et al. ("Contrastive losses and solution caching", 2021) train on a cache of
-solutions shared by all instances, Mandi et al. ("Decision-focused learning: through the lens of
-learning to rank", 2022) rank the decisions of that cache; both for linear objectives.
-`lodl.losses.fit_shared` shares decisions as they do, for affine objectives. New here: any
-objective, by its slope; decisions of any kind, which are never compared nor stored; a loss per
-instance, made before training and saved in a file; no solver in the training loop; and rounds of
-further calls, which are cutting planes of the full maximum.
+Held-out samples show it: slopes do not *explain* a decision that the solver took although another
+known decision is cheaper by (1). A decision that no sample led to is not in the loss.
 
 **Free directions.** Errors that change no difference between decisions, such as a constant added
 to all items of which exactly one is chosen, cost nothing, and a prediction may drift along them
-until an output layer saturates. A weak squared error prevents that: `min_weight`, in units of the
-samples' errors. Its default of 0.01 is the best for hinges, or within noise of it, on paths,
-advertising and top-1 choices; 0.1 helps where hinges are a poor model, and most linear models of
-rankings, but can make the final ReLU of a network die (results/min_weight.md). It does not protect
-from a learning rate that is too high for a tanh: scale the outputs of a network to the labels, as
-the learner does (results/README.md, Portfolio).
+until an output layer saturates. A weak squared error prevents that: `min_weight`, by default 0.01
+of the samples' errors (results/min_weight.md). docs/explanation/decision-families.md has more.
 """
 
 from abc import abstractmethod
-from dataclasses import replace
-from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -76,10 +59,12 @@ class DecisionFamily(Family):
 
     Attributes:
         squared_error: Weight of a squared error that is added to the loss: an error of the samples'
-            size costs this share of the instance's mean regret.
-        min_weight: The least weight of that squared error, which pins directions that change no
-            decision.
-        max_decisions: Number of decisions per instance. `fit_shared` ignores it.
+            size costs this share of the instance's mean regret. The fewer decisions are known, the
+            larger it should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
+        min_weight: The least weight of that squared error, between 0 and 1. It only pins directions
+            that change no decision, so it can be small.
+        max_decisions: Number of decisions per instance. Decisions that account for most of the
+            sampled regret are selected first. `fit_shared` ignores it.
     """
 
     is_convex = True
@@ -103,70 +88,47 @@ class DecisionFamily(Family):
         """
 
     def fit(self, answers: Answers) -> dict[str, Array]:
-        """Return the distinct decisions, and the weights of the squared error."""
-        selected = selected_decisions(answers, self.max_decisions)
+        """Return the distinct decisions, and the weights of the squared error.
+
+        The label's decision, which has neither regret nor slope, is left out. Of the others, those
+        are selected that account for most of the sampled regret: regret times the number of points
+        that led to the decision. So the costliest and the most frequent decisions, without which
+        the loss would not bound the regret where it matters, come before rare decisions that cost
+        little.
+        """
+        decision, slope = decisions_of(answers)
+        _, first, count = np.unique(decision, return_index=True, return_counts=True)
+        regret, slope = answers.regret[first], slope[first]
+        others = np.flatnonzero((regret > 0) | slope.any(axis=1))
+        order = np.argsort(-(regret * count)[others], kind="stable")
+        selected = others[order[: self.max_decisions]]
         mean, scale = max(float(answers.regret.mean()), 0.0), error_scale(answers.d)
-        _, slope = decisions_of(answers)
-        return self.made_of(answers.regret[selected], slope[selected], mean, scale)
+        return self.made_of(regret[selected], slope[selected], mean, scale)
 
     def made_of(
         self, regret: Array, slope: Array, mean: float, scale: Array, unit: float | None = None
     ) -> dict[str, Array]:
-        """Return the parameters of given decisions, the squared error included.
+        """Return the parameters of given decisions (see `scaled`), the squared error included.
 
-        Args:
-            regret: Regret of each decision, shape (M,).
-            slope: Its derivative by the label, shape (M, D).
-            mean: Typical regret of the instance.
-            scale: Typical error of each coordinate, shape (D,).
-            unit: Scale of the regrets. Defaults to the mean of `regret`.
+        `mean` is the typical regret of the instance, `scale` the typical error of each coordinate.
         """
         regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
         cost = max(self.min_weight, self.squared_error) * mean
         return {**self.scaled(regret, slope, unit), "w": squared_error_weights(cost, scale)}
-
-    def with_room_for(self, n_decisions: int) -> Self:
-        """Return this family with `max_decisions=n_decisions`, at least 1."""
-        family: Any = self  # members are dataclasses
-        resized: Self = replace(family, max_decisions=max(1, n_decisions))
-        return resized
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         no_decision = self.scaled(np.zeros(0), np.zeros((0, len(scale))))
         return {**no_decision, "w": squared_error_weights(cost, scale)}
 
 
-def selected_decisions(answers: Answers, max_decisions: int) -> npt.NDArray[np.intp]:
-    """Return, for each selected decision, the first point that led to it.
-
-    The label's decision, which has neither regret nor slope, is left out. Of the others, those are
-    selected that account for most of the sampled regret: regret times the number of points that
-    led to the decision. So the costliest and the most frequent decisions, without which the loss
-    would not bound the regret where it matters, come before rare decisions that cost little.
-    """
-    decision, slope = decisions_of(answers)
-    _, first, count = np.unique(decision, return_index=True, return_counts=True)
-    regret = answers.regret[first]
-    is_other = (regret > 0) | slope[first].any(axis=1)
-    first, importance = first[is_other], (regret * count)[is_other]
-    return first[np.argsort(-importance, kind="stable")[:max_decisions]]
-
-
 def are_explained(
     d: Array, regret: Array, slope: Array, known_regret: Array, known_slope: Array
 ) -> npt.NDArray[np.bool_]:
-    """Return whether each decision taken is, by its slope, as cheap as all known decisions.
+    """Return whether decisions taken at errors `d` are, by their slopes, the cheapest known.
 
     The solver takes the cheapest decision under a prediction y + d, and by (1) a decision costs
     r_k + s_k . d more there than the label's. If another decision seems to cost less, the objective
     is not affine in the label, or the solver is not exact.
-
-    Args:
-        d: Errors at which decisions were taken, shape (K, D).
-        regret: Regret of each decision taken, shape (K,).
-        slope: Slope of each decision taken, shape (K, D).
-        known_regret: Regrets of the known decisions, shape (M,).
-        known_slope: Slopes of the known decisions, shape (M, D).
     """
     cost = regret + (slope * d).sum(axis=1)
     others = known_regret + d @ known_slope.T

@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily
-from lodl.losses._family import Parameters, Tensor, largest
+from lodl.losses._family import Parameters, Tensor, check_at_least, largest
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,9 @@ class DecisionHinges(DecisionFamily):
     Attributes:
         margin: Steepness of the hinges, at least 1. Larger margins keep predictions further from a
             change of decision.
-        squared_error: Weight of a squared error that is added to the loss: an error of the samples'
-            size costs this share of the mean regret. The fewer decisions are known, the larger it
-            should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
-        min_weight: The least weight of that squared error, between 0 and 1. It only pins directions
-            that change no decision, so it can be small.
-        max_decisions: Number of decisions per instance. Decisions that account for most of the
-            sampled regret are selected first.
+        squared_error: Weight of a squared error that is added to the loss (`DecisionFamily`).
+        min_weight: The least weight of that squared error, between 0 and 1.
+        max_decisions: Number of decisions per instance.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])  # the first item is better, by 2
@@ -48,22 +43,14 @@ class DecisionHinges(DecisionFamily):
     min_weight: float = 1e-2
     max_decisions: int = 50
     non_negative = ("regret", "w")
-    padded: ClassVar[Mapping[str, float]] = {
-        "regret": 0.0,
-        "slope": 0.0,
-    }  # a hinge that is never on
+    padded: ClassVar[Mapping[str, float]] = {"regret": 0.0, "slope": 0.0}  # hinges never on
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.margin < np.inf:
-            raise InvalidInputError(f"`margin` must be a number of at least 1, got {self.margin}.")
+        check_at_least("margin", self.margin, 1.0)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        return {
-            "regret": (self.max_decisions,),
-            "slope": (self.max_decisions, dim),
-            "w": (dim,),
-        }
+        return {"regret": (self.max_decisions,), "slope": (self.max_decisions, dim), "w": (dim,)}
 
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
         if not len(regret):

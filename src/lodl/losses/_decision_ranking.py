@@ -34,13 +34,9 @@ class DecisionRanking(DecisionFamily):
             instances share decisions (`lodl.losses.fit_shared`), the unit is the mean regret of all
             samples of all instances, which is smaller. A lower t gives the best decisions more
             weight and makes the loss less smooth.
-        squared_error: Weight of a squared error that is added to the loss: an error of the samples'
-            size costs this share of the mean regret. The fewer decisions are known, the larger it
-            should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
-        min_weight: The least weight of that squared error, between 0 and 1. It only pins directions
-            that change no decision, so it can be small.
-        max_decisions: Number of decisions per instance. Decisions that account for most of the
-            sampled regret are selected first.
+        squared_error: Weight of a squared error that is added to the loss (`DecisionFamily`).
+        min_weight: The least weight of that squared error, between 0 and 1.
+        max_decisions: Number of decisions per instance.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])  # the first item is better

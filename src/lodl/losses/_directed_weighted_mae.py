@@ -26,15 +26,15 @@ class DirectedWeightedMAE(RidgeFamily):
     see such a cost where the model errs little. With one label and no constraints it is the
     pinball loss whose minimum is the newsvendor's quantile w- / (w+ + w-).
 
-    The kink has no second derivative. Boosting and Newton-type learners get the curvature of the
-    parabola that touches the loss at `d` and lies above it everywhere (Hunter and Lange, 2000):
+    The kink has no second derivative. Boosting gets the curvature of the parabola that touches the
+    loss at `d` and lies above it everywhere (Hunter and Lange, 2000):
 
         (w+_i + w-_i) / (2 max(|d_i|, width_i)) + 2 s_i
 
-    The parameter `width`, the size of the sampled errors, bounds it near the kink: boosting needs
-    no smaller steps there, and with a tenth of it trees did not get far in a hundred steps.
-    Quasi-Newton learners need a continuous gradient, too: with `rounding`, |d_i| is d_i^2 / (2 h)
-    within h = rounding * width_i of the label, and |d_i| - h / 2 outside.
+    The parameter `width`, the size of the sampled errors, bounds it near the kink: with a tenth of
+    it trees did not get far in a hundred steps. Quasi-Newton learners need a continuous gradient:
+    with `rounding`, |d_i| is d_i^2 / (2 h) within h = rounding * width_i of the label, and
+    |d_i| - h / 2 outside.
 
     Attributes:
         squares: Whether squared errors are added, for costs that grow faster than the error.
@@ -72,12 +72,10 @@ class DirectedWeightedMAE(RidgeFamily):
 
     @property
     def degrees(self) -> Mapping[str, int]:  # type: ignore[override]
-        """The degree of each weight's term. A rounded kink has none."""
-        return {} if self.rounding else self._weights
+        return {} if self.rounding else self._weights  # a rounded kink has no degree
 
     @property
     def non_negative(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the parameters that must not be negative."""
         return (*self._weights, "width")
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
@@ -89,20 +87,20 @@ class DirectedWeightedMAE(RidgeFamily):
             within, h = self._within_kink(phi, size)
             size = (h == 0) * size + within * (size - within / 2) / (h + (h == 0))
         value = (directed_weights(phi, d) * size).sum(-1)
-        return value + (_square_weights(phi, d) * d * d).sum(-1) if self.squares else value
+        return value + (directed_weights(phi, d, "s") * d * d).sum(-1) if self.squares else value
 
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
         slope = (d > 0) * phi["w_plus"][:, None] - (d < 0) * phi["w_minus"][:, None]
         if self.rounding:
             within, h = self._within_kink(phi, abs(d))
             slope = slope * ((h == 0) + within / (h + (h == 0)))
-        return slope + 2 * _square_weights(phi, d) * d if self.squares else slope
+        return slope + 2 * directed_weights(phi, d, "s") * d if self.squares else slope
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         distance = abs(d).clip(min=phi["width"][:, None])
         both_sides = (phi["w_plus"] + phi["w_minus"])[:, None]
         kinks = both_sides / (2 * distance + (distance == 0))
-        return kinks + 2 * _square_weights(phi, d) if self.squares else kinks
+        return kinks + 2 * directed_weights(phi, d, "s") if self.squares else kinks
 
     def rounded(self, rounding: float) -> "DirectedWeightedMAE":
         return replace(self, rounding=rounding)
@@ -116,8 +114,8 @@ class DirectedWeightedMAE(RidgeFamily):
         """Solve the non-negative least squares problem, then lift the weights to the floor."""
         data = Standardised.of(answers)
         n_samples, dim = data.d.shape
-        kinks = np.concatenate([np.maximum(data.d, 0.0), np.maximum(-data.d, 0.0)], axis=1)
-        columns = np.concatenate([kinks, *([np.square(kinks)] if self.squares else [])], axis=1)
+        kinks = np.hstack([np.maximum(data.d, 0.0), np.maximum(-data.d, 0.0)])
+        columns = np.hstack([kinks, np.square(kinks)]) if self.squares else kinks
         alike = solve_nnls(columns.reshape(n_samples, -1, 2 * dim).sum(axis=-1), data.regret)
         towards = np.repeat(alike, 2 * dim) * np.tile(data.is_perturbed, len(self._weights))
         pull = self.ridge * _PULL * dim**2
@@ -131,13 +129,6 @@ class DirectedWeightedMAE(RidgeFamily):
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Return an absolute error if there are no squares: cost * mean_i |d_i| / scale_i."""
-        share, highest = cost / len(scale), max(self._weights.values())
-        phi = {
-            name: share * (degree == highest) / scale**degree
-            for name, degree in self._weights.items()
-        }
+        highest, weights = max(self._weights.values()), self._weights.items()
+        phi = {w: cost / len(scale) * (degree == highest) / scale**degree for w, degree in weights}
         return {**phi, "width": scale}
-
-
-def _square_weights(phi: Parameters, d: Tensor) -> Tensor:
-    return directed_weights({"w_plus": phi["s_plus"], "w_minus": phi["s_minus"]}, d)

@@ -62,10 +62,10 @@ class DirectedWeightedMSE(RidgeFamily):
         return {"w_plus": w_plus, "w_minus": w_minus}
 
 
-def directed_weights(phi: Parameters, d: Tensor) -> Tensor:
+def directed_weights(phi: Parameters, d: Tensor, name: str = "w") -> Tensor:
     """Return the weight of each error, `w_plus` if it is not negative, shape (n, m, D)."""
     is_over = d >= 0
-    return is_over * phi["w_plus"][:, None] + ~is_over * phi["w_minus"][:, None]
+    return is_over * phi[f"{name}_plus"][:, None] + ~is_over * phi[f"{name}_minus"][:, None]
 
 
 def directed_squares(d: Array) -> Array:

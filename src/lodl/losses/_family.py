@@ -26,8 +26,7 @@ class Family(ABC):
     """A parametric loss of the error `d = y_hat - y` of a flattened prediction.
 
     A member is a small frozen dataclass of settings. The parameters `phi` are arguments, one row
-    per instance, so the same formula serves one instance with many points (fitting, n = 1) and many
-    instances with one prediction each (training, m = 1):
+    per instance, so that one formula serves fits (n = 1) and training (m = 1):
 
         d: (n, m, D)   phi[name]: (n, *parameter_shapes(D)[name])   value: (n, m)
 
@@ -101,26 +100,22 @@ class Family(ABC):
 
     @abstractmethod
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Return the diagonal of the second derivative by the prediction, shape (n, m, D).
+        """Return the diagonal of the second derivative, or a bound of it that suits boosting.
 
-        At a jump, the sign of 0 counts as positive. A family whose second derivative is useless for
-        boosting returns an upper bound instead.
+        Its shape is (n, m, D). At a jump, the sign of 0 counts as positive.
         """
 
     @abstractmethod
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the parameters with which the loss repeats the regrets of one instance best.
 
-        The result must depend on `answers` only: instances are fitted in any order, in any process.
+        They are finite, have the shapes of `parameter_shapes(D)` (padded axes may be shorter), and
+        depend on `answers` only: instances are fitted in any order, in any process.
 
         Args:
             answers: At least two points `answers.d`, shape (K, D), with their regrets
                 `answers.regret`, shape (K,). All are finite, in any unit, and neither all points
-                nor all regrets are zero. If `uses_slopes`, `answers.decision` and `answers.slope`
-                are set, too.
-
-        Returns:
-            Finite arrays with the shapes of `parameter_shapes(D)`; padded axes may be shorter.
+                nor all regrets are zero. If `uses_slopes`, they have decisions and slopes.
         """
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
@@ -128,10 +123,7 @@ class Family(ABC):
         return [self.fit(answers) for answers in instances]
 
     def rounded(self, rounding: float) -> "Family":
-        """Return a family whose gradient is continuous, for quasi-Newton methods.
-
-        Families without kinks ignore `rounding`, the width of the kinks in the family's own units.
-        """
+        """Return a family without kinks, for quasi-Newton methods. `rounding` is their width."""
         return self
 
     @abstractmethod
@@ -140,8 +132,8 @@ class Family(ABC):
 
             f(d) = cost * mean_i (d_i / scale_i)^2
 
-        Used for instances that have nothing to fit. A family that does not contain a squared error
-        comes close to it for errors of size `scale`, an array of shape (D,).
+        Used for instances that have nothing to fit. A family without squared errors comes close to
+        it for errors of size `scale`, shape (D,).
         """
 
 
@@ -158,10 +150,7 @@ def check_can_fit(family: Family, dim: int) -> None:
 
 
 def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that parameters `phi` of one instance must have.
-
-    Padded axes all have the length of the first padded parameter, from 1 to the largest allowed.
-    """
+    """Return the shapes that parameters `phi` of one instance must have, padded axes all alike."""
     shapes = family.parameter_shapes(dim)
     actual = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
     for name in family.padded:

@@ -126,30 +126,24 @@ def build_loss(
             phi.append(fallback)
             status = FitStatus.NOTHING_TO_DECIDE if fit.phi else fit.status
             errors.append({**fit.counts, "status": status})
-    _log_fallbacks(sum(rows is fallback for rows in phi), len(fits))
+    n_missing = sum(rows is fallback for rows in phi)
+    is_most = 2 * n_missing > len(fits)
+    if n_missing:
+        _logger.log(
+            logging.WARNING if is_most else logging.INFO,
+            "%d of %d instances have nothing to fit and get a plain squared error.%s",
+            n_missing,
+            len(fits),
+            " Is the sampler's scale too small to change a decision?" if is_most else "",
+        )
     labels, provenance = np.asarray(y, dtype=np.float64), {**provenance, "lodl": package_version()}
     return LearnedLoss(
         family, labels, stack_parameters(family, phi), FitErrors.of(errors), provenance
     )
 
 
-def _log_fallbacks(n_missing: int, n_instances: int) -> None:
-    if n_missing:
-        is_most = 2 * n_missing > n_instances
-        _logger.log(
-            logging.WARNING if is_most else logging.INFO,
-            "%d of %d instances have nothing to fit and get a plain squared error.%s",
-            n_missing,
-            n_instances,
-            " Is the sampler's scale too small to change a decision?" if is_most else "",
-        )
-
-
 def is_held_out(n_samples: int, holdout: float, *, offset: int = 0) -> npt.NDArray[np.bool_]:
-    """Return which of an instance's samples are held out, at regular intervals, shape (K,).
-
-    A sample's part depends on its position only, so later samples do not change it.
-    """
+    """Return which samples of an instance are held out: by position, at regular intervals."""
     n_held_out_before = np.floor((offset + np.arange(n_samples + 1)) * holdout)
     return np.asarray(np.diff(n_held_out_before) > 0)
 

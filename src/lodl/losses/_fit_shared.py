@@ -1,5 +1,7 @@
 """`fit_shared`: a learned loss from the decisions of all instances, with held-out errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -30,16 +32,11 @@ def fit_shared(
     feasible for all. If the objective is affine in the label, the answers also determine what each
     decision costs at every instance, without a solver call. A loss then has some hundred decisions
     instead of twenty: those that are cheapest under the label and, with `at`, under a prediction.
-    Decisions of validation instances are shared, too: they are feasible decisions and carry no
-    information about a label's features.
 
     All instances count in one unit: the temperature of `DecisionRanking` is a share of the mean
-    regret of all instances, so that instances with much at stake do not drown the others. Averaged,
-    models trained on such losses had 3 % less regret than SPO+ on 14 tasks
-    (results/learner/choices.md); models trained on each instance's own decisions had as much.
-
-    Held-out samples evaluate a loss without the decisions that only held-out samples led to. The
-    loss that is returned has all decisions.
+    regret of all instances, so that instances with much at stake do not drown the others. Held-out
+    samples evaluate a loss without the decisions that only they led to; the loss that is returned
+    has all decisions.
 
     Args:
         samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose
@@ -75,7 +72,8 @@ def fit_shared(
     means = np.nansum(np.maximum(pool.regret, 0.0), axis=1) / np.maximum(n_answers, 1)
     unit = float(means[n_answers > 0].mean()) if n_answers.any() else 0.0
     taken = pool.nearest(y_hat, _n_nearest(pool)) if unit else [np.empty(0, dtype=np.intp)] * n
-    family = family.with_room_for(max(map(len, taken)))
+    n_decisions = max(1, *map(len, taken))
+    family = replace(family, max_decisions=n_decisions)  # type: ignore[type-var]  # a dataclass
     scales = _error_scales(pool, y_hat)
     held_out = _HeldOut(samples, pool, holdout)
     fits = []

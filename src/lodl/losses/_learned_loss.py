@@ -36,8 +36,7 @@ class FitErrors:
 
     Every field has shape (n_instances,) and is NaN if it is not defined: no held-out samples,
     constant regrets, or an instance that was not fitted. Regret families have mean absolute errors
-    and R2. Decision families, which do not repeat regrets, have two shares instead; their held-out
-    samples evaluate a loss without the held-out decisions.
+    and R2. Decision families, which do not repeat regrets, have two shares instead.
 
     Attributes:
         mae_fitted: Mean absolute error on fitted samples.
@@ -45,9 +44,8 @@ class FitErrors:
         r2_held_out: Share of the variance of held-out regrets that is explained.
         rank_correlation_held_out: Rank correlation of loss and regret on held-out samples.
         met_held_out: Share of the costly held-out samples that led to a known decision.
-        explained_held_out: Share of the held-out samples that led to the decision which is the
-            cheapest of the known decisions by its slope: 1 if the objective is affine in the label
-            and the solver is exact.
+        explained_held_out: Share of the held-out samples that led to the cheapest known decision by
+            the slopes: 1 if the objective is affine in the label and the solver is exact.
         mean_regret: Mean regret of all samples.
         n_fitted: Number of fitted samples.
         n_held_out: Number of held-out samples.
@@ -103,8 +101,7 @@ class LearnedLoss:
         y: Labels, shape (n_instances, *label_shape), at which each loss is zero.
         phi: The family's parameters, each of shape (n_instances, *shape of the parameter).
         errors: Errors of the fit.
-        provenance: Sampler, scale, seed, number of samples, name of the problem and version of
-            lodl, as JSON values.
+        provenance: Sampler, seed, problem, version of lodl and others, as JSON values.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
@@ -189,10 +186,7 @@ class LearnedLoss:
         return np.asarray(self.family.curvature(phi, d).reshape(y.shape))
 
     def subset(self, index: npt.ArrayLike) -> LearnedLoss:
-        """Return the loss of the instances `index`, in that order.
-
-        Its provenance has the number of instances of the whole loss, "subset_of".
-        """
+        """Return the loss of the instances `index`, in that order."""
         y, phi = self._rows(index)
         errors = self.errors.take(np.asarray(index))
         provenance = {"subset_of": self.n_instances, **self.provenance}
@@ -202,9 +196,6 @@ class LearnedLoss:
         """Check that `y` are the labels this loss was learned for, in the same order.
 
         If either array has single precision, both are compared in single precision.
-
-        Raises:
-            InvalidInputError: The labels differ. The message names the first such instance.
         """
         labels = checks.check_labels(y)
         if labels.shape != self.y.shape:
@@ -222,10 +213,7 @@ class LearnedLoss:
             )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the loss to a file that `load_loss` reads (safetensors).
-
-        A loss of a custom family can be saved, too. To load it, import the family's module first.
-        """
+        """Write the loss to a file that `load_loss` reads (safetensors)."""
         arrays = {"y": self.y} | {f"phi.{name}": rows for name, rows in self.phi.items()}
         for name, dtype in FitErrors.dtypes().items():
             arrays[f"errors.{name}"] = getattr(self.errors, name).astype(dtype, copy=False)
@@ -264,7 +252,7 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
 
     Raises:
         LossFileError: The file is damaged, has another format version, is for other labels, or
-            names a family whose module has not been imported.
+            names a custom family whose module has not been imported.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])

@@ -13,17 +13,14 @@ sqrt(D / K) is how fast the noise in its gradient fades. Both fade with the numb
 one strength suits any number.
 
 **Why not stronger.** With 50 samples, a penalty on weights thirty times as strong repeats unseen
-samples better, but models then decide as if trained on squared error, which is the worst choice on
-top-1 choices. Noise of single instances averages out in a model trained on all of them; a bias that
-all of them share does not. The strengths were selected by validation decisions with 50 samples, on
-one small data set of top-1 choices and two each of advertising and paths, one initialisation.
-results/regularisation.md (speed/regularisation.py) has the gains.
+samples better, but models then decide as if trained on squared error. Noise of single instances
+averages out in a model trained on all of them; a bias that all of them share does not. The
+strengths were selected by validation decisions (results/regularisation.md).
 
-**Why one instance at a time.** Most of a fit's time is spent in SciPy's steps: 13 ms an instance
-for `ConvexDirectedQuadratic` at D = 50 (speed/fit_solvers.py). Steps that NumPy takes for 300
-instances at once need a tenth to a quarter of it, but 22 to 43 % of the instances then end in a
-different local optimum, of the same value on average (speed/batched_fits.py): every recorded result
-of the family would change to save two seconds per 300 instances.
+**Why one instance at a time.** Steps that NumPy takes for 300 instances at once need a tenth to a
+quarter of the time, but 22 to 43 % of the instances then end in a different local optimum, of the
+same value on average (speed/batched_fits.py): every recorded result of `ConvexDirectedQuadratic`
+would change to save two seconds per 300 instances.
 """
 
 import math
@@ -199,10 +196,10 @@ def solve_nnls(
     the Gram matrix is singular (fewer samples than weights), a ridge of the size of its rounding
     error picks one of the optima.
 
-    SciPy's `nnls` is several times faster with fewer samples than weights and no ridge, but may
-    pick a different optimum, and published fits would change. With a ridge, the default, both take
-    a fraction of a millisecond up to 100 weights, and at 528 this function is two to four times as
-    fast: speed/fit_solvers.py.
+    SciPy's `nnls` is faster with fewer samples than weights and no ridge, but may pick a different
+    optimum, and published fits would change. With a ridge, the default, both take a fraction of a
+    millisecond up to 100 weights; at 528 this function is two to four times as fast
+    (speed/fit_solvers.py).
     """
     unit = float(columns.max(initial=0.0)) or 1.0
     if not _SMALLEST < unit < _LARGEST:  # its square would not be a number
@@ -242,15 +239,10 @@ def _pivot(gram: Array, moments: Array) -> Array:
         else:  # Murty's rule: exchange only the last variable, which cannot cycle
             is_wrong[: np.flatnonzero(is_wrong)[-1]] = False
         is_positive = is_positive ^ is_wrong
-    return _lawson_hanson(gram, moments)
-
-
-def _lawson_hanson(gram: Array, moments: Array) -> Array:
-    """Solve by SciPy's slower method, which always ends."""
     from scipy.linalg import cholesky, solve_triangular
     from scipy.optimize import nnls
 
-    upper = cholesky(gram)
+    upper = cholesky(gram)  # the slower method of Lawson and Hanson always ends
     return np.asarray(nnls(upper, solve_triangular(upper, moments, trans=1))[0])
 
 

@@ -1,8 +1,8 @@
 """Files of learned losses: written whole or not at all, checked when read, free of code.
 
-A file is in safetensors format: a JSON header, then the arrays. The metadata contain a SHA-256 of
-everything else, so that any damaged byte is an error when the file is read. A file names its
-family, whose class the reader must have imported.
+A file is in safetensors format. Its metadata contain a SHA-256 of everything else, so that any
+damaged byte is an error when the file is read, and name the family, whose class the reader must
+have imported.
 """
 
 import hashlib
@@ -12,18 +12,18 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from lodl._json import package_version
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._family import Family, family_named
 
 _FORMAT, _VERSION = "lodl loss", "3"
-_CODES = {"f8": "F64", "i8": "I64", "f4": "F32", "i1": "I8"}
 _DIGEST = "sha256"
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
@@ -32,11 +32,7 @@ Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 def write_loss(
     path: Path, family: Family, arrays: Mapping[str, npt.NDArray[Any]], provenance: object
 ) -> None:
-    """Write a loss atomically: a reader sees the old file or the new file, never a part.
-
-    Raises:
-        InvalidInputError: The family's settings or the provenance are not plain JSON.
-    """
+    """Write a loss atomically: a reader sees the old file or the new file, never a part."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InvalidInputError(f"`path` must be a file in a folder that exists, got {path}.")
     metadata = {
@@ -48,47 +44,25 @@ def write_loss(
         "provenance": _to_json("provenance", provenance),
         "package_version": package_version(),
     }
-    # The widest numbers come first, so that all numbers are aligned.
     rows = {
         name: np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
+        for name, array in arrays.items()
     }
+    metadata[_DIGEST] = _digest(rows, metadata)
     temporary = path.with_name(f".{path.name[:200]}.{uuid.uuid4().hex}.tmp")
     try:
-        with temporary.open("xb") as file:
-            _write(file, rows, metadata)
-            file.flush()
+        save_file(rows, temporary, metadata)
+        with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except SafetensorError as error:  # such as a full disk
+        raise OSError(f"{path} cannot be written: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _write(file: BinaryIO, arrays: Arrays, metadata: dict[str, str]) -> None:
-    header: dict[str, Any] = {"__metadata__": metadata | {_DIGEST: _digest(arrays, metadata)}}
-    end = 0
-    for name, array in arrays.items():
-        start, end = end, end + array.nbytes
-        header[name] = {
-            "dtype": _CODES[array.dtype.str[1:]],
-            "shape": array.shape,
-            "data_offsets": (start, end),
-        }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    file.write(len(text).to_bytes(8, "little") + text)
-    for array in arrays.values():
-        file.write(array.data)
-
-
 def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
-    """Return the family, the arrays and the provenance in a file.
-
-    Raises:
-        LossFileError: The file is not a loss file, is damaged, has another format version, or names
-            a family that no imported module defines.
-        FileNotFoundError: The file does not exist.
-    """
+    """Return the family, the arrays and the provenance in a file, which must be intact."""
     if path.is_dir():
         raise LossFileError(
             f"{path} is a folder, not a loss file. A store is an argument of `lodl.Oracle`."

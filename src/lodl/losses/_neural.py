@@ -33,12 +33,11 @@ class NeuralLoss(Family):
 
         h_0 = d,   h_l = max(h_{l-1} W_l + b_l, 0),   f(d) = h_4
 
-    The paper's network reads the flattened prediction, this one the error, which is the same
-    network up to the first bias. With the default of 4 layers and 100 units it has
-    100 D + 20,401 parameters. Use it, with many samples, to find out how much of the cost the
-    simpler families miss. It is not convex, need not be zero nor smallest at the label, has no
-    second derivative for tree models to use (the curvature is zero), and its gradient may vanish.
-    Fitting it needs the extra "torch"; using it does not.
+    The paper's network reads the prediction, this one the error: the same up to the first bias. By
+    default it has 100 D + 20,401 parameters. Use it, with many samples, to find out how much of the
+    cost the simpler families miss. It is not convex, need not be zero nor smallest at the label,
+    has no second derivative for tree models to use, and its gradient may vanish. Fitting it needs
+    the extra "torch"; using it does not.
 
     Attributes:
         n_layers: Number of layers with weights, output included.
@@ -57,11 +56,9 @@ class NeuralLoss(Family):
     is_convex = False
 
     def __post_init__(self) -> None:
-        if check_count("n_layers", self.n_layers, minimum=2) > _MAX_LAYERS:
-            raise InvalidInputError(
-                f"`n_layers` must be at most {_MAX_LAYERS}, got {self.n_layers}."
-            )
         check_count("n_units", self.n_units)
+        if check_count("n_layers", self.n_layers, minimum=2) > _MAX_LAYERS:
+            raise InvalidInputError(f"`n_layers` must be at most {_MAX_LAYERS}.")
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         widths = [dim, *[self.n_units] * (self.n_layers - 1), 1]
@@ -84,7 +81,6 @@ class NeuralLoss(Family):
         return 0 * d * phi["W1"][:, None, :, 0]  # zeros, a row per instance
 
     def fit(self, answers: Answers) -> dict[str, Array]:
-        """Fit one instance. `fit_many` fits several at almost the same cost."""
         return self.fit_many([answers])[0]
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
@@ -100,8 +96,12 @@ class NeuralLoss(Family):
         with one_torch_thread():
             phi = _initial(torch, self, data)
             _train(torch, self, phi, data)
-        arrays = {name: value.detach().numpy().astype(np.float64) for name, value in phi.items()}
-        return [_parameters(self, part, arrays, i) for i, part in enumerate(data)]
+        arrays = {name: rows.detach().numpy().astype(np.float64) for name, rows in phi.items()}
+        for i, part in enumerate(data):
+            arrays["W1"][i] /= part.d_scale[:, np.newaxis]
+            arrays[f"W{self.n_layers}"][i] *= part.regret_scale
+            arrays[f"b{self.n_layers}"][i] *= part.regret_scale
+        return [{name: rows[i] for name, rows in arrays.items()} for i in range(len(data))]
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         """Return an absolute error, `cost * mean_i |d_i / scale_i|`, which ReLU units can express.
@@ -111,7 +111,11 @@ class NeuralLoss(Family):
         dim = len(scale)
         phi = {name: np.zeros(shape) for name, shape in self.parameter_shapes(dim).items()}
         half = max(1, self.n_units // 2)
-        directions = _directions(dim, half) * (cost / (dim * scale))[:, np.newaxis]
+        directions = np.eye(dim, half)
+        if half < dim:  # columns for which the absolute projections of d add up to about |d|_1
+            gaussian = np.random.default_rng(0).standard_normal((dim, half))
+            directions = gaussian * (math.sqrt(dim) / half)
+        directions = directions * (cost / (dim * scale))[:, np.newaxis]
         phi["W1"][:, :half] = directions
         phi["W1"][:, half : 2 * half] = -directions[:, : self.n_units - half]
         for layer in range(2, self.n_layers):
@@ -126,14 +130,6 @@ class NeuralLoss(Family):
             hidden = layers[-1].clip(min=0)
             layers.append(hidden @ phi[f"W{layer}"] + phi[f"b{layer}"][:, None])
         return layers
-
-
-def _directions(dim: int, count: int) -> Array:
-    """Return `count` columns for which the absolute projections of d add up to about |d|_1."""
-    if count >= dim:
-        return np.eye(dim, count)
-    gaussian = np.random.default_rng(0).standard_normal((dim, count))
-    return gaussian * (math.sqrt(dim) / count)
 
 
 def _initial(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, torch.Tensor]:
@@ -167,16 +163,3 @@ def _train(
         torch.square(family.value(phi, errors) - target).mean(dim=1).sum().backward()
         adam.step()
         decay.step()
-
-
-def _parameters(
-    family: NeuralLoss, data: Standardised, arrays: dict[str, Array], row: int
-) -> dict[str, Array]:
-    phi = {name: value[row] for name, value in arrays.items()}
-    last = family.n_layers
-    return {
-        **phi,
-        "W1": phi["W1"] / data.d_scale[:, np.newaxis],
-        f"W{last}": phi[f"W{last}"] * data.regret_scale,
-        f"b{last}": phi[f"b{last}"] * data.regret_scale,
-    }

@@ -23,8 +23,7 @@ class Quadratic(RidgeFamily):
         f(d) = |L^T d|^2 + sum_i c_i d_i^2,   H = L L^T + diag(c)
 
     D * rank parameters, and the floor c. Use it when errors of several coordinates add up or
-    cancel, and samples are many (at full rank a few times D (D + 1) / 2). It cannot distinguish
-    over- from under-prediction.
+    cancel, and samples are many (at full rank a few times D (D + 1) / 2). It sees no signs.
 
     Attributes:
         rank: Number of columns of L. Defaults to D, the only rank for which the fit is certain to

@@ -22,8 +22,7 @@ class WeightedMSE(RidgeFamily):
         f(d) = sum_i w_i d_i^2,   w_i >= 0
 
     D parameters. Use it if some coordinates matter more than others, and samples are few or labels
-    are long. It cannot distinguish over- from under-prediction, nor see that errors in two
-    coordinates add up or cancel.
+    long. It sees neither the sign of errors nor that errors in two coordinates add up or cancel.
 
     Attributes:
         min_weight: The least weight, as a share of the instance's mean fitted weight with errors in

@@ -1,8 +1,8 @@
 """The oracle: every solver call, its answers, and the file that keeps them."""
 
 from lodl.oracle._check import ProblemReport
+from lodl.oracle._first_look import ObjectiveKind
 from lodl.oracle._instances import Instances
-from lodl.oracle._objective_kind import ObjectiveKind
 from lodl.oracle._oracle import Oracle
 from lodl.oracle._pool import DecisionPool
 from lodl.oracle._samples import Answers, Samples

@@ -16,8 +16,7 @@ from lodl._digest import digest
 from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._failures import what_failed
-from lodl.oracle._guard import Guard
-from lodl.oracle._objective_kind import (
+from lodl.oracle._first_look import (
     N_POINTS,
     RELATIVE,
     ObjectiveKind,
@@ -25,7 +24,7 @@ from lodl.oracle._objective_kind import (
     kind_at,
     kind_of,
 )
-from lodl.oracle._signals import CtrlC
+from lodl.oracle._guard import CtrlC, Guard
 from lodl.problems._problem import HOW_TO_TRAVEL, sign_of
 
 _PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to compare; others may cache

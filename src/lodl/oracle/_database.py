@@ -24,10 +24,10 @@ _SCHEMA = [
     (
         "table",
         "answers",
-        "CREATE TABLE answers (id BLOB, block INTEGER, answers BLOB, gradient BLOB, messages TEXT, "
+        "CREATE TABLE answers (id BLOB, start INTEGER, answers BLOB, gradient BLOB, messages TEXT, "
         "checksum INTEGER)",
     ),
-    ("index", "answers_by_id", "CREATE UNIQUE INDEX answers_by_id ON answers (id, block)"),
+    ("index", "answers_by_id", "CREATE INDEX answers_by_id ON answers (id)"),
     ("table", "header", "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"),
 ]
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # a message may quote a damaged name

@@ -1,9 +1,11 @@
-"""The only caller of `solve`: counts calls, limits their time, and refuses None."""
+"""The only caller of `solve`, which counts calls, limits their time and refuses None; Ctrl-C."""
 
 import faulthandler
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from typing import Any
 
@@ -11,36 +13,34 @@ import numpy as np
 
 from lodl._typing import Array, Decision, InstanceContext
 from lodl.errors import ProblemError, ShapeError
-from lodl.oracle._signals import Alarm
+from lodl.oracle._failures import late
 from lodl.problems import Problem
 
 _GRACE = 2.0  # seconds between the alarm, which a solver may ignore, and the end of its process
 _UNLIMITED = nullcontext()
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 _nowhere: Any = None  # an open file that swallows the traceback of a process that ends itself
+_delayed: list[tuple[int, Any]] | None = None  # signals that came during `delayed_signals`
+
+
+class CtrlC(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM stops the program. A solver can only raise plain `KeyboardInterrupt`."""
 
 
 class Guard:
     """Calls the solver of a problem.
 
-    Attributes:
-        problem: The problem.
-        n_calls: Number of calls made, failed calls included.
-        alarm: Interrupts calls that exceed the time limit, if a signal can.
+    In the main thread of a process, an alarm interrupts calls that exceed `timeout` seconds.
+    Solvers that ignore it, and calls in other threads, end with their worker process, which ends
+    itself if it may exit.
     """
 
     def __init__(
         self, problem: Problem, timeout: float | None = None, *, may_exit: bool = False
     ) -> None:
-        """Create a guard.
-
-        Args:
-            problem: The problem.
-            timeout: Seconds that a call may take.
-            may_exit: Whether `limited` ends this process if the solver ignores the alarm.
-        """
-        self.problem, self.n_calls = problem, 0
-        self.alarm, self._n_limited, self._is_limited = Alarm(timeout), 1, timeout is not None
-        self._seconds = timeout if may_exit else None
+        self.problem, self.n_calls = problem, 0  # calls made, failed calls included
+        self._timeout, self._may_exit, self._n_limited = timeout, may_exit, 1
+        self._has_alarm = timeout is not None and _is_main() and hasattr(signal, "setitimer")
 
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
         """Return the decision under one prediction, which the solver may write to."""
@@ -59,10 +59,8 @@ class Guard:
         if zs is None or (isinstance(zs, Sequence) and any(z is None for z in zs)):
             raise ProblemError("`solve_many` returned None: is a `return` missing?")
         if len(zs) != len(y_hats):
-            raise ShapeError(
-                f"`solve_many` must return one decision per prediction ({len(y_hats)}), "
-                f"got {len(zs)}."
-            )
+            wanted = f"one decision per prediction ({len(y_hats)})"
+            raise ShapeError(f"`solve_many` must return {wanted}, got {len(zs)}.")
         return zs
 
     def copied(self, problem: Problem) -> "Guard":
@@ -71,24 +69,51 @@ class Guard:
         other.problem, other.n_calls = problem, 0
         return other
 
+    @contextmanager
+    def alarm(self) -> Iterator[None]:
+        """Let an alarm interrupt the `limited` blocks inside."""
+        if not self._has_alarm:
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, self._ring)
+        try:
+            yield
+        finally:
+            self._set_alarm(0)
+            signal.signal(signal.SIGALRM, before)
+
     def limited(self, n_calls: int = 1) -> AbstractContextManager[None]:
         """Limit the time of the `with` block to that of `n_calls` calls."""
         self._n_limited = n_calls
-        return self if self._is_limited else _UNLIMITED
+        return _UNLIMITED if self._timeout is None else self
 
     def __enter__(self) -> None:
-        if self._seconds is not None:
+        if self._may_exit and self._timeout is not None:
             global _nowhere
             _nowhere = _nowhere or open(os.devnull, "w")  # noqa: PTH123 - never closed
             # Unlike a signal, this also ends a solver that never returns to Python.
-            seconds = self._n_limited * self._seconds + _GRACE
+            seconds = self._n_limited * self._timeout + _GRACE
             faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
-        self.alarm(self._n_limited)
+        self._set_alarm(self._n_limited)
 
     def __exit__(self, *_: object) -> None:
-        self.alarm(0)
-        if self._seconds is not None:
+        self._set_alarm(0)
+        if self._may_exit:
             faulthandler.cancel_dump_traceback_later()
+
+    def forgive(self, error: BaseException) -> None:
+        """Cancel the time limit. Raise the exception again if the user stopped the program."""
+        self._set_alarm(0)
+        if isinstance(error, CtrlC):
+            raise error
+
+    def _set_alarm(self, n_calls: int) -> None:
+        if self._has_alarm and self._timeout is not None:
+            signal.setitimer(signal.ITIMER_REAL, n_calls * self._timeout)
+
+    def _ring(self, _number: int, _frame: object) -> None:
+        assert self._timeout is not None
+        raise late(self._timeout)
 
 
 def owned(z: Decision) -> Decision:
@@ -100,3 +125,61 @@ def owned(z: Decision) -> Decision:
     if type(z) is dict:
         return {key: owned(value) for key, value in z.items()}
     return z
+
+
+@contextmanager
+def marked_ctrl_c() -> Iterator[None]:
+    """Distinguish Ctrl-C and SIGTERM from exceptions that a solver raises.
+
+    In the block, an exception raised by a handler of these signals is raised as `CtrlC`. The end of
+    the block raises the handler's exception again. Signals without a Python handler stay as is.
+    """
+    handlers = {number: signal.getsignal(number) for number in _STOPS} if _is_main() else {}
+    own: dict[int, Any] = {number: f for number, f in handlers.items() if callable(f)}
+
+    def stop(number: int, frame: Any) -> None:
+        if _delayed is not None:
+            _delayed.append((number, frame))
+            return
+        try:
+            own[number](number, frame)
+        except BaseException as error:
+            raise CtrlC from error
+
+    for number in own:
+        signal.signal(number, stop)
+    try:
+        yield
+    except CtrlC as error:
+        raise error.__cause__ or error from None
+    finally:
+        for number, handler in own.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def delayed_signals() -> Iterator[None]:
+    """Delay Ctrl-C and SIGTERM until a block has started its processes completely.
+
+    The processes inherit a blocked SIGINT until they ignore it. SIGTERM is delayed only inside
+    `marked_ctrl_c`.
+    """
+    global _delayed
+    has_mask, held = hasattr(signal, "pthread_sigmask"), list[tuple[int, Any]]()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
+    if _is_main():
+        _delayed = held
+    try:
+        yield
+    finally:
+        if _is_main():
+            _delayed = None
+        if has_mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, frame in held:
+            handler: Any = signal.getsignal(number)
+            handler(number, frame)
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -18,23 +18,22 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
-from lodl.oracle._dask import choose_workers
 from lodl.oracle._database import check_place
 from lodl.oracle._failures import OK, Tally
-from lodl.oracle._instances import Draws, GivenPoints, Instances
-from lodl.oracle._objective_kind import (
+from lodl.oracle._first_look import (
     N_INSTANCES,
     N_POINTS,
     ObjectiveKind,
-    far_apart,
     first_look,
+    other_labels,
     try_instances,
+    verify,
 )
+from lodl.oracle._instances import Draws, GivenPoints, Instances
 from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings, Wanted, pending
 from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store
-from lodl.oracle._verify import verify
-from lodl.oracle._workers import Workers
+from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
 from lodl.problems._problem import (
     check_instances,
@@ -63,11 +62,10 @@ class Oracle:
     Args:
         problem: The problem whose solver is called.
         store: File that keeps the answers, so that an interrupted run resumes where it stopped and
-            no call is made twice. Several processes may share it. A store belongs to one problem:
-            class and constructor parameters must be the same (dataclass fields with `compare=False`
-            do not count), and a few answers, at most 32, are computed again when it is opened. Its
-            first labels determine the scale "auto": fill it with all labels first, or give a scale.
-            Defaults to memory.
+            no call is made twice. Several processes may share it. It belongs to one problem: class
+            and constructor parameters must be the same (dataclass fields with `compare=False` do
+            not count), and at most 32 answers are computed again when it is opened. Its first
+            labels determine the scale "auto". Defaults to memory.
         n_jobs: Number of worker processes as in joblib, -1 for all cores. Defaults to the active
             Dask client, or else to this process.
         executor: A `concurrent.futures.Executor` or a Dask client that makes the calls instead.
@@ -76,10 +74,6 @@ class Oracle:
         on_failure: "raise" stops at the first call that fails, "skip" leaves it out.
         max_failure_rate: With "skip", a larger share of failed calls is an error.
         progress: Whether to show progress bars on a terminal.
-
-    Attributes:
-        problem: The problem.
-        n_calls: Solver calls made so far, failed calls and checks included.
 
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
@@ -128,8 +122,7 @@ class Oracle:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the options: another process has its own workers, and counts from 0."""
-        options = {"store": self._place, **vars(self.settings)}
-        return partial(Oracle, self.problem, **options), ()
+        return partial(Oracle, self.problem, store=self._place, **vars(self.settings)), ()
 
     def __sklearn_clone__(self) -> Oracle:
         """Clones of an estimator share its oracle, and so its store and its counter."""
@@ -177,12 +170,9 @@ class Oracle:
     ) -> Instances:
         """Return checked instances, which all methods accept in place of labels and contexts.
 
-        Args:
-            y: Labels, shape (n_instances, *label_shape), or a frame with a column for each number.
-            context: One entry per instance. Rows of a frame become dicts.
-            keys: Names of the instances, whole numbers or strings. By default, instances are
-                identified by label and context, so that a part, a fold or another order of the
-                data finds its answers.
+        `keys` are names of the instances, whole numbers or strings. By default, instances are
+        identified by label and context, so that a part, a fold or another order of the data finds
+        its answers. See `sample` for the others.
         """
         if isinstance(y, Instances):
             return y
@@ -203,8 +193,7 @@ class Oracle:
             regret(y_hat, y) = DL(y_hat, y) - DL(y, y)
 
         With one `random_state` the regrets are the same bits for any workers, for a run in pieces
-        and for one that grew, as far as the solver's are: kernels of another CPU may differ in the
-        last digits, and a vectorised problem may depend on the size of a batch.
+        and for one that grew, as far as the solver's are.
 
         Args:
             y: Labels, shape (n_instances, *label_shape), a frame with a column for each number, or
@@ -231,7 +220,7 @@ class Oracle:
         """
         instances = self.instances(y, context)
         samples = self._samples(instances, sampler, n_samples, slopes, random_state)
-        self._answer(samples, pending(samples, retry=self.settings.stops))
+        self._answer(samples)
         if not self.settings.stops:
             rate, n_planned = self.settings.max_failure_rate, self._tally.n_outcomes
             samples.counts.tally.check_rate(rate, n_planned, samples.store.note)
@@ -241,10 +230,7 @@ class Oracle:
         return samples
 
     def decide(self, y_hat: npt.ArrayLike, *, context: Context = None) -> list[Decision]:
-        """Return the decision for each prediction, shape (n, *label_shape), from one call each.
-
-        With `on_failure="skip"`, the decision is None if the call failed.
-        """
+        """Return the decision for each prediction (n, *label_shape), None if its call failed."""
         points = projected(self.problem, check_labels(y_hat, "y_hat"))
         contexts = check_context(context, len(points))
         instances = Instances.of(points, contexts, range(len(points)))
@@ -306,7 +292,7 @@ class Oracle:
             kind = ObjectiveKind.SMOOTH  # nothing is known if all calls fail
             lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
             if tried := try_instances(samples, partial(self._run, settings=lenient)):
-                others = far_apart(instances.y) if instances.context is None else instances.y[:0]
+                others = other_labels(instances.y, instances.context)
                 kind, warning = self._apply(first_look, tried, others, scale)
                 if warning:
                     _logger.warning(warning)
@@ -324,10 +310,10 @@ class Oracle:
         """Check that the problem keeps its contract; see `lodl.testing.check_problem`."""
         labels, contexts = check_instances(self.problem, y, context)
         few = slice(0, N_INSTANCES)
-        others = far_apart(labels) if contexts is None else labels[:0]
+        tried = labels[few], None if contexts is None else contexts[few]
         scale = float(labels.std()) or 1.0
-        arguments = (labels[few], None if contexts is None else contexts[few], others, scale)
-        report: ProblemReport = self._apply(check, *arguments, random_state)
+        others = other_labels(labels, contexts)
+        report: ProblemReport = self._apply(check, *tried, others, scale, random_state)
         return report.checked()
 
     # The one path of every call -------------------------------------------------------------
@@ -339,15 +325,17 @@ class Oracle:
         check_sampler(sampler)
         own = label_scale(instances.y)
         store = self._open_store(own)
-        if self._place is not None and isinstance(sampler.scale, str):
-            store.check_scale(own)
+        store.check_labels(own, is_auto=isinstance(sampler.scale, str))
         auto_scale = own if self._place is None else store.label_scale
         draws = Draws.of(sampler, instances, n_samples, seed, auto_scale)
         draws.points(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
         return Samples(instances, (draws,), slopes, self.problem, store)
 
-    def _answer(self, samples: Samples, calls: list[Calls]) -> None:
-        """Make the calls that the store lacks, once it is known to be this problem's."""
+    def _answer(self, samples: Samples, first: int = 0) -> None:
+        """Make the calls from a column on that the store lacks, once it is this problem's."""
+        lacking = pending(samples, retry=self.settings.stops)
+        calls = [part._replace(start=max(part.start, first)) for part in lacking]
+        calls = [part for part in calls if part.width > 0]
         self._verify(samples)
         if n_pending := sum(part.n_calls for part in calls):
             n_planned = samples.store.progress.n_answers + n_pending
@@ -395,7 +383,6 @@ class Oracle:
         is_other = self._place is None and self._store is not None
         if self._store is None or (is_other and self._store.label_scale.shape != scale.shape):
             self._store = Store(self._place, scale, self.problem)
-        self._store.check_shape(scale)
         return self._store
 
     # Steps of the methods -------------------------------------------------------------------
@@ -411,10 +398,7 @@ class Oracle:
         sampler = GivenPoints(np.ascontiguousarray(points))
         samples = self._samples(instances, sampler, points.shape[1], False, 0)
         samples = replace(samples, point="prediction")
-        calls = pending(samples, retry=self.settings.stops)
-        if not with_labels:
-            calls = [part._replace(start=max(part.start, 1)) for part in calls]
-        self._answer(samples, [part for part in calls if part.width > 0])
+        self._answer(samples, first=0 if with_labels else 1)
         table = samples.table(range(len(instances)))
         loss = np.where(table.status == OK, table.loss, np.nan)
         return loss, y_hats.shape[: y_hats.ndim - labels.ndim + 1]

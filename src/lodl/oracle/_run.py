@@ -25,8 +25,8 @@ from lodl.oracle._failures import (
     described,
     late,
 )
+from lodl.oracle._guard import marked_ctrl_c
 from lodl.oracle._samples import N_PER_READ, Samples
-from lodl.oracle._signals import marked_ctrl_c
 from lodl.oracle._task import Result, Task, given_up
 from lodl.oracle._workers import Workers, WorkersLostError
 
@@ -59,18 +59,15 @@ class RunSettings:
     progress: bool
 
     def __post_init__(self) -> None:
-        if self.on_failure not in get_args(OnFailure):
-            raise InvalidInputError(
-                f'`on_failure` must be "raise" or "skip", got {self.on_failure!r}.'
-            )
-        rate, timeout = self.max_failure_rate, self.timeout
+        policy, rate, timeout = self.on_failure, self.max_failure_rate, self.timeout
+        if policy not in get_args(OnFailure):
+            raise InvalidInputError(f'`on_failure` must be "raise" or "skip", got {policy!r}.')
         if not isinstance(rate, _NUMBER) or not 0 <= rate <= 1:
             raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
-        if timeout is not None:
-            if not isinstance(timeout, _NUMBER) or timeout is True or not 0 < timeout < np.inf:
-                message = f"`timeout` must be None or above 0 seconds, got {timeout!r}."
-                raise InvalidInputError(message)
-            object.__setattr__(self, "timeout", float(timeout))
+        is_number = isinstance(timeout, _NUMBER) and timeout is not True
+        if timeout is not None and not (is_number and 0 < timeout < np.inf):
+            raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
+        object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
 
     @property
     def stops(self) -> bool:
@@ -156,12 +153,7 @@ class _Flight:
 
 
 class Runner:
-    """One run. Answers are stored even if it is interrupted.
-
-    Attributes:
-        decisions: The decisions by instance and column, if they are wanted.
-        first_failures: The first failure of each kind.
-    """
+    """One run. Answers are stored even if it is interrupted."""
 
     def __init__(
         self,
@@ -180,8 +172,8 @@ class Runner:
         self._error: LodlError | None = None
         self._n_calls = sum(part.n_calls for part in calls)
         self._n_planned = tally.n_outcomes + self._n_calls
-        self.decisions: dict[tuple[int, int], Any] = {}
-        self.first_failures: dict[str, str] = {}
+        self.decisions: dict[tuple[int, int], Any] = {}  # by instance and column, if wanted
+        self.first_failures: dict[str, str] = {}  # by kind
         self._n_done = self._n_failures = 0
         self._seconds = 0.0
         self._started = self._logged = time.monotonic()
@@ -257,26 +249,19 @@ class Runner:
         if task.timeout is not None:
             arrival = self._warm_up(task) if self._arrival is None else self._arrival
             # Its time may end within a batch, which, if it fails, is called again one by one.
-            n_calls = 1 + task.largest_batch(self._workers.problem)
+            problem, n_calls = self._workers.problem, 2
+            if problem.is_vectorised:
+                n_calls = 1 + max(stop - start for start, stop in task.batches(problem))
             allowed = task.seconds + n_calls * task.timeout + _SLACK + _ARRIVAL * arrival
         now = time.monotonic()
         future = self._workers.submit(task, with_problem=with_problem)
         self._flying[future] = _Flight(calls, is_suspect, now, allowed)
 
     def _task(self, calls: Calls, seconds: float) -> Task:
-        samples, settings = self._samples, self._settings
-        return Task(
-            samples.instances.take(calls.numbers),
-            samples.draws[0].take(calls.numbers),
-            calls.start,
-            calls.stop,
-            self._store.label_scale if samples.has_slopes else None,
-            settings.stops,
-            seconds,
-            settings.timeout,
-            self._wanted.scores,
-            self._wanted.decisions,
-        )
+        samples, settings, (numbers, start, stop) = self._samples, self._settings, calls
+        scale = self._store.label_scale if samples.has_slopes else None
+        where = samples.instances.take(numbers), samples.draws[0].take(numbers), start, stop
+        return Task(*where, scale, settings.stops, seconds, settings.timeout, *self._wanted)
 
     def _warm_up(self, task: Task) -> float:
         """Wait until a worker has problem and instances, and return how long that took."""
@@ -287,9 +272,8 @@ class Runner:
                 future = self._workers.submit(replace(task, stop=task.start), with_problem=True)
                 future.result(timeout=max(until - sent_at, 0.0))
             except TimeoutError as error:
-                raise OracleError(
-                    f"No worker of {self._workers.name} was ready in {_STARTING:g} seconds."
-                ) from error
+                late = f"was ready in {_STARTING:g} seconds"
+                raise OracleError(f"No worker of {self._workers.name} {late}.") from error
             except Exception as error:
                 if not self._workers.has_died(error):
                     raise self._task_error(error) from error
@@ -333,11 +317,11 @@ class Runner:
         """Return the error of a task that failed outside of its calls."""
         if isinstance(error, LodlError):
             return error
-        name, hint = self._workers.name, ""
+        hint = ""
         if isinstance(error, ImportError) or getattr(error, "while_unpickling", False):
             hint = "Can the problem be unpickled there, and is what it imports installed? "
         return OracleError(
-            f"{name[:1].upper()}{name[1:]} could not do a task ({described(error)}). "
+            f"{self._workers.title} could not do a task ({described(error)}). "
             f"{hint}{self._samples.note}"
         )
 
@@ -364,10 +348,9 @@ class Runner:
         self._blame([flying[future] for future in lates], late(self._settings.timeout))
 
     def _blame(self, flights: list[_Flight], reason: FailedCall) -> None:
-        """Find the call that ended, or held up, its worker, by halving tasks.
+        """Find the call that ended, or held up, its worker, by cutting tasks into pieces.
 
-        A lost worker may take others with it, so that a task is guilty only if it ran alone. Then
-        it is cut into pieces, which run one by one, until it is a single call.
+        A lost worker may take others with it, so that a task is guilty only if it ran alone.
         """
         is_late = reason.status == Status.TIMED_OUT
         for calls, is_suspect in ((flight.calls, flight.is_suspect) for flight in flights):
@@ -411,10 +394,8 @@ class Runner:
         tally.n_samples += result.n_done - n_labels
         failed_labels = sum(failure.column == 0 for failure in result.failures)
         if failed_labels:  # their points are not called
-            not_called = sum(
-                int(np.sum(run.answers["status"] == NO_OPTIMUM)) for _, _, run in result.runs
-            )
-            tally.n_samples -= not_called
+            runs = (run.answers["status"] for _, _, run in result.runs)
+            tally.n_samples -= sum(int(np.sum(status == NO_OPTIMUM)) for status in runs)
         tally.failed_labels += failed_labels
         tally.failed_samples += len(result.failures) - failed_labels
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, StoreError
 from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, Status, Tally, describe, listed
@@ -69,7 +68,7 @@ class _Counts:
     failures: int = 0  # samples without a regret
     positive: int = 0  # regrets above zero
     negative: int = 0  # regrets notably below zero
-    below_zero: float = 0.0  # mean size of notably negative regrets
+    below_zero: float = 0.0  # sum of notably negative regrets, without the sign
     mean_size: float = 0.0  # mean size of all regrets
 
 
@@ -86,8 +85,6 @@ class Samples:
         has_slopes: Whether every answer has a slope.
         problem: The problem.
         store: Holds the answers.
-        point: The name of a point in messages: "sample", "prediction", or "decision" if only
-            decisions are wanted.
     """
 
     instances: Instances
@@ -95,7 +92,7 @@ class Samples:
     has_slopes: bool
     problem: Problem
     store: Store
-    point: str = "sample"
+    point: str = "sample"  # its name in messages; "decision" if only decisions are wanted
 
     @property
     def n_instances(self) -> int:
@@ -174,7 +171,8 @@ class Samples:
         loss, decision, is_ok = table.loss[0], table.decision[0], table.status[0] == OK
         has_optimum, is_ok = bool(is_ok[0]), is_ok[1:] & is_ok[0]
         regret = regret_of(loss[1:][is_ok], loss[0])
-        answers = Answers(self.y[row], self._points(row)[is_ok], regret)
+        points = [d.points(self.problem, self.instances, row, 0, d.n_samples) for d in self.draws]
+        answers = Answers(self.y[row], np.concatenate(points)[is_ok], regret)
         if not self.has_slopes or not has_optimum:
             return answers
         gradient = table.gradient
@@ -187,26 +185,16 @@ class Samples:
         """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed.
 
         Errors are those of the points as drawn, before the problem projects them into its valid
-        range. A model's predictions are projected only when they are solved, too, so this is what a
-        loss sees.
+        range: a loss sees predictions that are not projected, too.
         """
-        n = self.n_instances
-        points = np.concatenate(
-            [
-                [draws.drawn(self.instances, row, 0, draws.n_samples) for row in range(n)]
-                for draws in self.draws
-            ],
-            axis=1,
-        )
-        errors = (points - self.y[:, np.newaxis]).reshape(n, self.n_samples, -1)
-        return errors, self._regrets(self._complete(range(n)))
-
-    def _points(self, row: int) -> Array:
-        points = (
-            draws.points(self.problem, self.instances, row, 0, draws.n_samples)
+        rows = range(self.n_instances)
+        drawn = [
+            [draws.drawn(self.instances, row, 0, draws.n_samples) for row in rows]
             for draws in self.draws
-        )
-        return np.concatenate(list(points))
+        ]
+        errors = np.concatenate(drawn, axis=1) - self.y[:, np.newaxis]
+        regrets = self._regrets(self._complete(rows))
+        return errors.reshape(*regrets.shape, -1), regrets
 
     @staticmethod
     def _regrets(table: AnswerTable) -> Array:
@@ -235,10 +223,8 @@ class Samples:
                 "one context may not be in another."
             )
         if not self.has_slopes:
-            raise InvalidInputError(
-                "`samples` must have slopes to share decisions: sample with "
-                "`Oracle.sample(..., slopes=True)`."
-            )
+            how = "sample with `Oracle.sample(..., slopes=True)`"
+            raise InvalidInputError(f"`samples` must have slopes to share decisions: {how}.")
         return self._pool
 
     @cached_property
@@ -249,11 +235,7 @@ class Samples:
         return DecisionPool.of(y, table.loss, regret, table.gradient, decision)
 
     def select(self, instances: npt.ArrayLike) -> "Samples":
-        """Return the samples of some instances, in memory and light enough to send to a worker.
-
-        Args:
-            instances: Numbers of instances, or a mask.
-        """
+        """Return the samples of some instances, given their numbers or a mask, in memory."""
         index = np.asarray(instances)
         rows = np.arange(self.n_instances)[index] if index.size else index
         if rows.size == 0:
@@ -263,23 +245,8 @@ class Samples:
         ids = {id_ for ids, _ in part._blocks for id_ in ids}
         return replace(part, store=self.store.part(ids))
 
-    def head(self, n_samples: int) -> "Samples":
-        """Return the first `n_samples` samples of every instance."""
-        if check_count("n_samples", n_samples) > self.n_samples:
-            raise InvalidInputError(
-                f"`n_samples` must be at most {self.n_samples}, the samples there are, "
-                f"got {n_samples}."
-            )
-        ends = np.minimum(np.cumsum([draws.n_samples for draws in self.draws]), n_samples)
-        sizes = zip(self.draws, np.diff(ends, prepend=0).tolist(), strict=True)
-        return replace(self, draws=tuple(replace(draws, n_samples=n) for draws, n in sizes if n))
-
     def union(self, other: "Samples") -> "Samples":
-        """Return these samples and others of the same oracle and instances, by another sampler.
-
-        Raises:
-            InvalidInputError: `other` has other instances, or comes from another oracle.
-        """
+        """Return these samples and others of the same oracle and instances, by another sampler."""
         if list(self.instances.ids) != list(other.instances.ids):
             raise InvalidInputError(
                 "`other` must hold samples of the same instances in the same order: the labels, "
@@ -290,8 +257,7 @@ class Samples:
             raise InvalidInputError("`other` must hold samples of the same oracle or store.")
         by_ids = {tuple(draws.ids): draws for draws in self.draws}
         for draws in other.draws:
-            same = by_ids.setdefault(tuple(draws.ids), draws)
-            if draws.n_samples > same.n_samples:
+            if draws.n_samples >= by_ids.setdefault(tuple(draws.ids), draws).n_samples:
                 by_ids[tuple(draws.ids)] = draws
         has_slopes = self.has_slopes and other.has_slopes
         return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes)
@@ -308,30 +274,25 @@ class Samples:
                 "%d of %d points led to a better decision than the label itself, by %.3g on "
                 "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
                 "enough. Their regrets are kept as they are, below zero.",
-                *(counts.negative, n_points, counts.below_zero, counts.mean_size),
+                *(counts.negative, n_points, counts.below_zero / counts.negative),
+                counts.mean_size,
             )
         if counts.failures:
-            labels = ""
-            if counts.tally.failed_labels:
-                labels = (
-                    f" The calls at {counts.tally.failed_labels} of {self.n_instances} labels "
-                    "failed, so these instances have no regrets."
-                )
+            n_labels = f"{counts.tally.failed_labels} of {self.n_instances} labels"
+            labels = f" The calls at {n_labels} failed, so these instances have no regrets."
             _logger.warning(
                 "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
                 'them again, use on_failure="raise" or another store.',
-                *(counts.failures, n_points, labels, listed(self.first_failures.values())),
+                *(counts.failures, n_points, labels if counts.tally.failed_labels else ""),
+                listed(self.first_failures.values()),
             )
 
     def provenance(self) -> dict[str, Any]:
         """Return the origin of the samples in JSON values, of each sampler if there are several."""
         draws = [draws.provenance() for draws in self.draws]
-        return {
-            **draws[0],
-            "n_samples": self.n_samples,
-            **({"draws": draws} if len(draws) > 1 else {}),
-            "problem": describe_problem(self.problem),
-        }
+        several = {"draws": draws} if len(draws) > 1 else {}
+        whole = {"n_samples": self.n_samples, "problem": describe_problem(self.problem)}
+        return draws[0] | several | whole
 
     # Reading the store ----------------------------------------------------------------------------
 
@@ -384,8 +345,7 @@ class Samples:
         counts.mean_size = size / max(tally.n_samples - counts.failures, 1)
         negative = np.concatenate(below)
         notable = negative[negative < -SLIGHT * counts.mean_size]
-        counts.negative = notable.size
-        counts.below_zero = float(-notable.mean()) if notable.size else 0.0
+        counts.negative, counts.below_zero = notable.size, -float(notable.sum())
         return counts
 
     def _note_failures(self, tally: Tally, rows: range, table: AnswerTable) -> None:
@@ -409,8 +369,7 @@ class Samples:
 
     def describe_point(self, column: int) -> str:
         """Return the name of a point: column 0 is the label, j point j - 1."""
-        if self.point == "decision" or (
-            self.point == "prediction" and self.n_samples == 1 == column
-        ):
+        is_only = self.point == "prediction" and self.n_samples == 1 == column
+        if self.point == "decision" or is_only:
             return "the prediction"
         return f"{self.point} {column - 1}" if column else "the label itself"

@@ -1,11 +1,12 @@
 """The store: answers by instance and points, in one SQLite file or in memory.
 
-    answers    a row for each instance, sampler and 500 points, with a checksum
+    answers    what one task answered about one instance and sampler, with a checksum
     header     format version, scale of the labels, identity of the problem, totals, facts
 
-Answers are written in transactions: a kill loses only answers that were not yet written, and
-several processes can share a file. A row whose checksum is wrong is ignored and computed again.
-Nothing in a file is code, and a file whose tables are not exactly ours is refused.
+Rows are added and never changed, in transactions: a kill loses only answers that were not yet
+written, and several processes can share a file. Of several answers about one point, reading takes
+the best. A row whose checksum is wrong is ignored and computed again. Nothing in a file is code,
+and a file whose tables are not exactly ours is refused.
 """
 
 import json
@@ -29,13 +30,13 @@ from lodl.errors import StoreError
 from lodl.oracle._database import VERSION, Database, check_place
 from lodl.oracle._failures import OK, Status, described
 from lodl.problems import Problem
-from lodl.samplers._samplers import BLOCK_SIZE
 
 _MAX_UNSAVED = 2**24  # bytes of answers that are not yet written
 _WRITE_EVERY = 20.0  # time between two writes, in units of the time that a write takes
 _FIRST_WRITE = 0.005  # seconds that the first write is assumed to take
 _IDS_PER_QUERY = 5000
 _LAST_STATUS = max(Status)
+_TOTALS = ("n_answers", "n_failures", "seconds")
 _NOTE = "Nothing is kept; with `store=`, answers are kept and the next run resumes from them."
 
 _logger = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class Block(NamedTuple):
 
 
 Run = tuple[bytes, int, Block]  # answers with their id and first column
-_Blocks = dict[bytes, dict[int, Block]]  # answers by id and number of the block
+_Runs = dict[bytes, list[tuple[int, Block]]]  # answers with their first column, by id
 
 
 class AnswerTable(NamedTuple):
@@ -133,14 +134,17 @@ class Store:
     ) -> None:
         """Open the store in a file. With a label scale, create it if there is none."""
         self.place, self.name = place, "The store" if place is None else str(place)
-        self.verified_with: object = None  # the problem with which answers were verified, if any
+        self.note = _NOTE if place is None else f"What was done is kept in {place}."
         self._lock = threading.RLock()
-        self._blocks: _Blocks = {}  # all answers, or those that are not yet in the file
-        self._header: dict[str, Any] = {}  # of a store in memory
-        self._n_bytes, self._seconds = 0, 0.0  # of the answers in `_blocks`
+        self._runs: _Runs = {}  # all answers, or those that are not yet in the file
+        self._facts: dict[str, Any] = {}  # of a store in memory
+        self._totals = np.zeros(3)  # answers, failures and seconds of `_runs`
+        self._n_bytes = 0  # size of `_runs`
+        self._damaged: set[int] = set()  # numbers of rows to delete
         self._written_at, self._writing = time.monotonic(), _FIRST_WRITE
-        self._has_warned = self._has_checked_scale = False
+        self._has_checked_scale = False
         self._file: Database | None = None
+        self.is_verified = True  # whether the answers are known to be of the problem
         if place is None:
             assert label_scale is not None
             self.label_scale = label_scale
@@ -148,117 +152,92 @@ class Store:
             identity, header = _identity(problem), None
             if label_scale is not None:
                 header = {"version": VERSION, "label_scale": label_scale.tolist()}
-                header |= {"problem": identity, "n_answers": 0, "n_failures": 0, "seconds": 0.0}
+                header |= {"problem": identity, **dict.fromkeys(_TOTALS, 0)}
             self._file = Database(place, header)
             # The unit of samplers with scale "auto" and of the steps by which slopes are taken. A
             # file keeps the scale of its first labels, so that a part of them finds its answers.
             self.label_scale = self._check_header(identity)
-        self.note = _NOTE if place is None else f"What was done is kept in {place}."
+            self.is_verified = not self._file.read("SELECT 1 FROM answers LIMIT 1")
         _stores.add(self)
 
     def _check_header(self, identity: Mapping[str, str]) -> Array:
         """Return the label scale. Raise if the header is damaged, or of another problem."""
         assert self._file is not None
         texts = dict(self._file.read("SELECT key, value FROM header"))
+        reason = "labels need a scale above 0, and problems parameters by name"
         try:
             version, problem = json.loads(texts["version"]), json.loads(texts["problem"])
-            scale = np.array(json.loads(texts.get("label_scale", "[]")), dtype=np.float64)
+            scale = np.array(json.loads(texts["label_scale"]), dtype=np.float64)
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             version, problem, scale, reason = VERSION, None, np.empty(0), described(error)
-        else:
-            reason = "labels need a scale above 0, and problems parameters by name"
         if version != VERSION:
             raise StoreError(
-                f"{self.place} has format version {version}, this version of lodl reads {VERSION}. "
+                f"{self.name} has format version {version}, this version of lodl reads {VERSION}. "
                 "Choose another name and sample again."
             )
         has_scale = scale.size and np.isfinite(scale).all() and (scale > 0).all()
         if not has_scale or not isinstance(problem, dict):
-            damage = f"The header of {self.place} is damaged: {reason}."
+            damage = f"The header of {self.name} is damaged: {reason}."
             raise StoreError(f"{damage} Remove it and sample again.")
-        differences = [
+        differences = "; ".join(
             f"its {name} is {problem[name]}, this one's is {identity[name]}"
             for name in sorted(problem.keys() & identity.keys())
             if problem[name] != identity[name]
-        ]
+        )
         if differences:
-            raise StoreError(
-                f"{self.name} holds answers of another problem: {'; '.join(differences)}. "
-                "Choose another store."
-            )
+            what = f"{self.name} holds answers of another problem: {differences}"
+            raise StoreError(f"{what}. Choose another store.")
         return scale
 
-    def check_shape(self, label_scale: Array) -> None:
-        """Raise if the store holds answers about labels of another shape."""
-        if label_scale.shape != self.label_scale.shape:
-            raise StoreError(
-                f"{self.name} holds answers about labels of shape {self.label_scale.shape}, these "
-                f"have shape {label_scale.shape}. Choose another store."
-            )
-
-    def check_scale(self, label_scale: Array) -> None:
-        """Warn once if the scale of the store's first labels does not fit these labels."""
+    def check_labels(self, label_scale: Array, *, is_auto: bool) -> None:
+        """Raise if the store is for labels of another shape, or warn if it is for other sizes."""
         stored = self.label_scale
+        if label_scale.shape != stored.shape:
+            raise StoreError(
+                f"{self.name} holds answers about labels of shape {stored.shape}, these have shape "
+                f"{label_scale.shape}. Choose another store."
+            )
+        if self.place is None or not is_auto or self._has_checked_scale:
+            return
+        self._has_checked_scale = True
         has_more = stored.size > 1 and np.ptp(stored) > 0 and np.ptp(label_scale) == 0  # labels
         ratio = stored / label_scale
-        if not self._has_checked_scale and not has_more and (np.abs(np.log2(ratio)) > 1).any():
+        if not has_more and (np.abs(np.log2(ratio)) > 1).any():
             _logger.warning(
                 "%s was made with labels whose standard deviation is %.3g to %.3g times that of "
                 'these, and the scale "auto" stays that of the first labels. Name another store '
                 "for these labels.",
                 *(self.name, ratio.min(), ratio.max()),
             )
-        self._has_checked_scale = True
 
     # Writing ------------------------------------------------------------------------------------
 
-    def add(self, runs: Iterable[Run], seconds: float = 0.0) -> None:
+    def add(self, runs: Collection[Run], seconds: float = 0.0) -> None:
         """Add answers and the time that they took. A file is written periodically."""
         with self._lock:
-            for id_, start, run in runs:
-                blocks = self._blocks.setdefault(id_, {})
-                for number in range(start // BLOCK_SIZE, -(-(start + len(run[0])) // BLOCK_SIZE)):
-                    offset = max(start - number * BLOCK_SIZE, 0)
-                    first = number * BLOCK_SIZE + offset - start
-                    part = run.answers[first : first + BLOCK_SIZE - offset]
-                    new = Block(part, run.gradient, run.messages)
-                    blocks[number] = _merged(blocks.get(number), new, offset)
-                self._n_bytes += run.answers.nbytes + run.gradient.nbytes
-            self._seconds += seconds
+            for id_, start, block in runs:
+                self._runs.setdefault(id_, []).append((start, block))
+                self._n_bytes += block.answers.nbytes + block.gradient.nbytes
+            self._totals += (*_count(block for _, _, block in runs), seconds)
             is_due = time.monotonic() - self._written_at > _WRITE_EVERY * self._writing
             if is_due or self._n_bytes > _MAX_UNSAVED:
                 self._write()
 
     def _write(self) -> None:
-        """Write all new answers to the file in one transaction, merged with those in the file."""
-        if self._file is None or not (self._blocks or self._seconds):
+        """Write all new answers to the file in one transaction."""
+        if self._file is None or not (self._runs or self._totals.any()):
             return
-        began, replaced = time.monotonic(), list[Block]()
+        began = time.monotonic()
+        rows = (_row(id_, *run) for id_, runs in self._runs.items() for run in runs)
+        damaged = ((number,) for number in self._damaged)
         with self._file.writing() as connection:
-            for id_, stored in self._stored(self._blocks).items():
-                blocks = self._blocks[id_]
-                for number in stored.keys() & blocks.keys():
-                    replaced.append(stored[number])
-                    blocks[number] = _merged(stored[number], blocks[number], 0)
-            rows = (
-                _row(id_, number, block)
-                for id_, blocks in self._blocks.items()
-                for number, block in blocks.items()
-            )
-            connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
-            n_answers, n_failures = np.subtract(
-                _count(self._new_blocks()), _count(replaced)
-            ).tolist()
-            totals = {"n_answers": n_answers, "n_failures": n_failures, "seconds": self._seconds}
-            for name, amount in totals.items():
-                add = "UPDATE header SET value = value + ? WHERE key = ?"
-                connection.execute(add, (amount, name))
-        self._blocks, self._n_bytes, self._seconds = {}, 0, 0.0
+            connection.executemany("DELETE FROM answers WHERE rowid = ?", damaged)
+            connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
+            totals = zip(self._totals.tolist(), _TOTALS, strict=True)
+            connection.executemany("UPDATE header SET value = value + ? WHERE key = ?", totals)
+        self._runs, self._totals, self._n_bytes, self._damaged = {}, np.zeros(3), 0, set()
         self._written_at = time.monotonic()
         self._writing = self._written_at - began
-
-    def _new_blocks(self) -> list[Block]:
-        return [block for blocks in self._blocks.values() for block in blocks.values()]
 
     def close(self) -> None:
         """Write all answers added so far, and close the file until it is needed again."""
@@ -275,7 +254,7 @@ class Store:
         """Keep a fact, in JSON values."""
         with self._lock:
             if self._file is None:
-                self._header[key] = value
+                self._facts[key] = value
                 return
             with self._file.writing() as connection:
                 query = "INSERT OR REPLACE INTO header VALUES (?, ?)"
@@ -287,7 +266,7 @@ class Store:
         """Return a fact, or None if it is missing or damaged."""
         with self._lock:
             if self._file is None:
-                return self._header.get(key)
+                return self._facts.get(key)
             rows = self._file.read("SELECT value FROM header WHERE key = ?", key)
             try:
                 return json.loads(rows[0][0]) if rows else None
@@ -299,11 +278,10 @@ class Store:
         """Number and cost of the answers, and of those that the last run lacks."""
         with self._lock:
             self._write()
-            n_planned = int(self._total("n_planned"))
-            if self._file is None:
-                return Progress(*_count(self._new_blocks()), n_planned, self._seconds)
-            counts = int(self._total("n_answers")), int(self._total("n_failures"))
-            return Progress(*counts, n_planned, self._total("seconds"))
+            totals = self._totals.tolist() if self._file is None else map(self._total, _TOTALS)
+            n_answers, n_failures, seconds = totals
+            n_planned = self._total("n_planned")
+            return Progress(int(n_answers), int(n_failures), int(n_planned), seconds)
 
     def _total(self, key: str) -> float:
         """Return a number of the header, or 0 if it is missing or damaged."""
@@ -311,23 +289,13 @@ class Store:
         is_number = isinstance(value, int | float) and 0 <= value < 1e300  # NaN is not
         return float(value) if is_number else 0.0
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no answers."""
-        with self._lock:
-            self._write()
-            if self._file is None:
-                return not self._blocks
-            return not self._file.read("SELECT 1 FROM answers LIMIT 1")
-
     def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Return the ids under which there are answers."""
         with self._lock:
             self._write()
             if self._file is None:
-                return {id_ for id_ in ids if id_ in self._blocks}
-            rows = self._rows("SELECT DISTINCT id", ids)
-            return {id_ for part in rows for (id_,) in part}
+                return {id_ for id_ in ids if id_ in self._runs}
+            return {id_ for rows in self._rows("DISTINCT id", ids) for (id_,) in rows}
 
     def table(
         self, columns: Sequence[tuple[Sequence[bytes], int]], *, slopes: bool = False
@@ -340,26 +308,20 @@ class Store:
                 pending.
         """
         raw = np.full((len(columns[0][0]), sum(n for _, n in columns)), NO_ANSWER.view(_RAW))
-        answers = raw.view(ANSWER)
-        messages, first = dict[tuple[int, str], str](), 0
         gradients, n_gradients = [np.empty((0, self.label_scale.size))], 0
+        messages, first = dict[tuple[int, str], str](), 0
         for ids, n in columns:
             stored = self._read(set(ids))
             for row, id_ in enumerate(ids):
-                for number, block in stored.get(id_, {}).items():
-                    start = number * BLOCK_SIZE
-                    if not 0 <= start < n:
-                        continue
-                    columns_of = slice(first + start, first + min(start + len(block[0]), n))
-                    raw[row, columns_of] = block.answers.view(_RAW)[: n - start]
-                    if len(block.gradient):
-                        decision = answers["decision"][row, columns_of]
-                        decision[decision >= 0] += n_gradients
+                for start, block in stored.get(id_, ()):
+                    if 0 <= start < n:
+                        _put(block, raw[row, first + start : first + n], n_gradients)
                         gradients.append(block.gradient)
                         n_gradients += len(block.gradient)
-                    for kind, message in block.messages.items():
-                        messages.setdefault((row, kind), str(message))
+                        for kind, message in block.messages.items():
+                            messages.setdefault((row, kind), str(message))
             first += n
+        answers = raw.view(ANSWER)
         loss, status, decision = (answers[name] for name in ("loss", "status", "decision"))
         if slopes:
             lacks = (status == OK) & (decision < 0)
@@ -368,55 +330,51 @@ class Store:
 
     def part(self, ids: Collection[bytes]) -> "Store":
         """Return the answers under some ids in memory, with their share of the time."""
-        part, seconds_per_call = Store(None, self.label_scale), self.progress.seconds_per_call
-        part._blocks = {id_: dict(blocks) for id_, blocks in self._read(set(ids)).items()}
-        part._seconds, part.note = seconds_per_call * part.progress.n_answers, self.note
-        return part
+        runs = {id_: list(runs) for id_, runs in self._read(set(ids)).items()}
+        counts = _count(block for each in runs.values() for _, block in each)
+        totals = np.array([*counts, self.progress.seconds_per_call * counts[0]])
+        return Store._in_memory(self.label_scale, runs, totals, self.note)
 
-    def _read(self, ids: set[bytes]) -> _Blocks:
+    def _read(self, ids: set[bytes]) -> _Runs:
+        """Return the answers under some ids."""
         with self._lock:
             self._write()
             if self._file is None:
-                return {id_: self._blocks[id_] for id_ in ids if id_ in self._blocks}
-            return self._stored(ids)
+                return {id_: self._runs[id_] for id_ in ids if id_ in self._runs}
+            stored, damaged = _Runs(), set[int]()
+            for rows in self._rows("rowid, *", ids):
+                for id_, start, block in _decoded(rows, self.label_scale.size, damaged):
+                    if id_ in ids:  # an index may be damaged
+                        stored.setdefault(id_, []).append((start, block))
+            if damaged and not self._damaged:
+                _logger.warning(
+                    "%d rows of answers in %s are damaged. They are ignored and computed again.",
+                    *(len(damaged), self.name),
+                )
+            self._damaged |= damaged
+            return stored
 
-    def _stored(self, ids: Collection[bytes]) -> _Blocks:
-        """Return the answers under some ids that are in the file."""
-        blocks, dim, n_damaged = _Blocks(), self.label_scale.size, 0
-        for rows in self._rows("SELECT *", ids):
-            n_damaged += len(rows)
-            for id_, number, block in _decoded(rows, dim):
-                if id_ in ids:  # an index may be damaged
-                    blocks.setdefault(id_, {})[number] = block
-                    n_damaged -= 1
-        if n_damaged and not self._has_warned:
-            self._has_warned = True
-            _logger.warning(
-                "%d rows of answers in %s are damaged. They are ignored and computed again.",
-                *(n_damaged, self.name),
-            )
-        return blocks
-
-    def _rows(self, select: str, ids: Collection[bytes]) -> Iterator[list[Any]]:
+    def _rows(self, what: str, ids: Collection[bytes]) -> Iterator[list[Any]]:
         """Yield the rows of a query about some ids, in pieces."""
         assert self._file is not None
         every = list(ids)
         for first in range(0, len(every), _IDS_PER_QUERY):
             part = every[first : first + _IDS_PER_QUERY]
             marks = ",".join("?" * len(part))
-            yield self._file.read(f"{select} FROM answers WHERE id IN ({marks})", *part)
+            yield self._file.read(f"SELECT {what} FROM answers WHERE id IN ({marks})", *part)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the place of a file, or the answers in memory."""
         self.close()
-        state = {"place": self.place, "label_scale": self.label_scale}
-        names = () if self.place else ("_blocks", "_header", "_seconds")
-        return state | {name: getattr(self, name) for name in names}
+        if self.place is not None:
+            return Store, (self.place,)
+        return Store._in_memory, (self.label_scale, self._runs, self._totals, self.note)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        scale = state.pop("label_scale")
-        Store.__init__(self, state["place"], None if state["place"] else scale)
-        vars(self).update(state)
+    @classmethod
+    def _in_memory(cls, label_scale: Array, runs: _Runs, totals: Array, note: str) -> "Store":
+        store = cls(None, label_scale)
+        store._runs, store._totals, store.note = runs, totals, note
+        return store
 
 
 # A connection must not cross a fork: both processes would believe they hold the other's locks.
@@ -453,35 +411,29 @@ def _identity(problem: Problem | None) -> dict[str, str]:
     return {} if problem is None else {**problem_parameters(problem), **texts}
 
 
-def _count(blocks: Sequence[Block]) -> tuple[int, int]:
+def _count(blocks: Iterable[Block]) -> tuple[int, int]:
     """Return the number of answers, and of failed calls among them."""
-    statuses = [block.answers["status"] for block in blocks]
-    status = np.concatenate(statuses) if statuses else np.empty(0)
+    status = np.concatenate([np.empty(0), *(block.answers["status"] for block in blocks)])
     return int(np.sum(status > 0)), int(np.sum(status > OK))
 
 
-def _merged(old: Block | None, new: Block, start: int) -> Block:
-    """Return old and new answers together. The first column of the new ones is `start`.
+def _put(block: Block, raw: npt.NDArray[np.void], n_gradients: int) -> None:
+    """Put answers into a row of a table that has some slopes already.
 
     A successful answer replaces a failed one, and an answer with a slope one without.
     """
-    if old is None:
-        if start == 0 and not len(new.gradient):
-            return new
-        old = Block(np.empty(0, ANSWER), new.gradient[:0], {})
-    stop = start + len(new.answers)
-    answers = np.full(max(len(old.answers), stop), NO_ANSWER)
-    answers[: len(old.answers)] = old.answers
-    decision, part = answers["decision"], answers[start:stop]
-    decision[decision >= 0] += len(new.gradient)
-    before, after = _worth(part), _worth(new.answers)
+    part, new = raw[: len(block.answers)], block.answers[: len(raw)]
+    if len(block.gradient):
+        new = new.copy()
+        new["decision"][new["decision"] >= 0] += n_gradients
+    old = part.view(ANSWER)
+    if not old["status"].any():
+        part[:] = new.view(_RAW)
+        return
+    before, after = _worth(old), _worth(new)
     slope_failed = (before == 2) & (after == 1)
-    part["decision"][slope_failed] = -1 - new.answers["status"][slope_failed].astype(np.int32)
-    part[after > before] = new.answers[after > before]
-    has_slope = decision >= 0
-    used, decision[has_slope] = np.unique(decision[has_slope], return_inverse=True)
-    gradient = np.concatenate([new.gradient, old.gradient])[used]
-    return Block(answers, gradient, {**new.messages, **old.messages})
+    old["decision"][slope_failed] = -1 - new["status"][slope_failed].astype(np.int32)
+    part[after > before] = new.view(_RAW)[after > before]
 
 
 def _worth(answers: Answered) -> npt.NDArray[np.int8]:
@@ -490,23 +442,24 @@ def _worth(answers: Answered) -> npt.NDArray[np.int8]:
     return np.asarray((status > 0).astype(np.int8) + (status == OK) + (decision >= 0))
 
 
-def _row(id_: bytes, number: int, block: Block) -> tuple[Any, ...]:
+def _row(id_: bytes, start: int, block: Block) -> tuple[Any, ...]:
     messages = json.dumps(block.messages) if block.messages else ""
-    row = (id_, number, block.answers.tobytes(), block.gradient.tobytes(), messages)
+    row = (id_, start, block.answers.tobytes(), block.gradient.tobytes(), messages)
     return (*row, _checksum(*row))
 
 
-def _checksum(id_: bytes, number: int, answers: bytes, gradient: bytes, messages: str) -> int:
-    number_bytes = number.to_bytes(8, "little", signed=True)
-    return zlib.crc32(b"".join((id_, number_bytes, answers, gradient, messages.encode())))
+def _checksum(id_: bytes, start: int, answers: bytes, gradient: bytes, messages: str) -> int:
+    start_bytes = start.to_bytes(8, "little", signed=True)
+    return zlib.crc32(b"".join((id_, start_bytes, answers, gradient, messages.encode())))
 
 
-def _decoded(rows: Iterable[tuple[Any, ...]], dim: int) -> Iterator[Run]:
-    """Yield the id, number and content of the rows that can be ours."""
-    rows = [row for row in rows if _is_intact(row, dim)]
-    sizes = np.array([len(row[2]) // ANSWER.itemsize for row in rows], dtype=np.intp)
-    n_slopes = np.repeat([len(row[3]) // (8 * dim) for row in rows], sizes)
-    answers = np.frombuffer(b"".join(row[2] for row in rows), ANSWER)
+def _decoded(rows: Sequence[Sequence[Any]], dim: int, damaged: set[int]) -> Iterator[Run]:
+    """Yield the rows that can be ours, and collect the numbers of the others."""
+    damaged |= {number for number, *row in rows if not _is_intact(row, dim)}
+    rows = [row for row in rows if row[0] not in damaged]
+    sizes = np.array([len(row[3]) // ANSWER.itemsize for row in rows], dtype=np.intp)
+    n_slopes = np.repeat([len(row[4]) // (8 * dim) for row in rows], sizes)
+    answers = np.frombuffer(b"".join(row[3] for row in rows), ANSWER)
     n_unsound = np.append(0, np.cumsum(~_is_sound(answers, n_slopes)))
     stops = np.cumsum(sizes)
     starts = stops - sizes
@@ -514,16 +467,19 @@ def _decoded(rows: Iterable[tuple[Any, ...]], dim: int) -> Iterator[Run]:
     for row, start, stop, sound in zip(
         rows, starts.tolist(), stops.tolist(), is_sound, strict=True
     ):
-        gradient = np.frombuffer(row[3], "<f8").reshape(-1, dim)
-        if sound and (not row[3] or np.isfinite(gradient).all()):
-            messages = json.loads(row[4]) if row[4] else {}
-            yield row[0], row[1], Block(answers[start:stop], gradient, messages)
+        number, id_, first, _, slopes, messages, _ = row
+        gradient = np.frombuffer(slopes, "<f8").reshape(-1, dim)
+        if sound and (not slopes or np.isfinite(gradient).all()):
+            block = Block(answers[start:stop], gradient, json.loads(messages) if messages else {})
+            yield id_, first, block
+        else:
+            damaged.add(number)
 
 
-def _is_intact(row: tuple[Any, ...], dim: int) -> bool:
+def _is_intact(row: Sequence[Any], dim: int) -> bool:
     """Return whether a row has its checksum, and values of the right type and size."""
-    *content, checksum = row
     try:
+        *content, checksum = row
         if _checksum(*content) != checksum:
             return False
         _, _, answers, gradient, messages = content

@@ -5,7 +5,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -26,22 +26,18 @@ from lodl.oracle._failures import (
     TaskError,
     what_failed,
 )
-from lodl.oracle._guard import Guard, owned
+from lodl.oracle._guard import CtrlC, Guard, owned
 from lodl.oracle._instances import Draws, Instances
-from lodl.oracle._signals import CtrlC
 from lodl.oracle._store import NO_ANSWER, Block, Run
 from lodl.problems import Problem
 from lodl.problems._regret import gradients, read_only, score, score_many
 from lodl.samplers._samplers import BLOCK_SIZE
 
+# Columns at which batches of a vectorised problem begin; later blocks are one batch each. Few
+# samples cost few calls, many go in large batches. The last digits may depend on the batch.
 _BATCH_EDGES = (0, 21, 51, 101, 251, BLOCK_SIZE + 1)
-"""Columns at which batches of a vectorised problem begin; later blocks are one batch each.
-
-The label is column 0. Small batches come first: few samples cost few calls, many go in large
-batches. As the last digits of answers may depend on the batch, the edges are fixed.
-"""
-
-_PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts that can be copied and compared
+CHANGES_CONTEXT = "`solve` or `objective` changes the context it is given; let it work on a copy."
+PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to copy and compare; others may cache
 _LARGEST = 1e300  # largest loss: regrets, and their sums, stay finite
 
 _kept = threading.local()  # the problem of this worker thread
@@ -62,16 +58,12 @@ class Task:
     is_scored: bool = True  # whether decisions are scored under the label
     returns_decisions: bool = False
 
-    @property
-    def width(self) -> int:
-        """Calls per instance."""
-        return self.stop - self.start
-
-    def largest_batch(self, problem: Problem) -> int:
-        """Return the largest number of calls that are made at once."""
-        if not problem.is_vectorised:
-            return 1
-        return max(b - a for a, b in _batches(self.start, self.stop, is_vectorised=True))
+    def batches(self, problem: Problem) -> list[tuple[int, int]]:
+        """Return the columns that are solved at once, or, one by one, drawn at once."""
+        edges = list(_BATCH_EDGES if problem.is_vectorised else (0, BLOCK_SIZE + 1))
+        edges += range(2 * BLOCK_SIZE + 1, self.stop + BLOCK_SIZE + 1, BLOCK_SIZE)
+        parts = [(max(a, self.start), min(b, self.stop)) for a, b in pairwise(edges)]
+        return [part for part in parts if part[0] < part[1]]
 
 
 class Result(NamedTuple):
@@ -89,8 +81,8 @@ def answer(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as many as its time allows."""
     began = time.perf_counter()
     guard, rows = Guard(problem, task.timeout), list[_Row]()
-    batches = list(_batches(task.start, task.stop, problem.is_vectorised))
-    with guard.alarm:
+    batches = task.batches(problem)
+    with guard.alarm():
         for row in range(len(task.instances)):
             rows.append(_Row(guard, task, row, began + task.seconds))
             rows[-1].call_all(batches)
@@ -114,8 +106,8 @@ class _Row:
         self.problem, self.sign = guard.problem, 1 if guard.problem.sense == "min" else -1
         self.y = read_only(task.instances.y[row])
         self.context = _owned_context(context_of(task.instances.context, row))
-        self.n_done = 0
-        self.answers = np.full(task.width, NO_ANSWER)
+        self.n_done, self.width = 0, task.stop - task.start
+        self.answers = np.full(self.width, NO_ANSWER)
         self.loss, self.status = self.answers["loss"], self.answers["status"]
         self.decision = self.answers["decision"]
         self.slopes = _Slopes(self.problem, self.y, self.context, task.label_scale)
@@ -134,13 +126,11 @@ class _Row:
             self._call(start, stop)
             if self._label_failed():
                 self.status[self.n_done :] = NO_OPTIMUM
-                self.n_done = self.task.width
-            if self.n_done == self.task.width or self.must_end():
+                self.n_done = self.width
+            if self.n_done == self.width or self.must_end():
                 break
         if _content(self.context) != before:
-            raise ProblemError(
-                "`solve` or `objective` changes the context it is given; let it work on a copy."
-            )
+            raise ProblemError(CHANGES_CONTEXT)
 
     def fail(self, error: BaseException) -> None:
         """Note that the next call failed."""
@@ -153,17 +143,19 @@ class _Row:
         n_labels = int(task.start == 0)
         edges = (0, n_labels, task.instances.ids), (n_labels, self.n_done, task.draws.ids)
         for first, last, ids in edges:
-            if first < last:
-                run = Block(self.answers[first:last], gradient, self._messages(first, last))
-                yield ids[self.row], max(task.start - 1, 0), run
+            if self.status[first:last].any():
+                slopes, decision = gradient, self.decision[first:last]
+                if len(gradient):
+                    used, number = np.unique(decision[decision >= 0], return_inverse=True)
+                    decision[decision >= 0], slopes = number, gradient[used]
+                block = Block(self.answers[first:last], slopes, self._messages(first, last))
+                yield ids[self.row], max(task.start - 1, 0), block
 
     def _messages(self, first: int, last: int) -> dict[str, str]:
         """Return the first message of each kind of failure in some columns."""
-        messages: dict[str, str] = {}
-        for failure in () if self.task.stop_at_failure else self.failures:
-            if first <= failure.column - self.task.start < last:
-                messages.setdefault(failure.status.name.lower(), failure.message)
-        return messages
+        failures = () if self.task.stop_at_failure else self.failures
+        inside = [f for f in failures if first <= f.column - self.task.start < last]
+        return {f.status.name.lower(): f.message for f in reversed(inside)}
 
     def _label_failed(self) -> bool:
         return self.task.start == 0 and bool(self.status[0] > OK)
@@ -195,27 +187,27 @@ class _Row:
 
     def _call_at_once(self, y_hats: Array) -> bool:
         """Solve a batch. Return False if that failed and each call must be made by itself."""
-        columns = slice(self.n_done, self.n_done + len(y_hats))
-        losses = np.zeros(len(y_hats))
+        first, last, losses = self.n_done, self.n_done + len(y_hats), np.zeros(len(y_hats))
         try:
             with self.guard.limited(len(y_hats)):
                 zs = self.guard.solve_many(y_hats, self.context)
                 if self.task.is_scored:
                     losses = score_many(self.problem, zs, self.y, self.context)
-                    self.decision[columns] = self.slopes.numbers(zs, losses)
+                    self.decision[first:last] = self.slopes.numbers(zs, losses)
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
-            self.guard.alarm.forgive(error)
+            self.guard.forgive(error)
             return False
         if self.task.returns_decisions:
-            places = range(columns.start + self.task.start, columns.stop + self.task.start)
-            self.kept |= {(self.row, c): owned(z) for c, z in zip(places, zs, strict=True)}
-        self.loss[columns] = self.sign * losses
-        self.status[columns] = OK
-        self.n_done = columns.stop
+            self.kept |= {
+                (self.row, column): owned(z) for column, z in enumerate(zs, self.task.start + first)
+            }
+        self.loss[first:last] = self.sign * losses
+        self.status[first:last] = OK
+        self.n_done = last
         is_finite = np.abs(losses) < _LARGEST  # NaN is not
         if not is_finite.all():
             for place in np.flatnonzero(~is_finite).tolist():
-                self._note(columns.start + place, _not_finite(losses[place]))
+                self._note(first + place, _not_finite(losses[place]))
         return True
 
     def _call_once(self, y_hat: Array, *, is_finite: bool) -> None:
@@ -232,7 +224,7 @@ class _Row:
                     if self.task.label_scale is not None:
                         self.decision[column] = self.slopes.numbers([z], [value])[0]
         except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
-            self.guard.alarm.forgive(error)
+            self.guard.forgive(error)
             self.fail(error)
             return
         if self.task.returns_decisions:
@@ -243,8 +235,7 @@ class _Row:
 
     def _note(self, column: int, error: BaseException) -> None:
         failure = Failure.of(error, self.row, column + self.task.start, self.context)
-        self.loss[column], self.decision[column] = np.nan, -1
-        self.status[column] = failure.status
+        self.answers[column] = np.nan, failure.status, -1
         self.failures.append(failure)
 
 
@@ -264,32 +255,21 @@ def _result(task: Task, rows: list[_Row], n_calls: int, seconds: float) -> Resul
 
 def _owned_context(context: Any) -> Any:
     """Return a copy of a plain context, so that a solver cannot change the caller's."""
-    try:
-        return copy.deepcopy(context) if isinstance(context, _PLAIN) else context
-    except Exception:  # noqa: BLE001 - it may hold an object that cannot be copied
-        return context
+    with suppress(Exception):  # it may hold an object that cannot be copied
+        return copy.deepcopy(context) if isinstance(context, PLAIN) else context
+    return context
 
 
 def _content(context: Any) -> bytes | None:
-    """Return the content of a plain context, to compare. Other objects may cache in themselves."""
-    try:
-        return pickle.dumps(context) if isinstance(context, _PLAIN) else None
-    except Exception:  # noqa: BLE001 - it may hold an object that cannot be pickled
-        return None
+    """Return the content of a plain context, to compare."""
+    with suppress(Exception):  # it may hold an object that cannot be pickled
+        return pickle.dumps(context) if isinstance(context, PLAIN) else None
+    return None
 
 
 def _not_finite(value: float) -> FailedCall:
     kind = "a number that is not too large" if np.isfinite(value) else "a finite number"
     return FailedCall(Status.NON_FINITE, f"the objective is {value}, expected {kind}")
-
-
-def _batches(start: int, stop: int, is_vectorised: bool) -> Iterator[tuple[int, int]]:
-    """Yield the batches of some columns; without vectorised calls, the points drawn at once."""
-    edges = list(_BATCH_EDGES if is_vectorised else (0, BLOCK_SIZE + 1))
-    edges += range(2 * BLOCK_SIZE + 1, stop + BLOCK_SIZE + 1, BLOCK_SIZE)
-    for first, last in pairwise(edges):
-        if max(first, start) < min(last, stop):
-            yield max(first, start), min(last, stop)
 
 
 class _Slopes:
@@ -341,8 +321,7 @@ def _key(z: Any) -> Any:
 def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
     """Run a task, or return None if this worker thread does not have the problem yet.
 
-    Each thread keeps the problem from task to task, so that a solver is set up once. Threads do not
-    share it: solvers are seldom safe to share.
+    Each thread keeps its own problem from task to task: solvers are seldom safe to share.
     """
     if getattr(_kept, "key", None) != key:
         if pickled is None:
@@ -371,7 +350,7 @@ def applied(
     """Return `function(guard, *arguments)`, and the number of solver calls it made."""
     guard = Guard(problem, timeout, may_exit=may_exit)
     try:
-        with guard.alarm:
+        with guard.alarm():
             return function(guard, *arguments), guard.n_calls
     except (CtrlC, LodlError):
         raise

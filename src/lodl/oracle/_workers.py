@@ -1,4 +1,4 @@
-"""Workers that run solver calls: in this process, in loky processes, or on any executor.
+"""Workers that run solver calls: this process, loky processes, a Dask cluster, any executor.
 
 All have a `submit` that returns a future. A problem travels to a worker once: a task names it, and
 a worker that does not have it returns None and gets the task again together with the problem.
@@ -6,11 +6,12 @@ a worker that does not have it returns None and gets the task again together wit
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from multiprocessing.resource_tracker import ensure_running
 from multiprocessing.util import Finalize
@@ -19,9 +20,9 @@ from uuid import uuid4
 from weakref import WeakSet
 
 from lodl._threads import PerThread
-from lodl.errors import LodlError, OracleError
+from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.oracle._failures import described
-from lodl.oracle._signals import delayed_signals, marked_ctrl_c
+from lodl.oracle._guard import delayed_signals, marked_ctrl_c
 from lodl.oracle._task import Result, Task, answer, applied, apply, work
 from lodl.problems import Problem
 from lodl.problems._problem import HOW_TO_TRAVEL
@@ -30,8 +31,45 @@ _IDLE = 60  # seconds after which a process without work ends
 _WATCH = 0.5  # seconds between two checks of a process that its parent is alive
 _MAX_CALLS = 60  # solver calls of a function that a worker applies
 _STARTING = 60.0  # seconds that new workers may take to start
+_NOTICE = 5.0  # seconds that a Dask scheduler may take to notice a dead worker
+_NO_WORKERS = 30.0  # seconds to wait for a cluster that has no workers
+_DEAF = 60.0  # seconds after which a worker of a cluster that does not respond is killed
 
 Futures = list["Future[Any]"]
+
+
+def choose_workers(
+    problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
+) -> "Workers":
+    """Return the workers for the options of an oracle."""
+    distributed: Any = sys.modules.get("distributed")  # not imported: then there is no client
+    if executor is None and n_jobs is None and distributed is not None:
+        with suppress(ValueError):  # no client is active
+            executor = distributed.Client.current()
+    if type(executor).__name__ == "ClientExecutor":  # wraps a Dask client
+        executor = getattr(executor, "_client", executor)
+    if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
+        return Dask(problem, executor)
+    if isinstance(executor, Executor):
+        return Workers(problem, f"the {type(executor).__name__}", executor)
+    if executor is not None:
+        what = "a `concurrent.futures.Executor` or a Dask client"
+        raise InvalidInputError(f"`executor` must be {what}, got {executor!r}.")
+    n_workers = 1 if n_jobs is None else _count_workers(n_jobs)
+    if n_workers == 1 and timeout is None:  # a call in this process cannot be abandoned
+        return ThisProcess(problem, "this process")
+    return Processes(problem, n_workers)
+
+
+def _count_workers(n_jobs: int) -> int:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        what = "None or a whole number other than 0 (-1 for all cores)"
+        raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
+    if n_jobs > 0:
+        return n_jobs
+    from loky import cpu_count
+
+    return max(int(cpu_count()) + 1 + n_jobs, 1)
 
 
 class WorkersLostError(OracleError):
@@ -39,19 +77,18 @@ class WorkersLostError(OracleError):
 
 
 class Workers:
-    """The workers of a user's executor, which can neither be watched nor replaced.
+    """The workers of a user's executor, which can neither be watched nor replaced."""
 
-    Attributes:
-        problem: The problem.
-        name: The name of the workers in messages.
-        may_exit: Whether a worker may end its process, because it is replaced.
-    """
+    may_exit = False  # whether a worker may end its process, because it is replaced
 
-    may_exit = False
-
-    def __init__(self, problem: Problem, executor: Any = None, name: str = "") -> None:
-        self.problem, self._executor, self.name = problem, executor, name
+    def __init__(self, problem: Problem, name: str, executor: Any = None) -> None:
+        self.problem, self.name, self._executor = problem, name, executor
         self._key = uuid4().hex
+
+    @property
+    def title(self) -> str:
+        """The name at the start of a sentence."""
+        return self.name[:1].upper() + self.name[1:]
 
     @property
     def n_workers(self) -> int:
@@ -76,12 +113,7 @@ class Workers:
     def apply(
         self, function: Callable[..., Any], *arguments: Any, timeout: float | None
     ) -> tuple[Any, int]:
-        """Return `function(guard, *arguments)`, run by a worker, and the solver calls it made.
-
-        Raises:
-            OracleError: The function failed, ended its worker, or one of its calls took longer
-                than `timeout` seconds.
-        """
+        """Return `function(guard, *arguments)`, run by a worker, and the solver calls it made."""
         call = (function, self.problem, arguments, timeout, self.may_exit)
         pickled = _dumps(call, "The check")
         seconds = None if timeout is None else _MAX_CALLS * timeout + _STARTING
@@ -90,7 +122,7 @@ class Workers:
         try:
             with marked_ctrl_c():
                 futures.append(self.run(apply, pickled))
-                result: tuple[Any, int] = futures[0].result(timeout=seconds)
+                return futures[0].result(timeout=seconds)  # type: ignore[no-any-return]
         except TimeoutError as error:
             self.replace(futures, [])
             raise OracleError(f"The problem was tried for {seconds:g} s without end.") from error
@@ -105,7 +137,6 @@ class Workers:
         except BaseException:  # the user wants to stop
             self.abandon(futures)
             raise
-        return result
 
     def has_begun(self, future: "Future[Any]") -> bool:
         """Return whether a worker has begun a task, as far as is known."""
@@ -141,9 +172,9 @@ class Workers:
         except (BrokenExecutor, OracleError):
             raise
         except (Exception, CancelledError) as error:
+            what = f"no longer accepts tasks ({described(error)})"
             raise WorkersLostError(
-                f"{self.name[:1].upper()}{self.name[1:]} no longer accepts tasks "
-                f"({described(error)}). Keep it open until the run has ended."
+                f"{self.title} {what}. Keep it open until the run has ended."
             ) from error
 
     def _hopeless(self, why: str) -> OracleError:
@@ -181,7 +212,7 @@ class Processes(Workers):
     may_exit = True
 
     def __init__(self, problem: Problem, n_workers: int) -> None:
-        super().__init__(problem, name="worker processes")
+        super().__init__(problem, "worker processes")
         self.n_workers = n_workers
         self._futures = WeakSet[Future[Any]]()
 
@@ -196,15 +227,15 @@ class Processes(Workers):
         return isinstance(error, BrokenExecutor)
 
     def replace(self, late: Futures, others: Futures) -> Futures:
-        _pools.get().kill()
+        _end_pool()
         return []
 
     def abandon(self, futures: Futures) -> None:
         if not all(future.done() for future in self._futures):
-            _pools.get().kill()
+            _end_pool()
 
     def close(self) -> None:
-        _pools.get().kill()
+        _end_pool()
 
 
 class _Pool:
@@ -221,19 +252,16 @@ class _Pool:
     ) -> "Future[Any]":
         """Start a function in a worker process. A broken pool is replaced."""
         if n_workers != self._n_workers:
-            self._end(kill_workers=False)
+            self.end(kill_workers=False)
             self._n_workers = n_workers
         try:
             return self._submit(function, *arguments)
         except BrokenExecutor:
-            self.kill()
+            self.end()
             return self._submit(function, *arguments)
 
-    def kill(self) -> None:
-        """Kill all processes. The next task starts new ones."""
-        self._end(kill_workers=True)
-
-    def _end(self, *, kill_workers: bool) -> None:
+    def end(self, *, kill_workers: bool = True) -> None:
+        """End all processes. The next task starts new ones."""
         executor, self._executor = self._executor, None  # now: Ctrl-C may interrupt the wait
         if executor is not None:
             executor.shutdown(wait=True, kill_workers=kill_workers)
@@ -251,7 +279,7 @@ _pools = PerThread(_Pool)  # a forked process gets its own: it cannot use its pa
 
 
 def _end_pool() -> None:
-    _pools.get().kill()
+    _pools.get().end()
 
 
 def _prepare_process(parent: int) -> None:
@@ -281,3 +309,124 @@ def _dumps(thing: object, name: str, hint: str = "") -> bytes:
         raise OracleError(
             f"{name} cannot be sent to a worker ({type(error).__name__}: {error}). {hint}".rstrip()
         ) from error
+
+
+# Dask --------------------------------------------------------------------------------------
+
+
+class Dask(Workers):
+    """The workers of a Dask cluster. Nannies restart workers that died, or were killed as late."""
+
+    may_exit = True
+
+    def __init__(self, problem: Problem, client: Any) -> None:
+        super().__init__(problem, "the Dask cluster")
+        self._client = client
+        self._deaf_since: dict[str, float] = {}
+        self.wait_for_any(may_start_later=True)
+
+    @property
+    def n_workers(self) -> int:
+        with self._open():
+            return max(int(sum(self._client.nthreads().values())), 1)
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        with self._open():
+            inner = self._client.submit(function, *arguments, pure=False)
+        outer: Future[Any] = Future()
+        outer.inner = inner  # type: ignore[attr-defined]
+        inner.add_done_callback(lambda done: _hand_over(done, outer))
+        return outer
+
+    def has_begun(self, future: "Future[Any]") -> bool:
+        key = _key_of(future)
+        queued = next((tasks for tasks in self._held().values() if key in tasks), set())
+        if len(queued) < 2:
+            return bool(queued)
+        stacks = self._client.scheduler.call_stack  # another user's task may run before ours
+        try:
+            running = self._client.sync(stacks, keys=[key], callback_timeout=_NOTICE)
+        except TimeoutError:  # the worker hangs, in which task is not known
+            since = self._deaf_since.setdefault(key, time.monotonic())
+            return time.monotonic() - since > _DEAF
+        return any(key in map(str, tasks) for tasks in running.values())
+
+    def has_died(self, error: BaseException) -> bool:
+        with self._open():  # tasks of a client that was closed are cancelled, too
+            lost = ("KilledWorker", "CancelledError", "FutureCancelledError")
+            return type(error).__name__ in lost
+
+    def replace(self, late: Futures, others: Futures) -> Futures:
+        keys = {_key_of(future) for future in late}
+        busy = [worker for worker, tasks in self._held().items() if keys & tasks]
+        self.abandon(late)
+        try:
+            if busy:
+                self._client.run(_kill_worker, workers=busy, nanny=True)
+        except Exception:  # noqa: BLE001 - without a nanny nobody can restart a worker
+            super().replace(late, others)
+        # The scheduler must notice before the next task goes out.
+        with self._open():
+            _wait_while(lambda: set(busy) & set(self._client.nthreads()), _NOTICE)
+        return others
+
+    def abandon(self, futures: Futures) -> None:
+        inner = [future.inner for future in futures]  # type: ignore[attr-defined]
+        with suppress(Exception):  # the client was closed
+            self._client.cancel(inner, force=True)
+
+    def wait_for_any(self, *, may_start_later: bool) -> None:
+        # A nanny whose worker gets a task while it starts, and dies of it, gives up for good. An
+        # adaptive cluster, on the other hand, starts no worker before there is a task.
+        if may_start_later and getattr(getattr(self._client, "cluster", None), "_adaptive", None):
+            return
+        with self._open():
+            has_workers = _wait_while(lambda: not self._client.nthreads(), _NO_WORKERS)
+        if not has_workers:
+            raise WorkersLostError(
+                f"The Dask cluster has had no worker for {_NO_WORKERS:g} seconds. If workers "
+                "died, the solver crashed or memory ran out."
+            )
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with super()._open():
+            if self._client.status != "running":
+                raise ConnectionError(f"the client is {self._client.status}")
+            yield
+
+    def _held(self) -> dict[str, set[str]]:
+        """Return the tasks that each worker runs, or has in its queue."""
+        with self._open():
+            held = self._client.processing()
+        return {worker: set(map(str, tasks)) for worker, tasks in held.items()}
+
+
+def _hand_over(done: Any, outer: "Future[Any]") -> None:
+    """Copy the outcome of a Dask future to a standard future."""
+    with suppress(InvalidStateError):  # it was cancelled
+        try:
+            result = done.result()
+        except BaseException as error:  # noqa: BLE001 - whatever became of it
+            outer.set_exception(error)
+        else:
+            outer.set_result(result)
+
+
+def _wait_while(condition: Callable[[], Any], seconds: float) -> bool:
+    """Wait until a condition no longer holds, at most some seconds. Return whether it ended."""
+    until = time.monotonic() + seconds
+    while condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _key_of(future: "Future[Any]") -> str:
+    return str(future.inner.key)  # type: ignore[attr-defined]
+
+
+def _kill_worker(dask_worker: Any) -> None:
+    """Kill the worker process of a nanny, which starts another."""
+    os.kill(dask_worker.pid, signal.SIGKILL)

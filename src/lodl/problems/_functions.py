@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lodl._typing import Array, Decision, InstanceContext, Sense
@@ -42,24 +41,27 @@ def problem(
     return _FunctionProblem(solve, objective, sense, project, slope, unit)
 
 
+_Function = Callable[..., Any]
+
+
 class _FunctionProblem(Problem):
     """A problem made of plain functions."""
 
     def __init__(
         self,
-        solve: Callable[..., Decision],
-        objective: Callable[..., float],
+        solve: _Function,
+        objective: _Function,
         sense: Sense,
-        project: Callable[[Array], Array] | None,
-        slope: Callable[..., Array] | None,
+        project: _Function | None,
+        slope: _Function | None,
         unit: str,
     ) -> None:
         check_sense(sense, "problem()")
         self.sense, self.unit = sense, unit
-        self._solve = function_with_context("solve", solve, 1)
-        self._objective = function_with_context("objective", objective, 2)
+        self._solve = FunctionWithContext("solve", solve, 1)
+        self._objective = FunctionWithContext("objective", objective, 2)
         self._project = project
-        self._slope = slope and function_with_context("slope", slope, 2)
+        self._slope = slope and FunctionWithContext("slope", slope, 2)
 
     def __repr__(self) -> str:
         unit = f", unit={self.unit!r}" if self.unit else ""
@@ -74,8 +76,7 @@ class _FunctionProblem(Problem):
         return self._solve(y_hat, context=context)
 
     def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
-        value: float = self._objective(z, y, context=context)
-        return value
+        return self._objective(z, y, context=context)  # type: ignore[no-any-return]
 
     def project(self, y_hats: Array) -> Array:
         return y_hats if self._project is None else self._project(y_hats)
@@ -84,19 +85,19 @@ class _FunctionProblem(Problem):
         return None if self._slope is None else self._slope(z, y, context=context)
 
 
-_Place = Literal["none", "last", "by name"]
-
-
-@dataclass(frozen=True)
 class FunctionWithContext:
-    """A user's function and the way it takes the context: not at all, last, or by name."""
+    """A user's function, to be called with `context=` whether it takes one or not.
 
-    function: Callable[..., Any]
-    place: _Place
+    `name` is what an error calls the function, `n_before` its number of arguments before the
+    context.
+    """
+
+    def __init__(self, name: str, function: _Function, n_before: int) -> None:
+        self.function = function
+        self.place = _place_of_context(name, function, n_before)
 
     def __str__(self) -> str:
-        named: str = getattr(self.function, "__name__", type(self.function).__name__)
-        return named
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def __call__(self, *arguments: Any, context: InstanceContext) -> Any:
         if self.place == "by name":
@@ -106,36 +107,25 @@ class FunctionWithContext:
         return self.function(*arguments)
 
 
-def function_with_context(
-    name: str, function: Callable[..., Any], n_without: int
-) -> FunctionWithContext:
-    """Return a user's function to be called with `context=`, whether it takes one or not.
-
-    Args:
-        name: Name of the argument, for the message if the function cannot be called like this.
-        function: The function.
-        n_without: Number of arguments before the context.
-    """
-    return FunctionWithContext(function, _place_of_context(name, function, n_without))
-
-
-def _place_of_context(name: str, function: Callable[..., Any], n_without: int) -> _Place:
-    """Return where a function takes the context, after its first `n_without` arguments."""
+def _place_of_context(
+    name: str, function: _Function, n_before: int
+) -> Literal["none", "last", "by name"]:
+    """Return where a function takes the context, after its first `n_before` arguments."""
     if not callable(function):
         raise InvalidInputError(f"`{name}` must be a function, got {function!r}.")
     try:
         signature = inspect.signature(function)
     except ValueError:  # built-ins without a signature take no context
         return "none"
-    arguments = [None] * n_without
+    arguments = [None] * n_before
     if _binds(signature, *arguments, context=None) and "context" in signature.parameters:
         return "by name"
-    if _binds(signature, *arguments, None) and not _is_option(signature, n_without):
+    if _binds(signature, *arguments, None) and not _is_option(signature, n_before):
         return "last"
     if _binds(signature, *arguments):
         return "none"
     raise InvalidInputError(
-        f"`{name}` must take {n_without} or {n_without + 1} positional arguments "
+        f"`{name}` must take {n_before} or {n_before + 1} positional arguments "
         f"(the last is the context), its signature is {name}{signature}."
     )
 

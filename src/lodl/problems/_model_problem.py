@@ -1,8 +1,7 @@
 """The base of solver adapters: a model per thread that is set, optimised and read.
 
 An adapter to a solver library derives from `Model` and passes a function that builds it to
-`ModelProblem`. The base holds everything the adapters share: one model per process and thread,
-contexts, the order of calls, and scores of decisions with recourse.
+`ModelProblem`.
 """
 
 from abc import ABC, abstractmethod
@@ -20,27 +19,21 @@ from lodl.problems._problem import Problem, check_sense
 class Model(ABC):
     """A model of a solver library, as one thread uses it.
 
-    For a decision, `ModelProblem` calls `set`, `optimise` and `read`; for its objective, `set` and
-    `score`, which by default needs `fix` and `value`. A linear problem needs neither. Every call
+    For a decision, `ModelProblem` calls `set`, `optimise` and `read`; for its objective `set`,
+    `fix`, `optimise` or `check_fixed`, and `value`. A linear problem needs no objective. Every call
     starts with `set`, which must leave no trace of the call before.
     """
 
+    has_recourse: bool = True
+    """Whether variables that are not part of a decision are solved for once it is fixed."""
+
     @abstractmethod
     def set(self, y: Array, context: InstanceContext) -> None:
-        """Set the predicted numbers to `y`, and everything else as the context or the model says.
-
-        Raises:
-            InvalidInputError: The context does not fit the model.
-            ShapeError: `y` does not.
-        """
+        """Set the predicted numbers to `y`, everything else as the context or the model says."""
 
     @abstractmethod
     def optimise(self) -> None:
-        """Solve the model.
-
-        Raises:
-            ProblemError: There is no decision; the message has the solver's own status.
-        """
+        """Solve the model. If there is no decision, raise `ProblemError` with the status."""
 
     @abstractmethod
     def read(self) -> Decision:
@@ -50,19 +43,13 @@ class Model(ABC):
         """Fix the variables of a decision, until the next `set`."""
         raise NotImplementedError
 
+    def check_fixed(self) -> None:
+        """Raise `ProblemError` if the numbers that are set forbid the decision that is fixed."""
+        raise NotImplementedError
+
     def value(self) -> float:
         """Return the model's objective at the present values of its variables."""
         raise NotImplementedError
-
-    def score(self, z: Decision) -> float:
-        """Return the objective of a decision under the numbers that are set.
-
-        By default the decision is fixed and the model is solved for its remaining variables, the
-        recourse.
-        """
-        self.fix(z)
-        self.optimise()
-        return self.value()
 
     def project(self, y_hats: Array) -> Array:
         """Map predictions of shape (k, *label_shape) into the range that the model accepts."""
@@ -73,12 +60,7 @@ class ModelProblem(Problem):
     """A problem that is solved by a model of a solver library.
 
     Models are built on first use, once per process and thread; only the functions that build them
-    are pickled.
-
-    Args:
-        sense: "min" or "max".
-        build: Builds the model that decides.
-        build_scorer: Builds the model that scores decisions. Defaults to the model that decides.
+    are pickled. `build_scorer` builds the model that scores decisions, if another than decides.
     """
 
     def __init__(
@@ -101,8 +83,10 @@ class ModelProblem(Problem):
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
         model = self._scorers.get()
         model.set(y, context)
+        model.fix(z)
         try:
-            return model.score(z)
+            model.optimise() if model.has_recourse else model.check_fixed()
+            return model.value()
         except ProblemError as error:
             raise ProblemError(
                 f"The decision cannot be scored under the label: {error} Give the model recourse: "
@@ -117,10 +101,7 @@ class ModelProblem(Problem):
 def check_replacements(context: InstanceContext, names: Collection[str], kind: str) -> Any:
     """Return the context of an instance as a dict from known names to values.
 
-    Args:
-        context: The context; None replaces nothing.
-        names: Names that a context may have.
-        kind: The kind of things named, for the message: "arrays", "parameters".
+    `kind` says what is named, for the message: "arrays", "parameters".
     """
     if context is None:
         return {}

@@ -22,8 +22,7 @@ class Problem(ABC):
     """A decision to be made from a prediction.
 
     A subclass states its `sense` and answers two questions: which decision does the solver make if
-    it trusts `y_hat`, and what is that decision worth under `y`? If the solver can handle many
-    predictions at once, derive from `VectorisedProblem` instead.
+    it trusts `y_hat`, and what is that decision worth under `y`?
 
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
@@ -57,8 +56,7 @@ class Problem(ABC):
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
         """Return the decision `z` that would be best if `y_hat` were true: one solver call.
 
-        A decision can be any object: an array, a list of positions, a tuple, a route. Only
-        `objective` uses it.
+        A decision can be any object: only `objective` uses it.
         """
 
     @abstractmethod
@@ -81,8 +79,8 @@ class Problem(ABC):
     def project(self, y_hats: Array) -> Array:
         """Map predictions of shape (k, *label_shape) into the range that `solve` accepts.
 
-        Sampled predictions and a model's predictions are projected before they are solved; labels
-        must already be in the range. By default this is the identity.
+        Predictions are projected before they are solved; labels must already be in the range. By
+        default this is the identity.
         """
         return y_hats
 
@@ -91,9 +89,8 @@ class Problem(ABC):
 
         The derivative has the label's shape. If `slope` returns None, as it does by default, `lodl`
         takes central differences of `objective`, which are exact if the objective is affine in the
-        label. For labels of D numbers that takes 2 D evaluations of the objective per distinct
-        decision: negligible if the objective is a sum, but most of the time if it is a second
-        solve.
+        label. They take two evaluations per number in a label and distinct decision: negligible if
+        the objective is a sum, but most of the time if it is a second solve.
         """
         return None
 
@@ -201,12 +198,8 @@ def describe(problem: Problem) -> str:
 
 
 def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
-    """Return the names of the `dim` numbers in a label, or None if the problem has none.
-
-    Raises:
-        ProblemError: The number of names is not `dim`.
-    """
-    names = tuple(getattr(problem, "label_names", ()))
+    """Return the names of the `dim` numbers in a label, or None if the problem has none."""
+    names = tuple(problem.label_names)
     if names and len(names) != dim:
         raise ProblemError(
             f"`label_names` must have a name for each of the {dim} numbers in a label, "
@@ -217,7 +210,7 @@ def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
 
 def label_columns(problem: Problem, y: Any, name: str = "y") -> tuple[str, ...] | None:
     """Return the names that label columns are matched by: the problem's, else the frame's."""
-    return tuple(getattr(problem, "label_names", ())) or column_names(y, name)
+    return tuple(problem.label_names) or column_names(y, name)
 
 
 def in_label_columns(problem: Problem, y: Any, name: str = "y") -> Any:
@@ -226,16 +219,7 @@ def in_label_columns(problem: Problem, y: Any, name: str = "y") -> Any:
 
 
 def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Array, Context]:
-    """Return labels as an array, and contexts as a sequence or None.
-
-    Args:
-        problem: The problem, whose `label_names` order the columns of a frame of labels.
-        y: Labels, an array or a frame.
-        context: One entry per instance, a frame, or None.
-
-    Raises:
-        InvalidInputError: A column, a row or a value is not what was expected.
-    """
+    """Return labels, of an array or a frame, as an array, and contexts as a sequence or None."""
     check_problem_type(problem)
     labels = check_labels(in_label_columns(problem, y))
     contexts = check_context(context, len(labels))
@@ -248,8 +232,7 @@ def check_predicted(
 ) -> tuple[Array, Array, Context]:
     """Return predictions and labels as arrays, and contexts as a sequence or None.
 
-    Predictions have the shape of the labels, with or without leading axes. Frames are matched by
-    name.
+    Predictions may have leading axes. Frames are matched by name.
     """
     labels, contexts = check_instances(problem, y, context)
     names = label_columns(problem, y)

@@ -48,12 +48,9 @@ def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
     """Return decision losses less the optimum, 0 if they differ by rounding only.
 
     Rounding, of a sum or of a solver, is a difference of less than a billionth of the largest
-    difference of the same instance, or of the last digits of the objective. A loss would learn it
-    like any other cost, and rank correlations would see an order in it.
-
-    Args:
-        losses: DL(y_hat, y), any shape. Differences along the last axis are compared.
-        optimum: DL(y, y) of the same instances, in a shape that broadcasts with `losses`.
+    difference of the same instance (the last axis of `losses`), or of the last digits of the
+    objective. A loss would learn it like any other cost, and rank correlations would see an order
+    in it. `optimum` broadcasts with `losses`.
     """
     regret = np.subtract(losses, optimum)
     size = np.abs(regret)
@@ -66,14 +63,8 @@ def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
     """Raise if nearly all decisions that differ in value are better than the labels' decisions.
 
     With a wrong sense all of them are better; an inexact solver errs in both directions.
-
-    Args:
-        problem: The problem.
-        n_positive: Number of predictions that led to worse decisions than their labels.
-        n_negative: Number of predictions that led to notably better decisions.
-
-    Raises:
-        ProblemError: Nearly all predictions lead to better decisions than the labels.
+    `n_positive` predictions led to worse decisions than their labels, `n_negative` to notably
+    better ones.
     """
     n_changed = n_positive + n_negative
     if n_negative >= _MIN_NEGATIVE and n_negative > _NEGATIVE_SHARE * n_changed:
@@ -91,26 +82,19 @@ def gradients(
     """Return the derivative of each decision's loss with respect to the label, shape (k, D).
 
     The problem's own `slope` is used if it has one, else central differences of the objective, or
-    one-sided differences if the objective is not defined on one side.
-
-    Args:
-        problem: The problem.
-        zs: Decisions.
-        y: The label, read-only.
-        context: The instance's context.
-        spread: Spread of the labels in each coordinate, which broadcasts to the label.
+    one-sided differences if the objective is not defined on one side. `spread`, of the labels in
+    each coordinate, broadcasts to the label.
     """
-    slopes = [problem.slope(z, y, context) for z in zs[:1]]
-    if slopes[0] is None:
-        return sign_of(problem) * _differences(problem, zs, y, context, spread)
-    slopes += [problem.slope(z, y, context) for z in zs[1:]]
-    if any(slope is None for slope in slopes):
-        return sign_of(problem) * _differences(problem, zs, y, context, spread)
-    rows = np.array([np.ravel(np.asarray(slope, dtype=np.float64)) for slope in slopes])
-    if rows.shape != (len(zs), y.size):
-        raise ShapeError(
-            f"`slope` must have the label's shape {y.shape}, got {np.shape(slopes[0])}."
-        )
+    rows = np.empty((len(zs), y.size))
+    for row, z in zip(rows, zs, strict=True):
+        slope = problem.slope(z, y, context)
+        if slope is None:
+            return sign_of(problem) * _differences(problem, zs, y, context, spread)
+        if np.size(slope) != y.size:
+            raise ShapeError(
+                f"`slope` must have the label's shape {y.shape}, got {np.shape(slope)}."
+            )
+        row[:] = np.ravel(slope)
     return sign_of(problem) * rows
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from lodl._threads import PerThread
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
-from lodl.problems._functions import function_with_context
+from lodl.problems._functions import FunctionWithContext
 from lodl.problems._problem import Problem, check_sense
 
 __all__ = ["CommandProblem"]
@@ -44,12 +44,11 @@ class CommandProblem(Problem):
     Arrays are lists, nested row by row. The program is started for each call. If it starts slowly,
     let it answer line by line until its input ends, flush each line, and set `persistent=True`.
     Then it runs once per process and thread, is restarted if it dies, and ends with the process. A
-    program that reads ahead or does not flush never answers (mawk does both, except with
-    `-W interactive`): pass a `timeout` while you try it.
+    program that reads ahead or does not flush never answers: pass a `timeout` while you try it.
 
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
-    prints something else; the message has the end of its standard error. The program runs in a new
-    session (not on Windows), so that killing a wrapper script also ends the solver that it started.
+    prints something else; the message has the end of its standard error. A late program is killed
+    with everything that it started.
 
     Args:
         command: The program and its arguments, not passed through a shell.
@@ -90,15 +89,15 @@ class CommandProblem(Problem):
         timeout: float | None = None,
     ) -> None:
         if isinstance(command, str) or not command:
+            example = '["./solver", "--fast"]'
             raise InvalidInputError(
-                f'`command` must be a list of arguments, e.g. ["./solver", "--fast"], got '
-                f"{command!r}."
+                f"`command` must be a list of arguments, e.g. {example}, got {command!r}."
             )
         check_sense(sense, "CommandProblem")
         if one_call and objective is not None:
             raise InvalidInputError("With `one_call=True` there is no decision to score.")
         self.sense = sense
-        self._objective = objective and function_with_context("objective", objective, 2)
+        self._objective = objective and FunctionWithContext("objective", objective, 2)
         self._one_call = one_call
         self._programs = PerThread(partial(_Program, list(map(str, command)), persistent, timeout))
 
@@ -122,22 +121,15 @@ class CommandProblem(Problem):
             call["context"] = context
         program = self._programs.get()
         printed = program.answer(json.dumps(call, default=_plain).encode() + b"\n")
+        shown = printed.decode(errors="backslashreplace")[:_SHOWN]
         try:
-            text = printed.decode()
-            answer = json.loads(text)
-        except UnicodeDecodeError as error:
-            raise ProblemError(
-                f"{program.name} must print JSON in UTF-8, got {printed[:_SHOWN]!r}."
-                + program.complaint()
-            ) from error
+            answer = json.loads(printed.decode())
         except ValueError as error:
             raise ProblemError(
-                f"{program.name} must print JSON, got {text[:_SHOWN]!r}.{program.complaint()}"
+                f"{program.name} must print JSON in UTF-8, got {shown!r}.{program.complaint()}"
             ) from error
         if not isinstance(answer, Mapping) or wanted not in answer:
-            raise ProblemError(
-                f'{program.name} must print {{"{wanted}": ...}}, got {text[:_SHOWN]!r}.'
-            )
+            raise ProblemError(f'{program.name} must print {{"{wanted}": ...}}, got {shown!r}.')
         return answer[wanted]
 
 

@@ -29,11 +29,9 @@ class CvxpyProblem(ModelProblem):
     list the variables that are decided first in `first_stage`: the others are the recourse, found
     by a second solve under the truth with the first stage fixed.
 
-    The model is compiled once per process and thread, and solved again with new values. That saves
-    most of the time of a call if CVXPY considers the model DPP (`problem.is_dpp()`); others work.
-    The adapter works on a copy of the model.
-
-    The slope is the gradient that CVXPY computes of the objective. With `first_stage` it comes from
+    A copy of the model is compiled once per process and thread, and solved again with new values.
+    That saves most of the time of a call if CVXPY considers the model DPP (`problem.is_dpp()`). The
+    slope is the gradient that CVXPY computes of the objective. With `first_stage` it comes from
     differences: two solves per number in a label and distinct decision.
 
     A call fails, with CVXPY's status, if the model is infeasible or unbounded, or if the solver
@@ -97,17 +95,14 @@ class CvxpyProblem(ModelProblem):
 
 
 class _Model(Model):
-    """A CVXPY model, with the first stage free or fixed by parameters.
-
-    Args:
-        pickled: Problem, predicted parameter and first stage.
-        last_id: Number that CVXPY gave to the last variable in the process that pickled them.
-        options: Arguments of `cp.Problem.solve`.
-        is_fixed: Whether the first stage is fixed.
-    """
+    """A CVXPY model, with the first stage free or fixed by parameters."""
 
     def __init__(
-        self, pickled: bytes, last_id: int, options: Mapping[str, Any], is_fixed: bool = False
+        self,
+        pickled: bytes,  # problem, predicted parameter and first stage
+        last_id: int,  # of the variables in the process that pickled them
+        options: Mapping[str, Any],
+        is_fixed: bool = False,
     ) -> None:
         cp = require("cvxpy", "cvxpy")
         # CVXPY numbers variables from 1 in every process. A model from another process keeps its
@@ -121,6 +116,7 @@ class _Model(Model):
         self._decided = {v.name(): v for v in first_stage or problem.variables()}
         self._bound = [c for c in problem.constraints if _has(c.parameters(), self._parameter)]
         self._fixed: dict[str, Any] = {}
+        self.has_recourse = is_fixed
         if is_fixed:
             self._fixed = {name: cp.Parameter(v.shape) for name, v in self._decided.items()}
             equal = [v == self._fixed[name] for name, v in self._decided.items()]
@@ -157,25 +153,24 @@ class _Model(Model):
         return {name: _value(variable) for name, variable in self._decided.items()}
 
     def fix(self, z: Decision) -> None:
-        for name, parameter in self._fixed.items():
-            parameter.value = z[name]
+        for name, variable in self._decided.items():
+            if self._fixed:
+                self._fixed[name].value = z[name]
+            else:
+                variable.save_value(z[name])  # unchecked: a solver's zero may be -1e-9
+
+    def check_fixed(self) -> None:
+        if not self._satisfies(self._bound):
+            raise ProblemError(f"it violates a constraint with {self._parameter.name()!r}.")
 
     def value(self) -> float:
         return float(self._problem.objective.value)
-
-    def score(self, z: Decision) -> float:
-        if self._fixed:
-            return super().score(z)
-        self._place(z)
-        if not self._satisfies(self._bound):
-            raise ProblemError(f"it violates a constraint with {self._parameter.name()!r}.")
-        return self.value()
 
     def slope(self, z: Decision, y: Array) -> Array | None:
         """Return the gradient of the objective by the parameter, None if CVXPY has none."""
         if self._gradient_of is None:
             return None
-        self._place(z)
+        self.fix(z)
         self._at.save_value(self._parameter.value)
         try:
             gradient = self._gradient_of.grad[self._at]
@@ -191,10 +186,6 @@ class _Model(Model):
         shape = self._checked_shape(y_hats.shape[1:])
         inside = [self._parameter.project(y_hat.reshape(shape)) for y_hat in y_hats]
         return np.reshape(np.asarray(inside, dtype=np.float64), y_hats.shape)
-
-    def _place(self, z: Decision) -> None:
-        for name, variable in self._decided.items():
-            variable.save_value(z[name])  # unchecked: a solver's zero may be -1e-9
 
     def _satisfies(self, constraints: Iterable[Any]) -> bool:
         slack = _SLACK * max(1.0, np.abs(self._parameter.value).max())

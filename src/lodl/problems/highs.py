@@ -33,9 +33,8 @@ class LinearProgram(LinearProblem, ModelProblem):
     Use it for a model of moderate size that is given by its matrix. A label has one cost per
     variable, in any shape (a matrix of costs is read row by row), and a decision has the label's
     shape. If only some variables have predicted costs, `predicted` lists them, `costs` has the
-    costs of the others, and a decision is the vector of all variables.
-
-    An instance's context may replace arrays: `{"row_upper": capacities}`.
+    costs of the others, and a decision is the vector of all variables. An instance's context may
+    replace arrays: `{"row_upper": capacities}`.
 
     A call fails, with HiGHS's status, if the program is infeasible or unbounded, or if the time
     limit passes before any decision is found. A decision found within the time limit is taken,
@@ -79,14 +78,11 @@ class LinearProgram(LinearProblem, ModelProblem):
         arrays = {"A": A, "row_lower": row_lower, "row_upper": row_upper, "lower": lower}
         arrays |= {"upper": upper, "integrality": integrality, "costs": costs}
         self._arrays = _Arrays(arrays, options)
-        n_variables = self._arrays.n_variables
-        self._predicted = None if predicted is None else _positions(predicted, n_variables)
-        every = np.arange(n_variables)
-        places = every if self._predicted is None else self._predicted
-        read = None if self._predicted is None else every
-        ModelProblem.__init__(
-            self, sense, partial(_Model, self._arrays, sense, {"costs": places}, read)
-        )
+        every = np.arange(self._arrays.n_variables)
+        self._predicted = None if predicted is None else _positions(predicted, len(every))
+        places, read = (every, None) if self._predicted is None else (self._predicted, every)
+        build = partial(_Model, self._arrays, sense, {"costs": places}, read)
+        ModelProblem.__init__(self, sense, build)
 
     solve = ModelProblem.solve
 
@@ -112,16 +108,12 @@ class RecourseProgram(ModelProblem):
 
     `z` are the variables of the first stage, decided before the truth is known, and `w` the others,
     the recourse: what is bought, sold or left undone once it is known. A decision is the vector z.
-    A label has one number for each row in `rows`: its lower bound, its upper bound, or both.
+    A label has one number for each row in `rows`: its lower bound, its upper bound, or both. An
+    instance's context may replace arrays: `{"costs": prices}`. The objective is piecewise linear in
+    the label. Its slope comes from differences, two solves per number in a label.
 
-    An instance's context may replace arrays: `{"costs": prices}`.
-
-    A call fails, with HiGHS's status, if a stage is infeasible or unbounded, or if the time limit
-    passes before a decision is found. If the second stage is infeasible, the model lacks recourse:
-    add variables that make up for a wrong decision, at a price.
-
-    The objective is piecewise linear in the label. Its slope comes from differences, two solves
-    per number in a label.
+    A call fails as one of `LinearProgram` does. If the second stage is infeasible, the model lacks
+    recourse: add variables that make up for a wrong decision, at a price.
 
     Args:
         program: The program, with the `costs` c of all variables.
@@ -160,13 +152,7 @@ class RecourseProgram(ModelProblem):
 
 
 class _Arrays:
-    """The arrays of a program, and the arrays that replace them for one instance.
-
-    Args:
-        arrays: A, row_lower, row_upper, lower, upper, integrality and costs, by name. Vectors may
-            be given by anything that broadcasts to their length.
-        options: Options of `scipy.optimize.milp`.
-    """
+    """The arrays of a program by name, and the arrays that replace them for one instance."""
 
     def __init__(self, arrays: Mapping[str, Any], options: Mapping[str, Any] | None) -> None:
         # HiGHS stops within 0.01 % of the optimum by default, which would show as regret.
@@ -199,22 +185,14 @@ class _Arrays:
 
 
 class _Model(Model):
-    """A program with predicted numbers.
-
-    Args:
-        arrays: The arrays of the program.
-        sense: "min" or "max".
-        predicted: Positions of the predicted numbers, by the array that they are in.
-        decided: Positions of the variables in a decision. If None, all of them, in the label's
-            shape.
-    """
+    """A program with predicted numbers."""
 
     def __init__(
         self,
         arrays: _Arrays,
         sense: Sense,
-        predicted: Mapping[str, _Positions],
-        decided: _Positions | None,
+        predicted: Mapping[str, _Positions],  # in each array
+        decided: _Positions | None,  # None if a decision has all variables, in the label's shape
     ) -> None:
         self._arrays, self._sign = arrays, 1 if sense == "min" else -1
         self._predicted, self._decided = predicted, decided

@@ -1,55 +1,53 @@
-"""Models written with OR-Tools: CP-SAT and the linear solver wrapper (`pywraplp`).
+"""Models written with CP-SAT of OR-Tools.
 
 `OrtoolsLinearProblem` takes predicted costs, `OrtoolsProblem` predictions that occur anywhere in a
 model, as a demand does in a constraint.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lodl._arrays import require
 from lodl._digest import digest
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, MissingExtraError, ProblemError
-from lodl.problems._functions import FunctionWithContext, function_with_context
-from lodl.problems._integer_costs import integer_costs
+from lodl.problems._functions import FunctionWithContext
 from lodl.problems._model_problem import Model, ModelProblem, check_size
 from lodl.problems._problem import LinearProblem
 
 __all__ = ["OrtoolsLinearProblem", "OrtoolsProblem", "integer_costs"]
 
+_BITS = 50  # bits of the largest objective: far below int64, and exact as a double
+_MAX_RANGE = 2.0**30  # sum of the largest values of all variables
+
 
 class OrtoolsLinearProblem(LinearProblem, ModelProblem):
-    """An OR-Tools model whose costs are predicted.
+    """A CP-SAT model whose costs are predicted.
 
     Use it if every variable that is decided has a predicted cost or gain, and the constraints are
     known. `build` makes the model without an objective, once per process, thread and context; each
     call sets new costs and solves. A label has one cost per variable, in any shape (row by row),
-    and a decision has the label's shape. The objective of a decision is <z, y>, computed in floats,
-    and the slope is the decision.
+    and a decision has the label's shape. The objective of a decision is <z, y>, computed in floats.
 
-    CP-SAT takes whole numbers only: costs are multiplied by a power of two and rounded, so that a
-    decision is within 2e-12 of the best for a thousand yes-or-no variables, relative to the sum of
-    all costs. `integer_costs` states the bound. Variables with a range so wide that rounding could
-    matter are refused.
+    CP-SAT takes whole numbers only: costs are scaled and rounded by `integer_costs`, which states
+    how little that can matter, and refuses variables with too wide a range.
 
-    Mixed-integer models are solved to optimality, by one thread, so that the same prediction gets
-    the same decision. A call fails, with OR-Tools' status, if the model is infeasible, unbounded or
-    invalid, or if the time limit passes before a decision is found. A decision found within the
-    limit is taken, although it may not be the best one.
+    Models are solved by one thread, so that the same prediction gets the same decision. A call
+    fails, with CP-SAT's status, if the model is infeasible or invalid, or if the time limit passes
+    before a decision is found. A decision found within the limit is taken, although it may not be
+    the best one.
 
     Args:
-        build: `build(context)`, or `build()` if it needs no context, returns a model
-            (`cp_model.CpModel` or `pywraplp.Solver`) and its variables with predicted costs, as a
-            list or an array of any shape.
+        build: `build(context)`, or `build()` if it needs no context, returns a `cp_model.CpModel`
+            and its variables with predicted costs, as a list or an array of any shape.
         sense: "min" or "max".
-        time_limit: Seconds that a call may take. Unlimited by default.
-        options: Parameters of CP-SAT, e.g. `{"num_workers": 8}`.
+        options: Parameters of CP-SAT, e.g. `{"max_time_in_seconds": 10}`.
 
     Example:
         >>> from ortools.sat.python import cp_model
@@ -68,18 +66,18 @@ class OrtoolsLinearProblem(LinearProblem, ModelProblem):
         build: Callable[..., tuple[Any, Any]],
         sense: Sense,
         *,
-        time_limit: float | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        wrap = _wrapper(time_limit, options)
-        builder = function_with_context("build", build, 0)
-        ModelProblem.__init__(self, sense, partial(_ModelWithCosts, builder, wrap, sense))
+        _cp_model()  # if it is missing or clashes, say so before a worker does
+        builder = FunctionWithContext("build", build, 0)
+        model = partial(_ModelWithCosts, builder, sense, dict(options or {}))
+        ModelProblem.__init__(self, sense, model)
 
     solve = ModelProblem.solve
 
 
 class OrtoolsProblem(ModelProblem):
-    """An OR-Tools model that is built anew for each prediction.
+    """A CP-SAT model that is built anew for each prediction.
 
     Use it if the prediction occurs in constraints, or not in every term of the objective. `build`
     makes the whole model, objective included, as if a prediction were true, and returns it with the
@@ -91,13 +89,9 @@ class OrtoolsProblem(ModelProblem):
     that `build` does not return are the recourse, what is bought, sold or left undone once the
     truth is known.
 
-    In CP-SAT, write the objective in floats: CP-SAT scales it to whole numbers itself, within a
-    millionth of the best, and its value is computed in floats. Or scale it with `integer_costs`
-    and give `objective`. Round a predicted right-hand side in `build`.
-
-    Models are solved as by `OrtoolsLinearProblem`, and a call fails in the same cases. Without
-    `slope` the slope comes from differences: two evaluations of the objective per number in a
-    label and distinct decision, each of them a solve if there is no `objective`.
+    Write the objective in floats: CP-SAT scales it to whole numbers itself, within a millionth of
+    the best. Or scale it with `integer_costs` and give `objective`. Round a predicted right-hand
+    side in `build`. Models are solved as by `OrtoolsLinearProblem`.
 
     Args:
         build: `build(y_hat, context)`, or `build(y_hat)`, returns a model and the variables that
@@ -106,17 +100,16 @@ class OrtoolsProblem(ModelProblem):
         objective: `objective(z, y, context) -> float`, or without `context`. By default the model
             is solved with the decision fixed.
         slope: `slope(z, y, context)`, the derivative of the objective with respect to the label.
-            Defaults to differences.
-        time_limit: Seconds that a call may take. Unlimited by default.
+            Defaults to differences: two evaluations of the objective per number in a label.
         options: Parameters of CP-SAT.
 
     Example:
-        >>> from ortools.linear_solver import pywraplp
+        >>> from ortools.sat.python import cp_model
         >>> def build(demand):  # order at 1 a piece, buy what is missing at 3
-        ...     model = pywraplp.Solver.CreateSolver("GLOP")
-        ...     order, missing = (model.NumVar(0, 100, name) for name in ("order", "missing"))
-        ...     model.Add(order + missing >= demand[0])
-        ...     model.Minimize(order + 3 * missing)
+        ...     model = cp_model.CpModel()
+        ...     order, missing = (model.new_int_var(0, 100, name) for name in ("order", "missing"))
+        ...     model.add(order + missing >= round(demand[0]))
+        ...     model.minimize(order + 3 * missing)
         ...     return model, [order]
         >>> problem = OrtoolsProblem(build, "min")
         >>> order = problem.solve(np.array([5.0]))
@@ -131,70 +124,126 @@ class OrtoolsProblem(ModelProblem):
         *,
         objective: Callable[..., float] | None = None,
         slope: Callable[..., Array] | None = None,
-        time_limit: float | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        wrap = _wrapper(time_limit, options)
-        builder = function_with_context("build", build, 1)
-        super().__init__(sense, partial(_ModelBuiltAnew, builder, wrap, sense))
-        self._objective = objective and function_with_context("objective", objective, 2)
-        self._slope = slope and function_with_context("slope", slope, 2)
+        _cp_model()  # if it is missing or clashes, say so before a worker does
+        builder = FunctionWithContext("build", build, 1)
+        super().__init__(sense, partial(_Model, builder, sense, dict(options or {})))
+        self._objective = objective and FunctionWithContext("objective", objective, 2)
+        self._slope = slope and FunctionWithContext("slope", slope, 2)
 
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
         if self._objective is None:
             return super().objective(z, y, context)
-        value: float = self._objective(z, y, context=context)
-        return value
+        return self._objective(z, y, context=context)  # type: ignore[no-any-return]
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
         return None if self._slope is None else self._slope(z, y, context=context)
 
 
-class _Library(ABC):
-    """A user's model, and the operations that the libraries have in common.
+def integer_costs(
+    costs: npt.ArrayLike, largest: npt.ArrayLike = 1.0
+) -> tuple[npt.NDArray[np.int64], float]:
+    """Return costs as whole numbers, and the power of two that they were multiplied by.
+
+        n_i = round(s c_i),   s the largest power of two with  s C <= 2^50,   C = sum_i |c_i| u_i
+
+    for variables with |x_i| <= u_i. The sum of n_i x_i fits into 51 bits, so it can neither
+    overflow nor lose digits as a double. The decision that is best for n is, for c, within
+
+        sum_i u_i / s  <  C * 2^-49 * sum_i u_i
+
+    of the best one: 2e-12 of C for a thousand yes-or-no variables, at most 2e-6. Costs that are
+    whole numbers already stay in proportion exactly.
 
     Args:
-        model: The model.
-        time_limit: Seconds that a solve may take.
-        options: Parameters of the solver.
+        costs: Costs c, any shape.
+        largest: Largest absolute value u of each variable, or of all of them; at most 2^30 in
+            total.
+
+    Example:
+        >>> integer_costs([0.5, -2.0, 1.25])
+        (array([ 140737488355328, -562949953421312,  351843720888320]), 281474976710656.0)
     """
+    values = np.asarray(costs, dtype=np.float64)
+    bounds: Array = np.broadcast_to(np.abs(np.asarray(largest, dtype=np.float64)), values.shape)
+    if not np.isfinite(values).all():
+        raise InvalidInputError("`costs` must be finite.")
+    if not bounds.sum() <= _MAX_RANGE:
+        raise InvalidInputError(
+            f"The variables may take values of up to {bounds.sum():.3g} in total. Beyond 2^30 the "
+            "rounding of costs could change a decision: give variables narrower bounds, or "
+            "measure them in a larger unit."
+        )
+    total = float((np.abs(values) * bounds).sum())
+    if total == 0:
+        return np.zeros(values.shape, dtype=np.int64), 1.0
+    exponent = min(_BITS - math.frexp(total)[1], 1000)  # total < 2^frexp; 1000 stays a double
+    return np.rint(np.ldexp(values, exponent)).astype(np.int64), math.ldexp(1.0, exponent)
 
-    def __init__(self, model: Any, time_limit: float | None, options: Mapping[str, Any]) -> None:
-        self._model, self._time_limit, self._options = model, time_limit, options
 
-    @property
-    @abstractmethod
-    def sense(self) -> Sense | None:
-        """The sense of the model's objective, or None."""
+class _Model(Model):
+    """A model that is built for each call."""
 
-    @abstractmethod
-    def set_costs(self, variables: Sequence[Any], costs: Array, sense: Sense) -> None:
-        """Make the sum of costs times variables the objective."""
+    def __init__(
+        self, build: FunctionWithContext, sense: Sense, options: Mapping[str, Any]
+    ) -> None:
+        self._build, self._sense, self._options = build, sense, options
 
-    @abstractmethod
-    def fix(self, variables: Sequence[Any], values: Sequence[float]) -> None:
-        """Fix variables at values."""
+    def set(self, y: Array, context: InstanceContext) -> None:
+        variables = self._built(y, context=context)
+        if self._model_sense not in (None, self._sense):
+            raise InvalidInputError(
+                f'`sense` is "{self._sense}", but the sense of the model that `build` returns is '
+                f'"{self._model_sense}".'
+            )
+        groups = variables if isinstance(variables, Mapping) else {None: variables}
+        self._groups = {name: np.array(group, dtype=object) for name, group in groups.items()}
 
-    @abstractmethod
     def optimise(self) -> None:
-        """Solve the model. Raise with the solver's status if there is no decision."""
+        cp = _cp_model()
+        self._solver = cp.CpSolver()
+        parameters = self._solver.parameters
+        parameters.num_workers = 1  # several workers may return another of several best decisions
+        for name, value in self._options.items():
+            setattr(parameters, name, value)
+        status = self._solver.solve(self._model)
+        if status not in (cp.OPTIMAL, cp.FEASIBLE):
+            detail = f" {self._model.validate().strip()}".rstrip()
+            name = self._solver.status_name(status)
+            raise ProblemError(f"CP-SAT found no decision: its status is {name}.{detail}")
 
-    @abstractmethod
-    def read(self, variables: Sequence[Any]) -> list[float]:
-        """Return the values of variables, rounded if they are whole numbers."""
+    def read(self) -> Decision:
+        values = {name: self._values(group, group.shape) for name, group in self._groups.items()}
+        return values.get(None, values)
 
-    @abstractmethod
+    def fix(self, z: Decision) -> None:
+        for name, group in self._groups.items():
+            values = np.ravel(z if name is None else z[name]).tolist()
+            for variable, value in zip(group.ravel(), values, strict=True):
+                self._model.add(variable == round(value))
+
     def value(self) -> float:
-        """Return the value of the model's objective."""
+        return float(self._solver.objective_value)
 
-
-class _CpSat(_Library):
-    """A `cp_model.CpModel`."""
-
-    _largest: Array | None = None
+    def _built(self, *arguments: Array, context: InstanceContext) -> Any:
+        """Build the model, and return its variables."""
+        built = self._build(*arguments, context=context)
+        if not (isinstance(built, tuple) and len(built) == 2):
+            raise InvalidInputError(
+                f"`build` must return a model and the variables that are decided, got {built!r}."
+            )
+        self._model, variables = built
+        if not isinstance(self._model, _cp_model().CpModel):
+            raise InvalidInputError(
+                "`build` must return a `cp_model.CpModel` and the variables that are decided, got "
+                f"a {type(self._model).__name__} for the model."
+            )
+        return variables
 
     @property
-    def sense(self) -> Sense | None:
+    def _model_sense(self) -> Sense | None:
+        """The sense of the model's objective, or None if it has none."""
         if not self._model.has_objective():
             return None
         proto = self._model.proto  # reading an absent objective would create it
@@ -205,101 +254,15 @@ class _CpSat(_Library):
         )
         return "max" if is_max else "min"
 
-    def set_costs(self, variables: Sequence[Any], costs: Array, sense: Sense) -> None:
-        cp = _require("sat.python.cp_model")
-        if self._largest is None:  # the variables of a model stay the same
-            self._largest = np.array([max(map(abs, v.proto.domain)) for v in variables])
-        integers, _ = integer_costs(costs, self._largest)
-        total = cp.LinearExpr.weighted_sum(variables, integers.tolist())
-        self._model.clear_objective()
-        self._model.minimize(total) if sense == "min" else self._model.maximize(total)
-
-    def fix(self, variables: Sequence[Any], values: Sequence[float]) -> None:
-        for variable, value in zip(variables, values, strict=True):
-            self._model.add(variable == round(value))
-
-    def optimise(self) -> None:
-        cp = _require("sat.python.cp_model")
-        self._solver = cp.CpSolver()
-        parameters = self._solver.parameters
-        parameters.num_workers = 1  # several workers may return another of several best decisions
-        if self._time_limit is not None:
-            parameters.max_time_in_seconds = self._time_limit
-        for name, value in self._options.items():
-            setattr(parameters, name, value)
-        status = self._solver.solve(self._model)
-        if status not in (cp.OPTIMAL, cp.FEASIBLE):
-            detail = f" {self._model.validate().strip()}".rstrip()
-            name = self._solver.status_name(status)
-            raise ProblemError(f"CP-SAT found no decision: its status is {name}.{detail}")
-
-    def read(self, variables: Sequence[Any]) -> list[float]:
-        return [float(self._solver.value(variable)) for variable in variables]
-
-    def value(self) -> float:
-        return float(self._solver.objective_value)
+    def _values(self, variables: npt.NDArray[Any], shape: tuple[int, ...]) -> Array:
+        values = [float(self._solver.value(variable)) for variable in variables.ravel()]
+        return np.array(values).reshape(shape)
 
 
-class _LinearSolver(_Library):
-    """A `pywraplp.Solver`, which is a model and its solver in one."""
-
-    @property
-    def sense(self) -> Sense | None:
-        goal = self._model.Objective()
-        is_set = goal.offset() or any(goal.GetCoefficient(v) for v in self._model.variables())
-        return ("max" if goal.maximization() else "min") if is_set else None
-
-    def set_costs(self, variables: Sequence[Any], costs: Array, sense: Sense) -> None:
-        goal = self._model.Objective()
-        goal.SetOptimizationDirection(sense == "max")
-        for variable, cost in zip(variables, costs.tolist(), strict=True):
-            goal.SetCoefficient(variable, cost)
-
-    def fix(self, variables: Sequence[Any], values: Sequence[float]) -> None:
-        for variable, value in zip(variables, values, strict=True):
-            variable.SetBounds(value, value)
-
-    def optimise(self) -> None:
-        lp = _require("linear_solver.pywraplp")
-        if self._options:
-            raise InvalidInputError(
-                "A `pywraplp.Solver` takes no `options`: set its parameters in `build`, with "
-                "`SetSolverSpecificParametersAsString`."
-            )
-        if self._time_limit is not None:
-            self._model.SetTimeLimit(max(1, round(1e3 * self._time_limit)))
-        kinds = lp.MPSolverParameters
-        parameters = kinds()
-        parameters.SetDoubleParam(kinds.RELATIVE_MIP_GAP, 0.0)  # else 1e-4, which shows as regret
-        parameters.SetIntegerParam(kinds.INCREMENTALITY, kinds.INCREMENTALITY_OFF)
-        status = self._model.Solve(parameters)
-        if status not in (lp.Solver.OPTIMAL, lp.Solver.FEASIBLE):
-            names = ("INFEASIBLE", "UNBOUNDED", "ABNORMAL", "MODEL_INVALID", "NOT_SOLVED")
-            name = {getattr(lp.Solver, name): name for name in names}.get(status, str(status))
-            raise ProblemError(f"OR-Tools found no decision: its status is {name}.")
-
-    def read(self, variables: Sequence[Any]) -> list[float]:
-        values = ((v.solution_value(), v.integer()) for v in variables)
-        return [float(round(value)) if is_whole else float(value) for value, is_whole in values]
-
-    def value(self) -> float:
-        return float(self._model.Objective().Value())
-
-
-_LIBRARIES: dict[str, type[_Library]] = {
-    "ortools.sat.python.cp_model.CpModel": _CpSat,
-    "ortools.linear_solver.pywraplp.Solver": _LinearSolver,
-}
-
-_Wrap = Callable[[Any], tuple[_Library, Any]]
-
-
-class _ModelWithCosts(Model):
+class _ModelWithCosts(_Model):
     """A model that is kept until the context changes; its costs are set for each call."""
 
-    def __init__(self, build: FunctionWithContext, wrap: _Wrap, sense: Sense) -> None:
-        self._build, self._wrap, self._sense = build, wrap, sense
-        self._key: str | None = None
+    _key: str | None = None
 
     def set(self, y: Array, context: InstanceContext) -> None:
         try:
@@ -308,88 +271,29 @@ class _ModelWithCosts(Model):
             key = None
         if key is None or key != self._key:
             self._key = None
-            self._library, variables = self._wrap(self._build(context=context))
-            if self._library.sense is not None:
+            self._variables = np.array(self._built(context=context), dtype=object).ravel()
+            if self._model_sense is not None:
                 raise InvalidInputError(
                     "The model that `build` returns must have no objective: all costs are "
                     "predicted. If some are known, use `OrtoolsProblem`."
                 )
-            self._variables = np.array(variables, dtype=object).ravel().tolist()
+            self._largest = [max(map(abs, v.proto.domain)) for v in self._variables]
             self._key = key
         self._shape = np.shape(y)
         costs = check_size(y, len(self._variables), "costs, one per variable")
-        self._library.set_costs(self._variables, costs, self._sense)
-
-    def optimise(self) -> None:
-        self._library.optimise()
-
-    def read(self) -> Decision:
-        return np.array(self._library.read(self._variables)).reshape(self._shape)
-
-
-class _ModelBuiltAnew(Model):
-    """A model that is built for each call."""
-
-    def __init__(self, build: FunctionWithContext, wrap: _Wrap, sense: Sense) -> None:
-        self._build, self._wrap, self._sense = build, wrap, sense
-
-    def set(self, y: Array, context: InstanceContext) -> None:
-        self._library, variables = self._wrap(self._build(y, context=context))
-        if self._library.sense not in (None, self._sense):
-            raise InvalidInputError(
-                f'`sense` is "{self._sense}", but the sense of the model that `build` returns is '
-                f'"{self._library.sense}".'
-            )
-        groups = variables if isinstance(variables, Mapping) else {None: variables}
-        self._groups = {name: np.array(group, dtype=object) for name, group in groups.items()}
-
-    def optimise(self) -> None:
-        self._library.optimise()
+        integers, _ = integer_costs(costs, self._largest)
+        total = _cp_model().LinearExpr.weighted_sum(self._variables.tolist(), integers.tolist())
+        self._model.clear_objective()
+        self._model.minimize(total) if self._sense == "min" else self._model.maximize(total)
 
     def read(self) -> Decision:
-        values = {
-            name: np.array(self._library.read(group.ravel().tolist())).reshape(group.shape)
-            for name, group in self._groups.items()
-        }
-        return values.get(None, values)
-
-    def fix(self, z: Decision) -> None:
-        for name, group in self._groups.items():
-            values = np.ravel(z if name is None else z[name]).tolist()
-            self._library.fix(group.ravel().tolist(), values)
-
-    def value(self) -> float:
-        return self._library.value()
+        return self._values(self._variables, self._shape)
 
 
-def _wrapper(time_limit: float | None, options: Mapping[str, Any] | None) -> _Wrap:
-    _require("sat.python.cp_model")  # if it is missing or clashes, say so before a worker does
-    return partial(_wrapped, time_limit=time_limit, options=dict(options or {}))
-
-
-def _wrapped(
-    built: Any, *, time_limit: float | None, options: Mapping[str, Any]
-) -> tuple[_Library, Any]:
-    """Return the model that `build` returned, wrapped, and its variables."""
-    if not (isinstance(built, tuple) and len(built) == 2):
-        raise InvalidInputError(
-            f"`build` must return a model and the variables that are decided, got {built!r}."
-        )
-    model, variables = built
-    for kind in type(model).__mro__:
-        library = _LIBRARIES.get(f"{kind.__module__}.{kind.__qualname__}")
-        if library is not None:
-            return library(model, time_limit, options), variables
-    raise InvalidInputError(
-        "`build` must return a `cp_model.CpModel` or a `pywraplp.Solver`, and the variables that "
-        f"are decided, got a {type(model).__name__} for the model."
-    )
-
-
-def _require(module: str) -> ModuleType:
-    """Import a module of OR-Tools, or say what keeps it from loading."""
+def _cp_model() -> ModuleType:
+    """Import CP-SAT, or say what keeps it from loading."""
     try:
-        return require(f"ortools.{module}", "ortools")
+        return require("ortools.sat.python.cp_model", "ortools")
     except MissingExtraError as error:
         if "undefined symbol" in str(error.__cause__):
             raise MissingExtraError(

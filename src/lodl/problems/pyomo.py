@@ -34,13 +34,11 @@ class PyomoProblem(ModelProblem):
     list the variables that are decided first in `first_stage`: the others are the recourse, found
     by a second solve under the truth with the first stage fixed.
 
-    The model is built once per process and thread, and solved again with new values. A persistent
-    solver such as `appsi_highs` continues from its last solution, so of several best decisions it
-    may return another one next time. The adapter works on a copy of the model. Threads of one
-    process take turns, because Pyomo is not thread-safe: use processes (`n_jobs`).
-
-    A call fails, with Pyomo's termination condition, if there is no feasible decision, no best one,
-    or none within the solver's limits.
+    A copy of the model is built once per process and thread, and solved again with new values. A
+    persistent solver such as `appsi_highs` continues from its last solution, so of several best
+    decisions it may return another one next time. Threads of one process take turns, because Pyomo
+    is not thread-safe: use processes (`n_jobs`). A call fails, with Pyomo's termination condition,
+    if there is no feasible decision, no best one, or none within the solver's limits.
 
     Args:
         model: A `pyo.ConcreteModel`, or a function without arguments that makes one.
@@ -82,16 +80,14 @@ class PyomoProblem(ModelProblem):
         import cloudpickle  # slow to import
 
         pyo = require("pyomo.environ", "pyomo")
-        is_model = isinstance(model, pyo.Block)
-        if not is_model and not callable(model):
-            raise InvalidInputError(
-                "`model` must be a `pyo.ConcreteModel` or a function that makes one, got "
-                f"{model!r}."
-            )
+        if isinstance(model, pyo.Block):
+            model = partial(pickle.loads, cloudpickle.dumps(model))
+        elif not callable(model):
+            kinds = "a `pyo.ConcreteModel` or a function that makes one"
+            raise InvalidInputError(f"`model` must be {kinds}, got {model!r}.")
         if isinstance(first_stage, str):
             raise InvalidInputError(f"`first_stage` must be a list of names, got {first_stage!r}.")
-        make: Any = partial(pickle.loads, cloudpickle.dumps(model)) if is_model else model
-        build = partial(_Model, make, parameter, first_stage, solver, dict(options or {}))
+        build = partial(_Model, model, parameter, first_stage, solver, dict(options or {}))
         # The first stage stays fixed in a second model: to fix and free it in one model for every
         # call would make a persistent solver write its constraints again.
         scorer = None if first_stage is None else partial(build, is_fixed=True)
@@ -114,7 +110,7 @@ class _Model(Model):
         is_fixed: bool = False,
     ) -> None:
         pyo = require("pyomo.environ", "pyomo")
-        self._model, self._is_fixed = make(), is_fixed
+        self._model, self.has_recourse = make(), is_fixed
         self._solver = pyo.SolverFactory(solver)
         self._solver.options.update(options)
         if not self._solver.available(exception_flag=False):
@@ -170,34 +166,27 @@ class _Model(Model):
 
     def fix(self, z: Decision) -> None:
         for name, entries in self._decided.items():
-            entries.place(z[name], fixed=self._is_fixed)
+            entries.place(z[name], fixed=self.has_recourse)
 
-    def value(self) -> float:
-        return float(require("pyomo.environ", "pyomo").value(self._objective))
-
-    def score(self, z: Decision) -> float:
-        if self._is_fixed:
-            return super().score(z)
-        self.fix(z)
-        if not self._satisfies_predicted():
-            raise ProblemError(f"it violates a constraint with {self._parameter.name!r}.")
-        return self.value()
-
-    def project(self, y_hats: Array) -> Array:
-        lower, upper = self._parameter.domain.bounds()
-        return y_hats if lower is None and upper is None else np.clip(y_hats, lower, upper)
-
-    def _satisfies_predicted(self) -> bool:
-        """Return whether the constraints and bounds with the predicted parameter hold."""
-        if not self._constraints and not self._bounded:
-            return True
+    def check_fixed(self) -> None:
+        if not self._constraints and not self._bounded:  # reading the parameter takes time
+            return
         slack = _SLACK * max(1.0, *np.abs(self._predicted.read()))
         rows = (min(row.lslack(), row.uslack()) for row in self._constraints)
-        return all(row >= -slack for row in rows) and all(
+        holds = all(row >= -slack for row in rows) and all(
             (variable.lb is None or variable.value >= variable.lb - slack)
             and (variable.ub is None or variable.value <= variable.ub + slack)
             for variable in self._bounded
         )
+        if not holds:
+            raise ProblemError(f"it violates a constraint with {self._parameter.name!r}.")
+
+    def value(self) -> float:
+        return float(require("pyomo.environ", "pyomo").value(self._objective))
+
+    def project(self, y_hats: Array) -> Array:
+        lower, upper = self._parameter.domain.bounds()
+        return y_hats if lower is None and upper is None else np.clip(y_hats, lower, upper)
 
     def _find(self, kind: Any, name: Any, argument: str) -> Any:
         """Return a component of the model by its name, if it is of the right kind."""
@@ -280,9 +269,6 @@ def forget_interrupts(solver: Any) -> None:
 
     HiGHS calls every handler in every iteration (ERGO-Code/HiGHS#3251): after 1,000 solves a call
     of 2 ms takes 4 ms, and after 10,000 about 20 ms.
-
-    Args:
-        solver: A solver of `pyo.SolverFactory`, of any kind.
     """
     highs: Any = getattr(solver, "_solver_model", None)
     if getattr(highs, "HandleKeyboardInterrupt", False):

@@ -32,10 +32,10 @@ def check_learner(
     The labels are a noisy linear function of the features. Checked are: `train` returns one model
     per mask, changes no argument, and gives the same models twice and with what `prepare` returned;
     a model does not depend on the other masks, nor on labels outside its own if nothing stops it;
-    predictions are
-    finite, have the labels' shape and do not depend on the other instances; squared error beats the
-    mean label; a loss that punishes predicting too much lowers the predictions; `n_steps` is a
-    whole number and is obeyed; a model that can be saved predicts the same when loaded.
+    predictions are finite, have the labels' shape and do not depend on the other instances; squared
+    error beats the mean label; a loss that punishes predicting too much lowers the predictions;
+    `n_steps` is a whole number and is obeyed; a model that can be saved predicts the same when
+    loaded.
 
     Args:
         learner: The learner to check.
@@ -54,19 +54,11 @@ def check_learner(
         raise InvalidInputError(
             f"`learner` must be an instance of `lodl.training.Learner`, got {learner!r}."
         )
-    check = _Check(learner, *_data(items, np.random.default_rng(seed)))
+    check = _Check(learner, items, np.random.default_rng(seed))
     findings = list(check.findings({"estimator": estimator, "trusted": trusted}))
     if findings:
         lines = "".join(f"\n- {finding}" for finding in findings)
         raise LearnerError(f"{type(learner).__name__} breaks the contract:{lines}")
-
-
-def _data(items: bool, rng: np.random.Generator) -> tuple[Array, Array]:
-    n, n_items, n_features = _N + _N_STOPPING, 3, 2
-    x = rng.normal(size=(n, n_items, n_features) if items else (n, n_features))
-    weights = rng.normal(size=(n_features, 1 if items else n_items))
-    y = (x @ weights).reshape(n, n_items)
-    return x, 30 + 5 * (y + 0.5 * rng.normal(size=y.shape))
 
 
 def _directed(y: Array) -> LearnedLoss:
@@ -77,11 +69,15 @@ def _directed(y: Array) -> LearnedLoss:
 class _Check:
     """One learner with the data to check it on."""
 
-    def __init__(self, learner: "Learner", x: Array, y: Array) -> None:
-        self.learner, self.x, self.y = learner, x, y
-        order = np.arange(len(y))
-        self.masks = np.stack([order < _N, order >= _N_STOPPING])
-        self.rounding = _ROUNDING * y.std()
+    def __init__(self, learner: "Learner", items: bool, rng: np.random.Generator) -> None:
+        n, n_items, n_features = _N + _N_STOPPING, 3, 2
+        x = rng.normal(size=(n, n_items, n_features) if items else (n, n_features))
+        weights = rng.normal(size=(n_features, 1 if items else n_items))
+        y = (x @ weights).reshape(n, n_items)
+        self.learner, self.x = learner, x
+        self.y = 30 + 5 * (y + 0.5 * rng.normal(size=y.shape))
+        self.masks = np.stack([np.arange(n) < _N, np.arange(n) >= _N_STOPPING])
+        self.rounding = _ROUNDING * self.y.std()
 
     def train(self, loss: LearnedLoss, masks: Any = None, **options: Any) -> Any:
         models = self.learner.train(self.x, loss, masks, **options)
@@ -121,24 +117,20 @@ class _Check:
     def loss_findings(self, baseline: Array) -> Iterator[str]:
         loss = _directed(self.y)
         model, other = self.train(loss, self.masks)
-        everywhere = self.train(loss)[0]
-        y_hat, least = model.predict(self.x), baseline.mean() - 0.02 * self.y.std()
-        for low, way in ((y_hat, "with"), (everywhere.predict(self.x), "without")):
-            if not np.mean(low) < least:
+        y_hat, y_hat_of_all = (one.predict(self.x) for one in (model, *self.train(loss)))
+        for low, way in ((y_hat, "with"), (y_hat_of_all, "without")):
+            if not np.mean(low) < baseline.mean() - 0.02 * self.y.std():
                 yield (
                     "A loss that punishes predicting too much does not lower the predictions, "
                     f"{way} masks: is the loss used?"
                 )
-        again = self.train(loss, self.masks)[0]
-        if self.differs(again, y_hat):
+        if self.differs(self.train(loss, self.masks)[0], y_hat):
             yield "Training twice with the same arguments gives different models: fix its seed."
         prepared = self.learner.prepare(self.x, self.y, self.masks)
-        for one in (squared_error_loss(self.y), loss):
-            known = self.train(one, self.masks, prepared=prepared)[0]
-        if self.differs(known, y_hat):
+        self.train(squared_error_loss(self.y), self.masks, prepared=prepared)
+        if self.differs(self.train(loss, self.masks, prepared=prepared)[0], y_hat):
             yield "With what `prepare` returned, `train` gives another model."
-        alone = self.train(loss, self.masks[1:])[0]
-        if self.is_far(alone, other):
+        if self.is_far(self.train(loss, self.masks[1:])[0], other):
             yield "A model depends on the other masks."
 
     def step_findings(self, baseline: Any) -> Iterator[str]:

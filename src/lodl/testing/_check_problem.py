@@ -12,11 +12,11 @@ def check_problem(
 ) -> ProblemReport:
     """Check that a problem does what `lodl` relies on, in about fifty solver calls.
 
-    Checked: the sense; that decisions which are arrays have one shape (lists of positions may have
-    any length); that the objective is one finite number; that `solve_many` and `objective_many`
-    agree with their single forms; `project`; that the decision under the true label is at least as
-    good as under noise; that a decision does not depend on earlier calls; that `solve` and
-    `objective` do not change their arguments; and that the problem can be sent to another process.
+    Checked: the sense; that decisions which are arrays have one shape; that the objective is one
+    finite number; that `solve_many` and `objective_many` agree with their single forms; `project`;
+    that the decision under the true label is at least as good as under noise; that a decision does
+    not depend on earlier calls; that `solve` and `objective` do not change their arguments; and
+    that the problem can be sent to another process.
 
     Args:
         problem: The problem to check, or an oracle, whose time limit and workers are then used.
@@ -28,7 +28,6 @@ def check_problem(
         A report for printing, which also says whether the objective is affine in the label.
 
     Raises:
-        InvalidInputError: An argument is not what was expected.
         ProblemError: With one line per finding.
 
     Example:

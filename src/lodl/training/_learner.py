@@ -17,7 +17,7 @@ from lodl.losses import LearnedLoss
 from lodl.training._features import Masks
 
 _FILE = "predictor.json"
-_VERSION = 2
+_VERSION = 3
 _KINDS: "dict[str, type[Predictor]]" = {}
 _MODULES = {  # kinds of predictors, and the modules that register them
     "linear": "lodl.training.linear",

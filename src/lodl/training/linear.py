@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,24 +112,33 @@ class LinearPredictor(Predictor):
         return model
 
 
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """Standardised features and the least-squares solution of each mask.
+class Standardised:
+    """Features and labels of a linear model in units of their deviation, by the rows of a mask.
 
-    Attributes:
-        features: Scales of the features.
-        labels: Scales of the labels.
-        rows: Standardised features and a constant, shape (models, rows, features + 1). There is one
-            row per instance or item.
-        weights: Solution for squared error, shape (models, features + 1, outputs).
-        ridges: Ridge penalty of each solution, as a share of the features' variance.
+    `x` has one row per instance or item, and `rows` have a constant feature, the last. Without a
+    constant in the model, nothing is centred.
     """
 
-    features: list[Scaling]
-    labels: list[Scaling]
-    rows: Array
-    weights: Array
-    ridges: list[float]
+    def __init__(self, x: Array, y: Array, mask: Masks, *, has_constant: bool = True) -> None:
+        self.is_in = np.repeat(mask, len(x) // len(y))
+        self.features = Scaling.of_features(x[self.is_in])
+        self.labels = Scaling.of_features(y.reshape(len(x), -1)[self.is_in])
+        if not has_constant:
+            self.features, self.labels = self.features.around_zero(), self.labels.around_zero()
+        self.rows = np.hstack([self.features.scaled(x), np.ones((len(x), 1))])
+
+    def coefficients(self, weights: Array) -> tuple[Array, Array]:
+        """Return the coefficients of the features, and the prediction at their centre."""
+        slopes = weights[:-1] * self.labels.spread / self.features.spread[:, np.newaxis]
+        return slopes, self.labels.centre + self.labels.spread * weights[-1]
+
+
+class _Prepared(NamedTuple):
+    """Standardised data and the least-squares solution of each mask."""
+
+    data: list[Standardised]
+    weights: Array  # for squared error, shape (models, features + 1, outputs)
+    ridges: list[float]  # penalty of each solution, as a share of the features' variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,32 +153,24 @@ class LinearLearner(Learner):
 
     Attributes:
         learning_rate: Learning rate of Adam.
-        n_steps: The most steps.
-        patience: Steps without a better validation loss after which Adam stops.
+        n_steps: The most steps. Adam stops after 100 steps without a better validation loss.
     """
 
     learning_rate: float = LEARNING_RATE
     n_steps: int = N_STEPS
-    patience: int = PATIENCE
 
     def __post_init__(self) -> None:
         check_count("n_steps", self.n_steps, minimum=0)
-        check_count("patience", self.patience)
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> _Prepared:
         x = check_numbers(x, len(y))
-        masks, n_items = check_masks(masks, len(y)), count_items(x, y)
-        features = [Scaling.of_features(x[mask]) for mask in masks]
-        labels = [Scaling.of_labels(y[mask], n_items) for mask in masks]
-        rows = np.stack([with_ones(scale.scaled(as_rows(x))) for scale in features])
-        weights, ridges = [], []
-        for mask, own, scale in zip(masks, rows, labels, strict=True):
-            is_in = np.repeat(mask, n_items or 1)
-            targets = scale.scaled(y).reshape(len(own), -1)
-            solution, ridge = _least_squares(own[is_in], targets[is_in])
-            weights.append(solution)
-            ridges.append(ridge)
-        return _Prepared(features, labels, rows, np.stack(weights), ridges)
+        count_items(x, y)  # raises if items do not divide a label
+        data = [Standardised(as_rows(x), y, mask) for mask in check_masks(masks, len(y))]
+        solved = []
+        for part in data:
+            targets = part.labels.scaled(y.reshape(len(part.rows), -1))
+            solved.append(_least_squares(part.rows[part.is_in], targets[part.is_in]))
+        return _Prepared(data, np.stack([w for w, _ in solved]), [ridge for _, ridge in solved])
 
     def train(
         self,
@@ -184,49 +185,35 @@ class LinearLearner(Learner):
         masks = check_masks(masks, loss.n_instances)
         weights, steps = known.weights, np.zeros(len(masks), dtype=np.int64)
         if is_pulled(loss.family) and not is_squared_error(loss) and n_steps != 0:
-            pulled = [_pulled(known, k, loss, mask) for k, mask in enumerate(masks)]
+            solved = zip(known.data, known.weights, known.ridges, masks, strict=True)
+            pulled = [_pulled(loss, *solution) for solution in solved]
             weights = np.stack([trained for trained, _ in pulled])
             steps = np.array([taken if n_steps is None else n_steps for _, taken in pulled])
         elif not is_squared_error(loss):
-            patience = self.patience if n_steps is None and not masks.all() else None
-            descent = Descent(known.rows, loss, masks, known.labels, self.learning_rate)
+            patience = PATIENCE if n_steps is None and not masks.all() else None
+            descent = Descent(known.data, loss, masks, self.learning_rate)
             weights, steps = descent.run(
                 weights, self.n_steps if n_steps is None else n_steps, patience
             )
-        models = zip(weights, known.features, known.labels, steps.tolist(), strict=True)
-        return [_predictor(*model, loss.label_shape) for model in models]
+        models = []
+        for part, w, taken in zip(known.data, weights, steps.tolist(), strict=True):
+            slopes, constant = part.coefficients(w)
+            centre = part.features.centre
+            models.append(LinearPredictor(slopes, centre, constant, loss.label_shape, taken))
+        return models
 
 
-def _predictor(
-    weights: Array, features: Scaling, labels: Scaling, n_steps: int, shape: tuple[int, ...]
-) -> LinearPredictor:
-    """Return a model of standardised features and labels, in the original units."""
-    n_outputs = weights.shape[1]
-    centre, spread = (part.reshape(-1)[:n_outputs] for part in (labels.centre, labels.spread))
-    coefficients = weights[:-1] * spread / features.spread[:, np.newaxis]
-    return LinearPredictor(
-        coefficients, features.centre, centre + spread * weights[-1], shape, n_steps
-    )
-
-
-def with_ones(rows: Array) -> Array:
-    """Return rows with a constant feature, the last."""
-    return np.hstack([rows, np.ones((len(rows), 1))])
-
-
-def _pulled(known: _Prepared, k: int, loss: LearnedLoss, mask: Masks) -> tuple[Array, int]:
-    """Return the weights of model `k` on a convex loss, and the number of steps."""
-    weights, labels = known.weights[k], known.labels[k]
-    centre, spread = (
-        part.reshape(-1)[: weights.shape[1]] for part in (labels.centre, labels.spread)
-    )
-    is_in = np.repeat(mask, len(known.rows[k]) // loss.n_instances)
+def _pulled(
+    loss: LearnedLoss, data: Standardised, weights: Array, ridge: float, mask: Masks
+) -> tuple[Array, int]:
+    """Return the weights of a model on a convex loss, and the number of steps."""
+    centre, spread = data.labels.centre, data.labels.spread
     slopes, constant, steps = train_pulled(
-        known.rows[k][is_in, :-1],
+        data.rows[data.is_in, :-1],
         loss.subset(np.flatnonzero(mask)),
         weights[:-1] * spread,
         centre + weights[-1] * spread,
-        penalty=known.ridges[k],
+        penalty=ridge,
     )
     return np.vstack([slopes, constant - centre]) / spread, steps
 
@@ -260,35 +247,22 @@ class Descent:
     Instances are divided into batches once: parameters of losses are large, and batches that stay
     the same need no copy in every step. Losses are computed in single precision from errors
     relative to the labels; weights are in double precision.
-
-    Args:
-        rows: Features of each model, shape (models, rows, features), one row per instance or item.
-            The last feature is a constant 1.
-        loss: The loss of all instances.
-        masks: Which instances each model trains on, shape (models, n).
-        labels: Scales that turn the outputs of each model into predictions.
-        learning_rate: Learning rate of Adam.
     """
 
     def __init__(
-        self,
-        rows: Array,
-        loss: LearnedLoss,
-        masks: Masks,
-        labels: Sequence[Scaling],
-        learning_rate: float,
+        self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks, learning_rate: float
     ) -> None:
         self.family, self.learning_rate = loss.family, learning_rate
         n, mean = loss.n_instances, loss.y.mean(axis=0)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(loss.value(np.broadcast_to(mean, loss.y.shape)).mean()) or 1.0
-        n_outputs = loss.dim * n // rows.shape[1]
-        self.spread = np.stack([scale.spread.reshape(-1)[:n_outputs] for scale in labels])
-        centres = np.stack([scale.centre.reshape(-1)[:n_outputs] for scale in labels])
-        base = np.tile(centres[0], loss.dim // n_outputs).reshape(mean.shape)
+        self.spread = np.stack([part.labels.spread for part in data])
+        centres = np.stack([part.labels.centre for part in data])
+        base = np.tile(centres[0], loss.dim // centres.shape[1]).reshape(mean.shape)
         self.centre = centres - centres[0]
         offset = (base - loss.y).reshape(n, 1, -1).astype(_SINGLE)
-        by_instance = rows.reshape(len(rows), n, -1, rows.shape[-1]).astype(_SINGLE)
+        rows = np.stack([part.rows.astype(_SINGLE) for part in data])
+        by_instance = rows.reshape(len(rows), n, -1, rows.shape[-1])
         phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
         self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
         self.batches = []
@@ -311,12 +285,7 @@ class Descent:
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Return the best weights of each model and their steps, the last if nothing stops it.
 
-        Args:
-            start: Weights to start from, shape (models, features, outputs).
-            n_steps: The most steps.
-            patience: Steps without a better validation loss after which a model stops. If None,
-                nothing stops it.
-            is_free: Which weights may move, in the shape of `start`. Defaults to all.
+        Weights have shape (models, features, outputs); all of them are free by default.
         """
         stopping, best = EarlyStopping(patience, len(start)), start.copy()
         w, averaged, batches = start, start, self.batches
@@ -341,9 +310,8 @@ class Descent:
             square = _BETA2 * square + (1 - _BETA2) * gradient**2
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))
             w = w - self.learning_rate * bias * mean / (np.sqrt(square) + _TINY)
-            is_noisy = len(batches) > 1
             share = max(1 - _MEMORY, 1 / (step + 2))
-            averaged = averaged + share * (w - averaged) if is_noisy else w
+            averaged = averaged + share * (w - averaged) if len(batches) > 1 else w
         return best, stopping.best_steps
 
     def scores(self, w: Array, batches: "Sequence[_Batch]", running: Index) -> Array:
@@ -374,21 +342,13 @@ class Descent:
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """The instances of one step.
+    """The instances of one step."""
 
-    Attributes:
-        rows: Features of each model, shape (models, rows, features).
-        phi: Parameters of the losses.
-        offset: Centre of the predictions less the label, shape (n, 1, D).
-        share: Weight of an instance in the gradient of each model, shape (n, models).
-        stopping: The instances that stop each model.
-    """
-
-    rows: Single
+    rows: Single  # features of each model, shape (models, rows, features)
     phi: Mapping[str, Single]
-    offset: Single
-    share: Single
-    stopping: Sequence[slice | Index]
+    offset: Single  # centre of the predictions less the label, shape (n, 1, D)
+    share: Single  # weight of an instance in the gradient of each model, shape (n, models)
+    stopping: Sequence[slice | Index]  # the instances that stop each model
 
     def of(self, models: npt.NDArray[np.bool_]) -> "_Batch":
         """Return the batch for some of the models."""

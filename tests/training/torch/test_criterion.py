@@ -18,7 +18,7 @@ from lodl.losses import (
     WeightedMSE,
 )
 from lodl.samplers import AllPerturbed
-from lodl.training.torch import LearnedLossModule, SquaredError
+from lodl.training.torch import LearnedLossModule
 
 FAMILIES = [
     WeightedMSE(),
@@ -134,15 +134,9 @@ def test_predictions_may_be_more_precise_than_the_module(loss):
     assert value.numpy() == pytest.approx(loss.value(y_hat.numpy(), [4, 0, 4]), rel=1e-4)
 
 
-CRITERIA = [
-    LearnedLossModule(learned(WeightedMSE()), reduction="none"),
-    SquaredError(np.zeros((N, *LABEL_SHAPE))),
-]
-
-
-@pytest.fixture(params=CRITERIA, ids=lambda criterion: type(criterion).__name__)
-def criterion(request):
-    return request.param
+@pytest.fixture
+def criterion():
+    return LearnedLossModule(learned(WeightedMSE()), reduction="none")
 
 
 def test_without_an_index_predictions_are_of_all_instances(loss):

@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from lodl._arrays import check_count, take_rows
+from lodl._arrays import take_rows
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
@@ -36,15 +36,15 @@ from lodl.training._features import (
     inner_folds,
 )
 from lodl.training._learner import Learner
-from lodl.training.boosting._objective import BoostingObjective, LossAt
+from lodl.training.boosting._objective import BoostingObjective
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, Watched
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
+_N_FOLDS = 3  # for out-of-fold predictions of the baseline
 _MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
+class _Start(NamedTuple):
     """A model that trees are added to, and its predictions of the training rows."""
 
     model: BoostedPredictor
@@ -59,7 +59,6 @@ class BoostingLearner(Learner):
         estimator: The regressor whose parameters are used. It is not changed. Its number of trees
             is the largest. Its `early_stopping_rounds` are the patience, by default
             3 / learning rate, between 10 and 50.
-        n_folds: Folds for out-of-fold predictions of the baseline.
         seed: Random seed for the folds and, unless the estimator has one, the trees.
     """
 
@@ -71,11 +70,9 @@ class BoostingLearner(Learner):
     takes_frames = True
 
     estimator: Any
-    n_folds: int = 3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_count("n_folds", self.n_folds, minimum=2)
         if not isinstance(self.estimator, self.regressor):
             raise InvalidInputError(
                 f"`estimator` must be of class {self.regressor.__name__}, got {self.estimator!r}."
@@ -90,17 +87,14 @@ class BoostingLearner(Learner):
 
     @property
     @abstractmethod
-    def max_steps(self) -> int:
-        """Number of trees of the estimator."""
+    def max_steps(self) -> int: ...
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the estimator."""
         return self.estimator.learning_rate or _DEFAULT_RATE
 
     @property
     def patience(self) -> int:
-        """Rounds to wait for a better validation loss."""
         given: int | None = self.estimator.get_params().get("early_stopping_rounds")
         return given or round(min(max(3 / self.learning_rate, 10), 50))
 
@@ -145,44 +139,41 @@ class _Fold:
     @cached_property
     def squared_error(self) -> tuple[Boosting, int]:
         """Trees of squared error from the mean label, and how many the other instances want."""
-        loss = squared_error_loss(self.y)
-        trees = self.sprout(loss, self.mean)
-        if not len(self.rest):
-            return trees, self.learner.max_steps
-        ((best, _),) = self.grow(trees, loss, self.mean, [self.rest])
-        return trees, best
+        return self.stopped(squared_error_loss(self.y), self.mean)
 
     def baseline(self, n_steps: int | None = None) -> BoostedPredictor:
         """Return the model of squared error. Trees that grew until they were stopped grow on."""
         trees, best = self.squared_error
-        n_steps = best if n_steps is None else n_steps
-        trees.run(n_steps)
-        return _with_trees(self.mean, trees, n_steps)
+        return _with_trees(self.mean, trees, best if n_steps is None else n_steps)
 
     def boosted(self, loss: LearnedLoss, start: _Start, n_steps: int | None) -> BoostedPredictor:
         """Return a start with trees of a loss: `n_steps`, or until other instances stop them."""
-        trees = self.sprout(loss, start)
-        if n_steps is None and len(self.rest):
-            ((n_steps, _),) = self.grow(trees, loss, start, [self.rest])
-        else:
-            n_steps = self.learner.max_steps if n_steps is None else n_steps
-            trees.run(n_steps)
-        return _with_trees(start, trees, n_steps)
+        if n_steps is None:
+            return _with_trees(start, *self.stopped(loss, start))
+        return _with_trees(start, self.sprout(loss, start), n_steps)
 
-    def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
-        """Return trees without a round."""
-        learner, objective = self.learner, BoostingObjective.of(loss, self.index)
-        return learner.trees(learner.estimator, learner.seed, self.rows, start.margin, objective)
+    def stopped(self, loss: LearnedLoss, start: _Start) -> tuple[Boosting, int]:
+        """Return trees that the other instances stopped, if there are some, and the best round."""
+        if not len(self.rest):
+            return self.sprout(loss, start), self.learner.max_steps
+        trees, ((best, _),) = self.grow(loss, start, [self.rest])
+        return trees, best
 
     def grow(
-        self, trees: Boosting, loss: LearnedLoss, start: _Start, parts: Sequence[Index]
-    ) -> list[tuple[int, Array]]:
-        """Grow until parts stop it. Returns the best round of each part and predictions then."""
+        self, loss: LearnedLoss, start: _Start, parts: Sequence[Index]
+    ) -> tuple[Boosting, list[tuple[int, Array]]]:
+        """Return trees that parts stopped, the best round of each part and its predictions then."""
         watched = []
         for part in parts:
             rows = as_rows(take_rows(self.x, part))
-            watched.append(Watched(rows, start.model.margin(rows), LossAt(loss, part)))
-        return trees.run(self.learner.max_steps, watched, self.learner.patience)
+            watched.append(Watched(rows, start.model.margin(rows), loss.subset(part)))
+        trees = self.sprout(loss, start)
+        return trees, trees.run(self.learner.max_steps, watched, self.learner.patience)
+
+    def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
+        """Return trees without a round."""
+        learner, objective = self.learner, BoostingObjective.of(loss.subset(self.index))
+        return learner.trees(learner.estimator, learner.seed, self.rows, start.margin, objective)
 
 
 class _Prepared:
@@ -212,7 +203,7 @@ class _Prepared:
     def _by_inner_folds(self, index: Index) -> tuple[Array, list[int]]:
         """Return out-of-fold predictions of some instances, and the best rounds of inner folds."""
         p, n_steps = np.empty(self.y.shape), []
-        for rest, part in inner_folds(len(index), self.learner.n_folds, self.learner.seed):
+        for rest, part in inner_folds(len(index), _N_FOLDS, self.learner.seed):
             ((best, margin),) = self._stopped(index[rest], [index[part]])
             p[index[part]] = margin.reshape(p[index[part]].shape)
             n_steps.append(best)
@@ -235,10 +226,11 @@ class _Prepared:
 
     def _stopped(self, index: Index, parts: Sequence[Index]) -> list[tuple[int, Array]]:
         """Boost on squared error of some instances. Returns the best round for each part."""
-        fold, loss = self._fold(index), squared_error_loss(self.y)
-        return fold.grow(fold.sprout(loss, fold.mean), loss, fold.mean, parts)
+        fold = self._fold(index)
+        return fold.grow(squared_error_loss(self.y), fold.mean, parts)[1]
 
 
 def _with_trees(start: _Start, trees: Boosting, n_steps: int) -> BoostedPredictor:
+    trees.run(n_steps)
     parts = (trees.trees(n_steps),) if n_steps and trees.n_rounds else ()
     return replace(start.model, parts=(*start.model.parts, *parts), n_steps=n_steps)

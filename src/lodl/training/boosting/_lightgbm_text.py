@@ -39,16 +39,9 @@ _Tree = dict[str, list[float]]
 def checked_text(
     text: str, *, n_features: int, n_outputs: int, categories: Mapping[str, Sequence[Any]]
 ) -> str:
-    """Return the trees of a model's text under a new header.
+    """Return the trees of a model file, with `n_outputs` trees per round, under a new header.
 
-    Args:
-        text: The content of a model file.
-        n_features: Number of features of the model.
-        n_outputs: Trees per round of boosting.
-        categories: Categories of each column that has some.
-
-    Raises:
-        ValueError: The text is not what LightGBM writes, or a number in it is out of range.
+    Raises `ValueError` if it is not what LightGBM writes, or a number in it is out of range.
     """
     header, *blocks = re.split(
         r"^(?=Tree=)", text.partition("\nend of trees\n")[0] + "\n", flags=re.M

@@ -22,81 +22,37 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses import Family, LearnedLoss, is_squared_error
-from lodl.training._features import Index
+from lodl.losses import LearnedLoss
 
 _CAUTION = 10.0  # divides the steps on losses made of decisions
 
 
-class LossAt:
-    """A learned loss at some instances, whose parameters are copied once.
-
-    Args:
-        loss: The learned loss.
-        index: The instances. Defaults to all.
-    """
-
-    def __init__(self, loss: LearnedLoss, index: Index | None = None) -> None:
-        at = slice(None) if index is None else index
-        self.family: Family = loss.family
-        self.y, self.phi = loss.y[at], {name: rows[at] for name, rows in loss.phi.items()}
-        self.is_squared_error = is_squared_error(loss)
-
-    def value(self, y_hat: Array) -> float:
-        """Return the mean loss of predictions."""
-        return float(self.family.value(self.phi, self._errors(y_hat)).mean())
-
-    def gradient(self, y_hat: Array) -> Array:
-        """Return the gradient in the shape of the labels."""
-        gradient: Array = self.family.gradient(self.phi, self._errors(y_hat))
-        return gradient.reshape(self.y.shape)
-
-    def curvature(self, y_hat: Array) -> Array:
-        """Return the diagonal of the second derivative in the shape of the labels."""
-        curvature: Array = self.family.curvature(self.phi, self._errors(y_hat))
-        return curvature.reshape(self.y.shape)
-
-    def _errors(self, y_hat: Array) -> Array:
-        return (y_hat.reshape(self.y.shape) - self.y).reshape(len(self.y), 1, -1)
-
-
 @dataclass(frozen=True, eq=False)
 class BoostingObjective:
-    """Gradient and Hessian of a learned loss, in a unit in which the Hessian is about 1.
+    """Gradient and Hessian of a learned loss, in a unit in which the Hessian is about 1."""
 
-    Attributes:
-        loss: The learned loss at the training instances.
-        floor: A number that is added to the curvature, in the unit of the loss.
-        unit: The mean of their sum.
-        uses_curvature: Whether the Hessian is more than the floor.
-    """
-
-    loss: LossAt
-    floor: float
-    unit: float
-    uses_curvature: bool
+    loss: LearnedLoss
+    floor: float  # added to the curvature, in the unit of the loss
+    unit: float  # mean of their sum
 
     @classmethod
-    def of(cls, loss: LearnedLoss, index: Index | None = None) -> "BoostingObjective":
-        """Return the objective of a loss at some instances. Defaults to all of them."""
-        part = LossAt(loss, index)
-        mean = np.broadcast_to(part.y.mean(axis=0), part.y.shape)
+    def of(cls, loss: LearnedLoss) -> "BoostingObjective":
+        """Return the objective of the instances of a loss."""
+        mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
         if loss.family.uses_slopes:
-            size = float(np.sqrt(np.mean(np.square(part.gradient(mean)))))
-            spread = float(np.sqrt(np.var(part.y, axis=0).mean())) or 1.0
+            size = float(np.sqrt(np.mean(np.square(loss.gradient(mean)))))
+            spread = float(np.sqrt(np.var(loss.y, axis=0).mean())) or 1.0
             constant = _CAUTION * size / spread or 1.0
-            return cls(part, constant, constant, uses_curvature=False)
-        curvature = part.curvature(mean)
+            return cls(loss, constant, constant)
+        curvature = loss.curvature(mean)
         is_flat = np.ptp(curvature) == 0  # squared error
         floor = 0.0 if is_flat else float(curvature.mean())
-        return cls(part, floor, float(curvature.mean()) + floor or 1.0, uses_curvature=True)
+        return cls(loss, floor, float(curvature.mean()) + floor or 1.0)
 
     def __call__(self, y_hat: Array) -> tuple[Array, Array]:
         """Return gradient and Hessian in the shape of the predictions.
 
-        Args:
-            y_hat: Predictions of all instances in order, in any shape that holds them row by row:
-                one row for each instance, or one for each item.
+        Predictions are of all instances in order, one row for each instance, or one for each item.
         """
         n, *label_shape = self.loss.y.shape
         if y_hat.size != self.loss.y.size:
@@ -105,12 +61,12 @@ class BoostingObjective:
                 f"{tuple(label_shape)}, got shape {y_hat.shape}. Use `loss.subset(index)` for some "
                 "of the instances."
             )
-        predictions = np.asarray(y_hat, dtype=np.float64)
-        gradient = self.loss.gradient(predictions) / self.unit
-        if not self.uses_curvature:
-            return gradient.reshape(y_hat.shape), np.ones(y_hat.shape)
+        predictions = y_hat.reshape(self.loss.y.shape)
+        gradient = (self.loss.gradient(predictions) / self.unit).reshape(y_hat.shape)
+        if self.loss.family.uses_slopes:
+            return gradient, np.ones(y_hat.shape)
         hessian = (self.loss.curvature(predictions) + self.floor) / self.unit
-        return gradient.reshape(y_hat.shape), hessian.reshape(y_hat.shape)
+        return gradient, hessian.reshape(y_hat.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +74,11 @@ class CustomObjective:
     """An objective as XGBoost and LightGBM call it, in both interfaces that each of them has.
 
     Unlike a lambda it can be pickled with a regressor.
-
-    Attributes:
-        objective: The objective of predictions.
-        data: The framework's class of training data.
-        start: Predictions to which the framework adds. XGBoost keeps its own in single precision.
     """
 
     objective: BoostingObjective
-    data: type
-    start: Array | float = 0.0
+    data: type  # the framework's class of training data
+    start: Array | float = 0.0  # XGBoost would keep it in single precision
 
     def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
         """Return gradient and Hessian of `(predictions, data)` or `(labels, predictions)`."""

@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from lodl._arrays import check_count
 from lodl._typing import Array
+from lodl.losses import LearnedLoss
 from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import as_rows, check_features, count_rows
 from lodl.training._learner import Predictor, shape_in
-from lodl.training.boosting._objective import BoostingObjective, LossAt
+from lodl.training.boosting._objective import BoostingObjective
 
 N_FOR_THREADS = 100_000
 """Numbers to predict from which more than one thread is worth it."""
@@ -23,48 +24,27 @@ N_FOR_THREADS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Fitted trees of one framework.
+    """Fitted trees of one framework."""
 
-    Attributes:
-        booster: The framework's object. It may have grown further.
-        n_rounds: Rounds of boosting that count.
-        options: Options of the framework for reading features, as JSON.
-        categories: Categories of each categorical column.
-    """
-
-    booster: Any
-    n_rounds: int
-    options: dict[str, Any] = field(default_factory=dict)
-    categories: dict[str, list[Any]] = field(default_factory=dict)
+    booster: Any  # the framework's object, which may have grown further
+    n_rounds: int  # rounds of boosting that count
+    options: dict[str, Any] = field(default_factory=dict)  # for reading features, as JSON
+    categories: dict[str, list[Any]] = field(default_factory=dict)  # of each categorical column
 
 
-@dataclass(frozen=True, eq=False)
-class Watched:
-    """Instances that stop boosting.
+class Watched(NamedTuple):
+    """Instances that stop boosting."""
 
-    Attributes:
-        x: Features, one row each.
-        margin: Predictions before the first round, shape (rows, outputs).
-        loss: Their loss.
-    """
-
-    x: Any
-    margin: Array
-    loss: LossAt
+    x: Any  # one row each
+    margin: Array  # predictions before the first round, shape (rows, outputs)
+    loss: LearnedLoss
 
 
 class Boosting(ABC):
     """Trees of one framework that grow on one set of rows.
 
-    Args:
-        estimator: The regressor, which has the parameters of the trees.
-        seed: Random seed of the trees, unless the estimator has one.
-        x: Features, one row each.
-        margin: Predictions to start from, shape (rows, outputs).
-        objective: The objective to minimise.
-
-    Attributes:
-        n_rounds: Rounds so far.
+    They have the parameters of an estimator, and its seed if it has one. `margin` are predictions
+    to start from, shape (rows, outputs).
     """
 
     n_rounds = 0
@@ -80,10 +60,7 @@ class Boosting(ABC):
 
     @abstractmethod
     def watch(self, x: Any) -> Callable[[], Array]:
-        """Return a function that returns what all rounds so far add to the predictions of rows.
-
-        It is called after every round, from the first on.
-        """
+        """Return a function, called after every round, of what all rounds add to predictions."""
 
     @abstractmethod
     def trees(self, n_rounds: int) -> Trees:
@@ -92,58 +69,41 @@ class Boosting(ABC):
     def run(
         self, n_rounds: int, watched: Sequence[Watched] = (), patience: int = 1
     ) -> list[tuple[int, Array]]:
-        """Grow to `n_rounds` rounds, or until the loss of every watched set stopped falling.
+        """Grow to `n_rounds` rounds, or until no watched set has improved for `patience` rounds.
 
-        Args:
-            n_rounds: The most rounds.
-            watched: Instances that stop boosting. Boosting must start with them.
-            patience: Rounds without a better loss after which a set has stopped.
-
-        Returns:
-            For each watched set, its best round and its predictions then.
+        Returns the best round of each watched set, and its predictions then.
         """
         stopping = EarlyStopping(patience - 1, len(watched))
         added = [self.watch(rows.x) for rows in watched]
         margins = [rows.margin for rows in watched]
         best = list(margins)
-
-        def look() -> None:
-            running = stopping.running.tolist()
-            stopping.update(
-                np.array([watched[i].loss.value(margins[i]) for i in running]), self.n_rounds
-            )
+        while True:
+            running: list[int] = stopping.running.tolist()
+            losses = [
+                watched[i].loss.value(margins[i].reshape(watched[i].loss.y.shape)).mean()
+                for i in running
+            ]
+            stopping.update(np.array(losses), self.n_rounds)
             for i, is_better in zip(running, stopping.is_better, strict=True):
                 best[i] = margins[i] if is_better else best[i]
-
-        look()
-        while self.n_rounds < n_rounds and self.grow():
+            has_stopped = watched and not len(stopping.running)
+            if has_stopped or self.n_rounds >= n_rounds or not self.grow():
+                return list(zip(stopping.best_steps.tolist(), best, strict=True))
             margins = [
                 rows.margin + now().reshape(rows.margin.shape)
                 for rows, now in zip(watched, added, strict=True)
             ]
-            look()
-            if watched and not len(stopping.running):
-                break
-        return list(zip(stopping.best_steps.tolist(), best, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class BoostedPredictor(Predictor):
-    """A constant plus the trees of one or two fits. Each framework has a subclass.
+    """A constant plus the trees of one or two fits. Each framework has a subclass."""
 
-    Attributes:
-        centre: The constant of each output.
-        parts: Trees of the baseline, then trees of the learned loss.
-        label_shape: Shape of a label.
-        n_features: Number of features.
-        n_steps: Rounds of boosting on the loss.
-    """
-
-    centre: Array
-    parts: tuple[Trees, ...]
+    centre: Array  # the constant of each output
+    parts: tuple[Trees, ...]  # of the baseline, then of the learned loss
     label_shape: tuple[int, ...]
     n_features: int
-    n_steps: int
+    n_steps: int  # rounds of boosting on the loss
 
     @staticmethod
     @abstractmethod
@@ -158,13 +118,7 @@ class BoostedPredictor(Predictor):
     @staticmethod
     @abstractmethod
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:
-        """Return the framework's object that `write_trees` wrote.
-
-        Args:
-            path: The path given to `write_trees`.
-            trees: The trees without it.
-            content: All of `predictor.json`, not checked yet.
-        """
+        """Return the framework's object for `trees`. Nothing in `predictor.json` is checked yet."""
 
     def predict(self, x: Any) -> Array:
         checked = check_features(x, n_features=self.n_features)

@@ -18,6 +18,7 @@ import numpy as np
 
 from lodl._arrays import is_frame, require
 from lodl._typing import Array
+from lodl.losses import is_squared_error
 from lodl.training._features import as_pandas
 from lodl.training._learner import file_in, unusable
 from lodl.training.boosting._learner import BoostingLearner
@@ -64,7 +65,7 @@ class CatBoostBoosting(Boosting):
         self.parameters["loss_function"] = "RMSE" if margin.shape[1] == 1 else "MultiRMSE"
         self.seed_name = next(name for name in _ALIASES[0] if name in self.parameters)
         self.table, self.margin, self.objective = _table(x), margin, objective
-        self.size = _LONG_BLOCK if objective.loss.is_squared_error else _BLOCK
+        self.size = _LONG_BLOCK if is_squared_error(objective.loss) else _BLOCK
         self.blocks: list[Any] = []
 
     def grow(self) -> bool:

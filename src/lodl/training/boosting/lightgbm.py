@@ -22,12 +22,7 @@ from lodl.training._learner import file_in, unusable
 from lodl.training.boosting._learner import BoostingLearner
 from lodl.training.boosting._lightgbm_text import checked_text
 from lodl.training.boosting._objective import BoostingObjective, CustomObjective
-from lodl.training.boosting._trees import (
-    N_FOR_THREADS,
-    BoostedPredictor,
-    Boosting,
-    Trees,
-)
+from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
 
 require("lightgbm", extra="lightgbm")
 
@@ -35,7 +30,8 @@ import lightgbm  # noqa: E402
 
 __all__ = ["LightGBMLearner", "objective"]
 
-_REPLACED = (  # parameters of the regressor that the loss replaces or the booster does not have
+# Parameters of the regressor that the loss replaces or the booster does not have.
+_REPLACED = (
     "objective",
     "metric",
     "n_estimators",
@@ -50,13 +46,10 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
 
     It fits `lightgbm.train({"objective": objective(loss), ...}, ...)` and
     `LGBMRegressor(objective=objective(loss))`. The training data must be the instances of the loss,
-    in its order, or for a model of items one row for each item. LightGBM's labels have one number;
-    where yours have D, give zeros, which the objective does not look at, and `num_class=D`.
-    Gradient and Hessian are divided by the mean Hessian, so parameters such as `min_child_weight`
-    act as they do with squared error.
-
-    With a custom objective LightGBM starts from 0: give `init_score`, and add it to what `predict`
-    returns, which does not know of it.
+    in its order, or one row for each item. LightGBM's labels have one number: if yours have D, give
+    zeros, which the objective does not look at, and `num_class=D`. The mean Hessian is 1, so
+    parameters such as `min_child_weight` act as they do with squared error. With a custom objective
+    LightGBM starts from 0: give `init_score`, and add it to what `predict` returns.
 
     Example:
         >>> import lightgbm, numpy as np
@@ -165,9 +158,9 @@ class LightGBMPredictor(BoostedPredictor):
 class LightGBMLearner(BoostingLearner):
     """Train an `LGBMRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
-    All of its parameters are used except `objective` and `metric`, which the loss replaces.
-    LightGBM itself handles missing values and categories, which are known by their names; one that
-    did not occur in training counts as missing. A polars frame is converted to pandas.
+    All of its parameters are used except `objective` and `metric`. LightGBM itself handles missing
+    values and categories, which are known by their names; one that did not occur in training counts
+    as missing. A polars frame is converted to pandas.
     """
 
     predictor = LightGBMPredictor

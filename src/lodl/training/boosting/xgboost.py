@@ -3,9 +3,7 @@
 learner = XGBoostLearner(XGBRegressor(max_depth=3))
 (model,) = learner.train(x, loss)
 
-In your own training call you only need `objective`:
-
-    xgboost.train({"base_score": 0.0}, xgboost.DMatrix(x, label=y), obj=objective(loss))
+In your own training call you only need `objective`.
 """
 
 import math
@@ -25,12 +23,7 @@ from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in
 from lodl.training.boosting._learner import BoostingLearner
 from lodl.training.boosting._objective import BoostingObjective, CustomObjective
-from lodl.training.boosting._trees import (
-    N_FOR_THREADS,
-    BoostedPredictor,
-    Boosting,
-    Trees,
-)
+from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
 
 require("xgboost", extra="xgboost")
 
@@ -50,14 +43,12 @@ _OPTIONS = {  # arguments of `xgboost.DMatrix` in a model's folder
 def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
     """Return a learned loss as a custom objective of XGBoost.
 
-    It fits both of XGBoost's interfaces, `xgboost.train(..., obj=objective(loss))` and
+    It fits both interfaces, `xgboost.train(..., obj=objective(loss))` and
     `XGBRegressor(objective=objective(loss))`. The training data must be the instances of the loss,
-    in its order: labels (n, *label_shape) flattened to (n, D), or for a model of items one row for
-    each item. Gradient and Hessian are divided by the mean Hessian, so parameters such as
-    `min_child_weight` act as they do with squared error.
-
-    With a custom objective XGBoost starts from 0.5: give `base_score`, or `base_margin` at both
-    training and prediction.
+    in its order: labels (n, *label_shape) flattened to (n, D), or one row for each item. The mean
+    Hessian is 1, so parameters such as `min_child_weight` act as they do with squared error. With a
+    custom objective XGBoost starts from 0.5: give `base_score`, or `base_margin` at both training
+    and prediction.
 
     Example:
         >>> import numpy as np, xgboost
@@ -84,9 +75,8 @@ class XGBoostBoosting(Boosting):
         self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
     ) -> None:
         n_threads = 0 if margin.size >= N_FOR_THREADS else 1
-        missing = None if math.isnan(estimator.missing) else estimator.missing
         self.options = {
-            "missing": missing,
+            "missing": None if math.isnan(estimator.missing) else estimator.missing,
             "enable_categorical": estimator.enable_categorical,
             "feature_types": estimator.feature_types,
             "nthread": estimator.n_jobs or n_threads,
@@ -151,10 +141,8 @@ class XGBoostPredictor(BoostedPredictor):
         if n_rounds < trees.n_rounds or n_features != content["n_features"]:
             raise ValueError(f"{file.name} does not fit `n_rounds` and `n_features`")
         options = trees.options
-        is_known = options.keys() == _OPTIONS.keys() and all(
-            isinstance(options[name], kind) for name, kind in _OPTIONS.items()
-        )
-        if not is_known:
+        is_known = options.keys() == _OPTIONS.keys()
+        if not is_known or not all(isinstance(options[n], kind) for n, kind in _OPTIONS.items()):
             raise ValueError(f"`options` has unsuitable values, {options}")
         return booster
 
@@ -163,10 +151,9 @@ class XGBoostPredictor(BoostedPredictor):
 class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
-    All of its parameters are used except `objective`, `eval_metric` and `base_score`, which the
-    loss replaces. XGBoost itself handles missing values and, with `enable_categorical=True`,
-    categories. Categories are known by their names; one that did not occur in training counts as
-    missing.
+    All of its parameters are used except `objective`, `eval_metric` and `base_score`. XGBoost
+    itself handles missing values and, with `enable_categorical=True`, categories, which are known
+    by their names; one that did not occur in training counts as missing.
     """
 
     predictor = XGBoostPredictor

@@ -1,7 +1,7 @@
 """SklearnLearner: trains linear regressors on the loss itself and refits others to new targets."""
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -22,6 +22,7 @@ from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import (
+    Index,
     Masks,
     as_rows,
     check_features,
@@ -34,10 +35,12 @@ from lodl.training._learner import Learner, Predictor, file_in, shape_in, unusab
 from lodl.training._pulled import is_pulled
 from lodl.training.linear import N_STEPS, PATIENCE
 from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
-from lodl.training.sklearn._targets import Targets, shifted_targets, weighted_targets
+from lodl.training.sklearn._targets import shifted_targets, weighted_targets
 
 _FILE = "model.skops"
 _N_ROUNDS = 2  # if nothing stops the model: between 1 and 4, which did well
+_MAX_ROUNDS = 4
+_N_FOLDS = 3  # for out-of-fold predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +123,12 @@ class SklearnLearner(Learner):
       `lodl.training._pulled`); for other losses, early stopping does.
     - Any other model is fitted again in rounds, to targets that follow from its predictions (see
       `lodl.training.sklearn._targets`): shifted labels for a loss made of decisions; targets with
-      weights for a loss fitted to regrets, if the estimator takes `sample_weight`. A round takes
-      `n_folds + 1` fits of the estimator.
+      weights for a loss fitted to regrets, if the estimator takes `sample_weight`. There are at
+      most 4 rounds, of 4 fits each; they end as soon as the validation loss does not fall.
 
     Attributes:
         estimator: The regressor or pipeline. It is cloned, never changed. With weights, or if it
             takes a single output, it is fitted once per value of the label.
-        max_rounds: The most rounds. Rounds end as soon as the validation loss does not fall. A
-            linear model has none.
-        n_folds: Folds for the out-of-fold predictions.
         seed: Random seed of the folds. The estimator has its own `random_state`.
 
     Example:
@@ -145,8 +145,6 @@ class SklearnLearner(Learner):
     takes_frames = True
 
     estimator: Any
-    max_rounds: int = 4
-    n_folds: int = 3
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -154,8 +152,6 @@ class SklearnLearner(Learner):
             raise InvalidInputError(
                 f"`estimator` must be a regressor with a `fit` method, got {self.estimator!r}."
             )
-        check_count("max_rounds", self.max_rounds, minimum=0)
-        check_count("n_folds", self.n_folds, minimum=2)
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Fold]":
         x = check_features(x, len(y))
@@ -177,120 +173,118 @@ class SklearnLearner(Learner):
         stops = n_steps is None and not masks.all()
         forms = [form for fold in folds if (form := fold.form) is not None]
         if len(forms) < len(folds):
-            return [self._train_fold(fold, x, loss, n_steps, stops=stops) for fold in folds]
+            return [fold.refitted(x, loss, n_steps, stops=stops) for fold in folds]
         if is_pulled(loss.family) and n_steps != 0:
             trained = pull(forms, x, loss, masks)
         else:
             steps = N_STEPS if n_steps is None else n_steps
             trained = descend(forms, x, loss, masks, steps, PATIENCE if stops else None)
+        label_shape, n_features = loss.label_shape, x.shape[-1]
         return [
             SklearnPredictor(
-                models,
-                loss.label_shape,
-                x.shape[-1],
-                taken if n_steps is None else n_steps,
-                is_linear=True,
+                models, label_shape, n_features, taken if n_steps is None else n_steps, True
             )
             for models, taken in trained
         ]
-
-    def _train_fold(
-        self, fold: "_Fold", x: Any, loss: LearnedLoss, n_steps: int | None, *, stops: bool
-    ) -> SklearnPredictor:
-        """Refit to changed targets, as long as the loss of the other instances falls."""
-        rounds = self._rounds(fold, loss)
-        if not stops:
-            last = min(_N_ROUNDS, self.max_rounds) if n_steps is None else n_steps
-            return self.refit(fold.x, fold.y, *next(islice(rounds, last, None)), last)
-        rest = np.setdiff1d(np.arange(loss.n_instances), fold.index)
-        x_rest, stopping = take_rows(x, rest), EarlyStopping(0, 1)
-        best, _ = fold.baseline, next(rounds)
-        for k in range(self.max_rounds + 1):
-            model = best if k == 0 else self.refit(fold.x, fold.y, *next(rounds), k)
-            score = loss.value(model.predict(x_rest), rest).mean()
-            if not stopping.update(np.array([score]), k).all():
-                break
-            best = model
-        return best
-
-    def _rounds(self, fold: "_Fold", loss: LearnedLoss) -> Iterator[Targets]:
-        def out_of_fold(targets: Array, weights: Array | None) -> Array:
-            is_first = weights is None and np.array_equal(targets, fold.y)
-            return fold.out_of_fold if is_first else self.out_of_fold(fold, targets, weights)
-
-        uses_weights = not loss.family.uses_slopes and _weight_argument(self.estimator) is not None
-        targets_of = weighted_targets if uses_weights else shifted_targets
-        return targets_of(loss, fold.index, out_of_fold)
-
-    def out_of_fold(self, fold: "_Fold", targets: Array, weights: Array | None) -> Array:
-        """Return predictions by models that were fitted without the instance."""
-        p = np.empty(targets.shape)
-        for rest, part in inner_folds(len(p), self.n_folds, self.seed):
-            given = None if weights is None else weights[rest]
-            model = self.refit(take_rows(fold.x, rest), fold.y[rest], targets[rest], given, 0)
-            p[part] = model.predict(take_rows(fold.x, part))
-        return p
-
-    def refit(
-        self, x: Any, y: Array, targets: Array, weights: Array | None, n_steps: int
-    ) -> SklearnPredictor:
-        """Fit to changed targets, clipped to the range of the labels if the estimator refuses them.
-
-        A model of logarithms, or of counts, takes no target below 0.
-        """
-        try:
-            with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of numbers below 0
-                return self.fit(x, targets, weights, n_steps)
-        except ValueError:
-            within = np.clip(targets, y.min(axis=0), y.max(axis=0))
-            if np.array_equal(within, targets):
-                raise
-            return self.fit(x, within, weights, n_steps)
-
-    def fit(
-        self, x: Any, targets: Array, weights: Array | None = None, n_steps: int = 0
-    ) -> SklearnPredictor:
-        """Fit the estimator to targets of any shape."""
-        n_rows = len(targets) * (count_items(x, targets) or 1)
-        rows, outputs = as_rows(x), targets.reshape(n_rows, -1)
-        takes = get_tags(self.estimator).target_tags
-        has_many = outputs.shape[1] > 1 or not takes.single_output
-        if weights is None and takes.multi_output and has_many:
-            models = [clone(self.estimator).fit(rows, outputs)]
-        else:
-            given: list[dict[str, Array]] = [{} for _ in outputs.T]
-            name = _weight_argument(self.estimator)
-            if weights is not None and name is not None:
-                given = [{name: column} for column in weights.reshape(n_rows, -1).T]
-            columns = outputs.T if takes.single_output else outputs.T[:, :, np.newaxis]
-            models = [
-                clone(self.estimator).fit(rows, column, **arguments)
-                for column, arguments in zip(columns, given, strict=True)
-            ]
-        return SklearnPredictor(models, tuple(targets.shape[1:]), x.shape[-1], n_steps)
 
 
 class _Fold:
     """The instances of one mask, and fits on them that all losses share, made on first use."""
 
     def __init__(self, learner: SklearnLearner, x: Any, y: Array, mask: Masks) -> None:
-        self.learner, self.index = learner, np.flatnonzero(mask)
+        self.estimator, self.seed, self.index = (
+            learner.estimator,
+            learner.seed,
+            np.flatnonzero(mask),
+        )
         self.x, self.y = take_rows(x, self.index), y[self.index]
+        self.first: Array | None = None  # out-of-fold predictions of the baseline
 
     @cached_property
     def baseline(self) -> SklearnPredictor:
         """The estimator fitted to the labels."""
-        return self.learner.fit(self.x, self.y)
+        return _fit(self.estimator, self.x, self.y)
 
     @cached_property
     def form(self) -> LinearForm | None:
         """The baseline as a linear model, if it is linear."""
         return LinearForm.of(self.baseline.models, self.x)
 
-    @cached_property
-    def out_of_fold(self) -> Array:
-        """Out-of-fold predictions of the baseline."""
-        return self.learner.out_of_fold(self, self.y, None)
+    def refitted(
+        self, x: Any, loss: LearnedLoss, n_steps: int | None, *, stops: bool
+    ) -> SklearnPredictor:
+        """Refit to changed targets, as long as the loss of the other instances falls."""
+        uses_weights = not loss.family.uses_slopes and _weight_argument(self.estimator) is not None
+        targets_of = weighted_targets if uses_weights else shifted_targets
+        rounds = targets_of(loss, self.index, self.out_of_fold)
+        if not stops:
+            last = _N_ROUNDS if n_steps is None else n_steps
+            return self._refit(*next(islice(rounds, last, None)), last)
+        rest = np.setdiff1d(np.arange(loss.n_instances), self.index)
+        x_rest, stopping = take_rows(x, rest), EarlyStopping(0, 1)
+        best, _ = self.baseline, next(rounds)
+        for k in range(_MAX_ROUNDS + 1):
+            model = best if k == 0 else self._refit(*next(rounds), k)
+            score = loss.value(model.predict(x_rest), rest).mean()
+            if not stopping.update(np.array([score]), k).all():
+                break
+            best = model
+        return best
+
+    def out_of_fold(self, targets: Array, weights: Array | None) -> Array:
+        """Return predictions by models that were fitted without the instance."""
+        is_first = weights is None and np.array_equal(targets, self.y)
+        if is_first and self.first is not None:
+            return self.first
+        p = np.empty(targets.shape)
+        for rest, part in inner_folds(len(p), _N_FOLDS, self.seed):
+            given = None if weights is None else weights[rest]
+            model = self._refit(targets[rest], given, 0, rest)
+            p[part] = model.predict(take_rows(self.x, part))
+        self.first = p if is_first else self.first
+        return p
+
+    def _refit(
+        self, targets: Array, weights: Array | None, n_steps: int, index: Index | None = None
+    ) -> SklearnPredictor:
+        """Fit to changed targets, clipped to the range of the labels if the estimator refuses them.
+
+        A model of logarithms, or of counts, takes no target below 0.
+        """
+        x, y = self.x, self.y
+        if index is not None:
+            x, y = take_rows(x, index), y[index]
+        try:
+            with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of numbers below 0
+                return _fit(self.estimator, x, targets, weights, n_steps)
+        except ValueError:
+            within = np.clip(targets, y.min(axis=0), y.max(axis=0))
+            if np.array_equal(within, targets):
+                raise
+            return _fit(self.estimator, x, within, weights, n_steps)
+
+
+def _fit(
+    estimator: Any, x: Any, targets: Array, weights: Array | None = None, n_steps: int = 0
+) -> SklearnPredictor:
+    """Fit an estimator to targets of any shape."""
+    n_rows = len(targets) * (count_items(x, targets) or 1)
+    rows, outputs = as_rows(x), targets.reshape(n_rows, -1)
+    takes = get_tags(estimator).target_tags
+    has_many = outputs.shape[1] > 1 or not takes.single_output
+    if weights is None and takes.multi_output and has_many:
+        models = [clone(estimator).fit(rows, outputs)]
+    else:
+        given: list[dict[str, Array]] = [{} for _ in outputs.T]
+        name = _weight_argument(estimator)
+        if weights is not None and name is not None:
+            given = [{name: column} for column in weights.reshape(n_rows, -1).T]
+        columns = outputs.T if takes.single_output else outputs.T[:, :, np.newaxis]
+        models = [
+            clone(estimator).fit(rows, column, **arguments)
+            for column, arguments in zip(columns, given, strict=True)
+        ]
+    return SklearnPredictor(models, tuple(targets.shape[1:]), x.shape[-1], n_steps)
 
 
 def _check_size(path: Path) -> None:

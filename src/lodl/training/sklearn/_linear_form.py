@@ -25,34 +25,26 @@ from sklearn.pipeline import Pipeline
 
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
-from lodl.training._features import Masks, Scaling, as_rows, count_items
+from lodl.training._features import Masks, as_rows
 from lodl.training._pulled import train_pulled
-from lodl.training.linear import LEARNING_RATE, Descent, with_ones
+from lodl.training.linear import LEARNING_RATE, Descent, Standardised
 
 _CLOSE = 1e-6  # share of the largest prediction: rounding errors of a linear model
 
 
 @dataclass(frozen=True, eq=False)
 class LinearForm:
-    """Fitted models that predict `z @ weights + constant`.
+    """Fitted models that predict `z @ weights + constant`."""
 
-    Attributes:
-        models: A model for all outputs, or one for each, with the same transformed features.
-        weights: One row per transformed feature, one column per output.
-        constant: One number per output.
-    """
-
-    models: Sequence[Any]
-    weights: Array
+    models: Sequence[Any]  # one for all outputs, or one for each, with the same features z
+    weights: Array  # one row per feature, one column per output
     constant: Array
 
     @classmethod
     def of(cls, models: Sequence[Any], x: Any) -> "LinearForm | None":
         """Return the form of fitted models, or None if they are not linear or must stay positive.
 
-        Args:
-            models: A regressor or pipeline for all outputs, or one for each.
-            x: Features to compare predictions on.
+        Predictions from `x` are compared.
         """
         models = [part for model in models for part in _parts(model)]
         last = [_regressor(model) for model in models]
@@ -69,6 +61,11 @@ class LinearForm:
         expected = np.column_stack([model.predict(as_rows(x)) for model in models])
         gap = np.abs(z @ weights + form.constant - expected).max()
         return form if gap <= _CLOSE * np.abs(expected).max() else None
+
+    @property
+    def has_constant(self) -> bool:
+        """Whether a constant was fitted."""
+        return bool(self.constant.any())
 
     def transformed(self, x: Any) -> Array:
         """Return the features that the weights apply to, one row per instance or item."""
@@ -100,44 +97,6 @@ class LinearForm:
         return models
 
 
-class _Standardised:
-    """A linear form in standardised features and labels.
-
-    Weights that are exactly 0 are not free: features that a lasso left out, and a constant that was
-    not fitted.
-
-    Attributes:
-        rows: Standardised features and a constant.
-        weights: Their weights, the constant last.
-        is_free: Which weights may move.
-        labels: The scale of the labels.
-    """
-
-    def __init__(self, form: LinearForm, z: Array, y: Array, mask: Masks, n_items: int | None):
-        self.form, self.has_constant = form, bool(form.constant.any())
-        self.features = Scaling.of_features(z[np.repeat(mask, n_items or 1)])
-        self.labels = Scaling.of_labels(y[mask], n_items)
-        if not self.has_constant:
-            self.features, self.labels = self.features.around_zero(), self.labels.around_zero()
-        self.centre, self.spread = (
-            part.reshape(-1)[: form.weights.shape[1]]
-            for part in (self.labels.centre, self.labels.spread)
-        )
-        self.rows = with_ones(self.features.scaled(z))
-        constant = form.constant + self.features.centre @ form.weights - self.centre
-        weights = form.weights * self.features.spread[:, np.newaxis]
-        self.weights = np.vstack([weights, constant]) / self.spread
-        self.is_free = np.vstack([form.weights != 0, np.full(constant.shape, self.has_constant)])
-
-    def models(self, w: Array) -> list[Any]:
-        """Return the models with other standardised weights."""
-        weights = w[:-1] * self.spread / self.features.spread[:, np.newaxis]
-        constant = self.form.constant
-        if self.has_constant:
-            constant = self.centre + w[-1] * self.spread - self.features.centre @ weights
-        return self.form.changed(weights, constant)
-
-
 def descend(
     forms: Sequence[LinearForm],
     x: Any,
@@ -146,18 +105,10 @@ def descend(
     n_steps: int,
     patience: int | None,
 ) -> list[tuple[list[Any], int]]:
-    """Train linear models further on a loss. Returns models and steps of each form.
+    """Train the form of each mask further on a loss. Returns models and steps of each form.
 
-    Early stopping keeps the weights near a regularised start.
-
-    Args:
-        forms: A form fitted to each mask.
-        x: Features.
-        loss: The loss of all instances.
-        masks: Which instances train each form.
-        n_steps: The most steps.
-        patience: Steps without a better validation loss after which a model stops. If None, nothing
-            stops it.
+    Early stopping keeps the weights near a regularised start. Weights that are exactly 0 are not
+    free: features that a lasso left out, and a constant that was not fitted.
     """
     zs = [form.transformed(x) for form in forms]
     if len({z.shape for z in zs}) > 1:  # such as the categories of a fold: one after another
@@ -165,35 +116,32 @@ def descend(
             descend([form], x, loss, masks[[k]], n_steps, patience)[0]
             for k, form in enumerate(forms)
         ]
-    n_items = count_items(x, loss.y)
-    starts = [
-        _Standardised(form, z, loss.y, mask, n_items)
-        for form, z, mask in zip(forms, zs, masks, strict=True)
-    ]
-    rows, weights, is_free = (
-        np.stack(part)
-        for part in zip(*((at.rows, at.weights, at.is_free) for at in starts), strict=True)
-    )
-    descent = Descent(rows, loss, masks, [start.labels for start in starts], LEARNING_RATE)
-    trained, steps = descent.run(weights, n_steps, patience, is_free)
-    return [
-        (start.models(w), step)
-        for start, w, step in zip(starts, trained, steps.tolist(), strict=True)
-    ]
+    data, starts, is_free = [], [], []
+    for form, z, mask in zip(forms, zs, masks, strict=True):
+        part = Standardised(z, loss.y, mask, has_constant=form.has_constant)
+        slopes = form.weights * part.features.spread[:, np.newaxis]
+        constant = form.constant + part.features.centre @ form.weights - part.labels.centre
+        data.append(part)
+        starts.append(np.vstack([slopes, constant]) / part.labels.spread)
+        is_free.append(np.vstack([form.weights != 0, np.full(constant.shape, form.has_constant)]))
+    descent = Descent(data, loss, masks, LEARNING_RATE)
+    trained, steps = descent.run(np.stack(starts), n_steps, patience, np.stack(is_free))
+    results = []
+    for form, part, w, step in zip(forms, data, trained, steps.tolist(), strict=True):
+        weights, at_centre = part.coefficients(w)
+        constant = (
+            at_centre - part.features.centre @ weights if form.has_constant else form.constant
+        )
+        results.append((form.changed(weights, constant), step))
+    return results
 
 
 def pull(
     forms: Sequence[LinearForm], x: Any, loss: LearnedLoss, masks: Masks
 ) -> list[tuple[list[Any], int]]:
-    """Train linear models further on a convex loss, pulled towards the plain models.
+    """Train the form of each mask further on a convex loss, pulled towards the plain model.
 
     Returns models and steps of each form. Slopes that are exactly 0 stay 0.
-
-    Args:
-        forms: A form fitted to each mask.
-        x: Features.
-        loss: The loss of all instances.
-        masks: Which instances train each form.
     """
     trained = []
     for form, mask in zip(forms, masks, strict=True):
@@ -204,7 +152,7 @@ def pull(
             loss.subset(np.flatnonzero(mask)),
             form.weights,
             form.constant,
-            has_constant=bool(form.constant.any()),
+            has_constant=form.has_constant,
             penalty=form.penalty(len(rows)),
             is_free=form.weights != 0,
         )

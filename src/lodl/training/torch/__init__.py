@@ -1,4 +1,4 @@
-"""PyTorch: a learned loss as a module, a learner, a multilayer perceptron, and a small trainer.
+"""PyTorch: a learned loss as a module, a learner for any module, and a multilayer perceptron.
 
 In your own training loop you only need `LearnedLossModule`:
 
@@ -11,31 +11,10 @@ from lodl._arrays import require
 
 require("torch", extra="torch")
 
-from lodl.training.torch._criterion import (  # noqa: E402
-    Criterion,
-    LearnedLossModule,
-    Score,
-    SquaredError,
-    validation_cost,
-    validation_loss,
-)
+from lodl.training.torch._criterion import LearnedLossModule  # noqa: E402
 from lodl.training.torch._learner import TorchLearner  # noqa: E402
-from lodl.training.torch._loop import Trained, TrainingSettings, predict, train  # noqa: E402
+from lodl.training.torch._loop import TrainingSettings  # noqa: E402
 from lodl.training.torch._mlp import mlp  # noqa: E402
 from lodl.training.torch._predictor import TorchPredictor  # noqa: E402
 
-__all__ = [
-    "Criterion",
-    "LearnedLossModule",
-    "Score",
-    "SquaredError",
-    "TorchLearner",
-    "TorchPredictor",
-    "Trained",
-    "TrainingSettings",
-    "mlp",
-    "predict",
-    "train",
-    "validation_cost",
-    "validation_loss",
-]
+__all__ = ["LearnedLossModule", "TorchLearner", "TorchPredictor", "TrainingSettings", "mlp"]

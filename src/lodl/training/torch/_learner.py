@@ -1,4 +1,4 @@
-"""TorchLearner: trains any PyTorch module, or a linear model, on a learned loss."""
+"""TorchLearner: trains any PyTorch module on a learned loss."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -25,12 +25,11 @@ from lodl.training._features import (
 )
 from lodl.training._learner import Learner
 from lodl.training.torch._criterion import LearnedLossModule
-from lodl.training.torch._loop import TrainingSettings, train_masked
-from lodl.training.torch._predictor import LinearShape, TorchPredictor
-from lodl.training.torch._stack import Scales, device_of, dtype_of
+from lodl.training.torch._loop import Criterion, TrainingSettings, train_masked
+from lodl.training.torch._predictor import TorchPredictor
+from lodl.training.torch._stack import as_tensor
 
-_LINEAR = TrainingSettings(learning_rate=0.03, n_steps=1000, patience=100)
-_MODULE = TrainingSettings(learning_rate=2e-3, n_steps=1000, patience=100)
+_SETTINGS = TrainingSettings(learning_rate=2e-3, n_steps=1000, patience=100)
 _N_FOR_BATCHES = 2000  # rows, of instances or of their items
 _BATCH_ROWS, _MIN_BATCH, _MAX_BATCH = 2000, 32, 256  # rows of a batch, and limits in instances
 _N_FOLDS = 5  # one of which stops the baseline if nothing else does
@@ -50,7 +49,7 @@ class TorchLearner(Learner):
 
     Attributes:
         module: Maps features (n, p), or (n, items, p), to the shape of the labels, on any device.
-            It is not changed. Defaults to a linear model.
+            It is not changed.
         n_initialisations: Number of initial states: the module's own, then new ones by the
             `reset_parameters` of its layers.
         settings: How fast and how long to train. Defaults to at most 1000 steps, of batches of 32
@@ -60,11 +59,11 @@ class TorchLearner(Learner):
         seed: Random seed for initial states, batches and dropout.
 
     Example:
-        >>> from lodl.training.torch import TorchLearner
+        >>> from lodl.training.torch import TorchLearner, mlp
         >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
         >>> x, y = domain.splits.train.x, domain.splits.train.y
         >>> loss = lodl.learn_loss(domain.problem, y)
-        >>> learner = TorchLearner(n_initialisations=1)
+        >>> learner = TorchLearner(mlp(x.shape[-1], (16,)), n_initialisations=1)
         >>> (model,) = learner.train(x, loss, n_steps=10)
         >>> model.predict(x).shape
         (30, 16)
@@ -72,7 +71,7 @@ class TorchLearner(Learner):
 
     stops_early = True
 
-    module: nn.Module | None = None
+    module: nn.Module
     n_initialisations: int = 2
     settings: TrainingSettings | None = None
     scale_labels: bool = True
@@ -80,10 +79,14 @@ class TorchLearner(Learner):
 
     def __post_init__(self) -> None:
         check_count("n_initialisations", self.n_initialisations)
+        if not any(parameter.requires_grad for parameter in self.module.parameters()):
+            raise InvalidInputError(
+                "`module` must have a parameter to train, got none with `requires_grad`."
+            )
 
     @property
     def max_steps(self) -> int:
-        return (self.settings or _MODULE).n_steps
+        return (self.settings or _SETTINGS).n_steps
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "_Prepared":
         return _Prepared(self, check_numbers(x, len(y)), y, check_masks(masks, len(y)))
@@ -108,7 +111,7 @@ class TorchLearner(Learner):
         """Return the settings for `n` instances."""
         if self.settings is not None:
             return self.settings
-        settings = replace(_LINEAR if self.module is None else _MODULE, seed=self.seed)
+        settings = replace(_SETTINGS, seed=self.seed)
         if n * (n_items or 1) < _N_FOR_BATCHES:
             return settings
         batch_size = min(max(_BATCH_ROWS // (n_items or 1), _MIN_BATCH), _MAX_BATCH)
@@ -120,6 +123,7 @@ class _Prepared:
 
     def __init__(self, learner: TorchLearner, x: Array, y: Array, masks: Masks) -> None:
         self.learner, self.x, self.y, self.masks = learner, x, y, masks
+        _check_outputs(learner.module, x, y.shape[1:])
         self.n_items = count_items(x, y)
         self.features = [Scaling.of_features(x[mask]) for mask in masks]
         self.labels = [
@@ -128,17 +132,9 @@ class _Prepared:
             else Scaling.none(y.shape[1:])
             for mask in masks
         ]
-        # Modules may work in single precision, relative to a scale for all in double precision.
-        self.common, self.linear = Scaling.of_features(x), None
         n = learner.n_initialisations
-        seeds = range(learner.seed * n, (learner.seed + 1) * n)
-        if learner.module is None:
-            self.linear = LinearShape(x.shape[-1], tuple(y.shape[1:]), self.n_items)
-            modules = [self.linear.model(seed) for seed in seeds]
-        else:
-            again = [_reset(deepcopy(learner.module), seed) for seed in seeds[1:]]
-            modules = [deepcopy(learner.module), *again]
-        _check_outputs(modules[0], x, y.shape[1:])
+        seeds = range(learner.seed * n + 1, (learner.seed + 1) * n)
+        modules = [learner.module, *(_reset(deepcopy(learner.module), seed) for seed in seeds)]
         self.initial: list[Sequence[nn.Module]] = [modules for _ in masks]
 
     @cached_property
@@ -170,63 +166,54 @@ class _Prepared:
         *,
         stops: bool,
     ) -> list[TorchPredictor]:
-        """Return a model per mask, trained on a loss.
-
-        Args:
-            loss: The loss of all instances.
-            starts: Modules to start from, for each mask.
-            n_steps: The number of steps. Defaults to the settings.
-            stops: Whether instances outside its mask stop a model.
-        """
+        """Return a model per mask, trained from its start for `n_steps`, or until it stops."""
         settings = self.learner.settings_for(len(self.y), self.n_items)
         if n_steps is not None:
             settings = replace(settings, n_steps=n_steps)
-        first, n = starts[0][0], len(starts[0])
-        x, scales = self.common.scaled(self.x), self._scales(first)
-        with one_torch_thread():
-            result = train_masked(
-                starts, x, _Criterion(loss, first), self.masks, scales, settings, stops=stops
-            )
-        models = []
-        for k, (features, labels) in enumerate(zip(self.features, self.labels, strict=True)):
-            own = slice(k * n, (k + 1) * n)
-            steps = round(float(result.best_steps[own].mean()))
-            models.append(
-                TorchPredictor(tuple(result.models[own]), self.linear, features, labels, steps)
-            )
-        return models
-
-    def _scales(self, module: nn.Module) -> Scales:
-        """Return the scales of each mask, relative to the common one."""
-        common = self.common
-        parts = (
+        # Modules may work in single precision, relative to a scale for all in double precision.
+        common, module = Scaling.of_features(self.x), self.learner.module
+        scales = (
             [common.scaled(scale.centre) for scale in self.features],
             [scale.spread / common.spread for scale in self.features],
             [scale.centre for scale in self.labels],
             [scale.spread for scale in self.labels],
         )
-        kind: Any = {"dtype": dtype_of(module), "device": device_of(module)}
-        return tuple(torch.as_tensor(np.stack(part), **kind) for part in parts)
+        with one_torch_thread():
+            trained = train_masked(
+                starts,
+                common.scaled(self.x),
+                _criterion(loss, module),
+                self.masks,
+                tuple(as_tensor(np.stack(part), module) for part in scales),
+                settings,
+                stops=stops,
+            )
+        return [
+            TorchPredictor(modules, features, labels, steps)
+            for (modules, steps), features, labels in zip(
+                trained, self.features, self.labels, strict=True
+            )
+        ]
 
 
-class _Criterion:
-    """A learned loss in a unit in which it is of ordinary size: Adam should not see the unit."""
+def _criterion(loss: LearnedLoss, module: nn.Module) -> Criterion:
+    """Return a loss in a unit in which it is of ordinary size: Adam should not see the unit."""
+    first = next(module.parameters())
+    losses = LearnedLossModule(loss, reduction="none", dtype=first.dtype).to(first.device)
+    mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
+    unit = float(loss.value(mean).mean()) or 1.0
 
-    def __init__(self, loss: LearnedLoss, module: nn.Module) -> None:
-        dtype = dtype_of(module)
-        self.loss = LearnedLossModule(loss, reduction="none", dtype=dtype).to(device_of(module))
-        mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
-        self.unit = float(loss.value(mean).mean()) or 1.0
+    def criterion(y_hat: Tensor, index: Tensor) -> Tensor:
+        is_whole = len(index) == loss.n_instances  # then in order
+        values: Tensor = losses(y_hat, None if is_whole else index)
+        return values / unit
 
-    def __call__(self, y_hat: Tensor, index: Tensor) -> Tensor:
-        is_whole = len(index) == self.loss.n_instances  # then in order
-        losses: Tensor = self.loss(y_hat, None if is_whole else index) / self.unit
-        return losses
+    return criterion
 
 
 def _check_outputs(module: nn.Module, x: Array, label_shape: tuple[int, ...]) -> None:
     """Check that a module takes the features and returns predictions of the labels' shape."""
-    first = torch.as_tensor(x[:2], dtype=dtype_of(module), device=device_of(module))
+    first = as_tensor(x[:2], module)
     try:
         with torch.no_grad():
             outputs = deepcopy(module).eval()(first)

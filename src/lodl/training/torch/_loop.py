@@ -1,35 +1,23 @@
 """The training loop for PyTorch: Adam and early stopping, many models at once."""
 
-import logging
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from lodl._arrays import check_count
-from lodl._progress import progress_bar
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.training._early_stopping import EarlyStopping
-from lodl.training.torch._criterion import (
-    Criterion,
-    Score,
-    check_first_scores,
-    check_instances,
-    check_losses,
-)
-from lodl.training.torch._stack import Scales, Single, Stack, can_be_stacked, check_trainable
+from lodl.training._features import Masks
+from lodl.training.torch._stack import Scales, Single, Stack, as_tensor, can_be_stacked
 
-_logger = logging.getLogger(__name__)
-
-_MemberScore = Callable[[Tensor | None], Tensor]
-"""Validation scores of the members of a stack, given the losses of the step if there are masks."""
+Criterion = Callable[[Tensor, Tensor], Tensor]
+"""Losses (models, n) of predictions (models, n, *label_shape) for the instances of an index."""
 
 
 @dataclass(frozen=True)
@@ -64,96 +52,17 @@ class TrainingSettings:
             check_count("batch_size", self.batch_size)
 
 
-_DEFAULT_SETTINGS = TrainingSettings()
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """Trained models, their scores, and how long they took.
-
-    Attributes:
-        models: The models, each in its best state.
-        scores: The best validation score of each model, shape (models,).
-        best_steps: The step of that score, shape (models,).
-        last_steps: The step at which each model stopped, shape (models,).
-        seconds: Wall-clock time.
-    """
-
-    models: list[nn.Module]
-    scores: Array
-    best_steps: npt.NDArray[np.int64]
-    last_steps: npt.NDArray[np.int64]
-    seconds: float
-
-
-def train(
-    models: Sequence[nn.Module],
-    x: npt.ArrayLike,
-    *,
-    criterion: Criterion,
-    x_validation: npt.ArrayLike,
-    score: Score,
-    settings: TrainingSettings = _DEFAULT_SETTINGS,
-    progress: bool = True,
-) -> Trained:
-    """Train several initialisations of one model at once, with Adam and early stopping.
-
-    All models see the same batches, and each stops separately. The result is the same as training
-    them one after another, up to rounding.
-
-    Args:
-        models: Models of one architecture, each with its own initial state; they are not
-            changed. Frozen parameters stay frozen. Layers with random draws or running statistics
-            (dropout, batch normalisation) need your own loop with `LearnedLossModule`.
-        x: Features of the training instances, instance first.
-        criterion: Losses (models, n) of predictions for the instances of an index.
-        x_validation: Features of the validation instances.
-        score: Validation scores (models,) of predictions, lower is better: `validation_loss` or
-            `validation_cost`.
-        settings: How long and how fast to train.
-        progress: Whether to show a bar on a terminal, and to warn if all models ran out of steps.
-
-    Raises:
-        InvalidInputError: The models are not alike or have buffers or dropout, the features or the
-            first validation scores are not finite, or losses or scores have the wrong shape.
-    """
-    check_instances(criterion, len(np.asarray(x)), "x")
-    stack = Stack(models)
-    check_trainable(models[0])
-    features = _as_features(x, "x", stack)
-    features_validation = _as_features(x_validation, "x_validation", stack)
-    with progress_bar(
-        settings.n_steps, unit="steps", description="training", enabled=progress
-    ) as bar:
-        trained = _run(
-            stack,
-            features,
-            criterion,
-            lambda _: score(stack.predict(features_validation)),
-            settings,
-            patience=settings.patience,
-            advance=bar.update,
-        )
-    if progress and settings.n_steps and (trained.best_steps == settings.n_steps).all():
-        _logger.warning(
-            "Every model was still improving at the last of %d steps: raise `n_steps` or "
-            "`learning_rate`, or scale the models' outputs to the labels.",
-            settings.n_steps,
-        )
-    return trained
-
-
 def train_masked(
     starts: Sequence[Sequence[nn.Module]],
     x: Array,
     criterion: Criterion,
-    masks: npt.NDArray[np.bool_],
+    masks: Masks,
     scales: Scales,
     settings: TrainingSettings,
     *,
     stops: bool,
-) -> Trained:
-    """Train the models of each mask on its instances.
+) -> list[tuple[tuple[nn.Module, ...], int]]:
+    """Train the models of each mask on its instances. Returns them and their mean best step.
 
     Args:
         starts: As many models for each mask, all of one architecture. They are not changed. Models
@@ -168,43 +77,43 @@ def train_masked(
     patience = settings.patience if stops else None
     if not stops:
         settings = replace(settings, validate_every=max(settings.n_steps, 1))
-    if can_be_stacked(starts[0][0]):
-        of_mask = np.repeat(np.arange(len(masks)), len(starts[0]))
-        everything = [model for models in starts for model in models]
-        stack = Stack(everything, tuple(part[of_mask] for part in scales))
-        return _train_stack(stack, x, criterion, masks[of_mask], settings, patience)
-    runs = []
-    with torch.random.fork_rng(devices=[]):
-        for k, models in enumerate(starts):
-            for number, model in enumerate(models):
-                torch.manual_seed(settings.seed + number)
-                single = Single(model, tuple(part[k] for part in scales))
-                runs.append(_train_single(single, x, criterion, masks[k], settings, patience))
-    return Trained(
-        [run.models[0] for run in runs],
-        np.concatenate([run.scores for run in runs]),
-        np.concatenate([run.best_steps for run in runs]),
-        np.concatenate([run.last_steps for run in runs]),
-        sum(run.seconds for run in runs),
-    )
+    n, features = len(starts[0]), as_tensor(x, starts[0][0])
+    of_mask = np.repeat(np.arange(len(masks)), n)
+    models = [model for of_one in starts for model in of_one]
+    if can_be_stacked(models[0]):
+        stack = Stack(models, tuple(part[of_mask] for part in scales))
+        is_in = torch.as_tensor(masks[of_mask], device=features.device)
+        models, stopping = _train_stack(stack, features, criterion, is_in, settings, patience)
+        steps = stopping.best_steps
+    else:
+        steps = np.zeros(len(models), dtype=np.int64)
+        with torch.random.fork_rng(devices=[]):
+            for i, k in enumerate(of_mask.tolist()):
+                torch.manual_seed(settings.seed + i % n)
+                single = Single(models[i], tuple(part[k] for part in scales))
+                (models[i],), stopping = _train_single(
+                    single, features, criterion, masks[k], settings, patience
+                )
+                steps[i] = stopping.best_steps[0]
+    return [
+        (tuple(models[i : i + n]), round(float(steps[i : i + n].mean())))
+        for i in range(0, len(models), n)
+    ]
 
 
 def _train_stack(
     stack: Stack,
-    x: Array,
+    features: Tensor,
     criterion: Criterion,
-    masks: npt.NDArray[np.bool_],
+    is_in: Tensor,
     settings: TrainingSettings,
     patience: int | None,
-) -> Trained:
+) -> tuple[list[nn.Module], EarlyStopping]:
     """Train models at once, each on its mask.
 
     Without batches, the predictions of a step also give the losses outside the masks, so that
     validation scores cost nothing.
     """
-    check_trainable(stack.models[0])
-    features = _as_features(x, "x", stack)
-    is_in = torch.as_tensor(masks, device=stack.device)
 
     def score(losses: Tensor | None) -> Tensor:
         is_out = ~is_in[stack.members]
@@ -212,61 +121,50 @@ def _train_stack(
             losses = criterion(stack.predict(features), torch.arange(len(features)))
         return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
 
-    return _run(stack, features, criterion, score, settings, patience=patience, is_in=is_in)
+    return run(stack, features, criterion, score, settings, patience=patience, is_in=is_in)
 
 
 def _train_single(
-    stack: Single,
-    x: Array,
+    single: Single,
+    features: Tensor,
     criterion: Criterion,
-    mask: npt.NDArray[np.bool_],
+    mask: Masks,
     settings: TrainingSettings,
     patience: int | None,
-) -> Trained:
+) -> tuple[list[nn.Module], EarlyStopping]:
     """Train a model on features of its mask only: batch normalisation would see the others."""
-    features = _as_features(x, "x", stack)
     inside, outside = (torch.as_tensor(np.flatnonzero(part)) for part in (mask, ~mask))
 
     def loss(y_hat: Tensor, index: Tensor) -> Tensor:
         return criterion(y_hat, inside[index])
 
     def score(_: Tensor | None) -> Tensor:
-        return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
+        return criterion(single.predict(features[outside]), outside).mean(dim=-1)
 
-    return _run(stack, features[inside], loss, score, settings, patience=patience)
-
-
-def predict(models: Sequence[nn.Module], x: npt.ArrayLike) -> Array:
-    """Return the predictions of each model in evaluation mode, shape (models, n, *label_shape)."""
-    with torch.no_grad():
-        stack = Stack(models)
-        return stack.predict(_as_features(x, "x", stack)).double().cpu().numpy()
+    return run(single, features[inside], loss, score, settings, patience=patience)
 
 
-def _run(
+def run(
     stack: Stack | Single,
     features: Tensor,
     criterion: Criterion,
-    score: _MemberScore,
+    score: Callable[[Tensor | None], Tensor],
     settings: TrainingSettings,
     *,
     patience: int | None,
     is_in: Tensor | None = None,
-    advance: Callable[[], object] = lambda: None,
-) -> Trained:
-    """Take steps until every model has stopped.
+) -> tuple[list[nn.Module], EarlyStopping]:
+    """Take steps until every model has stopped. Returns the models in their best states.
 
     Args:
         stack: The models.
         features: Features of the training instances.
         criterion: Their losses.
-        score: Validation scores of the members.
+        score: Validation scores of the members, given the losses of the step if there is `is_in`.
         settings: How long and how fast to train.
         patience: Patience of the early stopping. If None, nothing is scored and nothing stops.
         is_in: Which instances each model learns from, shape (models, n). Defaults to all.
-        advance: Called after every step.
     """
-    started = time.perf_counter()
     optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
     batches = _batches(len(features), settings.batch_size, settings.seed)
     stopping = EarlyStopping(patience, len(stack.members))
@@ -274,20 +172,21 @@ def _run(
     def losses_of(index: Tensor) -> Tensor:
         is_whole = len(index) == len(features)  # then in order
         y_hat = stack.predict(features if is_whole else features[index], training=True)
-        losses = criterion(y_hat, index)
-        check_losses(losses, y_hat)
-        return losses
+        return criterion(y_hat, index)
 
     for step, index in enumerate(batches):
         losses = None if is_in is None else losses_of(index)
         if step % settings.validate_every == 0 or step == settings.n_steps:
-            scores = torch.zeros(len(stack.members))
+            scores = np.zeros(len(stack.members))
             if patience is not None:
                 with torch.no_grad():
-                    scores = score(losses)
-            if step == 0:
-                check_first_scores(scores, len(stack.members))
-            going_on = torch.as_tensor(stopping.update(scores.double().cpu().numpy(), step))
+                    scores = score(losses).double().cpu().numpy()
+            if step == 0 and not np.isfinite(scores).all():
+                raise InvalidInputError(
+                    f"Validation losses must be finite before the training, got {scores}. Check "
+                    "the labels and what the module predicts."
+                )
+            going_on = torch.as_tensor(stopping.update(scores, step))
             stack.remember(torch.as_tensor(stopping.is_better))
             if step == settings.n_steps or not going_on.any():
                 break
@@ -301,14 +200,7 @@ def _run(
         optimiser.zero_grad()
         losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        advance()
-    return Trained(
-        stack.best_models(),
-        stopping.best_scores,
-        stopping.best_steps,
-        stopping.last_steps,
-        time.perf_counter() - started,
-    )
+    return stack.best_models(), stopping
 
 
 def _batches(n: int, size: int | None, seed: int) -> Iterator[Tensor]:
@@ -322,14 +214,3 @@ def _batches(n: int, size: int | None, seed: int) -> Iterator[Tensor]:
             left = torch.randperm(n, generator=generator)
         yield left[:size]
         left = left[size:]
-
-
-def _as_features(x: npt.ArrayLike, name: str, stack: Stack | Single) -> Tensor:
-    """Return features as a tensor for the models. Raises if they are not finite in its type."""
-    features = torch.as_tensor(np.asarray(x), dtype=stack.dtype)
-    if not features.isfinite().all():
-        where = tuple((~features.isfinite()).nonzero()[0].tolist())
-        raise InvalidInputError(
-            f"`{name}` must be finite in {features.dtype}, got {features[where].item()} at {where}."
-        )
-    return features.to(stack.device)

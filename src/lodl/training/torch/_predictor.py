@@ -1,7 +1,5 @@
 """TorchPredictor: trained modules with their scales, and their file."""
 
-import math
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -17,31 +15,10 @@ from torch import Tensor, nn
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.training._features import Scaling, check_numbers
-from lodl.training._learner import Predictor, file_in, shape_in, unusable
-from lodl.training.torch._mlp import mlp
-from lodl.training.torch._stack import device_of, dtype_of
+from lodl.training._learner import Predictor, file_in, unusable
+from lodl.training.torch._stack import as_tensor
 
 _FILE = "model.safetensors"
-
-
-@dataclass(frozen=True)
-class LinearShape:
-    """The arguments of a built-in linear model.
-
-    Attributes:
-        n_features: Size of the last axis of the features.
-        label_shape: Shape of a label.
-        n_items: Number of items that one model predicts, or None if features are joint.
-    """
-
-    n_features: int
-    label_shape: tuple[int, ...]
-    n_items: int | None
-
-    def model(self, seed: int = 0) -> nn.Module:
-        """Return the model, in double precision."""
-        model = mlp(self.n_features, self.label_shape, hidden=(), n_items=self.n_items, seed=seed)
-        return model.double()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +27,6 @@ class TorchPredictor(Predictor):
 
     Attributes:
         modules: The modules, of one architecture.
-        linear: The shape of built-in linear models. None for the user's modules.
         features: The scale of features.
         labels: The scale of outputs.
         n_steps: Steps of training, the mean over the modules.
@@ -58,7 +34,6 @@ class TorchPredictor(Predictor):
 
     kind: ClassVar[str] = "torch"
     modules: tuple[nn.Module, ...]
-    linear: LinearShape | None
     features: Scaling
     labels: Scaling
     n_steps: int
@@ -74,13 +49,12 @@ class TorchPredictor(Predictor):
         return np.shape(self.labels.centre)
 
     def predict(self, x: Any) -> Array:
-        checked = check_numbers(x, n_features=self.n_features)
-        scaled = self.features.scaled(checked)
+        scaled = self.features.scaled(check_numbers(x, n_features=self.n_features))
         total = 0.0
         with torch.no_grad():
             for module in self.modules:
-                inputs = torch.as_tensor(scaled, dtype=dtype_of(module), device=device_of(module))
-                total = total + module.eval()(inputs).double().cpu().numpy()
+                outputs = module.eval()(as_tensor(scaled, module))
+                total = total + outputs.double().cpu().numpy()
         return np.asarray(self.labels.centre + self.labels.spread * total / len(self.modules))
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -88,7 +62,6 @@ class TorchPredictor(Predictor):
         content = {
             "n_steps": self.n_steps,
             "n_modules": len(self.modules),
-            "linear": None if self.linear is None else asdict(self.linear),
             "module": type(self.modules[0]).__qualname__,
         }
         path = self.write(folder, content)
@@ -109,18 +82,16 @@ class TorchPredictor(Predictor):
             tensors = load_file(file_in(folder, _FILE))
         except SafetensorError as error:
             raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
-        linear = _linear_shape(content, tensors)
-        module = estimator if linear is None else linear.model()
-        if not isinstance(module, nn.Module):
+        if not isinstance(estimator, nn.Module):
             raise unusable(
                 folder,
                 f"it holds the state of a PyTorch module ({content['module']}), not its code: hand "
-                f"over the untrained module as `estimator`, got {module!r}",
+                f"over the untrained module as `estimator`, got {estimator!r}",
             )
         n_modules = check_count("n_modules", content["n_modules"])
         if n_modules > len(tensors):
             raise ValueError(f"`n_modules` is {n_modules} for {len(tensors)} tensors")
-        modules = [deepcopy(module).eval() for _ in range(n_modules)]
+        modules = [deepcopy(estimator).eval() for _ in range(n_modules)]
         for i, copy in enumerate(modules):
             _load_state(copy, f"{i}.", tensors, folder)
         features, labels = (
@@ -128,22 +99,7 @@ class TorchPredictor(Predictor):
             for scale in ("features", "labels")
         )
         n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-        return cls(tuple(modules), linear, features, labels, n_steps)
-
-
-def _linear_shape(content: Mapping[str, Any], tensors: dict[str, Tensor]) -> LinearShape | None:
-    """Return the shape of a built-in linear model, or None if the module is the user's."""
-    if content["linear"] is None:
-        return None
-    values = content["linear"]
-    n_features, n_items = check_count("n_features", values["n_features"]), values["n_items"]
-    label_shape = shape_in(values)
-    n_outputs = math.prod(label_shape) // (
-        1 if n_items is None else check_count("n_items", n_items)
-    )
-    if n_features * n_outputs > sum(rows.numel() for rows in tensors.values()):
-        raise ValueError("its tensors are too small for its features and labels")
-    return LinearShape(n_features, label_shape, n_items)
+        return cls(tuple(modules), features, labels, n_steps)
 
 
 def _load_state(module: nn.Module, prefix: str, tensors: dict[str, Tensor], folder: Path) -> None:

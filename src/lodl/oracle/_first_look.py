@@ -1,8 +1,8 @@
-"""Objective kinds (affine, smooth or kinked in the label), and a first look at a new problem.
+"""First looks at a problem: is a store its own, its solver exact, its objective affine?
 
-A decision's objective is *affine* if it is a straight line wherever it is tried. Otherwise it is
-*kinked* if its slope jumps at the label, as the cost of shortage and excess does, or else *smooth*.
-A kink at the label shows in the second difference of the label's own decision z*,
+A decision's objective is *affine* if it is a straight line in the label wherever it is tried.
+Otherwise it is *kinked* if its slope jumps at the label, as the cost of shortage and excess does,
+or else *smooth*. A kink at the label shows in the second difference of the label's own decision z*,
 
     g(t) = f(z*, y + t u) + f(z*, y - t u) - 2 f(z*, y),
 
@@ -11,16 +11,19 @@ which shrinks like t if there is a kink at y, and like t^2, or to 0, if there is
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lodl._arrays import context_of
-from lodl._typing import Array, Decision, InstanceContext
-from lodl.errors import ProblemError
+from lodl._typing import Array, Context, Decision, InstanceContext
+from lodl.errors import ProblemError, StoreError
+from lodl.oracle._failures import OK, listed
 from lodl.oracle._guard import Guard
 from lodl.oracle._run import Calls, Runner, Wanted
 from lodl.oracle._samples import Samples
@@ -28,6 +31,12 @@ from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import read_only, score
 
+N_VERIFIED = 4  # instances called again, each at its label and at one point
+N_VERIFIED_IF_CHEAP = 16
+_CHEAP = 0.1  # seconds of a call
+_N_READ = 256  # instances whose stored answers are read to select from
+_SAME, _OTHER = 1e-6, 1e-3  # share of the largest regret: a solver repeats itself, or it does not
+_TINY = 1e-12  # a difference of losses that means nothing
 N_INSTANCES = 3  # instances of a first look
 _MAX_TRIED = 4 * N_INSTANCES  # instances of a first look at most, if calls fail
 N_POINTS = 4  # points of each instance besides its label
@@ -39,6 +48,9 @@ _STEPS = 2**-5, 2**-8  # share of the distance to a point, of two second differe
 _MIN_RATIO = 8**-1.5  # ratio of two second differences, half-way between t^2 (1/64) and t (1/8)
 _ENOUGH, _MOST = 5, 0.9  # comparisons that reveal a wrong sense, and the share that must fail
 
+_logger = logging.getLogger(__name__)
+
+_Places = list[tuple[int, int]]  # an instance and a column other than 0, or 0 for none
 _Value = Callable[[Decision, Array], float]  # the objective of a decision under a label, or NaN
 
 
@@ -70,12 +82,7 @@ class TriedInstance(NamedTuple):
 def try_instances(
     samples: Samples, run: Callable[[Samples, list[Calls], Wanted], Runner]
 ) -> list[TriedInstance]:
-    """Call the solver for the first instances, and a second time at their labels.
-
-    Args:
-        samples: The instances, with at least `N_POINTS` points each.
-        run: Makes calls, and goes on if some of them fail.
-    """
+    """Call the solver for the first instances, and a second time at their labels."""
     tried: list[TriedInstance] = []
     instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
     # Scored again, a solver that is random would change what the store holds.
@@ -101,19 +108,11 @@ def try_instances(
 def first_look(
     guard: Guard, instances: Sequence[TriedInstance], others: Array, scale: Array
 ) -> tuple[ObjectiveKind, str]:
-    """Compare the decisions of a few instances. This evaluates objectives and calls no solver.
+    """Return the kind of the objective, and a warning if the solver is random or not exact.
 
-    Args:
-        guard: Has the problem and the time limit.
-        instances: The instances.
-        others: Labels of other instances, at which the objective is tried, too.
-        scale: Standard deviation of the labels, in their shape.
-
-    Returns:
-        The kind of the objective, and a warning if the solver is random or not exact.
-
-    Raises:
-        ProblemError: The sense is wrong.
+    This evaluates objectives and calls no solver. `others` are labels of other instances, at which
+    the objective is tried, too, and `scale` is the standard deviation of the labels. A wrong sense
+    is a `ProblemError`.
     """
     sign, differences, kinds = sign_of(guard.problem), [np.empty(0)], list[ObjectiveKind]()
     warning = ""
@@ -183,12 +182,8 @@ def kind_of(kinds: Sequence[ObjectiveKind]) -> ObjectiveKind:
 def kind_at(value: _Value, instance: TriedInstance, others: Array, scale: Array) -> ObjectiveKind:
     """Return the kind of the objective at one instance.
 
-    Args:
-        value: Returns the objective of a decision under a label.
-        instance: The decisions are tried along the lines from the label to the points.
-        others: Labels of other instances. Two decisions are tried half-way to each of them, as a
-            kink may lie where only few labels are.
-        scale: Standard deviation of the labels, in their shape.
+    Its decisions are tried along the lines from the label to the points, and two of them half-way
+    to each of the labels `others`, as a kink may lie where only few labels are.
     """
     y, decisions, ahead = instance.points[0], instance.decisions, instance.points[1:]
     around = [(z, point, 2 * y - point, y) for z in decisions for point in ahead]
@@ -225,9 +220,125 @@ def _bend(
     return abs(sum(ends) - 2 * here), RELATIVE * change + _LAST_DIGITS * abs(here)
 
 
-def far_apart(y: Array) -> Array:
-    """Return some labels: the furthest from the mean, and others spread evenly."""
+def other_labels(y: Array, context: Context) -> Array:
+    """Return the labels furthest from the mean, and others spread evenly; none with contexts."""
+    if context is not None:
+        return y[:0]
     distance = np.abs(y - y.mean(axis=0)).reshape(len(y), -1).max(axis=1)
     order = np.argsort(-distance, kind="stable")
     chosen = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
     return np.asarray(y[np.unique(chosen)])
+
+
+# Verification of a store -------------------------------------------------------------------
+
+
+def verify(samples: Samples, run: Callable[[Samples, list[Calls]], Runner]) -> None:
+    """Compute a few stored answers again: they must be this problem's.
+
+    These are at most 32 calls, or 8 if a call takes longer than 0.1 s: the labels and one point
+    each of some instances. For half of them it is the point with the smallest positive regret,
+    where the decision nearly ties and a small change of the problem shows; for the others it is the
+    one with the largest regret.
+    """
+    samples = replace(samples, has_slopes=False)
+    places = [] if samples.store.is_verified else _stored(samples)
+    if not places:
+        return
+    before, (now, reasons) = _losses(samples, places), _recompute(samples, places, run)
+    off, n_checks = _differences(before, now), sum(2 if column else 1 for _, column in places)
+    if off.max() > _OTHER:
+        again, _ = _recompute(samples, places, run)
+        worst = np.unravel_index(off.argmax(), off.shape)
+        number, column = places[worst[0]]
+        point = samples.describe_point(column if worst[1] else 0)
+        example = f"{before[worst]:.12g} stored, {now[worst]:.12g} now"
+        differences = (
+            f"{np.sum(off.max(axis=1) > _OTHER)} of {len(places)} stored answers come out "
+            f"different when computed again (instance {number}, {point}: {example})"
+        )
+        if _differences(now, again).max() > _OTHER:
+            raise StoreError(
+                f"The solver is not deterministic: {differences}, and different again the next "
+                "time. Fix its seed, threads and time limit, or do without a store."
+            )
+        raise StoreError(
+            f"The store holds answers of another problem: {differences}. Choose another store."
+        )
+    if not np.isfinite(now).any():
+        _logger.warning(
+            "%d of %d spot checks failed: %s The stored answers could not be verified.",
+            *(n_checks, n_checks, reasons),
+        )
+        return
+    if off.max() > _SAME:
+        _logger.warning(
+            "Stored answers come out slightly different when computed again, by up to %.1g of "
+            "the largest regret among them: the solver is not exact, or not deterministic.",
+            off.max(),
+        )
+    _logger.info(
+        "Computed %d stored answers of %d instances again: the store is of this problem.",
+        *(n_checks, len(places)),
+    )
+    samples.store.is_verified = True
+
+
+def _stored(samples: Samples) -> _Places:
+    """Return a few instances whose answers are stored, each with the point to call again."""
+    ids = samples.store.has(samples.instances.ids)
+    stored = np.flatnonzero([id_ in ids for id_ in samples.instances.ids])
+    numbers = stored[_evenly(len(stored), _N_READ)]
+    table = samples.table(numbers.tolist())
+    has_optimum = table.status[:, 0] == OK
+    numbers, loss = numbers[has_optimum], table.loss[has_optimum]
+    if not len(numbers):
+        return []
+    regret = np.abs(loss - loss[:, :1])
+    regret = np.where(np.isfinite(regret), regret, -1.0)  # NaN if a call failed
+    regret[:, 0] = -1.0
+    ties = np.where(regret > _SAME * regret.max(), regret, np.inf)
+    order = ties.min(axis=1).argsort(kind="stable")
+    progress = samples.store.progress
+    most = N_VERIFIED if progress.seconds_per_call > _CHEAP else N_VERIFIED_IF_CHEAP
+    n = min(max(progress.n_answers // 20, N_VERIFIED), most, len(numbers))
+    near, others = order[: n // 2], np.sort(order[n // 2 :])
+    far = others[_evenly(len(others), n - n // 2)]
+    columns = regret.argmax(axis=1)
+    near_ties = near[np.isfinite(ties[near].min(axis=1))]
+    columns[near_ties] = ties[near_ties].argmin(axis=1)
+    rows = np.concatenate([near, far])
+    return sorted(zip(numbers[rows].tolist(), columns[rows].tolist(), strict=True))
+
+
+def _evenly(n: int, n_wanted: int) -> npt.NDArray[np.intp]:
+    """Return at most `n_wanted` numbers below `n`, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, n_wanted)).astype(np.intp)
+
+
+def _losses(samples: Samples, places: _Places) -> Array:
+    """Return the stored losses at label and point, shape (places, 2)."""
+    numbers, columns = zip(*places, strict=True)
+    loss = samples.table(numbers).loss
+    return np.column_stack([loss[:, 0], loss[np.arange(len(places)), columns]])
+
+
+def _recompute(
+    samples: Samples, places: _Places, run: Callable[[Samples, list[Calls]], Runner]
+) -> tuple[Array, str]:
+    """Return the losses that the problem gives now, and why calls failed."""
+    again = replace(samples, store=samples.store.part(()))
+    calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]
+    failures = run(again, calls).first_failures
+    return _losses(again, places), listed(failures.values())
+
+
+def _differences(before: Array, now: Array) -> Array:
+    """Return how much losses differ, shape (places, 2). A call that failed counts as 0.
+
+    The unit is the largest difference of two stored losses of an instance, plus a hundredth of the
+    loss itself: a solver may be off by that much if the objective is large.
+    """
+    unit = np.abs(before[:, 1] - before[:, 0]).max() + np.abs(before) / 100
+    off = np.where(np.isfinite(now), np.abs(before - now), 0.0)
+    return np.asarray(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0))
