@@ -6,6 +6,7 @@ Processor time on one core, median of seven runs: 500 predictions of one instanc
 where a call takes milliseconds), and one prediction by itself.
 """
 
+from collections.abc import Callable
 from functools import partial
 from statistics import median
 from time import process_time
@@ -25,7 +26,7 @@ BATCH = 500
 FEW = 8
 SECONDS = 1.0  # that a batch may take
 
-DOMAINS = {
+DOMAINS: dict[str, Callable[..., Domain]] = {
     "Linear Model, 50 items": domains.linear_model,
     "Web Advertising, 5 x 10": domains.web_advertising,
     "Portfolio, 50 stocks": domains.portfolio,

@@ -111,7 +111,7 @@ def test_an_empty_selection_is_refused(loop, y):
     with pytest.raises(IndexError, match="There are 6 instances, got index 6"):
         samples[6]
     with pytest.raises(InvalidInputError, match=r"one instance, got slice.*`samples.select"):
-        samples[0:2]
+        samples[0:2]  # type: ignore[index]
     assert np.array_equal(samples[-1].regret, samples[5].regret)
 
 
@@ -121,14 +121,16 @@ def test_slopes_are_derivatives_of_the_extra_cost(problem_class, y):
     assert samples.has_slopes
     for answers in samples:
         zs = [solver.solve(y_hat, None) for y_hat in (answers.y, *answers.y_hat)]
-        sides = [
-            [
-                [solver.objective(z, answers.y + h, None) for h in sign * 1e-5 * np.eye(5)]
-                for z in zs
-            ]
+        above, below = (
+            np.array(
+                [
+                    [solver.objective(z, answers.y + h, None) for h in sign * 1e-5 * np.eye(5)]
+                    for z in zs
+                ]
+            )
             for sign in (1, -1)
-        ]
-        by_hand = np.subtract(*sides) / 2e-5
+        )
+        by_hand = (above - below) / 2e-5
         found = answers.slope[answers.decision]
         np.testing.assert_allclose(found, by_hand[1:] - by_hand[0], atol=1e-4, rtol=1e-4)
 

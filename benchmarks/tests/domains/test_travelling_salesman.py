@@ -50,7 +50,7 @@ def test_a_tour_of_nodes_on_a_circle_goes_around():
 def test_dynamic_and_integer_programs_agree(n_nodes):
     domain = travelling_salesman(sizes=(8, 1, 1), n_nodes=n_nodes)
     for y in domain.splits.train.y:
-        np.testing.assert_array_equal(best_tour(y, n_nodes), domain.problem.solve(y))
+        np.testing.assert_array_equal(best_tour(y, n_nodes), domain.problem.solve(y, None))
 
 
 def test_a_tour_of_20_nodes_on_a_line_goes_there_and_back():

@@ -378,6 +378,11 @@ class FitResult:
         if gain.mean <= 0:
             regret = f"{before}{self.in_unit} per instance"
             return f"Keep squared error: no clear gain here. Its regret is {regret}."
+        if self.shrinkage == 1:
+            return (
+                "The features do not help: the mean label decides no worse than any model. With "
+                f"it: {numbers}."
+            )
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"Perhaps use this model: {numbers}, {why}."
@@ -429,8 +434,6 @@ class FitResult:
         remarks = ""
         if selected.name.startswith("average") and not best.name.startswith("average"):
             remarks += " A single loss is selected only if it is clearly better."
-        if self.shrinkage == 1:
-            remarks += " That is a constant: what can be predicted here does not help to decide."
         if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
             remarks += (
                 " The table shows the regrets of the cheapest known decisions, the first line "
