@@ -6,10 +6,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl._json import blaming, read_json
 from lodl.report.page import Block, Section, shortened
 from lodl.report.style import INK, MUTED, inline_svg, new_figure, style
 from lodl_benchmarks.pages._draw import method_colours
+from lodl_benchmarks.pages._json import blaming, read_json
 
 _TEXT = (
     "True regret and learned loss as the prediction moves away from the label (dashed line) in one "
