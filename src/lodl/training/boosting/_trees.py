@@ -43,16 +43,14 @@ class Watched(NamedTuple):
 class Boosting(ABC):
     """Trees of one framework that grow on one set of rows.
 
-    They have the parameters of an estimator, and its seed if it has one. `margin` are predictions
-    to start from, shape (rows, outputs).
+    They have the parameters of an estimator, and its seed if it has one. The objective has the
+    predictions to start from, shape (rows, outputs).
     """
 
     n_rounds = 0
 
     @abstractmethod
-    def __init__(
-        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
-    ) -> None: ...
+    def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None: ...
 
     @abstractmethod
     def grow(self) -> bool:
