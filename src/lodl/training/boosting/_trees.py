@@ -14,7 +14,7 @@ from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
 from lodl.training._early_stopping import EarlyStopping
-from lodl.training._features import as_rows, check_features, count_rows
+from lodl.training._features import as_rows, check_features
 from lodl.training._learner import Predictor, shape_in
 from lodl.training.boosting._objective import BoostingObjective
 
@@ -120,11 +120,11 @@ class BoostedPredictor(Predictor):
 
     def predict(self, x: Any) -> Array:
         checked = check_features(x, n_features=self.n_features)
-        return self.margin(as_rows(checked)).reshape(count_rows(checked), *self.label_shape)
+        return self.margin(as_rows(checked)).reshape(len(checked), *self.label_shape)
 
     def margin(self, rows: Any) -> Array:
         """Return predictions of shape (rows, outputs)."""
-        total = np.tile(self.centre, (count_rows(rows), 1))
+        total = np.tile(self.centre, (len(rows), 1))
         for trees in self.parts:
             total += self.added(trees, rows).reshape(total.shape)
         return total

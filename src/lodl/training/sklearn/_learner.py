@@ -28,7 +28,6 @@ from lodl.training._features import (
     check_features,
     check_masks,
     count_items,
-    count_rows,
     inner_folds,
 )
 from lodl.training._learner import Learner, Predictor, file_in, shape_in, unusable
@@ -75,7 +74,7 @@ class SklearnPredictor(Predictor):
     def predict(self, x: Any) -> Array:
         x = check_features(x, n_features=self.n_features)
         outputs = np.column_stack([model.predict(as_rows(x)) for model in self.models])
-        return outputs.astype(np.float64, copy=False).reshape(count_rows(x), *self.label_shape)
+        return outputs.astype(np.float64, copy=False).reshape(len(x), *self.label_shape)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the regressor to a folder in the format of skops, which is not a pickle."""

@@ -126,12 +126,9 @@ class _Prepared:
         _check_outputs(learner.module, x, y.shape[1:])
         self.n_items = count_items(x, y)
         self.features = [Scaling.of_features(x[mask]) for mask in masks]
-        self.labels = [
-            Scaling.of_labels(y[mask], self.n_items)
-            if learner.scale_labels
-            else Scaling.none(y.shape[1:])
-            for mask in masks
-        ]
+        self.labels = [Scaling(np.zeros(y.shape[1:]), np.ones(y.shape[1:])) for _ in masks]
+        if learner.scale_labels:
+            self.labels = [Scaling.of_labels(y[mask], self.n_items) for mask in masks]
         n = learner.n_initialisations
         seeds = range(learner.seed * n + 1, (learner.seed + 1) * n)
         modules = [learner.module, *(_reset(deepcopy(learner.module), seed) for seed in seeds)]

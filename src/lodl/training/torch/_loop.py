@@ -64,15 +64,8 @@ def train_masked(
 ) -> list[tuple[tuple[nn.Module, ...], int]]:
     """Train the models of each mask on its instances. Returns them and their mean best step.
 
-    Args:
-        starts: As many models for each mask, all of one architecture. They are not changed. Models
-            that cannot be stacked are trained one after another.
-        x: Features of all instances.
-        criterion: Their losses.
-        masks: Which instances models learn from, shape (masks, n).
-        scales: Scales of each mask.
-        settings: How long and how fast to train.
-        stops: Whether the other instances stop a model. Otherwise it takes all steps.
+    There are as many starts for each mask, all of one architecture. Models that cannot be stacked
+    are trained one after another. If `stops`, instances outside a mask stop its models.
     """
     patience = settings.patience if stops else None
     if not stops:
@@ -156,14 +149,9 @@ def run(
 ) -> tuple[list[nn.Module], EarlyStopping]:
     """Take steps until every model has stopped. Returns the models in their best states.
 
-    Args:
-        stack: The models.
-        features: Features of the training instances.
-        criterion: Their losses.
-        score: Validation scores of the members, given the losses of the step if there is `is_in`.
-        settings: How long and how fast to train.
-        patience: Patience of the early stopping. If None, nothing is scored and nothing stops.
-        is_in: Which instances each model learns from, shape (models, n). Defaults to all.
+    `score` returns validation scores of the members, given the losses of the step if there is
+    `is_in`: which instances each model learns from, shape (models, n), by default all. Without
+    patience, nothing is scored and nothing stops.
     """
     optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
     batches = _batches(len(features), settings.batch_size, settings.seed)
