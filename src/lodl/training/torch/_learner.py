@@ -76,12 +76,8 @@ class TorchPredictor(Predictor):
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the state of the modules to a folder. The code of a module is not in it."""
-        content = {
-            "n_steps": self.n_steps,
-            "n_modules": len(self.modules),
-            "module": type(self.modules[0]).__qualname__,
-        }
-        path = self.write(folder, content)
+        kind = type(self.modules[0]).__qualname__
+        path = self.write(folder, n_modules=len(self.modules), module=kind)
         tensors = {
             f"{scale}.{name}": torch.as_tensor(values)
             for scale in ("features", "labels")
@@ -123,8 +119,7 @@ class TorchPredictor(Predictor):
             Scaling(tensors[f"{scale}.centre"].numpy(), tensors[f"{scale}.spread"].numpy())
             for scale in ("features", "labels")
         )
-        n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-        return cls(tuple(modules), features, labels, n_steps)
+        return cls(tuple(modules), features, labels, content["n_steps"])
 
 
 @dataclass(frozen=True, eq=False)
