@@ -45,6 +45,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/tests  # by itself: its modules have the names of the library's tests
 	$(BIN)/lint-imports --no-cache --no-logo
 
 coverage: $(READY)  ## lines and branches that no test reaches; worker processes are not measured

@@ -26,7 +26,8 @@ from lodl.oracle import Answers
 N_SAMPLES, N_HINGES, MEMORY = 50, 4, 10
 TOLERANCE, MAX_ITERATIONS = 1e-7, 300
 
-minimise = scipy.optimize.minimize
+optimize: Any = scipy.optimize
+minimise = optimize.minimize
 Rows = npt.NDArray[np.intp]
 
 
@@ -37,16 +38,14 @@ class OneByOne:
         self.objectives: list[Objective] = []
         self.starts: list[Array] = []
         self.ends: list[Array] = []
-        scipy.optimize.minimize = self._minimise
+        optimize.minimize = self._minimise
         started = process_time()
         for one in instances:
             ConvexDirectedQuadratic().fit(one)
         self.seconds = process_time() - started
-        scipy.optimize.minimize = minimise
+        optimize.minimize = minimise
 
-    def _minimise(
-        self, objective: Objective, start: Array, **options: Any
-    ) -> scipy.optimize.OptimizeResult:
+    def _minimise(self, objective: Objective, start: Array, **options: Any) -> Any:
         result = minimise(objective, start, **options)
         self.objectives.append(objective)
         self.starts.append(start)
@@ -68,7 +67,8 @@ class AllAtOnce:
     def _penalties(self, objectives: list[Objective]) -> tuple[Array, Array]:
         """Read what the package's objectives are penalised by."""
         cells = [
-            dict(zip(one.__code__.co_freevars, one.__closure__, strict=True)) for one in objectives
+            dict(zip(one.__code__.co_freevars, one.__closure__ or (), strict=True))
+            for one in objectives
         ]
         return tuple(  # type: ignore[return-value]
             np.stack([cell[name].cell_contents for cell in cells])
@@ -93,7 +93,8 @@ def minimise_all(objective: AllAtOnce, x: Array, lower: Array) -> Array:
     ends, rows = x.copy(), np.arange(len(x))
     value, gradient = objective(x, rows)
     scale = 1 / np.linalg.norm(gradient, axis=1)
-    steps, changes = [], []
+    steps: list[tuple[Array, Array]] = []
+    changes: list[Array] = []
     for _ in range(MAX_ITERATIONS):
         is_free = (x > lower) | (gradient < 0)
         direction = -_newton(gradient * is_free, steps, changes, scale) * is_free

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,11 +39,11 @@ FAMILIES = (
 
 def make_loss(family: Family, n_instances: int) -> LearnedLoss:
     rng = np.random.default_rng(0)
-    phi = {
+    phi: Any = {
         name: rng.random((n_instances, *shape), dtype=np.float32)
         for name, shape in family.parameter_shapes(DIM).items()
     }
-    y = rng.random((n_instances, DIM), dtype=np.float32)
+    y: Any = rng.random((n_instances, DIM), dtype=np.float32)
     return LearnedLoss(family, y, phi, FitErrors.empty(n_instances), {})
 
 

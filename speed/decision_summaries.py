@@ -15,9 +15,11 @@ Names of tasks may follow the command. It takes some ten minutes.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 
+from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.evaluation import decision_loss, regret, summarise
 from lodl.learning import Schedule, learn_in_rounds
@@ -35,7 +37,8 @@ from lodl_benchmarks.learner import TASKS
 
 SEEDS = (1001, 1002)
 FAMILIES = (DecisionHinges(), DecisionRanking())
-SCHEDULE = Schedule(n_samples=20, n_rounds=3, n_per_round=4)
+N_SAMPLES = 20
+SCHEDULE = Schedule(n_samples=N_SAMPLES, n_rounds=3, n_per_round=4)
 COLUMNS = ("domain", "family", "2-stage", "at labels", "rounds", "rank", "met", "slopes")
 
 
@@ -65,13 +68,13 @@ def measure(domain: Domain, family: Family, seed: int) -> list[float]:
     """Return regrets at labels and in rounds, then the numbers of the summary."""
     part, n_train = domain.splits.train_and_validation, len(domain.splits.train.y)
 
-    def train_all(loss: LearnedLoss) -> tuple[LinearPredictor, object]:
+    def train_all(loss: LearnedLoss) -> tuple[LinearPredictor, Array]:
         model = train(domain, loss)
         return model, model.predict(part.x)
 
     oracle = OwnDecisions(domain.problem, progress=False)
-    how = {"context": part.context, "random_state": seed}
-    samples = oracle.sample(part.y, SCHEDULE.sampler, SCHEDULE.n_samples, slopes=True, **how)
+    how: Any = {"context": part.context, "random_state": seed}
+    samples = oracle.sample(part.y, SCHEDULE.sampler, N_SAMPLES, slopes=True, **how)
     rounds = learn_in_rounds(
         oracle,
         part.y,

@@ -19,6 +19,7 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Pick(VectorisedProblem):
     def solve_many(self, y_hats: Array, context: object) -> Array:
         return y_hats.argmax(axis=1)
 
-    def objective_many(self, zs: Array, y: Array, context: object) -> Array:
+    def objective_many(self, zs: Any, y: Array, context: object) -> Array:
         return y[zs]
 
 

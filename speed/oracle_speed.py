@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from timeit import Timer
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -40,7 +41,7 @@ class Comparison:
 
 
 def top_1_of_50() -> Comparison:
-    def argsort_loop(y_hats: Array) -> list[Array]:
+    def argsort_loop(y_hats: Array) -> list[Any]:
         return [np.argsort(y_hat)[-1:] for y_hat in y_hats]
 
     y_hats = np.random.default_rng(0).standard_normal((N_PREDICTIONS, 50))
@@ -92,7 +93,7 @@ def onto_budget(z: torch.Tensor, budget: int) -> torch.Tensor:
 
 
 def portfolio_of_50() -> Comparison:
-    domain = domains.portfolio()
+    domain: Any = domains.portfolio()
     test = domain.splits.test
     noise = 0.02 * np.random.default_rng(0).standard_normal((N_PREDICTIONS, 50))
     return Comparison(
@@ -111,11 +112,11 @@ def through_cvxpy(problem: Portfolio, risk: Array) -> Callable[[Array], list[Arr
     """Compiles the problem once; only the parameter changes between solves."""
     y_hat, z = cp.Parameter(len(risk)), cp.Variable(len(risk), nonneg=True)
     value = y_hat @ z - problem.risk_aversion * cp.quad_form(z, cp.psd_wrap(risk))
-    program = cp.Problem(cp.Maximize(value), [cp.sum(z) == 1])
+    program: Any = cp.Problem(cp.Maximize(value), [cp.sum(z) == 1])
     assert program.is_dcp(dpp=True)
 
     def solve(y_hats: Array) -> list[Array]:
-        zs = []
+        zs: list[Any] = []
         for prediction in y_hats:
             y_hat.value = prediction
             program.solve(solver=cp.CLARABEL)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ ROUNDS = 3
 
 
 def best(y_hat: np.ndarray) -> int:
-    return y_hat.argmax()
+    return int(y_hat.argmax())
 
 
 def value(z: int, y: np.ndarray) -> float:
@@ -44,7 +45,7 @@ class Squares(VectorisedProblem):
     def solve_many(self, y_hats: np.ndarray, context: None) -> np.ndarray:
         return np.eye(y_hats.shape[1])[y_hats.argmax(axis=1)]
 
-    def objective_many(self, zs: np.ndarray, y: np.ndarray, context: None) -> np.ndarray:
+    def objective_many(self, zs: Any, y: np.ndarray, context: None) -> np.ndarray:
         return zs @ (y * y)
 
 
@@ -57,7 +58,7 @@ def seconds(work: Callable[[], object]) -> float:
     return median(times)
 
 
-def ask(problem: lodl.Problem, y: np.ndarray, k: int, *, keep: bool, **options: bool) -> int:
+def ask(problem: lodl.Problem, y: np.ndarray, k: int, *, keep: bool, **options: Any) -> int:
     """Sample, and return how many files a store has."""
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/store" if keep else None
@@ -109,7 +110,7 @@ def print_slopes() -> None:
     without = seconds(lambda: ask(Squares(), y, k, keep=False))
     with_slopes = seconds(lambda: ask(Squares(), y, k, keep=False, slopes=True))
     samples = Oracle(Squares()).sample(y, lodl.AllPerturbed(), k, slopes=True)
-    distinct = np.mean([len(answers.slope) for answers in samples])
+    distinct = np.mean([len(answers.slope) for answers in samples if answers.slope is not None])
     each = (with_slopes - without) / n * 1e3 * 20 / distinct
     print(f"slopes by differences, 20 distinct decisions, D = {dim}: {each:.2f} ms (target 5)")
 

@@ -11,6 +11,7 @@ should travel once to each worker, however many tasks there are.
 import sys
 from statistics import median
 from time import perf_counter, sleep
+from typing import Any
 
 import numpy as np
 from distributed import Client, LocalCluster
@@ -43,7 +44,7 @@ class Millisecond(Problem):
         return float(y[z])
 
 
-def seconds(y: np.ndarray, **where: object) -> float:
+def seconds(y: np.ndarray, **where: Any) -> float:
     start = perf_counter()
     Oracle(Millisecond("busy" in sys.argv), **where).sample(y, AllPerturbed(), K)
     return perf_counter() - start
@@ -53,16 +54,16 @@ def megabytes_sent(y: np.ndarray, client: Client) -> float:
     sizes = []
     run = Dask.run
 
-    def counted(self: Dask, function: object, *arguments: object) -> object:
+    def counted(self: Dask, function: Any, *arguments: Any) -> Any:
         sizes.append(sum(len(one) for one in arguments if isinstance(one, bytes)))
         return run(self, function, *arguments)
 
-    Dask.run = counted
+    Dask.run = counted  # type: ignore[method-assign]
     try:
         problem = Millisecond(is_busy=False, size=10_000_000)
         Oracle(problem, executor=client).sample(y, AllPerturbed(), K)
     finally:
-        Dask.run = run
+        Dask.run = run  # type: ignore[method-assign]
     print(f"\na problem of 10 MB, {len(sizes)} tasks: {sum(sizes) / 1e6:.0f} MB sent to 2 workers")
     return sum(sizes) / 1e6
 

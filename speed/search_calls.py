@@ -7,12 +7,14 @@ Searches over 1 and 4 settings are run, and 20 are extrapolated. About a minute.
 """
 
 import tempfile
+from typing import Any
 
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
 import lodl
 from lodl import DecisionFocusedRegressor, DecisionHinges
+from lodl._typing import Array
 from lodl.domains import Knapsack, knapsack
 from lodl.oracle import Oracle
 
@@ -22,12 +24,12 @@ CALLS = [0]
 class Counted(Knapsack):
     """Counts its calls."""
 
-    def solve_many(self, y_hats, context=None):
+    def solve_many(self, y_hats: Array, context: Any = None) -> Array:
         CALLS[0] += len(y_hats)
         return super().solve_many(y_hats, context)
 
 
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "n_rounds=0, one family": {"n_rounds": 0, "families": [DecisionHinges(squared_error=10.0)]},
     "n_rounds=0, families=[], n_samples=1": {"n_rounds": 0, "families": [], "n_samples": 1},
@@ -37,10 +39,11 @@ WAYS = {
 def main() -> None:
     """Print calls of 20 settings over those of one fit, for each way to search."""
     domain = knapsack(sizes=(60, 1, 1))
-    problem = Counted(domain.problem.capacity, domain.problem.weights)
+    known: Any = domain.problem
+    problem = Counted(known.capacity, known.weights)
     x, y = domain.splits.train.x, domain.splits.train.y
 
-    def search(alphas: list[float], **options: object) -> int:
+    def search(alphas: list[float], **options: Any) -> int:
         CALLS[0] = 0
         with tempfile.TemporaryDirectory() as folder:
             oracle = Oracle(problem, store=f"{folder}/answers.db")

@@ -10,7 +10,7 @@ takes some ten minutes.
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -40,7 +40,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 @contextmanager
-def refitted():
+def refitted() -> Iterator[None]:
     """Treat linear models as all others are."""
     with patch.object(LinearForm, "of", lambda *_: None):
         yield

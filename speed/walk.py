@@ -27,7 +27,7 @@ class Truck(lodl.LinearProblem):
     sense = "max"
     n_solved = 0
 
-    def solve(self, y_hat: np.ndarray, context: Any) -> np.ndarray:
+    def solve(self, y_hat: np.ndarray, context: Any = None) -> np.ndarray:
         self.n_solved += 1
         return np.isin(np.arange(5), np.argsort(y_hat)[-2:]).astype(float)
 
@@ -76,7 +76,7 @@ def walk(name: str, work: Callable[[lodl.Oracle], Any]) -> None:
     print(f"{name}: {len(counts.files)} files entered, {counts.n_changes:,} changes of file")
     print(f"  {len(counts.classes)} classes, {counts.classes.total():,} instances of them")
     print(f"  labels are in {len(counts.holders)}: {', '.join(sorted(counts.holders))}")
-    print(f"  {oracle.problem.n_solved} solver calls made, {oracle.n_calls} counted")
+    print(f"  {vars(oracle.problem)['n_solved']} solver calls made, {oracle.n_calls} counted")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ RECORD = json.loads(OF_README.RECORD.read_text())
 @pytest.mark.slow
 def test_the_code_of_the_readme_runs_and_prints_what_the_page_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    namespace = {}
+    namespace: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
         exec(compile(block, "README.md", "exec"), namespace)
     assert (tmp_path / "truck.safetensors").exists()
@@ -81,14 +82,14 @@ def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
     def tree_map(function, *trees):
         return {name: function(*(tree[name] for tree in trees)) for name in trees[0]}
 
-    jax = ModuleType("jax")
+    jax: Any = ModuleType("jax")
     jax.numpy, jax.vjp, jax.tree = np, vjp, SimpleNamespace(map=tree_map)
     monkeypatch.setitem(sys.modules, "jax", jax)
     monkeypatch.setitem(sys.modules, "jax.numpy", np)
     page = (ROOT / "docs" / "how-to" / "own-learner.md").read_text()
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
     assert len(code.splitlines()) < 65
-    names = {"__name__": "jax_learner"}
+    names: dict[str, Any] = {"__name__": "jax_learner"}
     monkeypatch.setitem(sys.modules, "jax_learner", ModuleType("jax_learner"))
     exec(compile(code, "own-learner.md", "exec"), names)
     lodl.testing.check_learner(names["JaxLearner"](n_hidden=2, max_steps=60))

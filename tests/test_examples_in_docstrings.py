@@ -93,7 +93,7 @@ EXAMPLES = [example for example in public_examples() if example.examples]
 def test_the_example_says_what_happens(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example.globs |= {"np": np, "lodl": lodl}
-    told = []
+    told: list[str] = []
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     doctest.DocTestRunner(optionflags=flags).run(example, out=told.append)
     assert not told, "".join(told)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,9 @@ import lodl
 from lodl._digest import problem_parameters
 
 SCRIPT = Path(__file__).with_name("parameters_script.py")
-Shop, problems, solve, total = map(
-    runpy.run_path(str(SCRIPT)).get, ("Shop", "problems", "solve", "total")
-)
+MODULE = runpy.run_path(str(SCRIPT))
+Shop: Any = MODULE["Shop"]
+problems, solve, total = MODULE["problems"], MODULE["solve"], MODULE["total"]
 PRICES = np.array([1.0, 2.0, 3.0])
 
 
@@ -98,7 +99,7 @@ def test_arguments_passed_on_to_a_parent_class_count():
 
 @pytest.mark.parametrize("slots", [False, True])
 def test_dataclass_fields_count_unless_they_are_left_out_of_comparisons(slots):
-    @dataclass(slots=slots)
+    @dataclass(slots=slots)  # type: ignore[literal-required]
     class Pick(lodl.Problem):
         budget: int
         seen: int = field(default=0, compare=False)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lodl._json import read_json
 from lodl_benchmarks import paper
-from lodl_benchmarks.pages import parse_row, read_json_rows
+from lodl_benchmarks.pages import parse_row, read_json, read_json_rows
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -5,6 +5,7 @@ import math
 import sys
 import unicodedata
 from collections.abc import Sequence
+from itertools import combinations
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -14,7 +15,6 @@ import numpy.typing as npt
 from lodl._typing import Array, Context, InstanceContext
 from lodl.errors import InvalidInputError, MissingExtraError
 
-_SPACE = "Zs"  # Unicode category
 _NUMBERS_ADVICE = "Labels are the numbers to predict: leave out other columns."
 
 
@@ -31,10 +31,9 @@ def check_labels(y: Any, name: str = "y") -> Array:
     if array.size == 0:
         raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
     if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InvalidInputError(
-            f"`{name}` must be finite, got {array[where]} {place_of(y, where)}."
-        )
+        where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+        got = f"{array[where]} {place_of(y, where)}"
+        raise InvalidInputError(f"`{name}` must be finite, got {got}.")
     return array
 
 
@@ -59,17 +58,13 @@ def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Ar
     """Return predictions as a finite array of the labels' shape."""
     array = check_labels(y_hat, name)
     if array.shape != y.shape:
-        raise InvalidInputError(
-            f"`{name}` must have the labels' shape {y.shape}, got {array.shape}."
-        )
+        wanted = f"the labels' shape {y.shape}"
+        raise InvalidInputError(f"`{name}` must have {wanted}, got {array.shape}.")
     return array
 
 
 def check_context(context: Any, n_instances: int) -> Context:
-    """Return contexts that are read by position, one per instance, or None.
-
-    Rows of a frame become dicts.
-    """
+    """Return contexts that are read by position, one per instance. Rows of a frame become dicts."""
     if context is None:
         return None
     column_names(context, "context")  # distinct
@@ -87,11 +82,9 @@ def check_context(context: Any, n_instances: int) -> Context:
             f"got {type(context).__name__}. For several values per instance, use a list of dicts."
         )
     if len(entries) != n_instances:
-        raise InvalidInputError(
-            f"`context` must have one entry per instance ({n_instances}), got {len(entries)}."
-        )
-    checked: Context = entries
-    return checked
+        wanted = f"one entry per instance ({n_instances})"
+        raise InvalidInputError(f"`context` must have {wanted}, got {len(entries)}.")
+    return entries  # type: ignore[no-any-return]
 
 
 def context_of(context: Context, instance: int) -> InstanceContext:
@@ -102,9 +95,8 @@ def context_of(context: Context, instance: int) -> InstanceContext:
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise InvalidInputError(
-            f"`{name}` must be a whole number of at least {minimum}, got {value!r}."
-        )
+        wanted = f"a whole number of at least {minimum}"
+        raise InvalidInputError(f"`{name}` must be {wanted}, got {value!r}.")
     return int(value)
 
 
@@ -125,15 +117,10 @@ def check_seconds(name: str, value: Any) -> float:
 
 
 def check_instance_of(kind: type, name: str, value: object, *, wanted: str, hint: str = "") -> None:
-    """Check that an argument is an instance of a class, and not the class itself.
-
-    The message says that it must be `wanted`, and then `hint`.
-    """
+    """Check that an argument is an instance of a class, and not the class itself."""
     if isinstance(value, type) and issubclass(value, kind):
-        raise InvalidInputError(
-            f"`{name}` must be an instance, got the class {value.__name__}. "
-            f"Call it: `{value.__name__}(...)`."
-        )
+        got = f"got the class {value.__name__}. Call it: `{value.__name__}(...)`"
+        raise InvalidInputError(f"`{name}` must be an instance, {got}.")
     if not isinstance(value, kind):
         raise InvalidInputError(f"`{name}` must be {wanted}, got {value!r}. {hint}".rstrip())
 
@@ -153,10 +140,8 @@ Features: TypeAlias = Any
 """An array (n, p) or (n, items, p), or a frame with one row per instance."""
 
 _NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "durations"}  # NumPy would convert them
-_ENCODE_DATES = (
-    "Encode these columns as numbers, such as a year or a weekday, or use a pipeline that does."
-)
 _ENCODE = "Encode these columns as numbers, or use a model that takes categories, such as LightGBM."
+_ENCODE_DATES = "Encode them as numbers, such as a weekday, or use a pipeline that does."
 
 
 def is_frame(table: object) -> bool:
@@ -181,12 +166,10 @@ def in_columns(table: Any, expected: Sequence[str] | None, name: str, whose: str
         return table
     positions = _positions(len(given))
     wanted = positions if expected is None else tuple(expected)
-    if given == wanted:
-        return table
-    if set(given) == set(wanted):
+    if given != wanted and set(given) == set(wanted):
         order = [given.index(column) for column in wanted]
         return table.iloc[:, order] if hasattr(table, "iloc") else table[:, order]
-    if positions in (given, wanted):
+    if given == wanted or positions in (given, wanted):
         return table
     missing = [repr(column) for column in wanted if column not in given]
     unknown = [repr(column) for column in given if column not in wanted]
@@ -207,17 +190,14 @@ def check_same_rows(**tables: Any) -> None:
     Arrays, frames of polars and a default index have no row names. A default index next to other
     integers counts as names: it may be what is left of an order.
     """
-    indices = {name: _index_of(table) for name, table in tables.items()}
-    named = [(name, index) for name, index in indices.items() if index is not None]
-    for k, (name, index) in enumerate(named):
-        for other_name, other in named[k + 1 :]:
-            _check_same_index(name, index, other_name, other)
+    named = [(name, _index_of(table)) for name, table in tables.items() if hasattr(table, "iloc")]
+    for first, second in combinations(named, 2):
+        _check_same_index(*first, *second)
 
 
 def place_of(table: Any, where: tuple[int, ...]) -> str:
     """Return the words for one entry of an array or a frame: its row and its column."""
-    index = _index_of(table)
-    if index is None and not is_frame(table):
+    if _index_of(table) is None and not is_frame(table):
         return f"at {where}"
     rows = row_names(table)
     row = f"in row {where[0]}" if rows is None else f"in row {where[0]} ({rows[where[0]]!r})"
@@ -234,20 +214,19 @@ def join_rows(first: Any, second: Any) -> Any:
     if not is_frame(first):
         return np.concatenate([first, second])
     if list(first.columns) != list(second.columns) or list(first.dtypes) != list(second.dtypes):
-        raise InvalidInputError(
-            "Frames must have the same columns of the same types to be joined, got "
-            f"{_described(first)} and {_described(second)}."
+        given = " and ".join(
+            "(" + ", ".join(f"{a}: {b}" for a, b in zip(t.columns, t.dtypes, strict=True)) + ")"
+            for t in (first, second)
         )
+        wanted = "the same columns of the same types to be joined"
+        raise InvalidInputError(f"Frames must have {wanted}, got {given}.")
     if hasattr(first, "iloc"):
         return sys.modules["pandas"].concat([first, second])
     return first.vstack(second)
 
 
 def as_numbers(table: Any, name: str, *, advice: str = _ENCODE) -> npt.NDArray[Any]:
-    """Return an array, a frame or a series as float64, with NaN for missing values.
-
-    Values that are not numbers are an error, which names the columns and ends with `advice`.
-    """
+    """Return an array, a frame or a series as float64, with NaN for missing values."""
     if not is_frame(table):
         return _array_numbers(table, name)
     columns = [_column_numbers(column) for column in _series_of(table)]
@@ -274,15 +253,11 @@ def _series_of(table: Any) -> list[Any]:
 
 
 def _refuse(table: Any, is_refused: list[bool], name: str, advice: str) -> None:
-    described = [
-        f"{_text(title)!r} ({kind})"
-        for title, kind, refused in zip(table.columns, table.dtypes, is_refused, strict=True)
-        if refused
-    ]
-    if described:
-        raise InvalidInputError(
-            f"`{name}` must have numbers only, got other values in {', '.join(described)}. {advice}"
-        )
+    columns = zip(table.columns, table.dtypes, is_refused, strict=True)
+    refused = ", ".join(f"{_text(title)!r} ({kind})" for title, kind, refused in columns if refused)
+    if refused:
+        got = f"other values in {refused}. {advice}"
+        raise InvalidInputError(f"`{name}` must have numbers only, got {got}")
 
 
 def _columns(table: Any, name: str) -> tuple[str, ...] | None:
@@ -291,9 +266,8 @@ def _columns(table: Any, name: str) -> tuple[str, ...] | None:
     names = tuple(map(_text, table.columns))
     if len(set(names)) < len(names):
         repeated = next(title for i, title in enumerate(names) if title in names[:i])
-        raise InvalidInputError(
-            f"`{name}` must have distinct column names, got {repeated!r} more than once."
-        )
+        got = f"{repeated!r} more than once"
+        raise InvalidInputError(f"`{name}` must have distinct column names, got {got}.")
     return names
 
 
@@ -323,8 +297,8 @@ def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> Non
     ours, theirs = tuple(map(str, index)), tuple(map(str, other))
     if ours == theirs or len(ours) != len(theirs):  # numbers of rows are checked by the caller
         return
-    pairs = enumerate(zip(ours, theirs, strict=True))
-    at, (mine, given) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
+    at = next(at for at, mine in enumerate(ours) if mine != theirs[at])
+    mine, given = ours[at], theirs[at]
     by_position = f"If the rows already belong together by position, use `{other_name}.to_numpy()`"
     if sorted(ours) == sorted(theirs):
         raise InvalidInputError(
@@ -355,8 +329,7 @@ def _column_numbers(column: Any) -> Array | None:
     try:
         if not hasattr(column, "iloc"):
             return np.array(column.to_list(), dtype=np.float64)  # None becomes NaN
-        numbers: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return numbers
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
         return None
 
@@ -366,11 +339,6 @@ def _is_misread(column: Any) -> bool:
     if not hasattr(column, "iloc"):
         return bool(column.dtype.is_temporal())
     return getattr(column.dtype, "categories", column).dtype.kind in _NO_NUMBERS
-
-
-def _described(table: Any) -> str:
-    pairs = zip(table.columns, table.dtypes, strict=True)
-    return "(" + ", ".join(f"{name}: {kind}" for name, kind in pairs) + ")"
 
 
 def rank_correlation(a: Array, b: Array) -> float:
@@ -390,14 +358,8 @@ def _ranks(values: Array) -> Array:
 def printable(text: str) -> str:
     r"""Return a text in which control characters are escaped: a newline becomes `\n`.
 
-    Newlines, terminal escape sequences and marks that change the writing direction could otherwise
-    make a name look like something else.
+    Terminal sequences and marks of the writing direction could make a name look like another.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        sign
-        if sign.isprintable() or unicodedata.category(sign) == _SPACE
-        else sign.encode("unicode_escape").decode()
-        for sign in text
-    )
+    is_safe = (s.isprintable() or unicodedata.category(s) == "Zs" for s in text)  # spaces
+    pairs = zip(text, is_safe, strict=True)
+    return "".join(s if safe else s.encode("unicode_escape").decode() for s, safe in pairs)

@@ -22,8 +22,8 @@ T = TypeVar("T")
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread until the last task of this process has left.
 
-    The limit belongs to the process, but tasks may be threads of it (joblib's threading backend, a
-    Dask worker with several threads): the first to enter sets it, the last to leave restores it.
+    The limit belongs to the process, but tasks may be its threads (joblib's threading backend, a
+    Dask worker): the first to enter sets it, the last to leave restores it.
     """
     from threadpoolctl import threadpool_limits  # slow to import
 
@@ -54,18 +54,10 @@ def one_torch_thread() -> Iterator[None]:
 
 
 class PerThread(Generic[T]):
-    """An object that every process and thread makes for itself, and that is never pickled.
-
-    A solver or model that is in use can neither be sent to another process nor be used by two
-    threads at a time.
-
-    Args:
-        make: Makes the object. A pickle holds only this function.
-    """
+    """An object that every process and thread makes for itself. A pickle holds only its maker."""
 
     def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._local = threading.local()
+        self._make, self._local = make, threading.local()
 
     def get(self) -> T:
         """Return this thread's object, making it on first use."""
@@ -74,8 +66,5 @@ class PerThread(Generic[T]):
             made = self._local.made = (os.getpid(), self._make())
         return made[1]
 
-    def __getstate__(self) -> Callable[[], T]:
-        return self._make
-
-    def __setstate__(self, make: Callable[[], T]) -> None:
-        self.__init__(make)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerThread, (self._make,)

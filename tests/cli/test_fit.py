@@ -222,6 +222,18 @@ def test_decide_refuses_what_it_cannot_write_before_it_loads(folder, run_lodl):
     assert "there is no checksums.json in it" in err
 
 
+def test_a_saved_model_calls_the_solver_with_the_options_of_the_oracle(folder, fit, run_lodl):
+    assert fit()[0] == 0
+    code, _, err = decide(run_lodl, timeout=-1)
+    assert code == 2
+    assert "--timeout must be" in err
+    data = ("--features", "x.npy", "--labels", "y.npy", "--store", "answers.db")
+    code, said, err = run_lodl("evaluate", "model", "--problem", "mine:Pick", *data)
+    assert code == 0, err
+    assert "30 test instances" in said
+    assert (folder / "answers.db").exists()
+
+
 @pytest.mark.parametrize("model", ["xgboost", "lightgbm", "catboost"])
 def test_texts_in_a_table_are_known_by_name(model, folder, fit, run_lodl):
     pytest.importorskip(model)

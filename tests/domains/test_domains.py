@@ -108,7 +108,7 @@ def test_a_rising_line_is_worth_more_than_the_least_squares_line():
 def test_other_prices_can_be_handed_in():
     prices = synthetic_prices(7, n_days=400, n_stocks=12)
     stocks = domains.portfolio(prices=prices, sizes=SMALL, n_stocks=5)
-    assert stocks.splits.test.context.shape == (10, 5, 5)
+    assert np.shape(stocks.splits.test.context) == (10, 5, 5)
 
 
 @pytest.mark.parametrize("make", [make for make in DOMAINS if make is not domains.newsvendor])

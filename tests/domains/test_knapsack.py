@@ -1,4 +1,5 @@
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,14 +77,15 @@ def test_many_predictions_are_solved_in_blocks_without_a_trace():
 @pytest.mark.parametrize(("n_items", "n_dimensions"), [(16, 2), (32, 1), (32, 2)])
 def test_the_value_is_that_of_a_mixed_integer_program(n_items, n_dimensions):
     domain = knapsack(sizes=(5, 1, 1), n_items=n_items, n_dimensions=n_dimensions)
+    problem: Any = domain.problem
     for y in domain.splits.train.y:
         found = milp(
             -y,
-            constraints=LinearConstraint(domain.problem.weights, ub=20.0),
+            constraints=LinearConstraint(problem.weights, ub=20.0),
             integrality=np.ones(n_items),
             bounds=Bounds(0, 1),
         )
-        assert domain.problem.objective(domain.problem.solve(y), y) == pytest.approx(-found.fun)
+        assert problem.objective(problem.solve(y), y) == pytest.approx(-found.fun)
 
 
 def test_a_set_that_fills_the_capacity_fits_in_spite_of_rounding():

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,8 @@ def by_linear_program(problem, y_hat):
 @pytest.mark.parametrize("budget_share", [0.3, 1.0, 5.0])
 def test_the_order_is_the_cheapest(budget_share):
     domain = newsvendor(sizes=(20, 1, 1))
-    problem = replace(domain.problem, budget=budget_share * domain.problem.budget)
+    problem: Any = domain.problem
+    problem = replace(problem, budget=budget_share * problem.budget)
     y_hats = domain.splits.train.y
     for y_hat, z in zip(y_hats, problem.solve_many(y_hats), strict=True):
         assert (z >= 0).all()

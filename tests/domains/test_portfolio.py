@@ -15,7 +15,7 @@ def test_simulated_returns_look_like_returns():
     prices = synthetic_prices(0, n_days=3000, n_stocks=50)
     returns = prices[1:] / prices[:-1] - 1
     assert returns.std() == pytest.approx(0.02, abs=0.002)
-    correlation = np.corrcoef(returns, rowvar=False)[~np.eye(50, dtype=bool)]
+    correlation = np.asarray(np.corrcoef(returns, rowvar=False))[~np.eye(50, dtype=bool)]
     assert 0.1 < correlation.mean() < 0.5
 
 

@@ -67,10 +67,10 @@ def test_a_path_is_found_among_many_of_equal_cost(costs):
 @pytest.mark.parametrize("grid", [(12, 12), (30, 30)])
 def test_the_cost_is_that_of_the_linear_program_on_large_grids(grid):
     domain = shortest_path(sizes=(3, 1, 1), grid=grid)
-    for y, z in zip(
-        domain.splits.train.y, domain.problem.solve_many(domain.splits.train.y), strict=True
-    ):
-        assert domain.problem.objective(z, y) == pytest.approx(by_linear_program(grid, y), rel=1e-9)
+    problem, ys = ShortestPath(grid), domain.splits.train.y
+    assert problem == domain.problem
+    for y, z in zip(ys, problem.solve_many(ys), strict=True):
+        assert problem.objective(z, y) == pytest.approx(by_linear_program(grid, y), rel=1e-9)
 
 
 @pytest.mark.parametrize("grid", [(1, 1), (0, 3), (2.0, 2)])

@@ -12,7 +12,10 @@ from lodl.training.torch import LearnedLossModule, mlp
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = {TopK: (0.1, 200), WebAdvertising: (1e-3, 300)}  # learning rates and steps
+SETTINGS: dict[type, tuple[float, int]] = {
+    TopK: (0.1, 200),
+    WebAdvertising: (1e-3, 300),
+}  # learning rates and steps
 
 
 @pytest.fixture(scope="module")

@@ -165,9 +165,12 @@ def test_groups_may_mix_texts_and_numbers():
 )
 def test_arguments_of_the_wrong_kind_are_refused_before_any_solver_call(arguments, message):
     calls = []
-    problem = lodl.problem(
-        lambda y: calls.append(0) or int(y.argmax()), lambda z, y: y[z], sense="max"
-    )
+
+    def solve(y_hat):
+        calls.append(0)
+        return int(y_hat.argmax())
+
+    problem = lodl.problem(solve, lambda z, y: y[z], sense="max")
     model = quick(**arguments)
     model.oracle = problem
     with pytest.raises(InvalidInputError, match=message):

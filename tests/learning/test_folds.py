@@ -357,10 +357,10 @@ def test_the_plain_model_is_that_of_its_learner_if_it_can_be_fitted():
     loss, learner, plain = squared_error_loss(y), MeanLearner(), MeanLearner()
     trains = trainer(learner, y, folds)
     models, _ = trains.train(loss)
-    assert trains.is_plain is True
-    assert trainer(Stopping(), y, folds).is_plain is False
+    assert trains.is_plain
+    assert not trainer(Stopping(), y, folds).is_plain
     trains.plain_learner = plain
-    assert trains.is_plain is False
+    assert not trains.is_plain
     np.testing.assert_allclose(trains.train_plainly(loss, models).label, y.mean(axis=0))
     assert (len(learner.seen), len(plain.seen)) == (1, 1)
     trains.plain_learner = Broken()

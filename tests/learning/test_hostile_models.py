@@ -5,6 +5,7 @@ import json
 import shutil
 import signal
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 3))
 Y = X @ RNG.normal(size=(3, 4)) + RNG.normal(size=(24, 4))
 PICK = lodl.problem(np.argmax, lambda z, y: y[z], sense="max")
-HOSTILE = (None, -1, 10**9, 0, 1e999, "x", True, [], {}, [[-1]], [10**12])
+HOSTILE: tuple[Any, ...] = (None, -1, 10**9, 0, 1e999, "x", True, [], {}, [[-1]], [10**12])
 
 
 def quick(estimator=None, **arguments):
@@ -180,7 +181,7 @@ def test_a_link_is_neither_followed_nor_replaced(model, folder, tmp_path, target
 
 @dataclass
 class OwnPredictor(Predictor):
-    inner: object
+    inner: Any
     n_steps: int = 1
 
     def predict(self, x):

@@ -1,5 +1,7 @@
 """From an empty file to decisions, in ten lines: a knapsack with HiGHS."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ z = model.decide(x[30:])
 
 def test_ten_lines_lead_from_an_empty_file_to_decisions(capsys):
     assert len(EXAMPLE.replace("\n\n", "\n").splitlines()) <= 10
-    names = {}
+    names: dict[str, Any] = {}
     exec(compile(EXAMPLE, "example", "exec"), names)
     assert "se this model: regret " in capsys.readouterr().out
     packed = np.array(names["z"])

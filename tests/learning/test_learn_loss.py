@@ -2,6 +2,7 @@ import os
 import time
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,7 +91,8 @@ class SquaredPick(CountingPick):
 )
 def test_the_family_fits_the_problem_and_the_samples(problem, n_samples, family, caplog):
     loss = lodl.learn_loss(problem(), Y, n_samples=n_samples)
-    assert replace(loss.family, **({"max_decisions": 50} if family.uses_slopes else {})) == family
+    learned: Any = loss.family
+    assert replace(learned, **({"max_decisions": 50} if family.uses_slopes else {})) == family
     assert loss.provenance["n_samples"] == (n_samples or 10)
     assert "are few for them" not in caplog.text
 

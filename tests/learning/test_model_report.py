@@ -37,7 +37,8 @@ def test_a_page_shows_what_was_gained_and_tried(tmp_path):
 
 def test_instances_and_numbers_of_a_label_are_called_by_their_names():
     class Pick(lodl.LinearProblem):
-        sense, label_names = "max", ("north", "south", "west")
+        sense = "max"
+        label_names: tuple[str, ...] = ("north", "south", "west")
 
         def solve(self, y_hat, context):
             return (y_hat == y_hat.max()).astype(float)

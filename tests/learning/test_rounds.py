@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from lodl.samplers import AtPredictions
 
 pytestmark = pytest.mark.slow
 
-DOMAIN = shortest_path(1, sizes=(40, 10, 200), degree=6, noise=0.3)
+DOMAIN: Any = shortest_path(1, sizes=(40, 10, 200), degree=6, noise=0.3)
 PART = DOMAIN.splits.train_and_validation
 N_TRAIN, VALIDATION = 40, np.arange(40, 50)
 X = np.column_stack([np.ones(len(PART.x)), PART.x])
@@ -173,6 +174,7 @@ def test_rounds_ask_beyond_predictions_as_far_as_the_margin_says(margin, expecte
 
 
 def test_the_family_fits_the_objective():
+    family: Any
     shared = learn(n_rounds=0).best.loss.family, lodl.learn_loss(DOMAIN.problem, PART.y).family
     for family in shared:
         assert (family.margin, family.squared_error) == (1.0, 1.0)

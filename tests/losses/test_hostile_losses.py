@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from lodl import losses
 from lodl.errors import LossFileError
 from lodl.losses import _loss_file
 
-HOSTILE = (None, -1, 0, 10**9, 10**30, 1e999, "x", True, [], {}, [1])
+HOSTILE: tuple[Any, ...] = (None, -1, 0, 10**9, 10**30, 1e999, "x", True, [], {}, [1])
 FAMILIES = [
     losses.WeightedMSE(),
     losses.Quadratic(rank=2),

@@ -1,4 +1,5 @@
 import dataclasses
+import importlib
 import inspect
 import json
 import subprocess
@@ -166,9 +167,8 @@ def test_a_family_of_ones_own_is_saved_and_loaded_once_its_module_is_imported(
 ):
     path.with_name("my_losses.py").write_text(MY_FAMILY)
     monkeypatch.syspath_prepend(path.parent)
-    from my_losses import MyWeights
-
-    loss = make_loss(MyWeights(power=3.0))
+    my_losses = importlib.import_module("my_losses")
+    loss = make_loss(my_losses.MyWeights(power=3.0))
     loss.save(path)
     assert_same(losses.load_loss(path), loss)
     load = f"from lodl.losses import load_loss; print(load_loss({str(path)!r}).family)"

@@ -12,6 +12,7 @@ import sys
 import time
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,5 +87,9 @@ def fork(folder):
 
 
 if __name__ == "__main__":
-    _run._TASK_SECONDS, _store._SELDOM = 0.02, 0.0  # many tasks and transactions, as a long run has
-    {"run": run, "kill": kill, "fork": fork}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])
+    _run._TASK_SECONDS, _store._WRITE_EVERY = (
+        0.02,
+        0.0,
+    )  # many tasks and transactions, as a long run has
+    commands: dict[str, Any] = {"run": run, "kill": kill, "fork": fork}
+    commands[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

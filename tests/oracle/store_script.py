@@ -17,17 +17,19 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lodl.errors import StoreError
-from lodl.oracle import Oracle, _run, _store
+from lodl.oracle import Oracle, Samples, _run, _store
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 
 Y = np.random.default_rng(0).normal(size=(200, 20))
-_run._TASK_SECONDS, _store._SELDOM = 0.01, 0.0  # many transactions
-ARGUMENTS = {"sampler": AllPerturbed(), "n_samples": 100}
+_run._TASK_SECONDS, _store._WRITE_EVERY = 0.01, 0.0  # many transactions
+KEPT: list[Samples] = []  # until the very end
+ARGUMENTS: Any = {"sampler": AllPerturbed(), "n_samples": 100}
 
 
 class Aim(Problem):
@@ -84,9 +86,8 @@ def cvxpy(store):
 
 
 def keep(store):
-    global kept  # until the very end
-    kept = Oracle(Aim(), store=store).sample(Y[:5], **ARGUMENTS)
-    assert kept[0].regret.shape == (100,)
+    KEPT.append(Oracle(Aim(), store=store).sample(Y[:5], **ARGUMENTS))
+    assert KEPT[0][0].regret.shape == (100,)
 
 
 def fork_file(store):
@@ -138,7 +139,7 @@ def read_only_log(folder):
     store = folder / "store.db"
     child = os.fork()
     if child == 0:
-        Aim.solve = _killed_in_the_end
+        Aim.solve = _killed_in_the_end  # type: ignore[method-assign]
         regrets(store)
     os.waitpid(child, 0)
     (folder / "store.db-shm").unlink()

@@ -1,6 +1,7 @@
 """Oracles that fail, under both policies."""
 
 import signal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,6 +49,7 @@ def make_classes():
 
 
 CLASSES, share = make_classes()
+Flaky: Any = CLASSES["loop"]
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def draw_all(y):
 def failing_at(label, error):
     """A problem that fails at one label and is plain elsewhere."""
 
-    class NoOptimum(CLASSES["loop"]):
+    class NoOptimum(Flaky):
         def solve(self, y_hat, context):
             if np.array_equal(y_hat, label):
                 raise error
@@ -132,7 +134,9 @@ def test_raise_names_instance_and_sample_and_chains_the_cause(flaky, y, n_jobs):
         assert n_jobs == 1 or "in solve" in notes  # the worker's traceback, as text
 
 
-def test_raise_keeps_what_is_done_and_tries_the_failed_call_again(loop, y, tmp_path, calls_file):
+def test_raise_keeps_what_is_done_and_tries_the_failed_call_again(
+    loop: Any, y, tmp_path, calls_file
+):
     class Expires(loop):
         def solve(self, y_hat, context):
             if self.n_calls() == 500:
@@ -167,9 +171,8 @@ def test_samples_skipped_once_stay_skipped_but_raise_tries_them_again(flaky, y, 
 
 def test_failures_in_a_shared_store_are_told_by_the_instances_of_this_run(flaky, y, tmp_path):
     solver, _ = flaky
-    options = {"on_failure": "skip"}
+    options: Any = {"on_failure": "skip", "max_failure_rate": 1.0}
     kwargs = {"sampler": AllPerturbed(1.0), "n_samples": K}
-    options["max_failure_rate"] = 1.0
     everything = Oracle(solver, store=tmp_path / "store", **options).sample(y, **kwargs)
     rows = [7, 3]
     alone = Oracle(solver, **options).sample(y[rows], **kwargs).first_failures
@@ -192,7 +195,7 @@ def test_too_many_failures_are_an_error(flaky, y, tmp_path):
     assert samples.n_failures > 0.02 * N * K
 
 
-def test_an_oracle_that_always_fails_is_given_up_long_before_the_end(loop, y, calls_file):
+def test_an_oracle_that_always_fails_is_given_up_long_before_the_end(loop: Any, y, calls_file):
     class Down(loop):
         def solve(self, y_hat, context):
             super().solve(y_hat, context)
@@ -252,7 +255,9 @@ def test_an_interrupt_of_the_solvers_own_is_a_failure_where_ctrl_c_is_ignored(y)
 
 @pytest.mark.parametrize("vectorised", [False, True])
 def test_a_solver_that_returns_none_is_told_so(y, vectorised):
-    class Forgets(CLASSES["vectorised" if vectorised else "loop"]):
+    base: Any = CLASSES["vectorised" if vectorised else "loop"]
+
+    class Forgets(base):
         def solve(self, y_hat, context):
             pass
 
@@ -285,7 +290,7 @@ def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
         def __init__(self, a, b):
             super().__init__(f"{a} and {b}")
 
-    class Raises(CLASSES["loop"]):
+    class Raises(Flaky):
         def solve(self, y_hat, context):
             raise StubbornError("one", "two")
 
@@ -295,7 +300,7 @@ def test_an_exception_that_cannot_be_pickled_still_tells_its_story(y):
 
 
 def test_a_solver_that_finds_no_optimum_is_not_taken_for_a_wrong_shape(y):
-    class NoOptimum(CLASSES["loop"]):
+    class NoOptimum(Flaky):
         def solve(self, y_hat, context):
             if share(y_hat) < 0.05:
                 raise ProblemError("found no optimum")
@@ -310,7 +315,9 @@ def test_a_solver_that_finds_no_optimum_is_not_taken_for_a_wrong_shape(y):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_point_that_is_not_finite_after_project_is_a_failure_of_its_own_kind(y, kind):
-    class Diverges(CLASSES[kind]):
+    base: Any = CLASSES[kind]
+
+    class Diverges(base):
         def project(self, y_hats):
             return np.where(y_hats > 1.5, np.nan, y_hats)
 
@@ -356,7 +363,7 @@ def test_what_is_kept_is_told_only_with_a_store(flaky, y, tmp_path):
 
 
 def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
-    class BadProjection(CLASSES["loop"]):
+    class BadProjection(Flaky):
         def project(self, y_hats):
             if y_hats[0, 0] > 50:
                 raise ValueError("cannot project")
@@ -374,7 +381,9 @@ def test_a_projection_that_fails_is_a_failure_of_the_samples(y):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_objective_that_is_not_finite_at_the_label_costs_one_call(loop, y, calls_file, n_jobs):
+def test_an_objective_that_is_not_finite_at_the_label_costs_one_call(
+    loop: Any, y, calls_file, n_jobs
+):
     class Broken(loop):
         def objective(self, z, y, context):
             return np.inf
@@ -387,7 +396,7 @@ def test_an_objective_that_is_not_finite_at_the_label_costs_one_call(loop, y, ca
 
 
 def test_a_question_in_a_message_ends_the_sentence(y):
-    class Forgets(CLASSES["loop"]):
+    class Forgets(Flaky):
         def solve(self, y_hat, context):
             return None if share(y_hat) < 0.05 else y_hat
 

@@ -4,6 +4,7 @@ import os
 import signal
 import sqlite3
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,7 +204,7 @@ def test_forged_totals_and_facts_count_as_none(store, loop, y, text):
     assert Progress.read(store).n_answers >= 0
 
 
-def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store, loop, y):
+def test_answers_are_verified_even_if_the_header_says_that_there_are_none(store, loop: Any, y):
     class Other(loop):
         def objective(self, z, y, context):
             return 7 + 3 * super().objective(z, y, context)

@@ -1,6 +1,7 @@
 """Instances are known by what they are: what was asked once is never asked again."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_another_context_is_another_instance(asked, y):
     np.testing.assert_allclose(second.select([5]).optimum, 0.3)
 
 
-def test_contexts_of_tensors_are_told_apart(asked, y, loop, calls_file):
+def test_contexts_of_tensors_are_told_apart(asked, y, loop: Any, calls_file):
     class ReadsTensor(loop):
         def objective(self, z, y, context):
             return super().objective(z, y, {"price": float(context[0])})
@@ -142,7 +143,7 @@ def test_one_key_and_label_with_two_contexts_are_two_instances(asked, y):
     assert n_asked == K + 1 + 2 * 2  # the new one, and those that verify the store
 
 
-PINNED = {  # of the points before instances were known by content
+PINNED: dict[str, Any] = {  # of the points before instances were known by content
     "82dcc5ed0b3ab046": AllPerturbed(0.7),
     "725bffa7df65600c": OnePerturbed(0.5),
     "b0541b847dab343f": TwoPerturbed(np.linspace(0.1, 1, 5)),
@@ -259,7 +260,7 @@ def test_slopes_are_added_to_a_store_without_them_and_cost_nothing_once_there(as
     assert asked(y, slopes=True)[1] == asked(y)[1] == VERIFICATION
 
 
-def test_a_slope_that_fails_is_a_failed_sample_and_is_not_asked_for_again(y, loop, tmp_path):
+def test_a_slope_that_fails_is_a_failed_sample_and_is_not_asked_for_again(y, loop: Any, tmp_path):
     class NoSlope(loop):
         n_slopes = 0
 

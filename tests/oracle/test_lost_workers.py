@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -123,7 +124,7 @@ def test_a_dask_cluster_that_is_closed_during_a_run_is_named_and_answers_are_kep
 # Tasks that fail outside of their calls --------------------------------------------------------
 
 
-def test_an_error_of_a_task_is_named_without_a_guess_at_its_cause(loop, y):
+def test_an_error_of_a_task_is_named_without_a_guess_at_its_cause(loop: Any, y):
     parent = os.getpid()
 
     class Odd(loop):

@@ -23,8 +23,8 @@ N_CALLS = 8 * 201  # of the script
 def start(command, folder, *arguments, **kwargs):
     folder.mkdir(exist_ok=True)
     (folder / "calls").touch()
-    arguments = [sys.executable, "-W", "error", SCRIPT, command, folder, *arguments]
-    return subprocess.Popen([str(a) for a in arguments], **kwargs)
+    line = [sys.executable, "-W", "error", SCRIPT, command, folder, *arguments]
+    return subprocess.Popen([str(part) for part in line], **kwargs)
 
 
 def regrets_of(folder):

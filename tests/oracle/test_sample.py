@@ -14,7 +14,7 @@ from lodl.domains import TopK
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE, fit
 from lodl.oracle import Oracle, _run
-from lodl.problems import LinearProblem, problem
+from lodl.problems import LinearProblem, VectorisedProblem, problem
 from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
 
 
@@ -111,7 +111,7 @@ def test_an_empty_selection_is_refused(loop, y):
     with pytest.raises(IndexError, match="There are 6 instances, got index 6"):
         samples[6]
     with pytest.raises(InvalidInputError, match=r"one instance, got slice.*`samples.select"):
-        samples[0:2]
+        samples[0:2]  # type: ignore[index]
     assert np.array_equal(samples[-1].regret, samples[5].regret)
 
 
@@ -121,14 +121,16 @@ def test_slopes_are_derivatives_of_the_extra_cost(problem_class, y):
     assert samples.has_slopes
     for answers in samples:
         zs = [solver.solve(y_hat, None) for y_hat in (answers.y, *answers.y_hat)]
-        sides = [
-            [
-                [solver.objective(z, answers.y + h, None) for h in sign * 1e-5 * np.eye(5)]
-                for z in zs
-            ]
+        above, below = (
+            np.array(
+                [
+                    [solver.objective(z, answers.y + h, None) for h in sign * 1e-5 * np.eye(5)]
+                    for z in zs
+                ]
+            )
             for sign in (1, -1)
-        ]
-        by_hand = np.subtract(*sides) / 2e-5
+        )
+        by_hand = (above - below) / 2e-5
         found = answers.slope[answers.decision]
         np.testing.assert_allclose(found, by_hand[1:] - by_hand[0], atol=1e-4, rtol=1e-4)
 
@@ -412,3 +414,26 @@ def test_the_message_of_a_failure_at_the_label_fits_the_failure(y):
         Oracle(problem(no_licence, lambda z, y: 0.0, sense="max")).sample(y, **kwargs)
     assert "skip" not in str(needs.value) + str(licence.value)
     assert "context" not in str(licence.value)
+
+
+def test_a_batch_that_the_solver_overwrites_before_it_raises_is_called_again_as_it_was():
+    class Untidy(VectorisedProblem):
+        sense = "max"
+        is_tidy = False
+
+        def solve_many(self, y_hats, context=None):
+            zs = (y_hats == y_hats.max(axis=1, keepdims=True)).astype(float)
+            if len(y_hats) > 1 and not self.is_tidy:
+                y_hats[:] = 0.0
+                raise ArithmeticError("only one at a time")
+            return zs
+
+        def objective_many(self, zs, y, context=None):
+            return zs @ y
+
+    y = np.random.default_rng(0).normal(size=(5, 3))
+    untidy, tidy = Untidy(), Untidy()
+    tidy.is_tidy = True
+    found, expected = (Oracle(problem).sample(y, n_samples=10) for problem in (untidy, tidy))
+    for i in range(5):
+        np.testing.assert_array_equal(found[i].regret, expected[i].regret)

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
 import cloudpickle
 import psutil
@@ -62,7 +63,7 @@ def terminating():
 
 @pytest.mark.usefixtures("terminating")
 def test_the_exit_of_a_signal_handler_is_not_taken_for_a_failure_of_the_solver(
-    loop, y, calls_file, tmp_path
+    loop: Any, y, calls_file, tmp_path
 ):
     class Terminated(loop):
         def solve(self, y_hat, context):
@@ -75,7 +76,7 @@ def test_the_exit_of_a_signal_handler_is_not_taken_for_a_failure_of_the_solver(
     with pytest.raises(SystemExit, match="7"):
         Oracle(Terminated(calls_file), store=tmp_path / "store", **options).sample(y, **kwargs)
     assert Progress.read(tmp_path / "store").n_answers == 0  # it was within the first task
-    handler = signal.getsignal(signal.SIGTERM)
+    handler: Any = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit, match="7"):
         handler(signal.SIGTERM, None)
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,7 +117,7 @@ def test_a_solver_that_is_not_deterministic_is_told_so(y, store):
         Oracle(noisy, store=store).sample(y, **ARGUMENTS)
 
 
-def test_calls_that_fail_when_computed_again_are_told_and_no_error(loop, y, store, caplog):
+def test_calls_that_fail_when_computed_again_are_told_and_no_error(loop: Any, y, store, caplog):
     class Down(loop):
         def solve(self, y_hat, context):
             raise OSError("no licence")
@@ -128,7 +129,7 @@ def test_calls_that_fail_when_computed_again_are_told_and_no_error(loop, y, stor
 
 
 @pytest.mark.usefixtures("foreground")
-def test_an_interrupt_of_the_verification_says_what_is_kept(loop, y, store):
+def test_an_interrupt_of_the_verification_says_what_is_kept(loop: Any, y, store):
     class Interrupted(loop):
         def solve(self, y_hat, context):
             os.kill(os.getpid(), signal.SIGINT)
@@ -139,7 +140,9 @@ def test_an_interrupt_of_the_verification_says_what_is_kept(loop, y, store):
         Oracle(Interrupted(), store=store).sample(y, **ARGUMENTS)
 
 
-def test_a_few_answers_are_verified_however_many_failed_at_their_labels(y, store, calls_file, loop):
+def test_a_few_answers_are_verified_however_many_failed_at_their_labels(
+    y, store, calls_file, loop: Any
+):
     class Picky(loop):
         def solve(self, y_hat, context):
             if any(np.array_equal(y_hat, label) for label in y[:4]):
@@ -232,7 +235,9 @@ def test_slopes_are_added_to_answers_that_are_there(loop, y, store, calls_file):
     assert slopes(samples) == slopes(Oracle(loop()).sample(y, slopes=True, **ARGUMENTS))
 
 
-def test_an_answer_that_failed_in_another_process_does_not_hide_one_that_succeeded(loop, y, store):
+def test_an_answer_that_failed_in_another_process_does_not_hide_one_that_succeeded(
+    loop: Any, y, store
+):
     class Down(loop):
         def solve(self, y_hat, context):
             raise OSError("no licence")
@@ -266,7 +271,9 @@ def test_a_store_is_verified_once_by_each_oracle(loop, y, store):
     assert n_calls == [4, 0, 4]
 
 
-def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(loop, y, store, calls_file):
+def test_a_store_says_how_far_it_is_and_what_it_would_cost_to_finish(
+    loop: Any, y, store, calls_file
+):
     class Expires(loop):
         def solve(self, y_hat, context):
             if self.n_calls() == 70:
@@ -386,7 +393,7 @@ def test_an_empty_file_a_symlink_and_a_long_name_will_do(loop, y, tmp_path):
         assert (tmp_path / name).stat().st_size > 1000
 
 
-def test_a_relative_path_does_not_move_with_the_working_folder(loop, y, tmp_path, monkeypatch):
+def test_a_relative_path_does_not_move_with_the_working_folder(loop: Any, y, tmp_path, monkeypatch):
     class Wanders(loop):
         def solve(self, y_hat, context):
             os.chdir("/")

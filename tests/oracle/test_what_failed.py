@@ -1,5 +1,7 @@
 """A forgotten context is named wherever a problem is called, and only then."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def shifted(y_hat, context):
 
 
 def licence_is_gone(y_hat):
-    environment = None
+    environment: Any = None
     return environment.model(y_hat)
 
 

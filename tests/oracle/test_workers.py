@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -61,7 +62,7 @@ def test_with_one_seed_the_bits_are_the_same_everywhere(problem_class, y, anywhe
         assert np.array_equal(a.slope[a.decision], b.slope[b.decision])
 
 
-def test_a_dask_client_in_scope_is_used(loop, y, client):
+def test_a_dask_client_in_scope_is_used(loop: Any, y, client):
     class Where(loop):
         def objective(self, z, y, context):
             return float(os.getpid())
@@ -87,7 +88,7 @@ def test_a_problem_travels_once_and_a_solver_is_set_up_once_per_worker(y, tmp_pa
         """Its solver cannot be pickled, and each time it is set up is noted down."""
 
         sense = "max"
-        solver = None
+        solver: Any = None
 
         def __getstate__(self):
             with path.open("a") as file:
@@ -136,7 +137,7 @@ def stubborn():
 
 
 @pytest.mark.parametrize(("where", "on_failure"), [("problem", "raise"), ("context", "skip")])
-def test_what_cannot_be_unpickled_on_a_worker_is_an_error(loop, y, client, where, on_failure):
+def test_what_cannot_be_unpickled_on_a_worker_is_an_error(loop: Any, y, client, where, on_failure):
     class Plain(loop):
         def objective(self, z, y, context):
             return super().objective(z, y, None)
@@ -279,7 +280,7 @@ def once(path):
 
 @pytest.mark.parametrize("where", ["loky", "dask"])
 def test_a_worker_that_dies_once_costs_nothing_but_time(
-    loop, y, tmp_path, calls_file, where, client
+    loop: Any, y, tmp_path, calls_file, where, client
 ):
     class DiesOnce(loop):
         def solve(self, y_hat, context):
@@ -294,7 +295,7 @@ def test_a_worker_that_dies_once_costs_nothing_but_time(
     assert bits(samples) == bits(Oracle(loop()).sample(y, **kwargs))
 
 
-def test_no_call_is_blamed_for_the_death_of_another(loop, y, tmp_path):
+def test_no_call_is_blamed_for_the_death_of_another(loop: Any, y, tmp_path):
     """Slow calls: of two that are out when the pool breaks, one is innocent."""
 
     class DiesOnce(loop):
@@ -367,7 +368,7 @@ def slowly(parent):
 
 
 @pytest.mark.parametrize("what", ["problem", "context"])
-def test_a_slow_arrival_is_not_taken_for_a_slow_call(loop, y, what, monkeypatch):
+def test_a_slow_arrival_is_not_taken_for_a_slow_call(loop: Any, y, what, monkeypatch):
     class Plain(loop):
         def objective(self, z, y, context):
             return super().objective(z, y, None)
@@ -460,7 +461,7 @@ def test_a_task_has_the_predictions_of_its_own_instances_only(loop):
     assert sizes[0] < y.nbytes / 2
 
 
-def test_a_crash_is_told_by_its_call_and_not_by_a_dump(loop, y):
+def test_a_crash_is_told_by_its_call_and_not_by_a_dump(loop: Any, y):
     class Looks(loop):
         def objective(self, z, y, context):
             return float(faulthandler.is_enabled())

@@ -53,7 +53,7 @@ def test_functions_of_the_wrong_form_are_an_error():
     with pytest.raises(InvalidInputError, match="`objective` must take 2 or 3 positional"):
         problem(lambda y_hat: 0, lambda z: 0.0, sense="min")
     with pytest.raises(TypeError, match="sense"):
-        problem(lambda y_hat: 0, lambda z, y: 0.0)
+        problem(lambda y_hat: 0, lambda z, y: 0.0)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,11 +119,12 @@ def test_a_wrong_argument_is_named():
         return model, take
 
     wide = lambda: (model := cp_model.CpModel(), [model.new_int_var(0, 2**40, "z")])  # noqa: E731
+    three: Any = lambda: 3  # noqa: E731
     y = np.ones(5)
     for call, message in [
         (lambda: OrtoolsLinearProblem(in_cp_sat, "best"), "`sense` of OrtoolsLinearProblem"),
         (lambda: OrtoolsLinearProblem(in_cp_sat()[0], "max"), "`build` must be a function"),
-        (lambda: OrtoolsLinearProblem(lambda: 3, "max").solve(y), "must return a model and the v"),
+        (lambda: OrtoolsLinearProblem(three, "max").solve(y), "must return a model and the v"),
         (lambda: OrtoolsLinearProblem(lambda: (3, []), "max").solve(y), "got a int for the model"),
         (lambda: OrtoolsLinearProblem(with_objective, "max").solve(y), "must have no objective"),
         (

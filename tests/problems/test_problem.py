@@ -59,7 +59,7 @@ def test_a_sense_that_is_not_min_or_max_is_an_error_at_class_creation():
     with pytest.raises(ProblemError, match='of Wrong must be "min" or "max", got \'maximise\''):
 
         class Wrong(Problem):
-            sense = "maximise"
+            sense = "maximise"  # type: ignore[assignment]
 
 
 def test_sense_may_be_set_on_the_instance():

@@ -15,7 +15,7 @@ WEIGHTS, CAPACITY = np.array([[3.0, 4.0, 5.0, 2.0], [2.0, 5.0, 1.0, 4.0]]), np.a
 def pick(*, sense="min", answer=None):
     """Return the problem of a model that is a user's own class."""
 
-    class Pick(pyepo.model.opt.optModel):
+    class Pick(pyepo.model.opt.optModel):  # type: ignore[name-defined]
         modelSense = pyepo.EPO.MINIMIZE if sense == "min" else pyepo.EPO.MAXIMIZE  # noqa: N815
 
         def _getModel(self):  # noqa: N802

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -75,7 +77,8 @@ def test_calls_leave_no_handlers_behind_that_would_slow_later_ones():
     problem = PyomoProblem(knapsack_model, "worth")
     for _ in range(3):
         problem.solve(np.ones(4))
-    assert problem._models.get()._solver._solver_model.cbSimplexInterrupt.callbacks == []
+    model: Any = problem._models.get()
+    assert model._solver._solver_model.cbSimplexInterrupt.callbacks == []
 
 
 def test_an_unbounded_model_is_a_failed_call():

@@ -1,5 +1,7 @@
 """Regrets and their rounding, slopes and their differences, and what a problem must return."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,7 @@ class Scaled(Problem):
 
 
 class Gained(Scaled):
-    sense = "max"
+    sense = "max"  # type: ignore[assignment]
 
 
 Y = np.array([[0.5, -2.0], [3.0, 1.0]])
@@ -104,7 +106,7 @@ def test_where_an_objective_ends_at_the_label_differences_go_to_the_other_side(s
     np.testing.assert_allclose(found, ZS * (2 * Y + step), atol=1e-9)
 
 
-def with_slope(slope, kind=Scaled):
+def with_slope(slope, kind: Any = Scaled):
     class Known(kind):
         def slope(self, z, y, context):
             return slope(z, y)

@@ -1,5 +1,6 @@
 """Drawings of a fit."""
 
+import numpy as np
 import pytest
 
 from lodl.report import plots
@@ -16,5 +17,5 @@ def test_the_gain_is_drawn_whole_whatever_the_regrets(regrets, is_zero_at_the_ed
     plots.gain(fit_result(regrets, regrets), ax=axes)
     low, high = axes.get_xlim()
     assert (low == 0) == is_zero_at_the_edge
-    ends = [end for line in axes.lines for end in line.get_xdata()]
-    assert low <= min(ends) <= max(ends) <= high
+    ends = np.concatenate([np.asarray(line.get_xdata(), dtype=float) for line in axes.lines])
+    assert low <= ends.min() <= ends.max() <= high

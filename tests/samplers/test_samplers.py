@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from lodl.samplers import (
 from lodl.samplers._samplers import BLOCK_SIZE, _stream
 
 PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
-LABEL_BASED = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}
+LABEL_BASED: dict[str, Any] = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}
 CHANGED_COORDINATES = {"all": 12, "one": 1, "two": 2}
 
 
@@ -209,7 +211,7 @@ def test_predictions_and_scales_are_checked_once_and_then_stay_as_they_are():
     y_hat += 1
     assert not np.array_equal(sampler.y_hat, y_hat)
     with pytest.raises(ValueError, match="read-only"):
-        sampler.y_hat[0] = 0
+        np.asarray(sampler.y_hat)[0] = 0
     with pytest.raises(InvalidInputError, match="`scale` must be finite"):
         AtPredictions(y_hat, scale=-1.0)
 

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ def test_every_family_of_the_package_passes(family):
 
 def spoiled(**methods):
     """Returns a family in which some methods of `WeightedMSE` are replaced."""
-    return dataclass(frozen=True)(type("Spoiled", (WeightedMSE,), methods))()
+    kind: Any = type("Spoiled", (WeightedMSE,), methods)
+    return dataclass(frozen=True)(kind)()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -44,7 +44,8 @@ class GradientDescent(Learner):
     """A learner for linear models in a few lines of NumPy, and ways to break it."""
 
     def __init__(self, fault=None):
-        self.fault, self.n_trained, self.stops_early = fault, 0, fault == "steps"
+        self.fault, self.n_trained = fault, 0
+        self.stops_early = fault == "steps"  # type: ignore[misc]
 
     def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
         if self.fault == "no masks":
@@ -78,7 +79,7 @@ class GradientDescent(Learner):
         if self.fault == "poor":
             weights = -weights
         kind = SavedLine if "file" in str(self.fault) else Line
-        model = kind(weights, None if self.fault == "no steps" else n_steps)
+        model: Any = kind(weights, None if self.fault == "no steps" else n_steps)
         if kind is SavedLine:
             model.fault = self.fault
         if self.fault == "shape":

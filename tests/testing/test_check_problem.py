@@ -118,7 +118,7 @@ class OtherObjectiveMany(PickOne):
 
 
 class WrongSense(PickOne):
-    sense = "min"
+    sense = "min"  # type: ignore[assignment]
 
 
 class Remembering(PickOne):

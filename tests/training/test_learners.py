@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,7 +148,7 @@ def test_the_unit_of_the_loss_does_not_matter_to_torch():
 
 def test_a_module_keeps_its_own_state_and_its_own_range_if_told_so():
     x, y = line()
-    module = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    module: Any = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     before = module[0].weight.detach().clone()
     model = TorchLearner(module, scale_labels=False, settings=QUICK).train(
         x, squared_error_loss(y)
@@ -243,7 +244,8 @@ def test_changed_targets_lower_the_loss_on_new_instances(estimator, takes_weight
 def test_a_learner_is_found_for_what_a_user_hands_over():
     assert isinstance(learner_for(None), LinearLearner)
     assert isinstance(learner_for(nn.Linear(2, 3), seed=4), TorchLearner)
-    assert learner_for(nn.Linear(2, 3), seed=4).seed == 4
+    learner: Any = learner_for(nn.Linear(2, 3), seed=4)
+    assert learner.seed == 4
     assert isinstance(learner_for(Ridge()), SklearnLearner)
     own = TorchLearner(linear(), n_initialisations=5)
     assert learner_for(own) is own

@@ -5,6 +5,7 @@ import os
 import signal
 import zipfile
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ def change(folder, **content):
 
 # Forged folders --------------------------------------------------------------------------------
 
-HOSTILE = (None, -1, 0, 10**9, 1e999, "x", True, [], {}, [-1], [[10**9]])
+HOSTILE: tuple[Any, ...] = (None, -1, 0, 10**9, 1e999, "x", True, [], {}, [-1], [[10**9]])
 
 
 def boosted(package, name, **parameters):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from lodl.cli._modules import named
-from lodl.cli._options import Jobs
 from lodl.errors import DataError, InvalidInputError
+from lodl_benchmarks.cli._jobs import Jobs
 from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def _runs(size: "RunSize") -> str:
 
 def _kept(out: Path, name: str, kind: type[_Record], settings: object) -> _Record | None:
     """Return the figure's data that is there already, if it was made with the same settings."""
-    from lodl._json import read_json
+    from lodl_benchmarks.pages import read_json
 
     out.mkdir(parents=True, exist_ok=True)  # or fail before hours are spent
     try:

@@ -7,6 +7,7 @@ from lodl_benchmarks.pages._fidelity_section import (
     fidelity_section,
 )
 from lodl_benchmarks.pages._figure_files import save_figure
+from lodl_benchmarks.pages._json import blaming, read_json
 from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
 from lodl_benchmarks.pages._page import render_page, write_page
 from lodl_benchmarks.pages._result_sections import (
@@ -29,6 +30,7 @@ __all__ = [
     "Results",
     "Row",
     "Slice",
+    "blaming",
     "domain_id",
     "draw_quality",
     "draw_slice",
@@ -40,6 +42,7 @@ __all__ = [
     "others_section",
     "parse_row",
     "quality_section",
+    "read_json",
     "read_json_rows",
     "read_rows",
     "render_page",

@@ -21,35 +21,21 @@ _LONGEST_TEXT = 500
 
 @dataclass(frozen=True)
 class Row:
-    """One method on one draw of a domain. Only the first three are in every row.
+    """One method on one draw of a domain. Only the first three are in every row."""
 
-    Attributes:
-        domain: Where the decisions are taken.
-        method: What the models were trained on.
-        test: Normalised decision quality on test data, one per model.
-        validation: Decision qualities on validation data.
-        seed: The seed of the draw.
-        settings: Everything that was chosen for the run, as text.
-        oracle_calls: Calls of the solver.
-        seconds: Seconds of each part that was timed.
-        gaussian_error: Error of the learned loss around the labels.
-        empirical_error: Error of the learned loss where the models predict, one per model.
-        data: A digest of the data.
-        versions: Versions of the packages.
-    """
-
-    domain: str
-    method: str
-    test: tuple[float, ...]
-    validation: tuple[float, ...] = ()
-    seed: int | None = None
-    settings: Settings = ()
-    oracle_calls: float | None = None
-    seconds: tuple[tuple[str, float], ...] = ()
-    gaussian_error: float | None = None
+    domain: str  # where the decisions are taken
+    method: str  # what the models were trained on
+    test: tuple[float, ...]  # normalised decision quality on test data, one per model
+    validation: tuple[float, ...] = ()  # decision qualities on validation data
+    seed: int | None = None  # the seed of the draw
+    settings: Settings = ()  # everything that was chosen for the run, as text
+    oracle_calls: float | None = None  # calls of the solver
+    seconds: tuple[tuple[str, float], ...] = ()  # seconds of each part that was timed
+    gaussian_error: float | None = None  # error of the learned loss around the labels
+    # Error of the learned loss where the models predict, one per model.
     empirical_error: tuple[float, ...] = ()
-    data: str = ""
-    versions: Settings = ()
+    data: str = ""  # a digest of the data
+    versions: Settings = ()  # versions of the packages
 
     def setting(self, name: str) -> str:
         """Return the text of a setting, empty where the row does not have it."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lodl._json import blaming, read_json
 from lodl.report.page import Block, Section, shortened
 from lodl.report.style import INK, MUTED, inline_svg, new_figure, style
 from lodl_benchmarks.pages._draw import method_colours
+from lodl_benchmarks.pages._json import blaming, read_json
 
 _TEXT = (
     "True regret and learned loss as the prediction moves away from the label (dashed line) in one "
@@ -21,21 +21,13 @@ _ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, lo
 
 @dataclass(frozen=True)
 class Slice:
-    """One line through the label of an instance.
+    """One line through the label of an instance."""
 
-    Attributes:
-        instance: The instance.
-        direction: Name of the line.
-        offsets: Points on the line; 0 is the label.
-        regret: The true regret at the points.
-        loss: The learned losses at the points, by name.
-    """
-
-    instance: int | str
-    direction: str
-    offsets: tuple[float, ...]
-    regret: tuple[float, ...]
-    loss: Mapping[str, tuple[float, ...]]
+    instance: int | str  # the instance
+    direction: str  # name of the line
+    offsets: tuple[float, ...]  # points on the line; 0 is the label
+    regret: tuple[float, ...]  # the true regret at the points
+    loss: Mapping[str, tuple[float, ...]]  # the learned losses at the points, by name
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from lodl._json import blaming, read_json
 from lodl.report import Table
 from lodl.report.page import Block, Section
 from lodl.report.style import inline_svg
@@ -17,10 +16,12 @@ from lodl_benchmarks.pages import (
     Result,
     Results,
     Row,
+    blaming,
     domain_id,
     fidelity_section,
     others_section,
     quality_section,
+    read_json,
     read_rows,
     render_page,
     results_of,

@@ -17,17 +17,11 @@ Index = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """Regrets of predictions for given instances.
+    """Regrets of predictions for given instances."""
 
-    Attributes:
-        problem: The problem.
-        part: The instances.
-        optimum: DL(y, y) of each of them.
-    """
-
-    problem: Problem
-    part: Split
-    optimum: Array
+    problem: Problem  # the problem
+    part: Split  # the instances
+    optimum: Array  # DL(y, y) of each of them
 
     @classmethod
     def of(cls, problem: Problem, part: Split) -> "Evaluator":

@@ -13,19 +13,12 @@ from lodl.training.torch import mlp
 
 @dataclass(frozen=True)
 class Architecture:
-    """A linear model or a network of ReLU layers.
+    """A linear model or a network of ReLU layers."""
 
-    Attributes:
-        n_features: Numbers known about an instance, or about an item of it.
-        label_shape: Shape of a label.
-        n_items: Number of items where features belong to items, otherwise 1.
-        hidden: Widths of the hidden layers.
-    """
-
-    n_features: int
-    label_shape: tuple[int, ...]
-    n_items: int = 1
-    hidden: tuple[int, ...] = ()
+    n_features: int  # numbers known about an instance, or about an item of it
+    label_shape: tuple[int, ...]  # shape of a label
+    n_items: int = 1  # number of items where features belong to items, otherwise 1
+    hidden: tuple[int, ...] = ()  # widths of the hidden layers
 
     @classmethod
     def of(cls, x: Array, y: Array, hidden: tuple[int, ...]) -> "Architecture":

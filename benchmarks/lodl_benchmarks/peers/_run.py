@@ -27,19 +27,12 @@ _CORE = (TWO_STAGE, "SPO+", "PFYL", "lsLTR", "NCE", OURS)
 
 @dataclass(frozen=True)
 class Scale:
-    """Default tasks, methods and seeds of a run.
+    """Default tasks, methods and seeds of a run."""
 
-    Attributes:
-        tasks: Names of the tasks.
-        methods: Names of the methods.
-        seeds: Data seeds.
-        n_initialisations: Models to average.
-    """
-
-    tasks: tuple[str, ...]
-    methods: tuple[str, ...]
-    seeds: range
-    n_initialisations: int
+    tasks: tuple[str, ...]  # names of the tasks
+    methods: tuple[str, ...]  # names of the methods
+    seeds: range  # data seeds
+    n_initialisations: int  # models to average
 
 
 SCALES: Mapping[str, Scale] = {

@@ -83,15 +83,10 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Computation:
-    """A row to compute.
+    """A row to compute."""
 
-    Attributes:
-        identity: The values that distinguish the row from others.
-        measure: Computes the other values.
-    """
-
-    identity: RowValues
-    measure: Callable[[], RowValues]
+    identity: RowValues  # the values that distinguish the row from others
+    measure: Callable[[], RowValues]  # computes the other values
 
 
 def complete_rows(

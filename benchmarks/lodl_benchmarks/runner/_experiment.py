@@ -32,27 +32,16 @@ _KNOWN_BY_SCALE = (OnePerturbed, TwoPerturbed, AllPerturbed)
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row to be: a method on a domain drawn from a seed.
+    """One row to be: a method on a domain drawn from a seed."""
 
-    Attributes:
-        domain: The name of a setup.
-        method: The name of a method.
-        seed: Random seed for the domain, its points and the random predictions.
-        n_initialisations: Models trained, each from another seed.
-        n_samples: Points per instance from which losses are learned.
-        learning_rate: The learning rate of the training.
-        sampler: Draws the points.
-        surrogate: The relaxation of decision-focused learning.
-    """
-
-    domain: str
-    method: str
-    seed: int
-    n_initialisations: int
-    n_samples: int
-    learning_rate: float
-    sampler: Sampler
-    surrogate: Surrogate
+    domain: str  # the name of a setup
+    method: str  # the name of a method
+    seed: int  # random seed for the domain, its points and the random predictions
+    n_initialisations: int  # models trained, each from another seed
+    n_samples: int  # points per instance from which losses are learned
+    learning_rate: float  # the learning rate of the training
+    sampler: Sampler  # draws the points
+    surrogate: Surrogate  # the relaxation of decision-focused learning
 
     @property
     def sampler_name(self) -> str:

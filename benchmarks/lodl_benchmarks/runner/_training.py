@@ -20,21 +20,13 @@ __all__ = ["Criterion", "Trained", "predict", "squared_error", "train"]
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Trained models, their scores, and how long they took.
+    """Trained models, their scores, and how long they took."""
 
-    Attributes:
-        models: The models, each in its best state.
-        scores: The least mean validation loss of each model, shape (models,).
-        best_steps: The step of that score, shape (models,).
-        last_steps: The step at which each model stopped, shape (models,).
-        seconds: Processor time, whatever else the machine does.
-    """
-
-    models: list[nn.Module]
-    scores: Array
-    best_steps: npt.NDArray[np.int64]
-    last_steps: npt.NDArray[np.int64]
-    seconds: float
+    models: list[nn.Module]  # the models, each in its best state
+    scores: Array  # the least mean validation loss of each model, shape (models,)
+    best_steps: npt.NDArray[np.int64]  # the step of that score, shape (models,)
+    last_steps: npt.NDArray[np.int64]  # the step at which each model stopped, shape (models,)
+    seconds: float  # processor time, whatever else the machine does
 
 
 def train(

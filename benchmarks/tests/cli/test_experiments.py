@@ -3,6 +3,7 @@ import re
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,7 +103,7 @@ def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):
 
 
 def test_all_runs_every_command_in_order_with_the_options_that_it_takes(command, monkeypatch):
-    called = []
+    called: list[Any] = []
     commands = [_noted(called, command) for command in _reproduce.IN_ORDER]
     monkeypatch.setattr(_reproduce, "IN_ORDER", commands)
     options = ["--scale", "paper", "--out", "elsewhere", "--prices", "p.csv", "--seeds", "3"]

@@ -1,4 +1,5 @@
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ def test_hours_that_cannot_be_kept_are_an_error():
 def test_a_limit_of_the_hours_leaves_the_costs_as_they_are():
     free, limited = (assignment(sizes=(3, 1, 1), hours_share=share) for share in (None, 0.8))
     np.testing.assert_array_equal(free.splits.train.y, limited.splits.train.y)
-    assert limited.problem.max_hours == pytest.approx(0.8 * 8 * np.mean(limited.problem.hours))
+    problem: Any = limited.problem
+    assert problem.max_hours == pytest.approx(0.8 * 8 * np.mean(problem.hours))
 
 
 def test_there_may_be_more_tasks_than_workers_but_not_fewer():

@@ -17,11 +17,11 @@ def by_cvxpy(problem, y_hat):
 def test_the_dispatch_is_the_cheapest():
     domain = dispatch(sizes=(10, 1, 1))
     for y_hat in domain.splits.train.y:
-        z = domain.problem.solve(y_hat)
+        z = domain.problem.solve(y_hat, None)
         assert (z >= 0).all()
         assert np.abs(np.diff(z)).max() <= 0.2 + 1e-9
         expected = by_cvxpy(domain.problem, y_hat)
-        assert domain.problem.objective(z, y_hat) == pytest.approx(expected, abs=1e-6)
+        assert domain.problem.objective(z, y_hat, None) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_ramp_that_never_binds_lets_power_follow_the_prediction():

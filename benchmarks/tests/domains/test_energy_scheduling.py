@@ -37,9 +37,9 @@ def test_the_schedule_is_the_cheapest_of_all(n_periods):
 
 def test_many_predictions_are_solved_in_blocks_without_a_trace():
     domain = energy_scheduling(sizes=(500, 1, 1))
-    together = domain.problem.solve_many(domain.splits.train.y)
+    together = domain.problem.solve_many(domain.splits.train.y, None)
     for at in (0, 250, 499):
-        alone = domain.problem.solve(domain.splits.train.y[at])
+        alone = domain.problem.solve(domain.splits.train.y[at], None)
         np.testing.assert_array_equal(together[at], alone)
 
 

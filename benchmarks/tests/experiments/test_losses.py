@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from lodl._json import read_json, write_json
+from lodl._json import write_json
 from lodl_benchmarks.experiments import losses_figure
+from lodl_benchmarks.pages import read_json
 from lodl_benchmarks.paper import LossesFigure, LossesSettings
 
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,8 @@ def test_quality_shows_each_run_the_mean_and_the_published_number(results):
 def test_time_is_stacked_to_its_sum(results):
     timed = [result for result in results if result.method == "Quadratic"]
     (axes,) = draw_time(timed).axes
-    bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
+    patches: Any = axes.patches
+    bars = [(bar.get_x(), bar.get_width()) for bar in patches]
     assert bars == [(0.0, 0.5), (0.5, 6.0), (6.5, 4.0)]
     assert [text.get_text() for text in axes.texts] == ["10 s"]
     assert "seconds" in axes.get_xlabel()

@@ -18,7 +18,7 @@ class Page(HTMLParser):
     def __init__(self, path):
         super().__init__()
         self.ids, self.sections, self.scripts, self.texts = [], [], [], []
-        self._open = []
+        self._open: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
         assert self._open == []
 

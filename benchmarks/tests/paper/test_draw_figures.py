@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def cost_figure(break_even=5.0):
     return from_json(CostFigure, values)
 
 
-FIGURES = {
+FIGURES: dict[str, Any] = {
     "losses": (draw_losses, losses_figure),
     "linear": (draw_linear, linear_figure),
     "cost": (draw_cost, cost_figure),

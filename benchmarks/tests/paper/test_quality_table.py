@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lodl._json import read_json, write_json
-from lodl_benchmarks.pages import MeanStd, parse_row
+from lodl._json import write_json
+from lodl_benchmarks.pages import MeanStd, parse_row, read_json
 from lodl_benchmarks.paper import QualityTable, table1, table2a, table2b
 
 

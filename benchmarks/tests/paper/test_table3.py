@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodl._json import read_json, write_json
-from lodl_benchmarks.pages import MeanStd, parse_row
+from lodl._json import write_json
+from lodl_benchmarks.pages import MeanStd, parse_row, read_json
 from lodl_benchmarks.paper import Table3
 from lodl_benchmarks.paper._table3 import _trend
 

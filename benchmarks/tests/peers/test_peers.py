@@ -65,7 +65,7 @@ def test_a_counted_solver_decides_as_before_and_books_every_call_once():
     problem, ledger = counted(domain.problem)
     y = domain.splits.test.y
     assert np.array_equal(problem.solve_many(y, None), domain.problem.solve_many(y, None))
-    problem.solve(y[0])  # asks `solve_many` itself
+    problem.solve(y[0], None)  # asks `solve_many` itself
     with ledger.purpose("looks"):
         problem.solve_many(y[:3], None)
     assert ledger.calls == {"training": len(y) + 1, "looks": 3}

@@ -77,7 +77,7 @@ def test_weights_of_a_pipeline_give_its_predictions(orders, ridge):
 def test_spo_plus_is_no_worse_than_the_plain_model_where_that_is_wrong(data):
     split = semo(data / "semo_prices.csv.gz", data / "semo_tasks.json", "knapsack 60")
     ours, before = (method(split, make_model("linear", 0)) for method in (spo_plus, plain))
-    value = [split.problem.solve_many(o.y_hat) * split.y_test for o in (ours, before)]
+    value = [split.problem.solve_many(o.y_hat, None) * split.y_test for o in (ours, before)]
     assert value[0].sum() >= 0.98 * value[1].sum()
     assert ours.n_calls > 0
 

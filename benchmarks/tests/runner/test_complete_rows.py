@@ -1,5 +1,6 @@
 import json
 import os
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def complete(out, computations, **options):
 
 
 def test_rows_are_computed_once_and_returned_in_the_order_of_the_computations(tmp_path):
-    calls = []
+    calls: list[Any] = []
     one, other = (computation(calls, task="a", seed=seed) for seed in (1, 2))
     complete(tmp_path, [other])
     rows = complete(tmp_path, [one, other])
@@ -29,7 +30,7 @@ def test_rows_are_computed_once_and_returned_in_the_order_of_the_computations(tm
 
 
 def test_a_row_is_known_by_all_values_of_its_identity_whatever_their_order(tmp_path):
-    calls = []
+    calls: list[Any] = []
     complete(tmp_path, [computation(calls, task="a", training={"rate": 0.1, "hidden": (3, 4)})])
     complete(tmp_path, [computation(calls, training={"hidden": [3, 4], "rate": 0.1}, task="a")])
     assert len(calls) == 1
@@ -38,7 +39,7 @@ def test_a_row_is_known_by_all_values_of_its_identity_whatever_their_order(tmp_p
 
 
 def test_further_values_of_a_row_do_not_matter(tmp_path):
-    calls = []
+    calls: list[Any] = []
     (row,) = complete(tmp_path, [computation(calls, task="a")])
     RowsFile(tmp_path / "rows.jsonl").append({**row, "task": "b", "surrogate": "of no use"})
     assert complete(tmp_path, [computation(calls, task="b")])[0]["surrogate"] == "of no use"

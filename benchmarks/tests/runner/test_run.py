@@ -216,7 +216,7 @@ def test_a_surrogate_that_prints_no_settings_is_known_by_them_all_the_same(tmp_p
 
 def test_a_surrogate_of_the_other_sense_is_refused(tmp_path):
     class Wrong(SoftTopK):
-        sense = "min"
+        sense = "min"  # type: ignore[assignment]
 
     with pytest.raises(InvalidInputError, match=r'surrogate has sense "min", the problem "max"'):
         run_small([replace(experiment("DFL"), surrogate=Wrong(k=1))], tmp_path)

@@ -1,4 +1,5 @@
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_it_is_the_same_as_a_plain_loop_with_adam(regression):
 
 def test_the_best_state_is_restored(regression):
     # A score that gets worse from step 10 on: what was best then must come back.
-    seen = []
+    seen: list[Any] = []
 
     def score(y_hat, index):
         seen.append(y_hat.clone())
@@ -165,7 +166,7 @@ def test_training_and_validation_are_each_in_their_mode(regression):
             seen.append(self.training)
             return self.model(x)
 
-    seen = []
+    seen: list[Any] = []
     train_mse([Modes()], regression, n_steps=2, validate_every=1)
     assert seen == [False, True, False, True, False]
 

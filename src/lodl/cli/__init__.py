@@ -9,12 +9,7 @@ from lodl._arrays import printable, require
 from lodl.errors import InvalidInputError, LodlError
 
 _CTRL_C, _TERMINATED = 130, 143  # exit codes of a command that a signal ended
-_OPTIONS = {  # by the name of the library's argument
-    "X": "features",
-    "Y": "labels",
-    "y": "labels",
-    "random_state": "seed",
-}
+_OPTIONS = {"X": "features", "Y": "labels", "y": "labels", "random_state": "seed"}  # by argument
 _STOPPED = (
     "Stopped. Finished work is kept if it was written to a folder or a store; run the same command "
     "again to resume."
@@ -31,7 +26,6 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         require("typer", "cli")
-        require("rich", "cli")
         from lodl.cli._app import app
 
         app()
@@ -73,12 +67,9 @@ def _with_options(message: str) -> str:
         command = getattr(command, "commands", {}).get(word, command)
         if isinstance(command, AddedCommand):
             command = command.load()
-    typed = {
-        parameter.name: parameter.opts[0]
-        if parameter.opts[0].startswith("--")
-        else parameter.name.upper()
-        for parameter in command.params
-    }
-    return re.sub(
-        r"`(\w+)`", lambda match: typed.get(_OPTIONS.get(match[1], match[1]), match[0]), message
-    )
+    typed = {}
+    for parameter in command.params:
+        is_option = parameter.opts[0].startswith("--")
+        typed[parameter.name] = parameter.opts[0] if is_option else parameter.name.upper()
+    typed |= {name: typed[option] for name, option in _OPTIONS.items() if option in typed}
+    return re.sub(r"`(\w+)`", lambda match: typed.get(match[1], match[0]), message)

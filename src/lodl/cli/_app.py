@@ -1,8 +1,7 @@
 """The commands of `lodl`, followed by the commands that other packages add.
 
 Other packages add commands by entry points in the group `lodl.commands`, which name a `typer.Typer`
-or a function with Typer's annotations. An entry point is loaded when its command runs, so that an
-installed package costs the other commands nothing.
+or a function with Typer's annotations. An entry point is loaded when its command runs.
 """
 
 from importlib.metadata import EntryPoint, entry_points
@@ -12,8 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from lodl._json import package_version
-from lodl.cli._compare import compare
-from lodl.cli._decide import decide, evaluate
+from lodl.cli._decide import compare, decide, evaluate
 from lodl.cli._demo import demo
 from lodl.cli._fit import fit
 from lodl.cli._learn import learn
@@ -21,9 +19,6 @@ from lodl.cli._options import Context, Labels, calls_solver
 from lodl.cli._tables import read_context, read_labels
 from lodl.errors import LodlError
 from lodl.oracle import Oracle, Progress
-
-_GROUP = "lodl.commands"
-_OF_BENCHMARKS = ("benchmark", "domains", "report", "reproduce")
 
 
 class AddedCommand(TyperCommand):
@@ -66,18 +61,12 @@ class _MissingCommand(TyperCommand):
 
 class _Commands(TyperGroup):
     def __init__(self, *, commands: Any = None, **options: Any) -> None:
-        own = dict(commands or {})
-        super().__init__(commands=own | _added(own), **options)
-
-
-def _added(own: dict[str, Any]) -> dict[str, Any]:
-    """Return the commands of other packages by name, except names that `lodl` itself has."""
-    points = sorted(entry_points(group=_GROUP), key=lambda point: point.name)
-    added: dict[str, Any] = {
-        point.name: AddedCommand(point) for point in points if point.name not in own
-    }
-    missing = [name for name in _OF_BENCHMARKS if name not in own | added]
-    return added | {name: _MissingCommand(name, hidden=True) for name in missing}
+        every: dict[str, Any] = dict(commands or {})
+        for point in sorted(entry_points(group="lodl.commands"), key=lambda point: point.name):
+            every.setdefault(point.name, AddedCommand(point))  # none of `lodl` itself is replaced
+        for name in ("benchmark", "domains", "report", "reproduce"):
+            every.setdefault(name, _MissingCommand(name, hidden=True))
+        super().__init__(commands=every, **options)
 
 
 app = typer.Typer(
@@ -87,16 +76,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: Rich would take longer to import than everything else here
 )
-app.command()(demo)
-app.command()(fit)
-app.command()(decide)
-app.command()(evaluate)
-app.command()(learn)
-app.command()(compare)
+for command in (demo, fit, decide, evaluate, learn, compare):
+    app.command()(command)
 
 
 @app.command()
-@calls_solver
+@calls_solver()
 def check(oracle: Oracle, labels: Labels, context: Context = None) -> None:
     """Check your problem for mistakes, in about fifty solver calls."""
     typer.echo(str(oracle.check(read_labels(labels), context=read_context(context))))

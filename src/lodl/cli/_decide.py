@@ -1,21 +1,24 @@
-"""`lodl decide` and `lodl evaluate`: a model that `lodl fit` wrote, on new instances."""
+"""`lodl decide`, `lodl evaluate` and `lodl compare`: models that `lodl fit` wrote."""
 
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from lodl.cli._modules import MODELS, estimator_named, load_problem
-from lodl.cli._options import Context, Features, Labels
+from lodl.cli._modules import MODELS, estimator_named
+from lodl.cli._options import Context, Features, Labels, calls_solver
 from lodl.cli._tables import (
-    check_decisions_path,
+    check_out,
     only_columns,
     read_context,
     read_features,
     read_labels,
     write_decisions,
 )
+from lodl.errors import InvalidInputError
 from lodl.learning import DecisionFocusedRegressor, load_model, load_result
+from lodl.oracle import Oracle
+from lodl.report import Comparison
 
 _Folder: TypeAlias = Annotated[Path, typer.Argument(help="Folder of a model that lodl fit wrote.")]
 _Problem: TypeAlias = Annotated[
@@ -33,9 +36,10 @@ _Trust: TypeAlias = Annotated[
 ]
 
 
+@calls_solver(problem=_Problem, n_jobs=1)
 def decide(
+    oracle: Oracle,
     folder: _Folder,
-    problem: _Problem,
     features: Features,
     out: Annotated[Path, typer.Option(help="File to write: .json, .csv or .npy.")],
     context: Context = None,
@@ -43,16 +47,17 @@ def decide(
     trust: _Trust = None,
 ) -> None:
     """Predict, decide, and write one decision per instance."""
-    check_decisions_path(out)
-    fitted, x = _loaded(folder, problem, features, model, trust)
+    check_out(out, ".json", ".csv", ".npy")
+    fitted, x = _loaded(folder, oracle, features, model, trust)
     decisions = fitted.decide(x, read_context(context))
     write_decisions(out, decisions)
     typer.echo(f"{len(decisions)} decisions: {out}")
 
 
+@calls_solver(problem=_Problem, n_jobs=1)
 def evaluate(
+    oracle: Oracle,
     folder: _Folder,
-    problem: _Problem,
     features: Features,
     labels: Labels,
     context: Context = None,
@@ -60,17 +65,36 @@ def evaluate(
     trust: _Trust = None,
 ) -> None:
     """Compare a model with simpler ones by their decisions on data that lodl fit did not see."""
-    fitted, x = _loaded(folder, problem, features, model, trust)
+    fitted, x = _loaded(folder, oracle, features, model, trust)
     typer.echo(str(fitted.evaluate(x, read_labels(labels), read_context(context))))
 
 
 def _loaded(
-    folder: Path, problem: str, features: Path, model: str | None, trust: list[str] | None
+    folder: Path, oracle: Oracle, features: Path, model: str | None, trust: list[str] | None
 ) -> tuple[DecisionFocusedRegressor, Any]:
-    """Return a saved model and the features of new instances."""
-    loaded_problem, result = load_problem(problem), load_result(folder)
+    """Return a saved model, which calls the solver through the oracle, and new features."""
+    result = load_result(folder)
     x = only_columns(read_features(features), result.feature_names)
-    estimator = (
-        None if model is None else estimator_named(model, x.shape, result.label_shape or (1,), 0)
-    )
-    return load_model(folder, loaded_problem, estimator, trusted=trust or ()), x
+    shape = result.label_shape or (1,)
+    estimator = None if model is None else estimator_named(model, x.shape, shape, 0)
+    fitted = load_model(folder, oracle.problem, estimator, trusted=trust or ())
+    return fitted.set_params(oracle=oracle), x
+
+
+def compare(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(help="Folders that lodl fit wrote; the others are compared with the first."),
+    ],
+) -> None:
+    """Compare saved models by their validation regret.
+
+    Differences are paired by instance and have 95% intervals.
+    """
+    names = [folder.name or str(folder) for folder in folders]
+    if len(set(names)) < len(names):
+        names = [str(folder) for folder in folders]
+    if len(set(names)) < max(len(names), 2):
+        raise InvalidInputError("`folders` must be at least two different folders.")
+    results = {name: load_result(folder) for name, folder in zip(names, folders, strict=True)}
+    typer.echo(str(Comparison(results)))

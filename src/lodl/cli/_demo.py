@@ -1,43 +1,19 @@
 """`lodl demo`: two models from data to decisions, with their reports."""
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import lodl
 from lodl._arrays import require
 from lodl.cli._options import Jobs
 from lodl.learning import DecisionFocusedRegressor
-from lodl.losses import DecisionHinges, DecisionRanking, Family
-from lodl.oracle import Oracle
-
-if TYPE_CHECKING:
-    from lodl.domains import Domain
+from lodl.losses import DecisionHinges, DecisionRanking
 
 _SIZES = {"web": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
 _N_STEPS, _N_TREES = 300, 30
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A problem, its data, and a model for it.
-
-    Attributes:
-        text: Description of the prediction, the decision and the model.
-        domain: Makes problem and data.
-        estimator: Makes the model.
-        families: Losses to try.
-        n_rounds: Rounds of points where models predict.
-    """
-
-    text: str
-    domain: Callable[[], "Domain"]
-    estimator: Callable[[], Any]
-    families: tuple[Family, ...]
-    n_rounds: int
 
 
 def demo(
@@ -47,28 +23,32 @@ def demo(
     """Train two models and show what they gain over squared error."""
     logging.getLogger("lodl").setLevel(logging.WARNING)
     out.mkdir(parents=True, exist_ok=True)
-    for name, task in _TASKS.items():
-        typer.echo(f"{task.text}\n")
-        domain = task.domain()
-        data = domain.splits.train_and_validation
-        model = DecisionFocusedRegressor(
-            Oracle(domain.problem, store=out / f"{name}-answers.db", n_jobs=n_jobs),
-            task.estimator(),
-            families=task.families,
-            n_rounds=task.n_rounds,
-            verbose=True,
-        ).fit(data.x, data.y, context=data.context)
-        test = domain.splits.test
-        typer.echo(f"{model.summary()}\n\n{model.evaluate(test.x, test.y, test.context)}\n")
-        typer.echo(f"report  {model.report(out / f'{name}.html')}")
-        typer.echo(f"model   {model.save(out / name, overwrite=True)}\n")
+    typer.echo(
+        "Web Advertising: a network predicts the click rates of 10 users on 5 websites,\n"
+        "and we advertise on the 2 websites that reach the most users.\n"
+    )
+    domain = lodl.domains.web_advertising(0, sizes=_SIZES["web"])
+    settings = {"families": (DecisionHinges(), DecisionRanking()), "n_rounds": 1}
+    _show(out / "web", domain, n_jobs, estimator=_network(), **settings)
+    typer.echo(
+        "Shortest Path: XGBoost predicts the costs of the 40 streets of a grid, and we\n"
+        "take the cheapest path across it.\n"
+    )
+    domain = lodl.domains.shortest_path(0, sizes=_SIZES["path"], degree=6, noise=0.3)
+    settings = {"families": (DecisionHinges(), DecisionHinges(margin=1.0)), "n_rounds": 2}
+    _show(out / "path", domain, n_jobs, estimator=_trees(), **settings)
     typer.echo("Open the reports in a browser. For your own problem and data, see: lodl fit --help")
 
 
-def _web() -> "Domain":
-    from lodl.domains import web_advertising
-
-    return web_advertising(0, sizes=_SIZES["web"])
+def _show(out: Path, domain: "lodl.domains.Domain", n_jobs: int, **settings: Any) -> None:
+    """Train a model, and write it with its report."""
+    oracle = lodl.Oracle(domain.problem, store=f"{out}-answers.db", n_jobs=n_jobs)
+    data, test = domain.splits.train_and_validation, domain.splits.test
+    model = DecisionFocusedRegressor(oracle, **settings, verbose=True)
+    model.fit(data.x, data.y, context=data.context)
+    typer.echo(f"{model.summary()}\n\n{model.evaluate(test.x, test.y, test.context)}\n")
+    typer.echo(f"report  {model.report(f'{out}.html')}")
+    typer.echo(f"model   {model.save(out, overwrite=True)}\n")
 
 
 def _network() -> Any:
@@ -80,34 +60,6 @@ def _network() -> Any:
     return TorchLearner(module, n_initialisations=1, settings=settings, scale_labels=False)
 
 
-def _path() -> "Domain":
-    from lodl.domains import shortest_path
-
-    return shortest_path(0, sizes=_SIZES["path"], degree=6, noise=0.3)
-
-
 def _trees() -> Any:
-    xgboost = require("xgboost", "xgboost")
-    return xgboost.XGBRegressor(
-        n_estimators=_N_TREES, max_depth=2, learning_rate=0.3, random_state=0
-    )
-
-
-_TASKS: Mapping[str, _Task] = {
-    "web": _Task(
-        "Web Advertising: a network predicts the click rates of 10 users on 5 websites,\n"
-        "and we advertise on the 2 websites that reach the most users.",
-        _web,
-        _network,
-        (DecisionHinges(), DecisionRanking()),
-        1,
-    ),
-    "path": _Task(
-        "Shortest Path: XGBoost predicts the costs of the 40 streets of a grid, and we\n"
-        "take the cheapest path across it.",
-        _path,
-        _trees,
-        (DecisionHinges(), DecisionHinges(margin=1.0)),
-        2,
-    ),
-}
+    settings = {"max_depth": 2, "learning_rate": 0.3, "random_state": 0}
+    return require("xgboost", "xgboost").XGBRegressor(n_estimators=_N_TREES, **settings)

@@ -2,10 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from typer import Option
 
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import Context, Features, Labels, Seed, calls_solver
@@ -21,82 +22,67 @@ from lodl.errors import InvalidInputError
 from lodl.learning import DecisionFocusedRegressor
 from lodl.oracle import Oracle
 
-_Samples: TypeAlias = Annotated[
-    int | None,
-    typer.Option(help="Points sampled around each label. Default: suited to the problem."),
-]
-_Rounds: TypeAlias = Annotated[
-    int | None,
-    typer.Option(help="Rounds of points where models predict. Default: suited to the problem."),
-]
-_Calls: TypeAlias = Annotated[int | None, typer.Option(help="Limit on solver calls.")]
-_Seconds: TypeAlias = Annotated[
-    float | None, typer.Option(help="Seconds after which no further model is tried.")
-]
-_Ensemble: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--ensemble/--no-ensemble", help="Average the models of all losses, or select one."
-    ),
-]
-_Validation: TypeAlias = Annotated[
-    float | None,
-    typer.Option(help="Number of folds, or (below 1) share of the instances to hold out."),
-]
-_Shuffle: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--shuffle/--no-shuffle",
-        help="Hold out instances at random, or in their order: blocks, or the last share.",
-    ),
-]
-_Groups: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="Group of each instance: a column of the features (then no longer a feature) or a "
-        "file. Groups are held out as a whole."
-    ),
-]
-_Names: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the features that names the instances in the report (then no longer a "
-        "feature)."
-    ),
-]
-_TestFeatures: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(help="Features of instances on which to evaluate the model after the fit."),
-]
-_TestLabels: TypeAlias = Annotated[Path | None, typer.Option(help="Labels of these instances.")]
-_TestContext: TypeAlias = Annotated[Path | None, typer.Option(help="Contexts of these instances.")]
 
-
-@calls_solver
+@calls_solver()
 def fit(
     oracle: Oracle,
     problem: str,
     features: Features,
     labels: Labels,
-    out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
+    out: Annotated[Path, Option(help="Folder to write the model to.")],
     context: Context = None,
-    model: Annotated[str, typer.Option(help=f"{MODELS}.")] = "linear",
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
-    n_samples: _Samples = None,
-    n_rounds: _Rounds = None,
-    max_calls: _Calls = None,
-    max_seconds: _Seconds = None,
-    ensemble: _Ensemble = True,
-    validation: _Validation = None,
-    shuffle: _Shuffle = True,
-    groups: _Groups = None,
-    names: _Names = None,
-    test_features: _TestFeatures = None,
-    test_labels: _TestLabels = None,
-    test_context: _TestContext = None,
+    model: Annotated[str, Option(help=f"{MODELS}.")] = "linear",
+    report: Annotated[Path | None, Option(help="HTML report to write.")] = None,
+    n_samples: Annotated[
+        int | None,
+        Option(help="Points sampled around each label. Default: suited to the problem."),
+    ] = None,
+    n_rounds: Annotated[
+        int | None,
+        Option(help="Rounds of points where models predict. Default: suited to the problem."),
+    ] = None,
+    max_calls: Annotated[int | None, Option(help="Limit on solver calls.")] = None,
+    max_seconds: Annotated[
+        float | None, Option(help="Seconds after which no further model is tried.")
+    ] = None,
+    ensemble: Annotated[
+        bool,
+        Option("--ensemble/--no-ensemble", help="Average the models of all losses, or select one."),
+    ] = True,
+    validation: Annotated[
+        float | None,
+        Option(help="Number of folds, or (below 1) share of the instances to hold out."),
+    ] = None,
+    shuffle: Annotated[
+        bool,
+        Option(
+            "--shuffle/--no-shuffle",
+            help="Hold out instances at random, or in their order: blocks, or the last share.",
+        ),
+    ] = True,
+    groups: Annotated[
+        str | None,
+        Option(
+            help="Group of each instance: a column of the features (then no longer a feature) or a "
+            "file. Groups are held out as a whole."
+        ),
+    ] = None,
+    names: Annotated[
+        str | None,
+        Option(
+            help="Column of the features that names the instances in the report (then no longer a "
+            "feature)."
+        ),
+    ] = None,
+    test_features: Annotated[
+        Path | None,
+        Option(help="Features of instances on which to evaluate the model after the fit."),
+    ] = None,
+    test_labels: Annotated[Path | None, Option(help="Labels of these instances.")] = None,
+    test_context: Annotated[Path | None, Option(help="Contexts of these instances.")] = None,
     seed: Seed = 0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a model that already exists.")
+        bool, Option("--overwrite", help="Replace a model that already exists.")
     ] = False,
 ) -> None:
     """Train a model for better decisions, and say what it gains."""

@@ -6,39 +6,27 @@ from typing import Annotated
 
 import typer
 
+from lodl import losses
 from lodl.cli._modules import named
 from lodl.cli._options import Context, Labels, Seed, calls_solver
-from lodl.cli._tables import read_column, read_context, read_labels
-from lodl.errors import InvalidInputError
+from lodl.cli._tables import check_out, read_column, read_context, read_labels
 from lodl.evaluation import summarise
 from lodl.learning import learn_loss
-from lodl.losses import (
-    ConvexDirectedQuadratic,
-    DecisionHinges,
-    DecisionRanking,
-    DirectedQuadratic,
-    DirectedWeightedMAE,
-    DirectedWeightedMSE,
-    Family,
-    NeuralLoss,
-    Quadratic,
-    WeightedMSE,
-)
 from lodl.oracle import Oracle
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 
-_FAMILIES: Mapping[str, Callable[[], Family]] = {
+_FAMILIES: Mapping[str, Callable[[], losses.Family]] = {
     member.__name__: member
     for member in (
-        WeightedMSE,
-        DirectedWeightedMSE,
-        DirectedWeightedMAE,
-        Quadratic,
-        DirectedQuadratic,
-        ConvexDirectedQuadratic,
-        DecisionHinges,
-        DecisionRanking,
-        NeuralLoss,
+        losses.WeightedMSE,
+        losses.DirectedWeightedMSE,
+        losses.DirectedWeightedMAE,
+        losses.Quadratic,
+        losses.DirectedQuadratic,
+        losses.ConvexDirectedQuadratic,
+        losses.DecisionHinges,
+        losses.DecisionRanking,
+        losses.NeuralLoss,
     )
 }
 _SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
@@ -46,7 +34,7 @@ _SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
 }
 
 
-@calls_solver
+@calls_solver()
 def learn(
     oracle: Oracle,
     labels: Labels,
@@ -74,8 +62,7 @@ def learn(
     seed: Seed = 0,
 ) -> None:
     """Learn a loss for your problem and write it to a file."""
-    if out.is_dir() or not out.absolute().parent.is_dir():  # before hours are spent on it
-        raise InvalidInputError(f"`out` must be a file in a folder that exists, got {out}.")
+    check_out(out)
     loss = learn_loss(
         oracle,
         oracle.instances(
@@ -84,7 +71,7 @@ def learn(
             None if keys is None else read_column(keys, "keys"),
         ),
         family=None if family is None else named("family", family, _FAMILIES)(),
-        sampler=named("sampler", sampler, _SAMPLERS)(scale=_parse_scale(scale)),
+        sampler=named("sampler", sampler, _SAMPLERS)(scale=_number(scale)),
         n_samples=n_samples,
         random_state=seed,
     )
@@ -93,7 +80,7 @@ def learn(
     typer.echo(f"\nSaved to {out}. In Python: lodl.load_loss({str(out)!r})")
 
 
-def _parse_scale(text: str) -> float | str:
+def _number(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:

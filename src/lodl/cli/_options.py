@@ -10,53 +10,47 @@ import typer
 
 from lodl.cli._modules import load_problem
 from lodl.cli._tables import CONTEXTS, TABLE
-from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
 
 Features: TypeAlias = Annotated[Path, typer.Option(help=f"Features: {TABLE}.")]
 Labels: TypeAlias = Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")]
 Context: TypeAlias = Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Random seed.")]
-
-
-def _check_jobs(n_jobs: int) -> int:
-    if n_jobs == 0:
-        raise InvalidInputError("`n_jobs` must be a whole number other than 0 (-1 is all cores).")
-    return n_jobs
-
-
-Jobs: TypeAlias = Annotated[
-    int, typer.Option(help="Number of workers; -1 uses all cores.", callback=_check_jobs)
+Jobs: TypeAlias = Annotated[int, typer.Option(help="Number of workers; -1 uses all cores.")]
+_ProblemName: TypeAlias = Annotated[
+    str, typer.Argument(help="MODULE:PROBLEM or FILE.py:PROBLEM, a lodl.Problem or a subclass.")
 ]
 
 
-def calls_solver(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the argument PROBLEM and the options of an oracle.
+def calls_solver(
+    problem: Any = _ProblemName, n_jobs: int = -1
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the problem and the options of an oracle, which is its parameter `oracle`.
 
-    The command gets the oracle as its parameter `oracle`. An option that is also one of its own
-    parameters is passed on.
+    A parameter that the command shares with the oracle is passed to both.
     """
-    own, shared = signature(command).parameters, signature(_oracle).parameters
+    shared = dict(signature(_oracle).parameters)
+    shared["problem"] = shared["problem"].replace(annotation=problem)
+    shared["n_jobs"] = shared["n_jobs"].replace(default=n_jobs)
 
-    @wraps(command)
-    def run(**options: Any) -> None:
-        oracle = _oracle(**{name: options[name] for name in shared})
-        command(oracle=oracle, **{name: options[name] for name in own if name != "oracle"})
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = {name: p for name, p in signature(command).parameters.items() if name != "oracle"}
 
-    problem, *others = shared.values()
-    further = [own[name] for name in own if name not in ("oracle", *shared)]
-    ordered = (problem, *further, *others)
-    keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in ordered]
-    run.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
-    return run
+        @wraps(command)
+        def run(**options: Any) -> None:
+            oracle = _oracle(**{name: options[name] for name in shared})
+            command(oracle=oracle, **{name: options[name] for name in own})
+
+        keywords = [p.replace(kind=p.KEYWORD_ONLY) for p in (own | shared).values()]
+        run.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in keywords}
+        return run
+
+    return decorate
 
 
 def _oracle(
-    problem: Annotated[
-        str,
-        typer.Argument(help="MODULE:PROBLEM or FILE.py:PROBLEM, a lodl.Problem or a subclass."),
-    ],
+    problem: _ProblemName,
     store: Annotated[
         str | None,
         typer.Option(help="File that keeps the solver's answers, to resume or reuse them."),
@@ -73,11 +67,5 @@ def _oracle(
         float, typer.Option(help="With skip, the largest share of calls that may fail.")
     ] = 0.1,
 ) -> Oracle:
-    return Oracle(
-        load_problem(problem),
-        store=store,
-        n_jobs=n_jobs,
-        timeout=timeout,
-        on_failure=on_failure,  # type: ignore[arg-type]  # the oracle checks it
-        max_failure_rate=max_failure_rate,
-    )
+    options: Any = {"on_failure": on_failure, "max_failure_rate": max_failure_rate}
+    return Oracle(load_problem(problem), store=store, n_jobs=n_jobs, timeout=timeout, **options)

@@ -3,14 +3,13 @@
 import json
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lodl._arrays import Features, is_frame, require
-from lodl._typing import Array
+from lodl.cli._modules import meant
 from lodl.errors import DataError, InvalidInputError
 
 TABLE = "a .npy, .npz, .csv or .parquet file with one row per instance"
@@ -21,18 +20,13 @@ CONTEXTS = (
 
 _SEPARATORS = (";", "\t", "|")  # other separators in files that are called CSV
 
-_Arrays = Mapping[str, np.ndarray[Any, Any]]
-
 
 def read_features(path: Path) -> Features:
-    """Return features: a pandas frame of a table, else an array.
-
-    Columns of texts become categories.
-    """
+    """Return features: a pandas frame of a table, with texts as categories, else an array."""
     table = _single(path, "features")
     if not is_frame(table):
         return table
-    texts = [name for name in table.columns if not _is_number(table[name])]
+    texts = table.select_dtypes(exclude=["number", "bool", "boolean"])
     return table.astype(dict.fromkeys(texts, "category"))
 
 
@@ -46,29 +40,21 @@ def read_context(path: Path | None) -> Any:
     if path is None:
         return None
     contexts = _read(path, "context", {".jsonl": _read_lines})
-    if isinstance(contexts, Mapping):
-        lengths = {len(array) for array in contexts.values()}
-        if len(lengths) != 1:
-            raise DataError(
-                f"The context in {path} must have arrays of one length, got {sorted(lengths)}."
-            )
-        return [
-            {name: array[i] for name, array in contexts.items()}
-            for i in range(min(lengths, default=0))
-        ]
-    return contexts
+    if not isinstance(contexts, Mapping):
+        return contexts
+    lengths = {len(array) for array in contexts.values()}
+    if len(lengths) != 1:
+        raise DataError(
+            f"The context in {path} must have arrays of one length, got {sorted(lengths)}."
+        )
+    return [dict(zip(contexts, row, strict=True)) for row in zip(*contexts.values(), strict=True)]
 
 
 def read_column(path: Path, what: str) -> Sequence[Any]:
     """Return one value per instance: a vector, or a table of one column."""
     column = _single(path, what)
-    if is_frame(column):
-        if len(column.columns) != 1:
-            raise DataError(
-                f"The {what} in {path} must be one column, got {len(column.columns)}: "
-                f"{', '.join(map(str, column.columns))}."
-            )
-        column = column[column.columns[0]].to_numpy()
+    if is_frame(column) and column.shape[1] == 1:
+        column = column.iloc[:, 0]
     if column.ndim != 1:
         raise DataError(f"The {what} in {path} must be one column, got shape {column.shape}.")
     values: Sequence[Any] = column.tolist()
@@ -80,20 +66,13 @@ def named_by(features: Features, column: str | None) -> Features:
     if column is None:
         return features
     if not is_frame(features) or column not in features.columns:
-        columns = list(features.columns) if is_frame(features) else []
-        close = get_close_matches(column, columns, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = meant(column, list(features.columns) if is_frame(features) else [], "{!r}")
         raise InvalidInputError(f"`names` must be a column of the features, got {column!r}.{hint}")
     return features.set_index(features[column].astype(str)).drop(columns=column)
 
 
 def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequence[Any] | None]:
-    """Return features without the column of groups, and the groups.
-
-    Args:
-        features: The features.
-        groups: A column of the features, or a file.
-    """
+    """Return features without the column of groups, and the groups: that column, or a file."""
     if groups is None:
         return features, None
     if is_frame(features) and groups in features.columns:
@@ -125,14 +104,10 @@ def _single(path: Path, what: str) -> Any:
     return next(iter(content.values()))
 
 
-def _read(path: Path, what: str, more: Mapping[str, Callable[[Path], Any]]) -> Any:
-    readers = {
-        ".npy": _read_npy,
-        ".npz": _read_npz,
-        ".csv": _read_csv,
-        ".parquet": _read_parquet,
-        **more,
-    }
+def _read(path: Path, what: str, more: dict[str, Callable[[Path], Any]]) -> Any:
+    """Return the content of a file, read as its suffix says."""
+    readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet}
+    readers |= more
     suffix = path.suffix.lower()
     if suffix not in readers:
         raise DataError(
@@ -152,7 +127,7 @@ def _read_npy(path: Path) -> np.ndarray[Any, Any]:
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def _read_npz(path: Path) -> _Arrays:
+def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     with np.load(path, allow_pickle=False) as arrays:
         if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise ValueError("it holds a single array; name it .npy")
@@ -161,8 +136,7 @@ def _read_npz(path: Path) -> _Arrays:
 
 def _read_csv(path: Path) -> Any:
     table = require("pandas", "cli").read_csv(path)
-    title = str(table.columns[0])
-    others = [mark for mark in _SEPARATORS if mark in title]
+    others = [mark for mark in _SEPARATORS if mark in str(table.columns[0])]
     if len(table.columns) == 1 and others:
         raise ValueError(
             f"the file seems to be separated by {others[0]!r}; save it with commas between "
@@ -181,17 +155,18 @@ def _read_lines(path: Path) -> list[Any]:
         return [json.loads(line) for line in file if line.strip()]
 
 
-def _is_number(column: Any) -> bool:
-    return bool(require("pandas", "cli").api.types.is_numeric_dtype(column))
-
-
 def write_decisions(path: Path, decisions: Sequence[Any]) -> None:
     """Write one decision per instance, in the format of the file's suffix."""
     if path.suffix == ".json":
-        plain = [_plain(z) for z in decisions]
-        path.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(list(map(_plain, decisions))) + "\n", encoding="utf-8")
         return
-    table = _as_table(decisions)
+    try:
+        table = np.array([np.asarray(z, dtype=np.float64) for z in decisions])
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"`out` must end with .json for these decisions, which are not arrays of one shape: "
+            f"{error}"
+        ) from error
     if path.suffix == ".npy":
         np.save(path, table, allow_pickle=False)
     else:
@@ -200,22 +175,13 @@ def write_decisions(path: Path, decisions: Sequence[Any]) -> None:
         np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.17g")
 
 
-def check_decisions_path(path: Path) -> None:
-    """Check that decisions can be written to a file, before the solver is called."""
-    if path.suffix not in (".json", ".csv", ".npy"):
-        raise InvalidInputError(f"`out` must end with .json, .csv or .npy, got {path}.")
+def check_out(path: Path, *suffixes: str) -> None:
+    """Check that a file can be written, before hours are spent on its content."""
+    if suffixes and path.suffix not in suffixes:
+        *first, last = suffixes
+        raise InvalidInputError(f"`out` must end with {', '.join(first)} or {last}, got {path}.")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InvalidInputError(f"`out` must be a file in a folder that exists, got {path}.")
-
-
-def _as_table(decisions: Sequence[Any]) -> Array:
-    try:
-        return np.array([np.asarray(z, dtype=np.float64) for z in decisions])
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"`out` must end with .json for these decisions, which are not arrays of one shape: "
-            f"{error}"
-        ) from error
 
 
 def _plain(z: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,17 +18,19 @@ from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._failures import what_failed
 from lodl.oracle._first_look import (
+    N_INSTANCES,
     N_POINTS,
     RELATIVE,
     ObjectiveKind,
-    TriedInstance,
+    Tried,
     kind_at,
     kind_of,
+    other_labels,
 )
 from lodl.oracle._guard import CtrlC, Guard
+from lodl.oracle._task import CHANGES_CONTEXT, PLAIN
 from lodl.problems._problem import HOW_TO_TRAVEL, sign_of
 
-_PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to compare; others may cache
 _TRY = "so decision families hold only near it: try"
 _KINDS = {
     ObjectiveKind.AFFINE: "affine in the label: decision families are exact.",
@@ -65,11 +68,11 @@ class ProblemReport:
     def checked(self) -> ProblemReport:
         """Return the report itself, or raise its findings."""
         if self.findings:
-            lines = "".join(
-                f"\n- instance{'s' if len(at) > 1 else ''} {', '.join(map(str, at))}: {finding}"
-                for finding, at in self.findings.items()
-            )
-            raise ProblemError(f"{self.problem} breaks the contract:{lines}")
+            lines = [f"{self.problem} breaks the contract:"]
+            for finding, at in self.findings.items():
+                instances = "instances" if len(at) > 1 else "instance"
+                lines.append(f"- {instances} {', '.join(map(str, at))}: {finding}")
+            raise ProblemError("\n".join(lines))
         return self
 
     def __str__(self) -> str:
@@ -82,18 +85,20 @@ class ProblemReport:
 
 
 def check(
+    y: Array, context: Context, seed: int, apply: Callable[..., ProblemReport]
+) -> ProblemReport:
+    """Return the report of a problem, or raise its findings. `apply` calls a function in a worker.
+
+    It is tried on a few instances and on noisy predictions for them.
+    """
+    few, scale, others = slice(0, N_INSTANCES), float(y.std()) or 1.0, other_labels(y, context)
+    contexts = None if context is None else context[few]
+    return apply(_report, y[few], contexts, others, scale, seed).checked()
+
+
+def _report(
     guard: Guard, y: Array, context: Context, others: Array, scale: float, seed: int
 ) -> ProblemReport:
-    """Try a problem on a few instances, and on noisy predictions for them.
-
-    Args:
-        guard: Calls the solver.
-        y: Labels of the instances.
-        context: One entry per instance, or None.
-        others: Labels of other instances, at which the objective is tried, too.
-        scale: Standard deviation of the noise.
-        seed: Random seed of the noise.
-    """
     rng, kinds = np.random.default_rng(seed), list[ObjectiveKind]()
     findings, n_changed = dict[str, list[int]](), 0
     for instance, label in enumerate(y):
@@ -104,7 +109,7 @@ def check(
             findings.setdefault(finding, []).append(instance)
         if not findings:
             points = np.concatenate([label[np.newaxis], trial.raw])
-            tried = TriedInstance(trial.context, points, trial.decisions, trial.decisions[0])
+            tried = Tried(trial.context, points, trial.decisions, trial.decisions[0])
             kinds.append(kind_at(trial.value_or_nan, tried, others, np.asarray(scale)))
             best, *values = (trial.value(z, label) for z in trial.decisions)
             n_changed += sum(not _close([value], [best]) for value in values)
@@ -135,14 +140,10 @@ class _Trial:
         """The decisions for the label and for the points."""
         return [self.solve(y_hat) for y_hat in (self.y, *self.points)]
 
-    @property
-    def believed(self) -> list[float]:
-        """The value of each point's decision under that point. Equal if two decisions tie."""
-        return self.values(self.decisions[1:])
-
-    def values(self, zs: Sequence[Decision]) -> list[float]:
-        """Return the value of each decision under its point."""
-        return [self.value(z, y_hat) for z, y_hat in zip(zs, self.points, strict=True)]
+    def believed(self, zs: Sequence[Decision] | None = None) -> list[float]:
+        """Return the value of each point's decision under that point. Equal if two tie."""
+        given = self.decisions[1:] if zs is None else zs
+        return [self.value(z, y_hat) for z, y_hat in zip(given, self.points, strict=True)]
 
     def project(self, y_hats: Array) -> Array:
         return np.asarray(self.call(self.guard.problem, "project", y_hats.copy()))
@@ -153,12 +154,10 @@ class _Trial:
     def value(self, z: Decision, y: Array) -> float:
         value = self.call(self.guard.problem, "objective", z, y, self.context)
         shape = getattr(value, "shape", ())
-        got = repr(value) if shape == () else f"shape {shape}"
-        try:
+        with suppress(TypeError, ValueError):
             if shape == ():
                 return float(value)
-        except (TypeError, ValueError):
-            pass
+        got = repr(value) if shape == () else f"shape {shape}"
         raise _FaultError(f"`objective` must return one number, got {got}.")
 
     def value_or_nan(self, z: Decision, y: Array) -> float:
@@ -238,13 +237,13 @@ def _arguments(trial: _Trial) -> Iterator[str]:
         yield "`solve` changes the prediction it is given; let it work on a copy."
     trial.value(z, trial.y)
     if _digest_of(trial.context) != trial.context_digest:
-        yield "`solve` or `objective` changes the context it is given; let it work on a copy."
+        yield CHANGES_CONTEXT
 
 
-def _call_order(trial: _Trial) -> Iterator[str]:
-    believed = trial.believed
+def _order(trial: _Trial) -> Iterator[str]:
+    believed = trial.believed()
     backward = [trial.solve(y_hat) for y_hat in trial.points[::-1]]
-    again = trial.values(backward[::-1])
+    again = trial.believed(backward[::-1])
     if not _close(believed, again):
         yield (
             "the decision depends on earlier calls: the same predictions in another order give "
@@ -256,7 +255,7 @@ def _call_order(trial: _Trial) -> Iterator[str]:
 def _many(trial: _Trial) -> Iterator[str]:
     problem, n = trial.guard.problem, len(trial.points)
     zs = trial.call(trial.guard, "solve_many", trial.points.copy(), trial.context)
-    many, believed = trial.values(zs), trial.believed
+    many, believed = trial.believed(zs), trial.believed()
     if not _close(many, believed):
         yield f"`solve_many` disagrees with `solve`: objectives {_differing(many, believed)}."
     y = trial.y.copy()
@@ -268,7 +267,7 @@ def _many(trial: _Trial) -> Iterator[str]:
         yield "`objective_many` disagrees with `objective`."
 
 
-def _true_label_is_best(trial: _Trial) -> Iterator[str]:
+def _label_is_best(trial: _Trial) -> Iterator[str]:
     problem = trial.guard.problem
     losses = sign_of(problem) * np.array([trial.value(z, trial.y) for z in trial.decisions])
     n_better = int((losses[1:] < losses[0] - RELATIVE * np.abs(losses).max()).sum())
@@ -293,9 +292,9 @@ def _can_travel(trial: _Trial) -> Iterator[str]:
         reason = f"{type(error).__name__}: {error}"
         yield f"it cannot be sent to another process ({reason}). {HOW_TO_TRAVEL}"
         return
-    guard, believed = trial.guard.copied(copy), trial.believed
+    guard, believed = trial.guard.copied(copy), trial.believed()
     try:
-        copied = replace(trial, guard=guard).believed
+        copied = replace(trial, guard=guard).believed()
     except _FaultError as error:
         yield f"in a copy sent to another process {error}"
         return
@@ -306,16 +305,7 @@ def _can_travel(trial: _Trial) -> Iterator[str]:
         yield f"a copy sent to another process decides differently: objectives {difference}."
 
 
-_RULES = (
-    _project,
-    _decision,
-    _objective,
-    _arguments,
-    _call_order,
-    _many,
-    _true_label_is_best,
-    _can_travel,
-)
+_RULES = (_project, _decision, _objective, _arguments, _order, _many, _label_is_best, _can_travel)
 
 
 def _close(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
@@ -326,7 +316,7 @@ def _close(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
 
 
 def _digest_of(context: InstanceContext) -> str:
-    return digest(context if isinstance(context, _PLAIN) else None)
+    return digest(context if isinstance(context, PLAIN) else None)
 
 
 def _differing(a: list[float], b: list[float]) -> str:

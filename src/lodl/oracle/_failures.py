@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from types import FrameType
 from typing import Any
 
 from lodl._typing import InstanceContext
@@ -27,8 +26,8 @@ class Status(IntEnum):
     TIMED_OUT = 8
 
 
+# Plain numbers: NumPy compares arrays with members of an enum ten times more slowly.
 PENDING, OK, NO_OPTIMUM = map(int, (Status.PENDING, Status.OK, Status.NO_OPTIMUM))
-"""As plain numbers: NumPy compares arrays with members of an enum ten times more slowly."""
 
 _HINTS = {
     Status.DIED: "A solver that crashes, or runs out of memory, ends its process.",
@@ -48,17 +47,10 @@ class FailedCall(BaseException):
 
 
 class TaskError(Exception):
-    """A task failed outside of its solver calls.
+    """A task failed outside of its solver calls, with a message and `while_unpickling`.
 
     Workers raise it in place of any other exception: SystemExit, say, would end the parent.
-
-    Attributes:
-        while_unpickling: Whether the problem or the task could not be unpickled.
     """
-
-    def __init__(self, message: str, while_unpickling: bool) -> None:
-        super().__init__(message, while_unpickling)
-        self.while_unpickling = while_unpickling
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -89,7 +81,7 @@ class Failure:
         return cls(status, row, column, what_failed(error, context), error)
 
     def error(self, instance: str, point: str, note: str) -> LodlError:
-        """Return the error to raise, given the names of instance and point, and a closing note."""
+        """Return the error to raise, with a closing note."""
         if isinstance(self.cause, InvalidInputError):  # an argument is wrong, not the solver
             self.cause.add_note(f"This was at instance {instance}, {point}.")
             return self.cause
@@ -120,11 +112,6 @@ class Tally:
     first_failures: dict[str, str] = field(default_factory=dict)  # by kind
     seconds: float = 0.0  # time spent in tasks, summed over workers
 
-    def add(self, n_calls: int, seconds: float) -> None:
-        """Count calls that have no part in the failure rate."""
-        self.n_calls += n_calls
-        self.seconds += seconds
-
     @property
     def n_outcomes(self) -> int:
         """Calls that have an outcome."""
@@ -140,17 +127,14 @@ class Tally:
             )
 
     def __str__(self) -> str:
-        parts = []
-        if self.failed_labels:
-            labels = f"{self.failed_labels} of {self.n_labels} labels failed"
-            parts.append(f"{labels} (their instances have no regrets)")
-        if self.failed_samples:
-            parts.append(f"{self.failed_samples} of {self.n_samples} samples failed")
-        return ", ".join(parts)
+        labels = f"{self.failed_labels} of {self.n_labels} labels failed"
+        samples = f"{self.failed_samples} of {self.n_samples} samples failed"
+        parts = [f"{labels} (their instances have no regrets)"] if self.failed_labels else []
+        return ", ".join([*parts, samples] if self.failed_samples else parts)
 
 
 def describe(instance: str, point: str, message: str) -> str:
-    """Return the text about a failed call, given the names of instance and point."""
+    """Return the text about a failed call."""
     return f"instance {instance}, {point}: {message}"
 
 
@@ -162,9 +146,8 @@ def listed(messages: Iterable[str]) -> str:
 
 def described(error: BaseException) -> str:
     """Return an exception's type and message."""
-    if isinstance(error, TaskError):  # its message has both
-        return str(error)
-    return f"{type(error).__name__}: {error}".rstrip(": ")
+    is_described = isinstance(error, TaskError)  # its message has both
+    return str(error) if is_described else f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def what_failed(error: BaseException, context: InstanceContext) -> str:
@@ -178,22 +161,17 @@ def what_failed(error: BaseException, context: InstanceContext) -> str:
 
 def _uses_an_argument_that_is_none(error: BaseException) -> bool:
     """Return whether an argument of the function that raised is None, and its code reads it."""
-    frame = _innermost(error)
-    if frame is None:
+    trace = error.__traceback__
+    if trace is None:
         return False
-    code, values = frame.f_code, frame.f_locals
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code, values = trace.tb_frame.f_code, trace.tb_frame.f_locals
     given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     given += code.co_freevars  # inside a comprehension
     none = {name for name in given if name in values and values[name] is None}
     used = (step.argval for step in dis.get_instructions(code))  # one name, or two at once
     return any(none & set(names if isinstance(names, tuple) else [names]) for names in used)
-
-
-def _innermost(error: BaseException) -> FrameType | None:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return None if trace is None else trace.tb_frame
 
 
 def _portable(cause: BaseException) -> BaseException:

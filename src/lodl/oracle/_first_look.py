@@ -70,7 +70,7 @@ class ObjectiveKind(StrEnum):
             return None
 
 
-class TriedInstance(NamedTuple):
+class Tried(NamedTuple):
     """An instance with decisions made for a few points; the first point is the label."""
 
     context: InstanceContext
@@ -79,11 +79,31 @@ class TriedInstance(NamedTuple):
     repeated: Decision  # the decision of a second call at the label
 
 
-def try_instances(
+def look(
+    samples: Samples,
+    scale: Array,
+    run: Callable[[Samples, list[Calls], Wanted], Runner],
+    apply: Callable[..., tuple[ObjectiveKind, str]],
+) -> ObjectiveKind:
+    """Return the kind of the objective, and warn if the solver is random or not exact.
+
+    `run` makes calls and goes on if some fail, and `apply` calls a function in a worker.
+    """
+    tried = _try_instances(samples, run)
+    if not tried:
+        return ObjectiveKind.SMOOTH  # nothing is known
+    others = other_labels(samples.y, samples.instances.context)
+    kind, warning = apply(_compare, tried, others, scale)
+    if warning:
+        _logger.warning(warning)
+    return kind
+
+
+def _try_instances(
     samples: Samples, run: Callable[[Samples, list[Calls], Wanted], Runner]
-) -> list[TriedInstance]:
+) -> list[Tried]:
     """Call the solver for the first instances, and a second time at their labels."""
-    tried: list[TriedInstance] = []
+    tried: list[Tried] = []
     instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
     # Scored again, a solver that is random would change what the store holds.
     scratch = replace(samples, store=samples.store.part(()))
@@ -99,21 +119,16 @@ def try_instances(
                 points = np.concatenate([instances.y[row : row + 1], drawn])[columns]
                 decisions = [made[row, column] for column in columns]
                 context = context_of(instances.context, row)
-                tried.append(TriedInstance(context, points, decisions, again[row, 0]))
+                tried.append(Tried(context, points, decisions, again[row, 0]))
         if len(tried) >= N_INSTANCES:
             break
     return tried
 
 
-def first_look(
-    guard: Guard, instances: Sequence[TriedInstance], others: Array, scale: Array
+def _compare(
+    guard: Guard, instances: Sequence[Tried], others: Array, scale: Array
 ) -> tuple[ObjectiveKind, str]:
-    """Return the kind of the objective, and a warning if the solver is random or not exact.
-
-    This evaluates objectives and calls no solver. `others` are labels of other instances, at which
-    the objective is tried, too, and `scale` is the standard deviation of the labels. A wrong sense
-    is a `ProblemError`.
-    """
+    """Return the kind of the objective, and a warning. This evaluates objectives only."""
     sign, differences, kinds = sign_of(guard.problem), [np.empty(0)], list[ObjectiveKind]()
     warning = ""
     for instance in instances:
@@ -179,7 +194,7 @@ def kind_of(kinds: Sequence[ObjectiveKind]) -> ObjectiveKind:
     return ObjectiveKind.KINKED if 0 < len(kinds) <= 2 * n_kinked else ObjectiveKind.SMOOTH
 
 
-def kind_at(value: _Value, instance: TriedInstance, others: Array, scale: Array) -> ObjectiveKind:
+def kind_at(value: _Value, instance: Tried, others: Array, scale: Array) -> ObjectiveKind:
     """Return the kind of the objective at one instance.
 
     Its decisions are tried along the lines from the label to the points, and two of them half-way

@@ -34,8 +34,7 @@ class Instances:
     def of(cls, y: npt.ArrayLike, context: Context, keys: Sequence[Any] | None) -> "Instances":
         """Check labels, contexts and keys, and identify every instance.
 
-        Keys name the random streams, and replace contexts that cannot be digested. Without keys,
-        instances are identified by label and context.
+        Keys name the random streams, and replace contexts that cannot be digested.
         """
         labels = check_labels(y) + 0.0  # a copy, as points are drawn from it; no -0.0
         labels.flags.writeable = False
@@ -93,15 +92,9 @@ class Draws:
         name = digest([type(sampler).__qualname__, sampler.settings(), seed, whole])
         own = None if centres is instances.y else np.asarray(centres)
         pairs = zip(instances.ids, [b""] * len(instances) if own is None else own, strict=True)
-        return cls(
-            sampler,
-            seed,
-            np.asarray(scale),
-            check_count("n_samples", n_samples),
-            own,
-            sampler.has_stable_prefix(shape),
-            [_hash(id_, bytes.fromhex(name), bytes(centre)) for id_, centre in pairs],
-        )
+        ids = [_hash(id_, bytes.fromhex(name), bytes(centre)) for id_, centre in pairs]
+        n_samples, is_stable = check_count("n_samples", n_samples), sampler.has_stable_prefix(shape)
+        return cls(sampler, seed, np.asarray(scale), n_samples, own, is_stable, ids)
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Draws":
         """Return the draws of some instances, light enough to be sent to a worker."""
@@ -130,13 +123,10 @@ class Draws:
 
     def provenance(self) -> dict[str, Any]:
         """Return what the points depend on, in JSON values."""
-        scale: Any = float(self.scale.max())
-        if self.scale.ndim:
-            lowest = float(self.scale.min())
-            scale = {"shape": list(self.scale.shape), "min": lowest, "max": scale}
+        lowest, largest, shape = float(self.scale.min()), float(self.scale.max()), self.scale.shape
         return {
             "sampler": type(self.sampler).__name__,
-            "scale": scale,
+            "scale": {"shape": list(shape), "min": lowest, "max": largest} if shape else largest,
             "scale_is_auto": isinstance(self.sampler.scale, str),
             "seed": self.seed,
             "n_samples": self.n_samples,
@@ -188,16 +178,14 @@ def _context_bytes(context: Context, instance: int, has_key: bool) -> bytes:
 def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:
     """Return the random stream of each key. A whole number is its own stream."""
     if len(keys) != n_instances:
-        raise InvalidInputError(
-            f"`keys` must have one entry per instance ({n_instances}), got {len(keys)}."
-        )
+        wanted = f"one entry per instance ({n_instances})"
+        raise InvalidInputError(f"`keys` must have {wanted}, got {len(keys)}.")
     streams = []
     for key in keys:
         is_number = isinstance(key, int | np.integer) and not isinstance(key, bool) and key >= 0
         if not is_number and not isinstance(key, str):
-            raise InvalidInputError(
-                f"`keys` must be whole numbers of at least 0 or strings, got {key!r}."
-            )
+            wanted = "whole numbers of at least 0 or strings"
+            raise InvalidInputError(f"`keys` must be {wanted}, got {key!r}.")
         streams.append(int(key) if is_number else int.from_bytes(_hash(key.encode()), "big"))
     return streams
 

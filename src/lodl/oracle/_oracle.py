@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +19,7 @@ from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
 from lodl.oracle._database import check_place
 from lodl.oracle._failures import OK, Tally
-from lodl.oracle._first_look import (
-    N_INSTANCES,
-    N_POINTS,
-    ObjectiveKind,
-    first_look,
-    other_labels,
-    try_instances,
-    verify,
-)
+from lodl.oracle._first_look import N_POINTS, ObjectiveKind, look, verify
 from lodl.oracle._instances import Draws, GivenPoints, Instances
 from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings, Wanted, pending
 from lodl.oracle._samples import Samples
@@ -49,8 +40,7 @@ from lodl.samplers._samplers import check_sampler, label_scale
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-
-_logger = logging.getLogger(__name__)
+Labels: TypeAlias = npt.ArrayLike | Instances
 
 
 class Oracle:
@@ -108,7 +98,6 @@ class Oracle:
         self._store: Store | None = None
         self._opened: Workers | None = None
         self._tally = Tally()
-        self._kinds: dict[str, ObjectiveKind] = {}
         self._has_warned = False
 
     @classmethod
@@ -164,7 +153,7 @@ class Oracle:
 
     def instances(
         self,
-        y: npt.ArrayLike | Instances,
+        y: Labels,
         context: Context = None,
         keys: Sequence[int | str] | None = None,
     ) -> Instances:
@@ -180,7 +169,7 @@ class Oracle:
 
     def sample(
         self,
-        y: npt.ArrayLike | Instances,
+        y: Labels,
         sampler: Sampler = AllPerturbed(),  # noqa: B008 - it is frozen
         n_samples: int = 20,
         *,
@@ -241,16 +230,12 @@ class Oracle:
         decisions = self._run(samples, [Calls(np.arange(len(points)), 0, 1)], wanted).decisions
         return [decisions.get((row, 0)) for row in range(len(points))]
 
-    def decision_loss(
-        self, y_hat: npt.ArrayLike, y: npt.ArrayLike | Instances, *, context: Context = None
-    ) -> Array:
+    def decision_loss(self, y_hat: npt.ArrayLike, y: Labels, *, context: Context = None) -> Array:
         """Return DL(y_hat, y), shape (n,) or (..., n); see `lodl.evaluation.decision_loss`."""
         loss, shape = self._losses(y_hat, y, context, with_labels=False)
         return np.ascontiguousarray(loss[:, 1:].T).reshape(shape)
 
-    def regret(
-        self, y_hat: npt.ArrayLike, y: npt.ArrayLike | Instances, *, context: Context = None
-    ) -> Array:
+    def regret(self, y_hat: npt.ArrayLike, y: Labels, *, context: Context = None) -> Array:
         """Return DL(y_hat, y) - DL(y, y), shape (n,) or (..., n); see `lodl.evaluation.regret`."""
         loss, shape = self._losses(y_hat, y, context, with_labels=True)
         regret = np.ascontiguousarray(regret_of(loss[:, 1:], loss[:, :1]).T)
@@ -262,7 +247,7 @@ class Oracle:
 
     def objective_kind(
         self,
-        y: npt.ArrayLike | Instances,
+        y: Labels,
         sampler: Sampler | None = None,
         *,
         context: Context = None,
@@ -284,23 +269,17 @@ class Oracle:
         name = f"objective kind {digest([b''.join(instances.ids)])}"
         scale = label_scale(instances.y)
         store = self._open_store(scale)
-        kind = self._kinds.get(name) or ObjectiveKind.parse(store.recall(name))
+        kind = ObjectiveKind.parse(store.recall(name))
         if kind is None:
             sampler = AllPerturbed(scale) if sampler is None else sampler
             samples = self._samples(instances, sampler, N_POINTS, slopes, random_state)
             self._verify(samples)
-            kind = ObjectiveKind.SMOOTH  # nothing is known if all calls fail
             lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
-            if tried := try_instances(samples, partial(self._run, settings=lenient)):
-                others = other_labels(instances.y, instances.context)
-                kind, warning = self._apply(first_look, tried, others, scale)
-                if warning:
-                    _logger.warning(warning)
+            kind = look(samples, scale, partial(self._run, settings=lenient), self._apply)
             store.remember(name, kind)
-        self._kinds[name] = kind
         return kind
 
-    def is_affine(self, y: npt.ArrayLike | Instances, *, context: Context = None) -> bool:
+    def is_affine(self, y: Labels, *, context: Context = None) -> bool:
         """Return whether the objective is affine in the label; see `objective_kind`."""
         return self.objective_kind(y, context=context) is ObjectiveKind.AFFINE
 
@@ -308,13 +287,7 @@ class Oracle:
         self, y: npt.ArrayLike, *, context: Context = None, random_state: int = 0
     ) -> ProblemReport:
         """Check that the problem keeps its contract; see `lodl.testing.check_problem`."""
-        labels, contexts = check_instances(self.problem, y, context)
-        few = slice(0, N_INSTANCES)
-        tried = labels[few], None if contexts is None else contexts[few]
-        scale = float(labels.std()) or 1.0
-        others = other_labels(labels, contexts)
-        report: ProblemReport = self._apply(check, *tried, others, scale, random_state)
-        return report.checked()
+        return check(*check_instances(self.problem, y, context), random_state, self._apply)
 
     # The one path of every call -------------------------------------------------------------
 
@@ -362,7 +335,8 @@ class Oracle:
                 runner.finish()
         finally:
             if tally is not self._tally:
-                self._tally.add(tally.n_calls, tally.seconds)
+                self._tally.n_calls += tally.n_calls
+                self._tally.seconds += tally.seconds
         return runner
 
     def _apply(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -380,10 +354,10 @@ class Oracle:
 
     def _open_store(self, scale: Array) -> Store:
         """Return the store, which is made for labels of a scale if there is none yet."""
-        is_other = self._place is None and self._store is not None
-        if self._store is None or (is_other and self._store.label_scale.shape != scale.shape):
-            self._store = Store(self._place, scale, self.problem)
-        return self._store
+        store = self._store
+        if store is None or (store.place is None and store.label_scale.shape != scale.shape):
+            self._store = store = Store(self._place, scale, self.problem)
+        return store
 
     # Steps of the methods -------------------------------------------------------------------
 

@@ -53,19 +53,15 @@ class DecisionPool:
     ) -> "DecisionPool":
         """Return the pool of answers.
 
-        Args:
-            y: Labels, flattened, shape (n, D).
-            loss: Costs of the decisions of label and points under the label, shape (n, 1 + K).
-            regret: The regret of each point, shape (n, K).
-            gradient: Derivatives by the label, shape (M, D).
-            decision: Rows of `gradient`, -1 if a call failed, shape (n, 1 + K).
+        `loss` has the cost of the decisions of label and points under the label, and `decision`
+        their rows of `gradient` (M, D), -1 if a call failed; both have shape (n, 1 + K).
         """
         centre = y.mean(axis=0)
         y, met = y - centre, np.full(decision.shape, -1, dtype=np.intp)
         is_known = decision >= 0
         rows, _ = np.nonzero(is_known)
         if not len(rows):
-            return cls(y, centre, np.empty((0, y.shape[1])), np.empty(0), met, regret)
+            return cls(y, centre, y[:0], np.empty(0), met, regret)
         cost, of_each = loss[is_known], gradient[decision[is_known]]
         constant = cost - np.einsum("kd,kd->k", of_each, y[rows])
         keys = _keys(of_each, constant, y, cost)
@@ -85,10 +81,7 @@ class DecisionPool:
         return np.asarray(cost[:-1] - cost[-1])
 
     def regrets_at(self, y_hat: Array) -> Array:
-        """Return the regret of the cheapest known decision under predictions (n, D), shape (n,).
-
-        It is NaN if the label's own decision is unknown.
-        """
+        """Return the regret of the cheapest known decision under predictions (n, D), or NaN."""
         regrets = np.full(len(self.y), np.nan)
         for start, costs in self._costs(y_hat - self.centre):
             cheapest = self._compared[costs.argmin(axis=1)]
@@ -114,10 +107,9 @@ class DecisionPool:
     def nearest(self, y_hat: Array | None, n: int) -> list[Index]:
         """Return the decisions that matter most to each instance, all different.
 
-        These are its own and the `n` cheapest under its label, between which a good model must
-        choose. With predictions (n, D) come the `n` cheapest under the prediction, which the model
-        might take, and under the point as far beyond it as the label is before, where the hinge of
-        a decision is highest. The label's own decision is left out.
+        These are its own and the `n` cheapest under its label. With predictions (n, D) come the `n`
+        cheapest under the prediction, which the model might take, and under the point as far beyond
+        it as the label is before, where hinges are highest. The label's own decision is left out.
         """
         key = b"%d " % n + (b"" if y_hat is None else y_hat.tobytes())
         if key not in self._nearest:  # the losses of a round need the same decisions

@@ -21,6 +21,7 @@ from lodl.oracle._failures import (
     FailedCall,
     Status,
     Tally,
+    TaskError,
     describe,
     described,
     late,
@@ -272,8 +273,8 @@ class Runner:
                 future = self._workers.submit(replace(task, stop=task.start), with_problem=True)
                 future.result(timeout=max(until - sent_at, 0.0))
             except TimeoutError as error:
-                late = f"was ready in {_STARTING:g} seconds"
-                raise OracleError(f"No worker of {self._workers.name} {late}.") from error
+                slow = f"was ready in {_STARTING:g} seconds"
+                raise OracleError(f"No worker of {self._workers.name} {slow}.") from error
             except Exception as error:
                 if not self._workers.has_died(error):
                     raise self._task_error(error) from error
@@ -318,7 +319,7 @@ class Runner:
         if isinstance(error, LodlError):
             return error
         hint = ""
-        if isinstance(error, ImportError) or getattr(error, "while_unpickling", False):
+        if isinstance(error, ImportError) or (isinstance(error, TaskError) and error.args[1]):
             hint = "Can the problem be unpickled there, and is what it imports installed? "
         return OracleError(
             f"{self._workers.title} could not do a task ({described(error)}). "
@@ -388,7 +389,8 @@ class Runner:
 
     def _count(self, calls: Calls, result: Result) -> None:
         tally = self._tally
-        tally.add(result.n_calls, result.seconds)
+        tally.n_calls += result.n_calls
+        tally.seconds += result.seconds
         n_labels = len(range(0, result.n_done, calls.width)) if calls.start == 0 else 0
         tally.n_labels += n_labels
         tally.n_samples += result.n_done - n_labels

@@ -36,6 +36,7 @@ _NO_WORKERS = 30.0  # seconds to wait for a cluster that has no workers
 _DEAF = 60.0  # seconds after which a worker of a cluster that does not respond is killed
 
 Futures = list["Future[Any]"]
+Function = Callable[..., Any]
 
 
 def choose_workers(
@@ -105,14 +106,12 @@ class Workers:
             future.set_exception(error)
             return future
 
-    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+    def run(self, function: Function, *arguments: Any) -> "Future[Any]":
         """Start a function in a worker."""
         with self._open():
             return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
-    def apply(
-        self, function: Callable[..., Any], *arguments: Any, timeout: float | None
-    ) -> tuple[Any, int]:
+    def apply(self, function: Function, *arguments: Any, timeout: float | None) -> tuple[Any, int]:
         """Return `function(guard, *arguments)`, run by a worker, and the solver calls it made."""
         call = (function, self.problem, arguments, timeout, self.may_exit)
         pickled = _dumps(call, "The check")
@@ -172,16 +171,12 @@ class Workers:
         except (BrokenExecutor, OracleError):
             raise
         except (Exception, CancelledError) as error:
-            what = f"no longer accepts tasks ({described(error)})"
-            raise WorkersLostError(
-                f"{self.title} {what}. Keep it open until the run has ended."
-            ) from error
+            what = f"{self.title} no longer accepts tasks ({described(error)})"
+            raise WorkersLostError(f"{what}. Keep it open until the run has ended.") from error
 
     def _hopeless(self, why: str) -> OracleError:
-        return WorkersLostError(
-            f"{why}, and workers of {self.name} cannot be replaced. Use `n_jobs`, or a Dask "
-            "cluster with nannies."
-        )
+        what = f"{why}, and workers of {self.name} cannot be replaced"
+        return WorkersLostError(f"{what}. Use `n_jobs`, or a Dask cluster with nannies.")
 
     @cached_property
     def _pickled(self) -> bytes:
@@ -198,9 +193,7 @@ class ThisProcess(Workers):
         future.set_result(answer(self.problem, task))
         return future
 
-    def apply(
-        self, function: Callable[..., Any], *arguments: Any, timeout: float | None
-    ) -> tuple[Any, int]:
+    def apply(self, function: Function, *arguments: Any, timeout: float | None) -> tuple[Any, int]:
         with marked_ctrl_c():
             return applied(function, self.problem, arguments, timeout, may_exit=False)
 
@@ -216,7 +209,7 @@ class Processes(Workers):
         self.n_workers = n_workers
         self._futures = WeakSet[Future[Any]]()
 
-    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+    def run(self, function: Function, *arguments: Any) -> "Future[Any]":
         ensure_running()  # a helper process, whose start would unblock SIGINT
         with delayed_signals():
             future = _pools.get().submit(self.n_workers, function, *arguments)
@@ -247,9 +240,7 @@ class _Pool:
         # Before it ends, a process of `multiprocessing` waits for its children: kill them first.
         Finalize(None, _end_pool, exitpriority=20)
 
-    def submit(
-        self, n_workers: int, function: Callable[..., Any], *arguments: Any
-    ) -> "Future[Any]":
+    def submit(self, n_workers: int, function: Function, *arguments: Any) -> "Future[Any]":
         """Start a function in a worker process. A broken pool is replaced."""
         if n_workers != self._n_workers:
             self.end(kill_workers=False)
@@ -266,7 +257,7 @@ class _Pool:
         if executor is not None:
             executor.shutdown(wait=True, kill_workers=kill_workers)
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+    def _submit(self, function: Function, *arguments: Any) -> "Future[Any]":
         if self._executor is None:
             from loky import ProcessPoolExecutor
 
@@ -330,7 +321,7 @@ class Dask(Workers):
         with self._open():
             return max(int(sum(self._client.nthreads().values())), 1)
 
-    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+    def run(self, function: Function, *arguments: Any) -> "Future[Any]":
         with self._open():
             inner = self._client.submit(function, *arguments, pure=False)
         outer: Future[Any] = Future()

@@ -8,6 +8,8 @@ from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError
 from lodl.problems._problem import Problem, check_sense
 
+_Function = Callable[..., Any]
+
 
 def problem(
     solve: Callable[..., Decision],
@@ -29,8 +31,7 @@ def problem(
         sense: "min" if the objective is a cost, "max" if it is a gain.
         project: Maps predictions (k, *label_shape) into the valid range. Defaults to the identity.
         slope: `slope(z, y, context)`, or without `context`: the derivative of the objective with
-            respect to the label, in the label's shape. Defaults to differences of `objective`,
-            which take 2 D evaluations per distinct decision for labels of D numbers.
+            respect to the label, in the label's shape. Defaults to differences of `objective`.
         unit: The unit of the objective, for summaries and reports.
 
     Example:
@@ -39,9 +40,6 @@ def problem(
         problem(argmax, <lambda>, sense='max', unit='EUR')
     """
     return _FunctionProblem(solve, objective, sense, project, slope, unit)
-
-
-_Function = Callable[..., Any]
 
 
 class _FunctionProblem(Problem):
@@ -88,8 +86,7 @@ class _FunctionProblem(Problem):
 class FunctionWithContext:
     """A user's function, to be called with `context=` whether it takes one or not.
 
-    `name` is what an error calls the function, `n_before` its number of arguments before the
-    context.
+    `name` is for messages, `n_before` the number of arguments before the context.
     """
 
     def __init__(self, name: str, function: _Function, n_before: int) -> None:

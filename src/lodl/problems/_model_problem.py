@@ -1,8 +1,4 @@
-"""The base of solver adapters: a model per thread that is set, optimised and read.
-
-An adapter to a solver library derives from `Model` and passes a function that builds it to
-`ModelProblem`.
-"""
+"""The base of solver adapters: a model per thread that is set, optimised and read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +13,7 @@ from lodl.problems._problem import Problem, check_sense
 
 
 class Model(ABC):
-    """A model of a solver library, as one thread uses it.
+    """A model of a solver library, as one thread uses it. An adapter derives from it.
 
     For a decision, `ModelProblem` calls `set`, `optimise` and `read`; for its objective `set`,
     `fix`, `optimise` or `check_fixed`, and `value`. A linear problem needs no objective. Every call

@@ -27,9 +27,8 @@ class Problem(ABC):
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
         unit: The unit of the objective ("EUR", "minutes"), for summaries and reports.
-        label_names: Names of the numbers in a label, or empty. Reports use them, and a frame of
-            labels must have these columns, in any order. If empty, the columns of the frame are
-            used as they come.
+        label_names: Names of the numbers in a label, for reports. If there are any, a frame of
+            labels must have these columns, in any order.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -54,22 +53,17 @@ class Problem(ABC):
 
     @abstractmethod
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
-        """Return the decision `z` that would be best if `y_hat` were true: one solver call.
-
-        A decision can be any object: only `objective` uses it.
-        """
+        """Return the decision `z`, any object, that would be best if `y_hat` were true."""
 
     @abstractmethod
     def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
         """Return what the decision `z` is worth under the label `y`, which is read-only."""
 
-    def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any:
-        """Return one decision per prediction. `y_hats` has shape (k, *label_shape)."""
+    def solve_many(self, y_hats: Array, context: InstanceContext) -> Any:
+        """Return a sequence of decisions, one per prediction of `y_hats` (k, *label_shape)."""
         return [self.solve(y_hat, context) for y_hat in y_hats]
 
-    def objective_many(
-        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
-    ) -> Array:
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext) -> Array:
         """Return the objective of each decision under one label, shape (k,)."""
         values = [self.objective(z, y, context) for z in zs]
         if any(value is None for value in values):
@@ -108,10 +102,9 @@ class VectorisedProblem(Problem):
     """A problem whose solver handles many predictions at once.
 
     A subclass writes `solve_many` and `objective_many`; `solve` and `objective` follow from them.
-    The decision for a prediction must not depend on the other predictions.
-
-    `objective_many` may return NaN for predictions without a decision. If a call raises, each
-    prediction of the batch is tried by itself, to find out which one failed.
+    The decision for a prediction must not depend on the other predictions. `objective_many` may
+    return NaN for predictions without a decision. If a call raises, each prediction of the batch is
+    tried by itself, to find out which one failed.
 
     Example:
         >>> class Cheapest(lodl.problems.VectorisedProblem):
@@ -125,12 +118,10 @@ class VectorisedProblem(Problem):
     """
 
     @abstractmethod
-    def solve_many(self, y_hats: Array, context: InstanceContext) -> Sequence[Decision] | Any: ...
+    def solve_many(self, y_hats: Array, context: InstanceContext) -> Any: ...
 
     @abstractmethod
-    def objective_many(
-        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext
-    ) -> Array: ...
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext) -> Array: ...
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]
@@ -166,14 +157,12 @@ class LinearProblem(Problem):
     def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
         return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
 
-    def objective_many(
-        self, zs: Sequence[Decision] | Any, y: Array, context: InstanceContext = None
-    ) -> Array:
+    def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
         decisions = np.asarray(zs, dtype=np.float64)
         if decisions.shape[1:] != y.shape:
+            kind = "A decision of a linear problem"
             raise ShapeError(
-                f"A decision of a linear problem must have the label's shape {y.shape}, got "
-                f"{decisions.shape[1:]}."
+                f"{kind} must have the label's shape {y.shape}, got {decisions.shape[1:]}."
             )
         # Not `@`: BLAS rounds a row differently when the number of rows changes.
         products = np.ascontiguousarray(decisions * y).reshape(len(decisions), -1)
@@ -201,10 +190,8 @@ def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
     """Return the names of the `dim` numbers in a label, or None if the problem has none."""
     names = tuple(problem.label_names)
     if names and len(names) != dim:
-        raise ProblemError(
-            f"`label_names` must have a name for each of the {dim} numbers in a label, "
-            f"got {len(names)}."
-        )
+        wanted = f"a name for each of the {dim} numbers in a label"
+        raise ProblemError(f"`label_names` must have {wanted}, got {len(names)}.")
     return names or None
 
 
@@ -230,10 +217,7 @@ def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Arra
 def check_predicted(
     problem: Problem, y_hat: Any, y: Any, context: Any = None
 ) -> tuple[Array, Array, Context]:
-    """Return predictions and labels as arrays, and contexts as a sequence or None.
-
-    Predictions may have leading axes. Frames are matched by name.
-    """
+    """Return predictions, which may have leading axes, and what `check_instances` returns."""
     labels, contexts = check_instances(problem, y, context)
     names = label_columns(problem, y)
     array = check_labels(in_columns(y_hat, names, "y_hat", "of `y`"), "y_hat")

@@ -7,8 +7,7 @@ The decision is taken under the prediction and scored under the **true label**:
     gradient(z, y) = s * d objective(z, v) / dv at v = y
 
 A decision is scored before the solver is called again: some solvers return a view of a buffer that
-the next call overwrites. The objective gets a read-only label, so that it cannot change the
-caller's.
+the next call overwrites. The objective gets a read-only label.
 """
 
 from typing import Any
@@ -104,27 +103,20 @@ def _differences(
     steps = np.broadcast_to(_STEP * np.asarray(spread), y.shape).ravel()
     moved = y.copy()
     flat = moved.reshape(-1)
-    slopes = np.empty((len(zs), y.size))
-    centre: Array | None = None
+    slopes, values = np.empty((len(zs), y.size)), np.empty((2, len(zs)))
+    centre: Array | None = None  # objective at the label, in place of a value that is not finite
     for i, step in enumerate(steps):
-        sides = []
-        for value in (y.flat[i] + step, y.flat[i] - step):
-            flat[i] = value
-            sides.append((score_many(problem, zs, read_only(moved), context), value))
+        at = y.flat[i] + np.array([[step], [-step]])
+        for side in (0, 1):
+            flat[i] = at[side, 0]
+            values[side] = score_many(problem, zs, read_only(moved), context)
         flat[i] = y.flat[i]
-        (above, high), (below, low) = sides
-        if not (np.isfinite(above).all() and np.isfinite(below).all()):
+        known = np.isfinite(values)
+        if not known.all():
             centre = score_many(problem, zs, y, context) if centre is None else centre
-            above, high = _finite(above, high, centre, y.flat[i])
-            below, low = _finite(below, low, centre, y.flat[i])
-        slopes[:, i] = (above - below) / (high - low)
+            values, at = np.where(known, values, centre), np.where(known, at, y.flat[i])
+        slopes[:, i] = (values[0] - values[1]) / (at[0] - at[1])
     return slopes
-
-
-def _finite(values: Array, at: float, centre: Array, label: float) -> tuple[Array, Any]:
-    """Return one side's values and coordinate, replaced by the label's if they are not finite."""
-    known = np.isfinite(values)
-    return np.where(known, values, centre), np.where(known, at, label)
 
 
 def read_only(y: Array) -> Array:
@@ -137,7 +129,6 @@ def read_only(y: Array) -> Array:
 def _as_number(value: Any) -> float:
     if value is None:
         raise ProblemError("`objective` returned None: is a `return` missing?")
-    shape = np.shape(value)
-    if shape != ():
+    if shape := np.shape(value):
         raise ShapeError(f"The objective must be one number per decision, got shape {shape}.")
     return float(value)

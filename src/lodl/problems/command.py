@@ -30,8 +30,8 @@ _CLOSING = 1.0  # seconds a program may take to exit, or to close its pipes afte
 class CommandProblem(Problem):
     r"""A program that reads a prediction and prints a decision, an objective, or both in turn.
 
-    Use it for simulators and solvers in other languages. The program reads one JSON object from its
-    standard input, which has a `context` if the instance has one, and prints another:
+    The program reads one JSON object from its standard input, which has a `context` if the instance
+    has one, and prints another:
 
         {"prediction": [...], "context": ...}            ->  {"decision": anything}
         {"decision": ..., "label": [...], "context": ...}  ->  {"objective": number}
@@ -64,18 +64,13 @@ class CommandProblem(Problem):
         >>> program = '''
         ... import json, sys
         ... for line in sys.stdin:
-        ...     call = json.loads(line)
-        ...     if "prediction" in call:
-        ...         values = call["prediction"]
-        ...         answer = {"decision": values.index(max(values))}
-        ...     else:
-        ...         answer = {"objective": call["label"][call["decision"]]}
-        ...     print(json.dumps(answer), flush=True)
+        ...     values = json.loads(line)["prediction"]
+        ...     print(json.dumps({"decision": values.index(max(values))}), flush=True)
         ... '''
-        >>> problem = CommandProblem([sys.executable, "-c", program], "max", persistent=True)
-        >>> z = problem.solve(np.array([3.0, 5.0, 4.0]))
-        >>> problem.objective(z, np.array([1.0, 2.0, 3.0]))
-        2.0
+        >>> command = [sys.executable, "-c", program]
+        >>> problem = CommandProblem(command, "max", objective=lambda z, y: y[z], persistent=True)
+        >>> problem.solve(np.array([3.0, 5.0, 4.0]))
+        1
     """
 
     def __init__(
@@ -89,16 +84,12 @@ class CommandProblem(Problem):
         timeout: float | None = None,
     ) -> None:
         if isinstance(command, str) or not command:
-            example = '["./solver", "--fast"]'
-            raise InvalidInputError(
-                f"`command` must be a list of arguments, e.g. {example}, got {command!r}."
-            )
+            raise InvalidInputError(f"`command` must be a list of arguments, got {command!r}.")
         check_sense(sense, "CommandProblem")
         if one_call and objective is not None:
             raise InvalidInputError("With `one_call=True` there is no decision to score.")
-        self.sense = sense
+        self.sense, self._one_call = sense, one_call
         self._objective = objective and FunctionWithContext("objective", objective, 2)
-        self._one_call = one_call
         self._programs = PerThread(partial(_Program, list(map(str, command)), persistent, timeout))
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
@@ -157,10 +148,9 @@ class _Program:
                 run.process.wait(self._timeout)
         except (queue.Empty, subprocess.TimeoutExpired) as error:
             self._stop()
-            unit = "second" if self._timeout == 1 else "seconds"
+            limit = f"{self._timeout:g} {'second' if self._timeout == 1 else 'seconds'}"
             raise ProblemError(
-                f"{self.name} took longer than its timeout of {self._timeout:g} {unit}."
-                + self.complaint()
+                f"{self.name} took longer than its timeout of {limit}.{self.complaint()}"
             ) from error
         except BaseException:  # the oracle gave up: a late answer would answer the next call
             self._stop()
@@ -196,10 +186,7 @@ class _Program:
 
 
 class _Run:
-    """A running program, and a thread that passes on calls and answers.
-
-    Only another thread can wait for a pipe with a time limit on every system.
-    """
+    """A running program, and a thread, which waits for its pipe on every system."""
 
     def __init__(self, command: list[str], persistent: bool) -> None:
         self._owner, pipe = os.getpid(), subprocess.PIPE
@@ -236,9 +223,8 @@ class _Run:
         self._errors.close()
 
     def _pass_on(self, persistent: bool) -> None:
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin is not None
-        assert stdout is not None
+        stdin: Any = self.process.stdin
+        stdout: Any = self.process.stdout
         for call in iter(self.calls.get, None):
             with suppress(OSError):  # it has ended, and prints no more
                 stdin.write(call)
@@ -250,10 +236,7 @@ class _Run:
 
 
 def _plain(value: Any) -> Any:
-    """Return an array or NumPy number as JSON has it."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    raise InvalidInputError(
-        f"A context for a program must be made of numbers, strings, lists, dicts and arrays, got "
-        f"a {type(value).__name__}."
-    )
+    kinds, kind = "numbers, strings, lists, dicts and arrays", type(value).__name__
+    raise InvalidInputError(f"A context for a program must be made of {kinds}, got a {kind}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lodl._arrays import require
-from lodl._typing import Array, Decision, InstanceContext
+from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements
 
@@ -20,10 +20,9 @@ _SLACK = 1e-4  # allowed violation of a constraint, relative to the largest pred
 class CvxpyProblem(ModelProblem):
     """A `cp.Problem` with a `cp.Parameter` that is predicted.
 
-    Use it for any model that CVXPY can solve. The sense is the model's own. A label has the
-    parameter's shape, a decision is a dict from the names of variables to their values. Its
-    objective is the model's, at the true value of the parameter, with the variables fixed.
-    Predictions are projected on the range of the parameter (`nonneg=True`, `bounds=...`).
+    The sense is the model's own. A label has the parameter's shape, a decision is a dict from the
+    names of variables to their values. Its objective is the model's, at the true value of the
+    parameter, with the variables fixed. Predictions are projected on the range of the parameter.
 
     If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
     list the variables that are decided first in `first_stage`: the others are the recourse, found
@@ -32,10 +31,9 @@ class CvxpyProblem(ModelProblem):
     A copy of the model is compiled once per process and thread, and solved again with new values.
     That saves most of the time of a call if CVXPY considers the model DPP (`problem.is_dpp()`). The
     slope is the gradient that CVXPY computes of the objective. With `first_stage` it comes from
-    differences: two solves per number in a label and distinct decision.
-
-    A call fails, with CVXPY's status, if the model is infeasible or unbounded, or if the solver
-    fails or reaches a limit without a decision that satisfies the constraints.
+    differences: two solves per number in a label and distinct decision. A call fails, with CVXPY's
+    status, if the model is infeasible or unbounded, or if the solver ends without a decision that
+    satisfies the constraints.
 
     Args:
         problem: The `cp.Problem`.
@@ -80,11 +78,9 @@ class CvxpyProblem(ModelProblem):
         pickled = cloudpickle.dumps((fresh, parameter, first_stage))
         solving = {"solver": solver, "warm_start": False, **(options or {})}
         build = partial(_Model, pickled, cp.Variable().id, solving)
-        super().__init__(
-            "min" if isinstance(problem.objective, cp.Minimize) else "max",
-            build,
-            None if first_stage is None else partial(build, is_fixed=True),
-        )
+        scorer = None if first_stage is None else partial(build, is_fixed=True)
+        sense: Sense = "min" if isinstance(problem.objective, cp.Minimize) else "max"
+        super().__init__(sense, build, scorer)
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
         if self._scorers is not self._models:  # the recourse depends on the label, too
@@ -195,10 +191,8 @@ class _Model(Model):
         """Return the parameter's shape if an array of `shape` can take it."""
         wanted: tuple[int, ...] = self._parameter.shape
         if shape != wanted and not (wanted == () and shape == (1,)):
-            raise ShapeError(
-                f"A prediction must have the shape {wanted} of {self._parameter.name()!r}, got "
-                f"{shape}."
-            )
+            name = self._parameter.name()
+            raise ShapeError(f"A prediction must have the shape {wanted} of {name!r}, got {shape}.")
         return wanted
 
 
@@ -217,15 +211,11 @@ def _check(cp: Any, problem: Any, parameter: Any, first_stage: Sequence[Any] | N
         raise InvalidInputError(f"`problem` must be a `cp.Problem`, got {problem!r}.")
     if not _has(problem.parameters(), parameter):
         names = [leaf.name() for leaf in problem.parameters()]
-        raise InvalidInputError(
-            f"`parameter` must be a `cp.Parameter` of the problem, which has {names}, got "
-            f"{parameter!r}."
-        )
-    for variable in first_stage or ():
-        if not _has(problem.variables(), variable):
-            raise InvalidInputError(
-                f"`first_stage` must list variables of the problem, got {variable!r}."
-            )
+        wanted = f"a `cp.Parameter` of the problem, which has {names}"
+        raise InvalidInputError(f"`parameter` must be {wanted}, got {parameter!r}.")
+    for leaf in first_stage or ():
+        if not _has(problem.variables(), leaf):
+            raise InvalidInputError(f"`first_stage` must list variables of it, got {leaf!r}.")
     for kind, leaves in (("variables", problem.variables()), ("parameters", problem.parameters())):
         names = [leaf.name() for leaf in leaves]
         if len(set(names)) < len(names):

@@ -1,7 +1,6 @@
 """Linear and mixed-integer programs given as arrays, solved by HiGHS through SciPy.
 
-`LinearProgram` takes predicted costs, `RecourseProgram` predicted right-hand sides. Both need no
-modelling language, no licence and no extra package.
+`LinearProgram` takes predicted costs, `RecourseProgram` predicted right-hand sides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +36,7 @@ class LinearProgram(LinearProblem, ModelProblem):
     replace arrays: `{"row_upper": capacities}`.
 
     A call fails, with HiGHS's status, if the program is infeasible or unbounded, or if the time
-    limit passes before any decision is found. A decision found within the time limit is taken,
-    although it may not be the best one, and another call may return another.
+    limit passes before any decision is found. A decision found within the time limit is taken.
 
     Args:
         A: Matrix of the rows, shape (n_rows, n_variables), dense or sparse.
@@ -238,6 +236,6 @@ def _positions(positions: Sequence[int], n: int) -> _Positions:
     array = np.asarray(positions)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(set(array.tolist())) < len(array):
         raise InvalidInputError(f"Positions must be distinct whole numbers, got {positions!r}.")
-    if len(array) and not (array.min() >= 0 and array.max() < n):
+    if not all(0 <= position < n for position in array):
         raise InvalidInputError(f"Positions must be between 0 and {n - 1}, got {positions!r}.")
     return array.astype(np.intp)

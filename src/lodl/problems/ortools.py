@@ -34,7 +34,6 @@ class OrtoolsLinearProblem(LinearProblem, ModelProblem):
     known. `build` makes the model without an objective, once per process, thread and context; each
     call sets new costs and solves. A label has one cost per variable, in any shape (row by row),
     and a decision has the label's shape. The objective of a decision is <z, y>, computed in floats.
-
     CP-SAT takes whole numbers only: costs are scaled and rounded by `integer_costs`, which states
     how little that can matter, and refuses variables with too wide a range.
 
@@ -84,14 +83,13 @@ class OrtoolsProblem(ModelProblem):
     variables that are decided: a list or array of them, or a dict of these. A decision is an array
     of their values, or a dict of arrays.
 
-    The objective of a decision under the truth is computed by the function `objective`. Without it,
-    the model is built for the truth, the decision is fixed in it, and the rest is solved: variables
-    that `build` does not return are the recourse, what is bought, sold or left undone once the
-    truth is known.
+    To score a decision without a function `objective`, the model is built for the truth, the
+    decision is fixed in it, and the rest is solved: variables that `build` does not return are the
+    recourse, what is bought, sold or left undone once the truth is known.
 
     Write the objective in floats: CP-SAT scales it to whole numbers itself, within a millionth of
-    the best. Or scale it with `integer_costs` and give `objective`. Round a predicted right-hand
-    side in `build`. Models are solved as by `OrtoolsLinearProblem`.
+    the best. Round a predicted right-hand side in `build`. Models are solved as by
+    `OrtoolsLinearProblem`.
 
     Args:
         build: `build(y_hat, context)`, or `build(y_hat)`, returns a model and the variables that
@@ -209,9 +207,8 @@ class _Model(Model):
             setattr(parameters, name, value)
         status = self._solver.solve(self._model)
         if status not in (cp.OPTIMAL, cp.FEASIBLE):
-            detail = f" {self._model.validate().strip()}".rstrip()
-            name = self._solver.status_name(status)
-            raise ProblemError(f"CP-SAT found no decision: its status is {name}.{detail}")
+            status = f"{self._solver.status_name(status)}. {self._model.validate()}".strip()
+            raise ProblemError(f"CP-SAT found no decision: its status is {status}")
 
     def read(self) -> Decision:
         values = {name: self._values(group, group.shape) for name, group in self._groups.items()}
@@ -246,13 +243,10 @@ class _Model(Model):
         """The sense of the model's objective, or None if it has none."""
         if not self._model.has_objective():
             return None
-        proto = self._model.proto  # reading an absent objective would create it
-        is_max = (
-            proto.objective.scaling_factor < 0
-            if proto.has_objective()
-            else proto.floating_point_objective.maximize
-        )
-        return "max" if is_max else "min"
+        proto = self._model.proto
+        if proto.has_objective():  # reading an absent objective would create it
+            return "max" if proto.objective.scaling_factor < 0 else "min"
+        return "max" if proto.floating_point_objective.maximize else "min"
 
     def _values(self, variables: npt.NDArray[Any], shape: tuple[int, ...]) -> Array:
         values = [float(self._solver.value(variable)) for variable in variables.ravel()]

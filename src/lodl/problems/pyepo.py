@@ -19,13 +19,10 @@ __all__ = ["PyepoProblem"]
 class PyepoProblem(LinearProblem):
     """An `optModel` of PyEPO as a problem.
 
-    Use it to learn a loss for an existing PyEPO model, or to compare with PyEPO's methods. The
-    sense is the model's own; a label is its vector of costs, and a decision the solution that it
-    returns. There is no context. The model is built again, by PyEPO's recipe (`to_spec`), in each
-    process and thread, and takes new costs with `setObj`. If it runs on Pyomo, threads of one
-    process take turns: use processes (`n_jobs`).
-
-    A call fails if the model raises, or if it does not return one finite number per cost.
+    The sense is the model's own; a label is its vector of costs, and a decision the solution that
+    it returns. There is no context. The model is built again, by PyEPO's recipe (`to_spec`), in
+    each process and thread. If it runs on Pyomo, threads of one process take turns: use processes
+    (`n_jobs`). A call fails if the model raises, or does not return one finite number per cost.
 
     Args:
         model: The `optModel`, all of whose costs are predicted.
@@ -43,8 +40,7 @@ class PyepoProblem(LinearProblem):
         check_instance_of(epo.optModel, "model", model, wanted="an `optModel` of PyEPO")
         if getattr(model, "c_pred_index", None) is not None:
             raise InvalidInputError(
-                "All costs of `model` must be predicted, but some are known. Write a "
-                "`lodl.Problem` that adds them in `objective`."
+                "All costs of `model` must be predicted. Add known ones in a `lodl.Problem`."
             )
         self.sense = "max" if model.modelSense == require("pyepo.EPO", "pyepo").MAXIMIZE else "min"
         self._n_costs = int(model.num_cost)
@@ -61,8 +57,6 @@ class PyepoProblem(LinearProblem):
         forget_interrupts(solver)
         z = np.array(solution, dtype=np.float64)
         if z.shape != (self._n_costs,) or not np.isfinite(z).all():
-            raise ProblemError(
-                f"The model must return a solution of {self._n_costs} finite numbers, got "
-                f"{solution!r}."
-            )
+            wanted = f"a solution of {self._n_costs} finite numbers"
+            raise ProblemError(f"The model must return {wanted}, got {solution!r}.")
         return z.reshape(np.shape(y_hat))

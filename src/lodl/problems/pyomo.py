@@ -24,11 +24,11 @@ PYOMO_LOCK = threading.Lock()  # Pyomo redirects the process's output; two solve
 class PyomoProblem(ModelProblem):
     """A Pyomo model with a mutable `pyo.Param` that is predicted.
 
-    Use it for any model that a solver of Pyomo's can solve. The sense is the sense of the model's
-    active objective. A label has one number per index of the parameter, in the order of its index
-    set and in any shape. A decision is a dict from the names of variables to arrays of their
-    values, in the order of their index sets. Its objective is the model's, at the true value of the
-    parameter, with the variables fixed. Predictions are clipped to the domain of the parameter.
+    The sense is the sense of the model's active objective. A label has one number per index of the
+    parameter, in the order of its index set and in any shape. A decision is a dict from the names
+    of variables to arrays of their values, in the order of their index sets. Its objective is the
+    model's, at the true value of the parameter, with the variables fixed. Predictions are clipped
+    to the domain of the parameter.
 
     If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
     list the variables that are decided first in `first_stage`: the others are the recourse, found
@@ -88,8 +88,7 @@ class PyomoProblem(ModelProblem):
         if isinstance(first_stage, str):
             raise InvalidInputError(f"`first_stage` must be a list of names, got {first_stage!r}.")
         build = partial(_Model, model, parameter, first_stage, solver, dict(options or {}))
-        # The first stage stays fixed in a second model: to fix and free it in one model for every
-        # call would make a persistent solver write its constraints again.
+        # In one model, to fix and free the first stage would make a persistent solver start anew.
         scorer = None if first_stage is None else partial(build, is_fixed=True)
         super().__init__("min", build, scorer)
         first: Any = self._models.get()  # errors of the model are raised now
@@ -153,9 +152,7 @@ class _Model(Model):
         forget_interrupts(self._solver)
         condition = str(results.solver.termination_condition)
         if not len(results.solution) or condition in _NO_DECISION:
-            raise ProblemError(
-                f"Pyomo found no decision: the termination condition is '{condition}'."
-            )
+            raise ProblemError(f"Pyomo found no decision: the solver ended with '{condition}'.")
         if hasattr(self._solver, "load_vars"):
             self._solver.load_vars()
         else:
@@ -169,16 +166,13 @@ class _Model(Model):
             entries.place(z[name], fixed=self.has_recourse)
 
     def check_fixed(self) -> None:
-        if not self._constraints and not self._bounded:  # reading the parameter takes time
+        if not self._constraints and not self._bounded:
             return
         slack = _SLACK * max(1.0, *np.abs(self._predicted.read()))
-        rows = (min(row.lslack(), row.uslack()) for row in self._constraints)
-        holds = all(row >= -slack for row in rows) and all(
-            (variable.lb is None or variable.value >= variable.lb - slack)
-            and (variable.ub is None or variable.value <= variable.ub + slack)
-            for variable in self._bounded
-        )
-        if not holds:
+        room = [min(row.lslack(), row.uslack()) for row in self._constraints]
+        room += [v.value - v.lb for v in self._bounded if v.lb is not None]
+        room += [v.ub - v.value for v in self._bounded if v.ub is not None]
+        if min(room) < -slack:
             raise ProblemError(f"it violates a constraint with {self._parameter.name!r}.")
 
     def value(self) -> float:
@@ -193,10 +187,8 @@ class _Model(Model):
         component = self._model.find_component(name) if isinstance(name, str) else None
         if component is None or component.ctype is not kind:
             names = [known.name for known in self._model.component_objects(kind, active=True)]
-            raise InvalidInputError(
-                f"`{argument}` must name a {kind.__name__} of the model, one of {names}, got "
-                f"{name!r}."
-            )
+            wanted = f"a {kind.__name__} of the model, one of {names}"
+            raise InvalidInputError(f"`{argument}` must name {wanted}, got {name!r}.")
         if kind.__name__ == "Param" and not component.mutable:
             raise InvalidInputError(f"The Param {name!r} must be made with `mutable=True`.")
         return component
@@ -224,7 +216,10 @@ class _Entries:
     def __init__(self, component: Any) -> None:
         self._name: str = component.name
         self._data = {index: component[index] for index in component.index_set()}
-        self._is_whole = np.array([_is_whole(data) for data in self._data.values()], dtype=bool)
+        self._is_whole = [
+            hasattr(data, "is_continuous") and not data.is_continuous()
+            for data in self._data.values()
+        ]
 
     def __len__(self) -> int:
         return len(self._data)
@@ -232,8 +227,7 @@ class _Entries:
     def read(self) -> Array:
         """Return the values, NaN for none; whole numbers are rounded."""
         values = [data(exception=False) for data in self._data.values()]
-        known = [value if isinstance(value, int | float) else np.nan for value in values]
-        array = np.array(known, dtype=np.float64)
+        array = np.array([v if isinstance(v, int | float) else np.nan for v in values], np.float64)
         return np.where(self._is_whole, np.rint(array), array)
 
     def write(self, value: Any) -> None:
@@ -241,9 +235,8 @@ class _Entries:
         if not isinstance(value, Mapping):
             numbers = np.ravel(np.asarray(value, dtype=np.float64)).tolist()
             if len(numbers) != len(self):
-                raise InvalidInputError(
-                    f"{self._name!r} takes {len(self)} numbers, got {len(numbers)}."
-                )
+                sizes = f"{len(self)} numbers, got {len(numbers)}"
+                raise InvalidInputError(f"{self._name!r} takes {sizes}.")
             value = dict(zip(self._data, numbers, strict=True))
         for index, number in value.items():
             if index not in self._data:
@@ -258,10 +251,6 @@ class _Entries:
         for data, value in zip(self._data.values(), values.tolist(), strict=True):
             data.set_value(None if isnan(value) else value, skip_validation=True)
             data.fixed = data.fixed or fixed
-
-
-def _is_whole(data: Any) -> bool:
-    return hasattr(data, "is_continuous") and not data.is_continuous()
 
 
 def forget_interrupts(solver: Any) -> None:

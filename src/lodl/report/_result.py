@@ -216,8 +216,7 @@ class FitResult:
     The validation regrets are those by which the model was selected, so they are a little too good.
 
     Attributes:
-        problem_parameters: Its class and plain constructor parameters.
-        unit: Unit of the objective, or empty.
+        problem_parameters: Class and plain constructor parameters of the problem.
         validation: Description of the validation instances.
         trials: Every model that was scored.
         selected: Position of the selected model in `trials`.
@@ -236,8 +235,6 @@ class FitResult:
         changes: Instances whose regret fell most, then instances whose regret rose most.
         coordinates: Which errors cost most, or None for a model trained on squared error.
         label_shape: Shape of a label as it was given: () for labels of shape (n,).
-        label_names: Names of the label's numbers, or None.
-        feature_names: Names of the features, or None.
         takes_frames: Whether the models get features as a frame.
         mean_label: Mean training label, flattened.
         settings: Parameters of the regressor; as text unless they are plain values.
@@ -378,6 +375,11 @@ class FitResult:
         if gain.mean <= 0:
             regret = f"{before}{self.in_unit} per instance"
             return f"Keep squared error: no clear gain here. Its regret is {regret}."
+        if self.shrinkage == 1:
+            return (
+                "The features do not help: the mean label decides no worse than any model. With "
+                f"it: {numbers}."
+            )
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"Perhaps use this model: {numbers}, {why}."
@@ -429,8 +431,6 @@ class FitResult:
         remarks = ""
         if selected.name.startswith("average") and not best.name.startswith("average"):
             remarks += " A single loss is selected only if it is clearly better."
-        if self.shrinkage == 1:
-            remarks += " That is a constant: what can be predicted here does not help to decide."
         if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
             remarks += (
                 " The table shows the regrets of the cheapest known decisions, the first line "

@@ -3,16 +3,14 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, LearnerError, MissingExtraError, ModelFolderError
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
-
-if TYPE_CHECKING:
-    from lodl.training import Learner
+from lodl.training import Learner, Predictor, load_predictor
 
 _N, _N_STOPPING = 60, 20  # instances that train, and that stop
 _OVER, _UNDER = 10.0, 0.1  # costs of predicting too much and too little
@@ -20,12 +18,11 @@ _ROUNDING = 1e-6  # share of the labels' deviation: sums in another order
 
 
 def check_learner(
-    learner: "Learner",
+    learner: Learner,
     *,
     items: bool = False,
     estimator: Any = None,
     trusted: Sequence[str] = (),
-    seed: int = 0,
 ) -> None:
     """Check that a learner does what `lodl` relies on, with a few short training runs.
 
@@ -42,20 +39,16 @@ def check_learner(
         items: Whether to check features of items, (n, items, p), instead of joint ones, (n, p).
         estimator: The argument of `lodl.training.load_predictor`.
         trusted: The argument of `lodl.training.load_predictor`.
-        seed: Random seed for the data.
 
     Raises:
-        InvalidInputError: It is not a `lodl.training.Learner`.
         LearnerError: With one line per finding.
     """
-    from lodl.training import Learner
-
     if not isinstance(learner, Learner):
         raise InvalidInputError(
             f"`learner` must be an instance of `lodl.training.Learner`, got {learner!r}."
         )
-    check = _Check(learner, items, np.random.default_rng(seed))
-    findings = list(check.findings({"estimator": estimator, "trusted": trusted}))
+    loading = {"estimator": estimator, "trusted": trusted}
+    findings = list(_Check(learner, items).findings(loading))
     if findings:
         lines = "".join(f"\n- {finding}" for finding in findings)
         raise LearnerError(f"{type(learner).__name__} breaks the contract:{lines}")
@@ -69,8 +62,8 @@ def _directed(y: Array) -> LearnedLoss:
 class _Check:
     """One learner with the data to check it on."""
 
-    def __init__(self, learner: "Learner", items: bool, rng: np.random.Generator) -> None:
-        n, n_items, n_features = _N + _N_STOPPING, 3, 2
+    def __init__(self, learner: Learner, items: bool) -> None:
+        rng, n, n_items, n_features = np.random.default_rng(0), _N + _N_STOPPING, 3, 2
         x = rng.normal(size=(n, n_items, n_features) if items else (n, n_features))
         weights = rng.normal(size=(n_features, 1 if items else n_items))
         y = (x @ weights).reshape(n, n_items)
@@ -134,31 +127,25 @@ class _Check:
             yield "A model depends on the other masks."
 
     def step_findings(self, baseline: Any) -> Iterator[str]:
-        n_steps, max_steps = baseline.n_steps, self.learner.max_steps
+        n_steps = baseline.n_steps
         if not isinstance(n_steps, int) or n_steps < 0:
             yield f"`n_steps` of a predictor must be a whole number of at least 0, got {n_steps!r}."
             return
-        if self.learner.stops_early and max_steps is None:
+        if self.learner.stops_early and self.learner.max_steps is None:
             yield "A learner with `stops_early` must have `max_steps`."
-        changed = self.y.copy()
-        changed[_N:] += 100 * self.y.std()
-        first, second = (
-            self.train(_directed(y), self.masks[:1], n_steps=n_steps + 1)[0]
-            for y in (self.y, changed)
-        )
+        outside = 100 * self.y.std() * ~self.masks[0][:, np.newaxis]
+        losses = _directed(self.y), _directed(self.y + outside)
+        (first,), (second,) = (self.train(a, self.masks[:1], n_steps=n_steps + 1) for a in losses)
         if first.n_steps != n_steps + 1:
             yield f"Trained for {n_steps + 1} steps, a predictor has `n_steps` = {first.n_steps}."
         if self.is_far(first, second):
             yield "Labels outside its mask change a model that nothing stops."
 
     def saving_findings(self, model: Any, y_hat: Array, loading: dict[str, Any]) -> Iterator[str]:
-        from lodl.training import Predictor, load_predictor
-
         if not isinstance(model, Predictor):
             yield f"`train` must return instances of `lodl.training.Predictor`, got {model!r}."
             return
-        (same,) = type(model).mean([model])
-        if self.differs(same, y_hat):
+        if self.differs(type(model).mean([model])[0], y_hat):
             yield "`mean` of one model predicts otherwise than the model."
         if type(model).save is Predictor.save:
             return

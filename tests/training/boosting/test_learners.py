@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ REGRESSORS = {
 N, D = 60, 3
 
 
-OWN_PARAMETERS = {
+OWN_PARAMETERS: dict[str, dict[str, Any]] = {
     "xgboost": {},
     "lightgbm": {"min_child_samples": 5, "subsample_freq": 1},
     "catboost": {"bootstrap_type": "Bernoulli", "subsample": 0.9},
@@ -168,12 +169,15 @@ def test_without_a_step_the_prediction_is_that_of_the_start(regressor, data):
 
 def test_what_was_prepared_is_not_trained_again(regressor, data, monkeypatch):
     x, y = data
-    learner = learner_for(regressor())
+    learner: Any = learner_for(regressor())
     calls = []
     trees = type(learner).trees
-    monkeypatch.setattr(
-        type(learner), "trees", staticmethod(lambda *args: (calls.append(1), trees(*args))[1])
-    )
+
+    def counted(*arguments):
+        calls.append(1)
+        return trees(*arguments)
+
+    monkeypatch.setattr(type(learner), "trees", staticmethod(counted))
     prepared = learner.prepare(x, y)
     assert not calls
     learner.train(x, of_decisions(DecisionHinges(), y), prepared=prepared, n_steps=1)
@@ -208,7 +212,7 @@ def test_folds_trained_together_are_judged_on_what_they_have_not_seen(regressor,
     x, y = data
     parts = np.array_split(np.arange(N), 4)
     learner, loss = learner_for(regressor(n_estimators=10)), LOSSES["hinges"](y)
-    models = learner.train(x, loss, without(parts))
+    models: Any = learner.train(x, loss, without(parts))
     for model, part in zip(models, parts, strict=True):
         before = replace(model, parts=model.parts[:1])
         held_out = loss.subset(part)

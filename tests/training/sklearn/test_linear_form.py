@@ -120,7 +120,8 @@ def test_least_squares_agrees_with_our_own_linear_model():
         for learner in (LinearLearner(), SklearnLearner(LinearRegression()))
     ]
     assert models[0].n_steps == pytest.approx(models[1].n_steps, abs=20)  # flat at its end
-    np.testing.assert_allclose(*(model.predict(x) for model in models), rtol=1e-3)
+    ours, theirs = (model.predict(x) for model in models)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-3)
 
 
 def test_a_lasso_keeps_its_features():

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -43,7 +45,7 @@ def test_frozen_parameters_stay_as_they_are(regression, layers):
     module[0].requires_grad_(False)
     learner = TorchLearner(module, n_initialisations=1, settings=QUICK)
     for model in learner.train(x, squared_error_loss(y), MASKS):
-        (trained,) = model.modules
+        trained: Any = model.modules[0]
         assert torch.equal(trained[0].weight, module[0].weight)
         assert not trained[0].weight.requires_grad
         assert not torch.equal(trained[-1].weight, module[-1].weight)
@@ -66,7 +68,7 @@ def test_a_module_without_a_parameter_to_train_is_an_error():
 
 def test_a_module_that_predicts_nothing_finite_is_an_error(regression):
     x, y = regression
-    module = mlp(3, (2,))
+    module: Any = mlp(3, (2,))
     module[0].weight.data[:] = torch.nan
     with pytest.raises(InvalidInputError, match=r"must be finite before .*, got \[nan"):
         TorchLearner(module, n_initialisations=1).train(x, squared_error_loss(y), MASKS)

@@ -5,7 +5,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
 
   const show = (theme) => {
-    root.dataset.theme = theme;
+    root.style.colorScheme = theme;
     button.setAttribute("aria-pressed", String(theme === "dark"));
     button.textContent = theme === "dark" ? "Light theme" : "Dark theme";
   };
@@ -13,7 +13,7 @@
   follow();
   dark.addEventListener("change", follow);
   button.hidden = false;
-  button.addEventListener("click", () => show(root.dataset.theme === "dark" ? "light" : "dark"));
+  button.addEventListener("click", () => show(root.style.colorScheme === "dark" ? "light" : "dark"));
 
   const compare = (a, b) => {
     const [x, y] = [a.dataset.value, b.dataset.value];

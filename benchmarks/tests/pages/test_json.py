@@ -3,8 +3,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from lodl._json import read_json, write_json
+from lodl._json import write_json
 from lodl.errors import DataError
+from lodl_benchmarks.pages import read_json
 
 
 @dataclass(frozen=True)
