@@ -23,8 +23,8 @@ class SavedLine(Line):
     """A predictor with a file, which may be missing or wrong."""
 
     kind: ClassVar[str] = "line of a test"
-    n_features: ClassVar[int] = 2
-    label_shape: ClassVar[tuple[int, ...]] = (3,)
+    n_features: int = 2
+    label_shape: tuple[int, ...] = (3,)
     fault: str = ""
 
     def predict(self, x):
