@@ -32,13 +32,8 @@ class SurrogateLoss(torch.nn.Module):
     def forward(self, y_hat: torch.Tensor, y: torch.Tensor, context: Any = None) -> torch.Tensor:
         """Return the loss of each instance.
 
-        Args:
-            y_hat: Predictions, shape (*batch, n, *label_shape).
-            y: Labels, shape (n, *label_shape).
-            context: What else the surrogate knows, one entry per instance.
-
-        Returns:
-            Losses, shape (*batch, n).
+        `y_hat` has shape (*batch, n, *label_shape), `y` has shape (n, *label_shape), losses have
+        shape (*batch, n).
         """
         if y_hat.shape[y_hat.ndim - y.ndim :] != y.shape:
             raise InvalidInputError(
