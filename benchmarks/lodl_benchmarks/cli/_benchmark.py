@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from lodl.cli._modules import named
-from lodl.cli._options import Jobs
+from lodl_benchmarks.cli._jobs import Jobs
 from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:

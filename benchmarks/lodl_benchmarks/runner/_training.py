@@ -13,8 +13,7 @@ from lodl._arrays import check_labels
 from lodl._typing import Array
 from lodl.losses import mean_squared_error
 from lodl.training.torch import TrainingSettings
-from lodl.training.torch._loop import Criterion, run
-from lodl.training.torch._stack import Stack, as_tensor
+from lodl.training.torch._loop import Criterion, Stack, as_tensor, run
 
 __all__ = ["Criterion", "Trained", "predict", "squared_error", "train"]
 
