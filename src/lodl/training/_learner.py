@@ -165,7 +165,7 @@ class Learner(ABC):
 
         Args:
             x: Features of all instances.
-            loss: The loss of the same instances, in the same order.
+            loss: Their loss, in the same order.
             masks: Which instances each model trains on, shape (n_models, n). The other instances
                 stop it: it has the state in which their mean loss was least. Defaults to one model
                 that trains on all instances.

@@ -36,8 +36,7 @@ from lodl.training._features import (
     inner_folds,
 )
 from lodl.training._learner import Learner
-from lodl.training.boosting._objective import BoostingObjective
-from lodl.training.boosting._trees import BoostedPredictor, Boosting, Watched
+from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Watched
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
 _N_FOLDS = 3  # for out-of-fold predictions of the baseline
