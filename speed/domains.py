@@ -45,7 +45,6 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
     "salesman, 10 nodes": more.travelling_salesman,
     "salesman, 12 nodes": partial(more.travelling_salesman, n_nodes=12),
     "salesman, 14 nodes": partial(more.travelling_salesman, n_nodes=14),
-    "salesman, 20 nodes": partial(more.travelling_salesman, n_nodes=20),
     "energy scheduling, 5 jobs": more.energy_scheduling,
     "dispatch, 24 hours": more.dispatch,
     "unit commitment, 4 plants": more.unit_commitment,

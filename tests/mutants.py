@@ -39,7 +39,11 @@ TESTS = {  # the tests of each module, the fastest first
         "learning/test_data.py",
         "learning/test_bad_data.py",
     ],
-    "learning/_search.py": ["learning/test_search.py", "learning/test_regressor.py"],
+    "learning/_search.py": [
+        "learning/test_search.py",
+        "learning/test_curvature.py",
+        "learning/test_regressor.py",
+    ],
     "report/_result.py": ["report/test_result.py"],
     "problems/_regret.py": [
         "problems/test_problem.py",

@@ -24,19 +24,12 @@ _PREDICTION_SPAN = 1.5  # the slice towards a prediction goes half as far beyond
 
 @dataclass(frozen=True, eq=False)
 class _Probe:
-    """True regret and learned loss at the same points, for some of the instances.
+    """True regret and learned loss at the same points, for some of the instances."""
 
-    Attributes:
-        oracle: Calls the solver.
-        index: The positions of the instances among all.
-        y: Their labels.
-        context: Their contexts, or None.
-    """
-
-    oracle: Oracle
-    index: npt.NDArray[np.intp]
-    y: Array
-    context: Context
+    oracle: Oracle  # calls the solver
+    index: npt.NDArray[np.intp]  # the positions of the instances among all
+    y: Array  # their labels
+    context: Context  # their contexts, or None
 
     @classmethod
     def at(
@@ -67,17 +60,11 @@ class _Probe:
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """A line through the label of each chosen instance: y + offset * step.
+    """A line through the label of each chosen instance: y + offset * step."""
 
-    Attributes:
-        directions: Name of each line.
-        offsets: Positions along the lines, shape (n_points,).
-        steps: Direction vectors, shape (n, *label_shape).
-    """
-
-    directions: list[str]
-    offsets: Array
-    steps: Array
+    directions: list[str]  # name of each line
+    offsets: Array  # positions along the lines, shape (n_points,)
+    steps: Array  # direction vectors, shape (n, *label_shape)
 
 
 def loss_slices(

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from lodl.learning._curvature import is_linear, is_right, z_of_curvature
+from lodl.learning._search import is_linear, is_right, z_of_curvature
 from lodl.losses import squared_error_loss
 from lodl.training import learner_for
 

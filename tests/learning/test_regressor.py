@@ -375,7 +375,7 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
 
 
 def test_families_suit_the_kind_of_objective():
-    kinked = Situation(ObjectiveKind.KINKED, has_context=False, n_instances=100, dim=5)
+    kinked = Situation(ObjectiveKind.KINKED, has_context=False, n_instances=100)
     assert kinked.families() == (DirectedWeightedMAE(squares=True),)
     *decisions, last = replace(kinked, kind=ObjectiveKind.SMOOTH).families()
     assert last == DirectedWeightedMAE(squares=True)
@@ -395,18 +395,18 @@ def test_families_suit_the_kind_of_objective():
 def test_instances_that_share_their_decisions_are_asked_less(
     kind, has_context, n_instances, n_samples, n_rounds
 ):
-    situation = Situation(ObjectiveKind(kind), has_context, n_instances, dim=5)
-    schedule = situation.schedule(Schedule(), None)
+    situation = Situation(ObjectiveKind(kind), has_context, n_instances)
+    schedule = situation.schedule(Schedule(), situation.families())
     assert (schedule.n_samples, schedule.n_rounds, schedule.n_per_round) == (n_samples, n_rounds, 2)
     assert schedule.n_first == (4 if kind == "kinked" else None)
     assert situation.schedule(Schedule(), [ConvexDirectedQuadratic()]).n_samples == 50
     fitted = situation.schedule(Schedule(), [DirectedWeightedMSE()])
     assert fitted.n_samples == (50 if kind == "affine" else 10)
-    assert situation.schedule(Schedule(7, 0), None) == Schedule(7, 0)
+    assert situation.schedule(Schedule(7, 0), situation.families()) == Schedule(7, 0)
 
 
 def test_many_instances_that_share_their_decisions_need_fewer_losses():
-    few = Situation(ObjectiveKind.AFFINE, has_context=False, n_instances=499, dim=5)
+    few = Situation(ObjectiveKind.AFFINE, has_context=False, n_instances=499)
     assert set(replace(few, n_instances=500).families()) < set(few.families())
 
 

@@ -25,30 +25,29 @@ def contender(name, offset, regret=np.nan, **fields):
 
 
 def scoring(regrets, folds=FOLDS):
-    """Return a board, and a scorer that knows a regret for each offset; the others are bad."""
-    board = Scoreboard(folds.validation)
+    """Return a board that knows a regret for each offset; the others are bad."""
 
     def score(model):
         offset = round(float((model.y_hat - Y).mean()), 6)
         regret = np.broadcast_to(regrets.get(offset, 1e3), (N,)).astype(float)
-        return board.add(replace(model, regret=regret))
+        return replace(model, regret=regret)
 
-    return board, score
+    return Scoreboard(folds.validation, score)
 
 
 def scored(regrets, **offsets):
     """Return a board and models that were scored; `squared_error` is the baseline."""
-    board, score = scoring(regrets)
-    models = [score(contender(name.replace("_", " "), at)) for name, at in offsets.items()]
+    board = scoring(regrets)
+    models = [board.score(contender(name.replace("_", " "), at)) for name, at in offsets.items()]
     return board, models
 
 
 def selected(regrets, *, folds=FOLDS, **options):
     """Return the offset of the model that is selected of squared error and two others."""
-    board, score = scoring(regrets, folds)
-    baseline = score(contender("squared error", BASELINE))
-    others = [score(contender("first", FIRST)), score(contender("second", SECOND))]
-    best = select(board, baseline, others, score, y=Y, means=folds.means(Y), **options)
+    board = scoring(regrets, folds)
+    baseline = board.score(contender("squared error", BASELINE))
+    others = [board.score(contender("first", FIRST)), board.score(contender("second", SECOND))]
+    best = select(board, baseline, others, y=Y, means=folds.means(Y), **options)
     return round(float((best.y_hat - Y).mean()), 6)
 
 
@@ -195,10 +194,10 @@ def test_a_failed_decision_counts_as_the_worst_one_that_validates():
 @pytest.mark.parametrize(("constant", "shrinkage"), [(5.0, 1.0), (5.1, 0.0)])
 def test_the_mean_is_selected_if_squared_error_predicts_and_decides_no_better(constant, shrinkage):
     means, regrets = FOLDS.means(Y), {9.0: 5.0}
-    board, score = scoring(regrets)
+    board = scoring(regrets)
     regrets[round(float((means - Y).mean()), 6)] = constant
-    baseline = score(contender("squared error", 9.0))
-    best = select(board, baseline, [], score, y=Y, means=means)
+    baseline = board.score(contender("squared error", 9.0))
+    best = select(board, baseline, [], y=Y, means=means)
     assert best.shrinkage == shrinkage
 
 

@@ -14,7 +14,7 @@ from lodl.domains import TopK
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.losses import DirectedWeightedMSE, Quadratic, WeightedMSE, fit
 from lodl.oracle import Oracle, _run
-from lodl.problems import LinearProblem, problem
+from lodl.problems import LinearProblem, VectorisedProblem, problem
 from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
 
 
@@ -414,3 +414,26 @@ def test_the_message_of_a_failure_at_the_label_fits_the_failure(y):
         Oracle(problem(no_licence, lambda z, y: 0.0, sense="max")).sample(y, **kwargs)
     assert "skip" not in str(needs.value) + str(licence.value)
     assert "context" not in str(licence.value)
+
+
+def test_a_batch_that_the_solver_overwrites_before_it_raises_is_called_again_as_it_was():
+    class Untidy(VectorisedProblem):
+        sense = "max"
+        is_tidy = False
+
+        def solve_many(self, y_hats, context=None):
+            zs = (y_hats == y_hats.max(axis=1, keepdims=True)).astype(float)
+            if len(y_hats) > 1 and not self.is_tidy:
+                y_hats[:] = 0.0
+                raise ArithmeticError("only one at a time")
+            return zs
+
+        def objective_many(self, zs, y, context=None):
+            return zs @ y
+
+    y = np.random.default_rng(0).normal(size=(5, 3))
+    untidy, tidy = Untidy(), Untidy()
+    tidy.is_tidy = True
+    found, expected = (Oracle(problem).sample(y, n_samples=10) for problem in (untidy, tidy))
+    for i in range(5):
+        np.testing.assert_array_equal(found[i].regret, expected[i].regret)

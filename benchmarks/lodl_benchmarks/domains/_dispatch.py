@@ -15,58 +15,36 @@ from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import Problem
 from lodl_benchmarks.domains._power_days import power_days
 
-_MEAN_LOAD = 3.0
 
-
-def dispatch(
-    seed: int = 0,
-    *,
-    sizes: Sizes = (200, 100, 400),
-    n_periods: int = 24,
-    ramp: float = 0.2,
-    shortage: float = 50.0,
-    surplus: float = 0.5,
-    noise: float = 0.1,
-) -> Domain:
+def dispatch(seed: int = 0, *, sizes: Sizes = (200, 100, 400), noise: float = 0.1) -> Domain:
     """Dispatch: schedule the power of each hour of tomorrow, by its predicted demand.
 
-    Data. An instance is a day of 24 hours. Forecasts of the load and of the speed of the wind and
+    Data: an instance is a day of 24 hours. Forecasts of the load and of the speed of the wind and
     the time of day are known; the label is the demand that is left after wind power (a cubic of
     the speed, up to a limit),
 
         y_t = (3 + load_t - wind_power_t) * e_t,
 
     with persistent noise e_t of logarithmic standard deviation `noise`. x has shape (n, 24, 4), y
-    has shape (n, 24), and there is no context.
+    has shape (n, 24). Model: one linear model for all hours. Problem: `Dispatch`, a linear program;
+    a call takes 2 ms. A shortage costs 50 a unit, a surplus 0.5, so the mean is far from the best
+    prediction, and since power may change by no more than 0.2 from hour to hour, the errors of
+    neighbouring hours matter together.
 
-    Model. One linear model for all hours, from 4 features to a demand.
-
-    Solver. `Dispatch`: a linear program, solved exactly by HiGHS, one prediction at a time. A call
-    takes 2 ms: `python speed/domains.py`. It is the one domain whose oracle is slow.
-
-    Objective. A shortage costs 50 a unit, a surplus 0.5, to be minimised. It is piecewise linear in
-    the label. The mean is far from the best prediction, and since power may change by no more than
-    `ramp` from hour to hour, the errors of neighbouring hours matter together.
-
-    What is known, and where we differ. The task is that of Donti, Amos and Kolter, Task-based
-    end-to-end model learning in stochastic optimization (2017), with their penalties and a ramp,
-    but without their quadratic term and on generated data. It has a predicted right-hand side
-    with recourse: shortage and surplus are settled once demand is known. The least-squares model
-    costs about 50 times the optimum, a fifth of that if it predicts 30% more.
+    The task is by Donti, Amos and Kolter, Task-based end-to-end model learning in stochastic
+    optimization (2017), with their penalties and a ramp, but without their quadratic term and on
+    generated data. The least-squares model costs about 50 times the optimum, a fifth of that if it
+    predicts 30% more.
 
     Args:
         seed: Random seed for the days.
         sizes: Number of training, validation and test days.
-        n_periods: Periods of a day.
-        ramp: Largest change of power from a period to the next.
-        shortage: Cost of a unit of demand that is not met.
-        surplus: Cost of a unit of power that is not needed.
         noise: Standard deviation of the logarithm of the noise.
     """
     sizes = check_sizes(sizes)
-    days = power_days("dispatch", seed, (sum(sizes), n_periods), noise)
-    y = (_MEAN_LOAD + days.load - days.wind_power) * days.noise
-    return Domain(Dispatch(ramp, shortage, surplus), split_in_order(Split(days.x, y), sizes))
+    days = power_days("dispatch", seed, (sum(sizes), 24), noise)
+    y = (3.0 + days.load - days.wind_power) * days.noise
+    return Domain(Dispatch(), split_in_order(Split(days.x, y), sizes))
 
 
 @dataclass(frozen=True)

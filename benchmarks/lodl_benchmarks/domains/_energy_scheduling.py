@@ -8,7 +8,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
 from lodl.domains import Domain, Split
-from lodl.domains._domain import Sizes, check_sizes, split_in_order, streams
+from lodl.domains._domain import Sizes, check_sizes, in_blocks, split_in_order, streams
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 from lodl_benchmarks.domains._power_days import power_days
@@ -18,16 +18,11 @@ _BLOCK_SIZE = 2**18  # numbers in the table of least costs: 2 MB
 
 
 def energy_scheduling(
-    seed: int = 0,
-    *,
-    sizes: Sizes = (200, 100, 400),
-    n_periods: int = 48,
-    n_jobs: int = 5,
-    noise: float = 0.5,
+    seed: int = 0, *, sizes: Sizes = (200, 100, 400), noise: float = 0.5
 ) -> Domain:
     """Energy scheduling: run the jobs of a machine when power is cheap, by predicted prices.
 
-    Data. An instance is a day of 48 half hours. Forecasts of the load and of the speed of the wind
+    Data: an instance is a day of 48 half hours. Forecasts of the load and of the speed of the wind
     and the time of day are known; the label is the price, which explodes when little wind power
     (a cubic of the speed, up to a limit) meets a high load,
 
@@ -35,34 +30,25 @@ def energy_scheduling(
 
     with persistent noise e_t of logarithmic standard deviation `noise`. Five jobs, the same every
     day, last 2 to 8 half hours each and draw a power between 1 and 5. x has shape (n, 48, 4), y has
-    shape (n, 48), and there is no context.
+    shape (n, 48). Model: one linear model for all half hours, which can follow neither the
+    exponential nor the cubic. Problem: `EnergyScheduling`; in batches of 500 a call takes 30 µs.
 
-    Model. One linear model for all half hours, from 4 features to a price. It can follow neither
-    the exponential nor the cubic.
-
-    Solver. `EnergyScheduling`: dynamic programming over sets of jobs and time, for all predictions
-    at once. Exact. In batches of 500 a call takes 30 µs: `python speed/domains.py`.
-
-    Objective. The true cost of the power that is drawn, to be minimised.
-
-    What is known, and where we differ. Scheduling under predicted prices is a standard task of the
-    literature (Mandi et al., Smart predict-and-optimize for hard combinatorial optimization
-    problems, 2020), on prices of the Irish market and several machines; here prices are generated,
-    and there is one machine. The least-squares model has a relative test regret of 0.06.
+    Scheduling under predicted prices is a standard task of the literature (Mandi et al., Smart
+    predict-and-optimize for hard combinatorial optimization problems, 2020), on prices of the Irish
+    market and several machines; here prices are generated, and there is one machine. The
+    least-squares model has a relative test regret of 0.06.
 
     Args:
         seed: Random seed for the days and the jobs.
         sizes: Number of training, validation and test days.
-        n_periods: Periods of a day.
-        n_jobs: Jobs to run on each day.
         noise: Standard deviation of the logarithm of the noise.
     """
-    sizes, n_jobs = check_sizes(sizes), check_count("n_jobs", n_jobs)
-    days = power_days("energy scheduling", seed, (sum(sizes), n_periods), noise)
+    sizes = check_sizes(sizes)
+    days = power_days("energy scheduling", seed, (sum(sizes), 48), noise)
     y = 20 + 30 * np.exp(2 * (days.load - days.wind_power)) * days.noise
     (job_rng,) = streams("energy scheduling, jobs", seed, 1)
-    durations = tuple(job_rng.integers(2, 9, size=n_jobs).tolist())
-    powers = tuple(job_rng.uniform(1, 5, size=n_jobs).tolist())
+    durations = tuple(job_rng.integers(2, 9, size=5).tolist())
+    powers = tuple(job_rng.uniform(1, 5, size=5).tolist())
     return Domain(EnergyScheduling(durations, powers), split_in_order(Split(days.x, y), sizes))
 
 
@@ -102,9 +88,8 @@ class EnergyScheduling(LinearProblem):
                 f"A prediction must be a vector of at least {sum(self.durations)} prices, as many "
                 f"as the jobs last together, got shape {y_hats.shape[1:]}."
             )
-        rows = max(1, _BLOCK_SIZE // (2 ** len(self.durations) * (y_hats.shape[1] + 1)))
-        blocks = [y_hats[start : start + rows] for start in range(0, len(y_hats), rows)]
-        return np.concatenate([self._schedule(block) for block in blocks])
+        rows = _BLOCK_SIZE // (2 ** len(self.durations) * (y_hats.shape[1] + 1))
+        return in_blocks(self._schedule, y_hats, rows)
 
     def _schedule(self, y_hats: Array) -> Array:
         """Return the schedule of each prediction, from its last job back to the first."""

@@ -12,19 +12,12 @@ from lodl.errors import InvalidInputError
 
 @dataclass(frozen=True, eq=False)
 class PowerDays:
-    """Features that are known on the evening before, and the noise that is not.
+    """Features that are known on the evening before, and the noise that is not."""
 
-    Attributes:
-        load: Forecast of the load, relative to its mean, shape (n_days, n_periods).
-        wind_power: Power of the forecast wind, between 0 and 1, shape (n_days, n_periods).
-        x: Features of a period: load, speed of the wind, sine and cosine of the time of day.
-        noise: Positive factors around 1, shape (n_days, n_periods).
-    """
-
-    load: Array
-    wind_power: Array
-    x: Array
-    noise: Array
+    load: Array  # forecast, relative to its mean, shape (n_days, n_periods)
+    wind_power: Array  # power of the forecast wind, between 0 and 1
+    x: Array  # features of a period: load, speed of the wind, sine and cosine of the time of day
+    noise: Array  # positive factors around 1
 
 
 def power_days(purpose: str, seed: int, shape: tuple[int, int], noise: float) -> PowerDays:
@@ -37,11 +30,7 @@ def power_days(purpose: str, seed: int, shape: tuple[int, int], noise: float) ->
     where a, b (the speed of the wind) and c are stationary autoregressive processes of variance 1
     that keep 90% of their value from one period to the next and begin each day anew.
 
-    Args:
-        purpose: Name of the domain, so that no two domains have the same days.
-        seed: Random seed for the days.
-        shape: Number of days, and of periods T of a day.
-        noise: Standard deviation of the logarithm of the noise.
+    `purpose` is the name of the domain, so that no two domains have the same days.
     """
     n_periods = check_count("n_periods", shape[1])
     if not 0 <= noise < np.inf:

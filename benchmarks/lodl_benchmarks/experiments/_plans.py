@@ -15,17 +15,11 @@ _IN_LINEAR_FIGURE = ("2-stage", "DFL", "DirectedQuadratic", "ConvexDirectedQuadr
 
 @dataclass(frozen=True)
 class RunSize:
-    """The size of a run: seeds, initialisations and samples.
+    """The size of a run: seeds, initialisations and samples."""
 
-    Attributes:
-        n_seeds: Domain seeds.
-        n_initialisations: Models trained for each seed.
-        n_samples: Points per instance.
-    """
-
-    n_seeds: int
-    n_initialisations: int
-    n_samples: int
+    n_seeds: int  # domain seeds
+    n_initialisations: int  # models trained for each seed
+    n_samples: int  # points per instance
 
 
 SCALES: dict[str, RunSize] = {

@@ -31,13 +31,9 @@ from lodl_benchmarks.runner import Task
 
 @dataclass(frozen=True, eq=False)
 class LearnerTask(Task):
-    """A domain with the learner's settings for it.
+    """A domain with the learner's settings for it."""
 
-    Attributes:
-        validation: The folds; blocks for days in order.
-    """
-
-    validation: Any = None
+    validation: Any = None  # the folds; blocks for days in order
 
 
 _path = partial(shortest_path, degree=6)

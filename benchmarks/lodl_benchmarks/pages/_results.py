@@ -20,31 +20,18 @@ _NEED_NO_NAME = ("sampler", "surrogate", "settings")  # the values speak for the
 
 @dataclass(frozen=True)
 class Result:
-    """One method in one domain, over all seeds and initialisations of one setting.
+    """One method in one domain, over all seeds and initialisations of one setting."""
 
-    Attributes:
-        domain: The name of the domain in the rows.
-        method: What the models were trained on.
-        settings: Everything that was chosen for the runs.
-        setting: Difference from other results of the method in the domain, as text.
-        runs: Normalised test decision quality of every model.
-        published: A published number to compare with, if there is one.
-        oracle_calls: Calls of the solver per seed.
-        seconds: Seconds of each part per seed.
-        gaussian_error: Error of the learned loss around the labels, over seeds.
-        empirical_error: Error of the learned loss where the models predict.
-    """
-
-    domain: str
-    method: str
-    settings: Settings
-    setting: str
-    runs: tuple[float, ...]
-    published: MeanStd | None
-    oracle_calls: float | None
-    seconds: Mapping[str, float]
-    gaussian_error: MeanStd | None
-    empirical_error: MeanStd | None
+    domain: str  # the name of the domain in the rows
+    method: str  # what the models were trained on
+    settings: Settings  # everything that was chosen for the runs
+    setting: str  # difference from other results of the method in the domain, as text
+    runs: tuple[float, ...]  # normalised test decision quality of every model
+    published: MeanStd | None  # a published number to compare with, if there is one
+    oracle_calls: float | None  # calls of the solver per seed
+    seconds: Mapping[str, float]  # seconds of each part per seed
+    gaussian_error: MeanStd | None  # error of the learned loss around the labels, over seeds
+    empirical_error: MeanStd | None  # error of the learned loss where the models predict
 
     @property
     def quality(self) -> MeanStd:
@@ -69,19 +56,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of a run.
+    """The results of a run."""
 
-    Attributes:
-        compared: By domain, one result per method, under settings as equal as the run has them.
-        others: The same methods under other settings.
-        titles: Titles of domains; a domain without one has its name.
-        publication: Source of `Result.published`.
-    """
-
+    # By domain, one result per method, under settings as equal as the run has them.
     compared: Mapping[str, tuple[Result, ...]]
-    others: tuple[Result, ...]
+    others: tuple[Result, ...]  # the same methods under other settings
+    # Titles of domains; a domain without one has its name.
     titles: Mapping[str, str] = field(default_factory=dict)
-    publication: str = ""
+    publication: str = ""  # source of `Result.published`
 
     def title_of(self, domain: str) -> str:
         """Return a domain's title."""

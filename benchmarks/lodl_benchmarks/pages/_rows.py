@@ -21,35 +21,21 @@ _LONGEST_TEXT = 500
 
 @dataclass(frozen=True)
 class Row:
-    """One method on one draw of a domain. Only the first three are in every row.
+    """One method on one draw of a domain. Only the first three are in every row."""
 
-    Attributes:
-        domain: Where the decisions are taken.
-        method: What the models were trained on.
-        test: Normalised decision quality on test data, one per model.
-        validation: Decision qualities on validation data.
-        seed: The seed of the draw.
-        settings: Everything that was chosen for the run, as text.
-        oracle_calls: Calls of the solver.
-        seconds: Seconds of each part that was timed.
-        gaussian_error: Error of the learned loss around the labels.
-        empirical_error: Error of the learned loss where the models predict, one per model.
-        data: A digest of the data.
-        versions: Versions of the packages.
-    """
-
-    domain: str
-    method: str
-    test: tuple[float, ...]
-    validation: tuple[float, ...] = ()
-    seed: int | None = None
-    settings: Settings = ()
-    oracle_calls: float | None = None
-    seconds: tuple[tuple[str, float], ...] = ()
-    gaussian_error: float | None = None
+    domain: str  # where the decisions are taken
+    method: str  # what the models were trained on
+    test: tuple[float, ...]  # normalised decision quality on test data, one per model
+    validation: tuple[float, ...] = ()  # decision qualities on validation data
+    seed: int | None = None  # the seed of the draw
+    settings: Settings = ()  # everything that was chosen for the run, as text
+    oracle_calls: float | None = None  # calls of the solver
+    seconds: tuple[tuple[str, float], ...] = ()  # seconds of each part that was timed
+    gaussian_error: float | None = None  # error of the learned loss around the labels
+    # Error of the learned loss where the models predict, one per model.
     empirical_error: tuple[float, ...] = ()
-    data: str = ""
-    versions: Settings = ()
+    data: str = ""  # a digest of the data
+    versions: Settings = ()  # versions of the packages
 
     def setting(self, name: str) -> str:
         """Return the text of a setting, empty where the row does not have it."""
@@ -60,9 +46,6 @@ def read_json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line number and the values of every row, unchecked.
 
     Empty lines are skipped, and so is a last line that was torn by a kill or is just being written.
-
-    Raises:
-        DataError: The file, or a line of it, cannot be read.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -88,11 +71,7 @@ def read_json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """Return the rows of a JSON-lines file; of several rows of one experiment, the last.
-
-    Raises:
-        DataError: The file or a row cannot be used; the message names the line.
-    """
+    """Return the rows of a JSON-lines file; of several rows of one experiment, the last."""
     rows: dict[object, Row] = {}
     for number, values in read_json_rows(Path(path)):
         try:
@@ -107,11 +86,7 @@ def read_rows(path: str | Path) -> list[Row]:
 
 
 def parse_row(values: Mapping[str, Any]) -> Row:
-    """Return a row from its JSON values.
-
-    Raises:
-        ValueError: A value cannot be used; the message names it.
-    """
+    """Return a row from its JSON values."""
     row = {name: value for name, value in values.items() if value is not None}
     test = _numbers(row, "test")
     if not test:

@@ -21,21 +21,13 @@ _ROOM = 1.6  # the height of the axes in units of the largest regret: beyond, lo
 
 @dataclass(frozen=True)
 class Slice:
-    """One line through the label of an instance.
+    """One line through the label of an instance."""
 
-    Attributes:
-        instance: The instance.
-        direction: Name of the line.
-        offsets: Points on the line; 0 is the label.
-        regret: The true regret at the points.
-        loss: The learned losses at the points, by name.
-    """
-
-    instance: int | str
-    direction: str
-    offsets: tuple[float, ...]
-    regret: tuple[float, ...]
-    loss: Mapping[str, tuple[float, ...]]
+    instance: int | str  # the instance
+    direction: str  # name of the line
+    offsets: tuple[float, ...]  # points on the line; 0 is the label
+    regret: tuple[float, ...]  # the true regret at the points
+    loss: Mapping[str, tuple[float, ...]]  # the learned losses at the points, by name
 
 
 @dataclass(frozen=True)

@@ -50,71 +50,49 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class CostSettings:
-    """Settings of the measurement.
+    """Settings of the measurement."""
 
-    Attributes:
-        n_samples: Points per instance, K.
-        n_steps: Steps of training, T, without early stopping.
-        cores: Numbers of cores to measure on; the first is 1.
-        domains: Names of setups.
-        versions: Versions of the packages; under others the costs are measured again.
-    """
-
-    n_samples: int
-    n_steps: int
-    cores: tuple[int, ...]
-    domains: tuple[str, ...]
+    n_samples: int  # points per instance, K
+    n_steps: int  # steps of training, T, without early stopping
+    cores: tuple[int, ...]  # numbers of cores to measure on; the first is 1
+    domains: tuple[str, ...]  # names of setups
+    # Versions of the packages; under others the costs are measured again.
     versions: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class PreparationCosts:
-    """Seconds that learned losses take before training, on a number of cores, by the clock.
+    """Seconds that learned losses take before training, on a number of cores, by the clock."""
 
-    Attributes:
-        cores: The number of cores.
-        sampling: Seconds of sampling.
-        fitting: Seconds of fitting.
-        seconds: Seconds of one model of each method, with those before training.
-    """
-
-    cores: int
-    sampling: float
-    fitting: float
-    seconds: Mapping[str, float]
+    cores: int  # the number of cores
+    sampling: float  # seconds of sampling
+    fitting: float  # seconds of fitting
+    seconds: Mapping[str, float]  # seconds of one model of each method, with those before training
 
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """Seconds of one pass, by the processor.
+    """Seconds of one pass, by the processor."""
 
-    Attributes:
-        surrogate_forward: The surrogate's decision and its worth, per instance of a batch as large
-            as those of the training (the paper's T_O of DFL).
-        surrogate_backward: Seconds of its gradient (T'_O).
-        learned_loss: A learned loss and its gradient by its own parameters, per sample: a step of a
-            fit by gradient descent (T_LODL).
-    """
-
+    # The surrogate's decision and its worth, per instance of a batch as large as those of the
+    # training (the paper's T_O of DFL).
     surrogate_forward: float
-    surrogate_backward: float
+    surrogate_backward: float  # seconds of its gradient (T'_O)
+    # A learned loss and its gradient by its own parameters, per sample: a step of a fit by gradient
+    # descent (T_LODL).
     learned_loss: float
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The measurements in a domain.
+    """The measurements in a domain."""
 
-    Attributes:
-        preparation: (cores, seconds of sampling, seconds of fitting); the first is of one core.
-        training: Seconds of one model, by method and by the processor: steps follow one another, so
-            training has one core.
-        units: Seconds of single passes.
-    """
-
+    # (cores, seconds of sampling, seconds of fitting); the first is of one core.
     preparation: tuple[tuple[int, float, float], ...]
+    # Seconds of one model, by method and by the processor: steps follow one another, so training
+    # has one core.
     training: Mapping[str, float]
-    units: UnitCosts
+    units: UnitCosts  # seconds of single passes
 
 
 @dataclass(frozen=True)

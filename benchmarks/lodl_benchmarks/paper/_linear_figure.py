@@ -32,19 +32,12 @@ class LinearSettings:
 
 @dataclass(frozen=True)
 class MethodLines:
-    """The models of one method.
+    """The models of one method."""
 
-    Attributes:
-        name: The method.
-        y_hat: `y_hat[m][i]` is the prediction of model m for the feature `x[i]`.
-        quality: Normalised test decision quality of every model.
-        n_rising: How many models predict more for the largest feature than for the smallest.
-    """
-
-    name: str
-    y_hat: tuple[_Numbers, ...]
-    quality: _Numbers
-    n_rising: int
+    name: str  # the method
+    y_hat: tuple[_Numbers, ...]  # `y_hat[m][i]` is the prediction of model m for the feature `x[i]`
+    quality: _Numbers  # normalised test decision quality of every model
+    n_rising: int  # how many models predict more for the largest feature than for the smallest
 
 
 @dataclass(frozen=True)

@@ -34,42 +34,27 @@ _Numbers: TypeAlias = tuple[float, ...]
 
 @dataclass(frozen=True)
 class LossesSettings:
-    """Settings of the figure of the losses.
+    """Settings of the figure of the losses."""
 
-    Attributes:
-        n_samples: Points from which the losses are learned.
-        scale: Standard deviation of the points around the label.
-        epsilon: Softness of the handcrafted surrogate.
-        n_grid: Predictions along each axis of a surface.
-        seed: Random seed for the points.
-        versions: Versions of the packages; under others the figure is made again.
-    """
-
-    n_samples: int
-    scale: float = 1.0
-    epsilon: float = 0.5
-    n_grid: int = 61
-    seed: int = 0
+    n_samples: int  # points from which the losses are learned
+    scale: float = 1.0  # standard deviation of the points around the label
+    epsilon: float = 0.5  # softness of the handcrafted surrogate
+    n_grid: int = 61  # predictions along each axis of a surface
+    seed: int = 0  # random seed for the points
+    # Versions of the packages; under others the figure is made again.
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LossShape:
-    """One loss around the label (0, 1).
+    """One loss around the label (0, 1)."""
 
-    Attributes:
-        name: Its name.
-        kind: "true", "handcrafted" or "learned".
-        surface: `surface[b][a]` is the loss of the prediction (axis[a], axis[b]).
-        on_line: `on_line[i]` is the loss of the prediction (line[i], 1 - line[i]).
-        descent: The negative gradient at the swapped prediction, where training would go.
-    """
-
-    name: str
-    kind: str
+    name: str  # its name
+    kind: str  # "true", "handcrafted" or "learned"
+    # `surface[b][a]` is the loss of the prediction (axis[a], axis[b]).
     surface: tuple[_Numbers, ...]
-    on_line: _Numbers
-    descent: _Numbers
+    on_line: _Numbers  # `on_line[i]` is the loss of the prediction (line[i], 1 - line[i])
+    descent: _Numbers  # the negative gradient at the swapped prediction, where training would go
 
 
 @dataclass(frozen=True)

@@ -87,15 +87,10 @@ TABLE2B = _read(
 
 @dataclass(frozen=True)
 class ErrorUnit:
-    """The unit of the errors of learned losses.
+    """The unit of the errors of learned losses."""
 
-    Attributes:
-        name: The name of the unit.
-        factor: The number of these units in one unit of our objective.
-    """
-
-    name: str = "the objective's unit"
-    factor: float = 1.0
+    name: str = "the objective's unit"  # the name of the unit
+    factor: float = 1.0  # the number of these units in one unit of our objective
 
 
 ERROR_UNITS: Mapping[str, ErrorUnit] = {

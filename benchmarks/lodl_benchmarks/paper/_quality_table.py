@@ -23,29 +23,18 @@ QUALITY_TEXT = (
 
 @dataclass(frozen=True)
 class MethodQuality:
-    """The decision quality of one method in one column.
+    """The decision quality of one method in one column."""
 
-    Attributes:
-        method: Loss that the models were trained on, with the number of samples if it has several.
-        column: A domain, a sampler, or a number of samples.
-        ours: Normalised test decision quality over all runs.
-        n_runs: The number of runs.
-        paper: The published number, if there is one.
-        sampler: The sampler of the points of learned losses.
-        n_samples: Points per instance.
-        oracle_calls: Calls of the solver per domain seed.
-        seconds: Sampling, fitting and training per domain seed, on one core.
-    """
-
+    # Loss that the models were trained on, with the number of samples if it has several.
     method: str
-    column: str | int
-    ours: MeanStd
-    n_runs: int
-    paper: MeanStd | None
-    sampler: str
-    n_samples: int
-    oracle_calls: float
-    seconds: Mapping[str, float]
+    column: str | int  # a domain, a sampler, or a number of samples
+    ours: MeanStd  # normalised test decision quality over all runs
+    n_runs: int  # the number of runs
+    paper: MeanStd | None  # the published number, if there is one
+    sampler: str  # the sampler of the points of learned losses
+    n_samples: int  # points per instance
+    oracle_calls: float  # calls of the solver per domain seed
+    seconds: Mapping[str, float]  # sampling, fitting and training per domain seed, on one core
 
 
 @dataclass(frozen=True)

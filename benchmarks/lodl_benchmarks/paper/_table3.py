@@ -47,21 +47,14 @@ _POINTS = {
 
 @dataclass(frozen=True)
 class Trend:
-    """A least-squares line of decision quality on an error, and its correlation.
+    """A least-squares line of decision quality on an error, and its correlation."""
 
-    Attributes:
-        slope: The slope of the line.
-        intercept: The quality at no error.
-        intercept_95: Its 95 % interval, or None if the points are not independent.
-        correlation: The correlation of the points.
-        n: The number of points.
-    """
-
-    slope: float
-    intercept: float
+    slope: float  # the slope of the line
+    intercept: float  # the quality at no error
+    # Its 95 % interval, or None if the points are not independent.
     intercept_95: tuple[float, ...] | None
-    correlation: float
-    n: int
+    correlation: float  # the correlation of the points
+    n: int  # the number of points
 
     @property
     def is_shown(self) -> bool:
@@ -79,40 +72,24 @@ class WithoutOne:
 
 @dataclass(frozen=True)
 class Trends:
-    """The lines of decision quality on one kind of error, or None if a line is not defined.
+    """The lines of decision quality on one kind of error, or None if a line is not defined."""
 
-    Attributes:
-        of_methods: The line through the means of the methods.
-        without_one: What remains of it without one method.
-        of_runs: The line through all runs.
-        of_paper: The line through the means that the paper prints.
-    """
-
-    of_methods: Trend | None
-    without_one: WithoutOne | None
-    of_runs: Trend | None
-    of_paper: Trend | None
+    of_methods: Trend | None  # the line through the means of the methods
+    without_one: WithoutOne | None  # what remains of it without one method
+    of_runs: Trend | None  # the line through all runs
+    of_paper: Trend | None  # the line through the means that the paper prints
 
 
 @dataclass(frozen=True)
 class MethodErrors:
-    """The errors and the decision quality of one method.
+    """The errors and the decision quality of one method."""
 
-    Attributes:
-        empirical: Error at the models' predictions.
-        gaussian: Error around the labels.
-        quality: Normalised test decision quality.
-        runs: The same three for every run.
-        paper: The three published numbers, if there are any.
-        oracle_calls: Calls of the solver per domain seed.
-    """
-
-    empirical: MeanStd
-    gaussian: MeanStd
-    quality: MeanStd
-    runs: Mapping[str, tuple[float, ...]]
-    paper: Mapping[str, MeanStd] | None
-    oracle_calls: float = 0.0
+    empirical: MeanStd  # error at the models' predictions
+    gaussian: MeanStd  # error around the labels
+    quality: MeanStd  # normalised test decision quality
+    runs: Mapping[str, tuple[float, ...]]  # the same three for every run
+    paper: Mapping[str, MeanStd] | None  # the three published numbers, if there are any
+    oracle_calls: float = 0.0  # calls of the solver per domain seed
 
     def mean_std(self, name: str) -> MeanStd:
         """Return "empirical", "gaussian" or "quality"."""

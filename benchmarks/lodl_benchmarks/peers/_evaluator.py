@@ -17,17 +17,11 @@ Index = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """Regrets of predictions for given instances.
+    """Regrets of predictions for given instances."""
 
-    Attributes:
-        problem: The problem.
-        part: The instances.
-        optimum: DL(y, y) of each of them.
-    """
-
-    problem: Problem
-    part: Split
-    optimum: Array
+    problem: Problem  # the problem
+    part: Split  # the instances
+    optimum: Array  # DL(y, y) of each of them
 
     @classmethod
     def of(cls, problem: Problem, part: Split) -> "Evaluator":
@@ -43,9 +37,7 @@ class Evaluator:
     def regret(self, y_hat: Array, rows: Index) -> Array:
         """Return the regret of each prediction, by one call each.
 
-        Args:
-            y_hat: Predictions, shape (k, *label_shape).
-            rows: The instances they are for, shape (k,).
+        `y_hat` has shape (k, *label_shape), `rows` are the instances that they are for.
         """
         return self.losses(y_hat, rows) - self.optimum[rows]
 

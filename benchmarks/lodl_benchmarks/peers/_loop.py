@@ -20,54 +20,34 @@ _TINY = 1e-8
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the training of all models.
+    """Settings of the training of all models."""
 
-    Attributes:
-        n_steps: The most steps.
-        look_every: Steps between two looks at held-out decisions.
-        patience: Steps without a better look after which training stops.
-        batch_size: Instances per step; fewer where a model has fewer to train on.
-        memory: Weight of the past in the running mean of the weights, which is what predicts: the
-            last step of any method is noisy.
-    """
-
-    n_steps: int = 300
-    look_every: int = 20
-    patience: int = 80
-    batch_size: int = 32
+    n_steps: int = 300  # the most steps
+    look_every: int = 20  # steps between two looks at held-out decisions
+    patience: int = 80  # steps without a better look after which training stops
+    batch_size: int = 32  # instances per step; fewer where a model has fewer to train on
+    # Weight of the past in the running mean of the weights, which is what predicts: the last step
+    # of any method is noisy.
     memory: float = 0.95
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Parameters that validation decisions select, besides the number of steps.
+    """Parameters that validation decisions select, besides the number of steps."""
 
-    Attributes:
-        learning_rate: Of Adam.
-        start: Where a linear model begins.
-        parameter: The method's main parameter.
-    """
-
-    learning_rate: float
-    start: Start
-    parameter: Any
+    learning_rate: float  # of Adam
+    start: Start  # where a linear model begins
+    parameter: Any  # the method's main parameter
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One of the models that are trained side by side.
+    """One of the models that are trained side by side."""
 
-    Attributes:
-        train: The instances it is trained on.
-        held_out: Those it is stopped by; none to train for all steps.
-        choice: Its learning rate, its start, and the method's main parameter.
-        seed: Random seed of its batches.
-    """
-
-    train: Index
-    held_out: Index
-    choice: Choice
-    seed: int
+    train: Index  # the instances it is trained on
+    held_out: Index  # those it is stopped by; none to train for all steps
+    choice: Choice  # its learning rate, its start, and the method's main parameter
+    seed: int  # random seed of its batches
 
 
 class Criterion(Protocol):
@@ -76,13 +56,8 @@ class Criterion(Protocol):
     def __call__(self, y_hat: Tensor, rows: Tensor, models: Sequence[int], /) -> Tensor:
         """Return the losses of predictions.
 
-        Args:
-            y_hat: Predictions, shape (models, batch, *label_shape).
-            rows: The instances they are for, shape (models, batch).
-            models: Which models these are; those that have stopped are left out.
-
-        Returns:
-            Losses, shape (models, batch).
+        `y_hat` has shape (models, batch, *label_shape); `rows`, the instances they are for, and the
+        losses have shape (models, batch). Models that have stopped are left out.
         """
 
 
@@ -99,16 +74,7 @@ def train(
     settings: Settings,
     look: Look,
 ) -> list[int]:
-    """Train models, leave each in its best state, and return the step at which that was.
-
-    Args:
-        networks: The models, one per member; they are changed.
-        x: Features of all instances.
-        members: What each model is trained on.
-        criterion: The loss.
-        settings: How long to train.
-        look: Calls the solver at held-out predictions.
-    """
+    """Train models, leave each in its best state, and return the step at which that was."""
     features = torch.as_tensor(x)
     adam = _Adam(networks, torch.tensor([member.choice.learning_rate for member in members]))
     batch_size = min([settings.batch_size, *(len(member.train) for member in members)])

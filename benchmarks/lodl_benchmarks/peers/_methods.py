@@ -26,14 +26,10 @@ TWO_STAGE = "2-stage"
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A model and what is worth keeping about how it came about.
+    """A model and what is worth keeping about how it came about."""
 
-    Attributes:
-        y_hat: Predictions for given features, which were not seen before.
-        details: Selected parameters and the cost of one model, as JSON values.
-    """
-
-    y_hat: Array
+    y_hat: Array  # predictions for given features, which were not seen before
+    # Selected parameters and the cost of one model, as JSON values.
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -87,15 +83,10 @@ class TwoStage(Treated):
 
 @dataclass(frozen=True)
 class OfPyEPO(Treated):
-    """One of PyEPO's methods, the solver in the loop.
+    """One of PyEPO's methods, the solver in the loop."""
 
-    Attributes:
-        loss: The method.
-        values: Values of its main parameter.
-    """
-
-    loss: PyEPOLoss
-    values: tuple[Any, ...] = (None,)
+    loss: PyEPOLoss  # the method
+    values: tuple[Any, ...] = (None,)  # values of its main parameter
     needs_linear = True
 
     @property
@@ -112,15 +103,10 @@ class OfPyEPO(Treated):
 
 @dataclass(frozen=True)
 class AtLabels(Treated):
-    """A family of the paper, learned from points around the labels.
+    """A family of the paper, learned from points around the labels."""
 
-    Attributes:
-        family: The family.
-        n_samples: Points per instance.
-    """
-
-    family: Family
-    n_samples: int
+    family: Family  # the family
+    n_samples: int  # points per instance
 
     def criteria(self, data: Data) -> Criteria:
         part = data.evaluator.part

@@ -13,19 +13,12 @@ from lodl.training.torch import mlp
 
 @dataclass(frozen=True)
 class Architecture:
-    """A linear model or a network of ReLU layers.
+    """A linear model or a network of ReLU layers."""
 
-    Attributes:
-        n_features: Numbers known about an instance, or about an item of it.
-        label_shape: Shape of a label.
-        n_items: Number of items where features belong to items, otherwise 1.
-        hidden: Widths of the hidden layers.
-    """
-
-    n_features: int
-    label_shape: tuple[int, ...]
-    n_items: int = 1
-    hidden: tuple[int, ...] = ()
+    n_features: int  # numbers known about an instance, or about an item of it
+    label_shape: tuple[int, ...]  # shape of a label
+    n_items: int = 1  # number of items where features belong to items, otherwise 1
+    hidden: tuple[int, ...] = ()  # widths of the hidden layers
 
     @classmethod
     def of(cls, x: Array, y: Array, hidden: tuple[int, ...]) -> "Architecture":
@@ -49,11 +42,8 @@ class Networks:
 
     Predictions are in the unit of the labels: outputs times a spread, plus a centre.
 
-    Args:
-        architecture: What they have in common.
-        seeds: The initial state of each.
-        centre: Mean labels of each model's instances, shape (models, *label_shape).
-        spread: Deviation of each model's labels, shape (models,).
+    Mean labels of each model's instances, `centre`, have shape (models, *label_shape), their
+    deviation, `spread`, has shape (models,).
     """
 
     def __init__(
@@ -82,9 +72,7 @@ class Networks:
     def predict(self, x: Tensor, weights: Sequence[Tensor] | None = None) -> Tensor:
         """Return predictions, shape (models, batch, *label_shape).
 
-        Args:
-            x: Features, shape (models, batch, p) or (models, batch, items, p).
-            weights: Weights to predict with; their own if None.
+        Features have shape (models, batch, p) or (models, batch, items, p).
         """
         n_models, n_batch = x.shape[:2]
         out = x.reshape(n_models, -1, x.shape[-1])

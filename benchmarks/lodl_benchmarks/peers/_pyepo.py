@@ -20,17 +20,11 @@ Given: TypeAlias = Literal["costs", "decisions", "all"]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Labels, decisions and optima of the instances, in units of the labels' deviation.
+    """Labels, decisions and optima of the instances, in units of the labels' deviation."""
 
-    Attributes:
-        costs: Labels, shape (n, D).
-        decisions: Best decisions, shape (n, D).
-        values: Their objective, shape (n, 1).
-    """
-
-    costs: Tensor
-    decisions: Tensor
-    values: Tensor
+    costs: Tensor  # labels, shape (n, D)
+    decisions: Tensor  # best decisions, shape (n, D)
+    values: Tensor  # their objective, shape (n, 1)
 
     @classmethod
     def of(cls, y: Array, zs: Array, unit: float) -> "Known":
@@ -42,27 +36,18 @@ class Known:
 
 @dataclass(frozen=True)
 class PyEPOLoss:
-    """One of PyEPO's methods.
+    """One of PyEPO's methods."""
 
-    Attributes:
-        name: Its name in `pyepo.func`.
-        main: Name of the argument that is selected, or "".
-        given: What a loss takes besides the prediction; "decisions" for a layer.
-        layer: How the decision that a layer returns is judged; None for a method that is a loss.
-        fixed: Further arguments, as pairs of name and value.
-        is_seeded: Whether it draws perturbations from a seed.
-        has_pool: Whether it compares with a pool of decisions, at first the labels' decisions.
-        is_adaptive: Whether it adapts to the gradients it has seen.
-    """
-
-    name: str
-    main: str = ""
-    given: Given = "decisions"
+    name: str  # its name in `pyepo.func`
+    main: str = ""  # name of the argument that is selected, or ""
+    given: Given = "decisions"  # what a loss takes besides the prediction; "decisions" for a layer
+    # How the decision that a layer returns is judged; None for a method that is a loss.
     layer: Literal["squared", "absolute", "objective"] | None = None
-    fixed: tuple[tuple[str, Any], ...] = ()
-    is_seeded: bool = False
+    fixed: tuple[tuple[str, Any], ...] = ()  # further arguments, as pairs of name and value
+    is_seeded: bool = False  # whether it draws perturbations from a seed
+    # Whether it compares with a pool of decisions, at first the labels' decisions.
     has_pool: bool = False
-    is_adaptive: bool = False
+    is_adaptive: bool = False  # whether it adapts to the gradients it has seen
 
     @property
     def has_memory(self) -> bool:
@@ -111,21 +96,13 @@ class PyEPOLoss:
 
 @dataclass(frozen=True, eq=False)
 class PyEPOCriterion:
-    """Modules of PyEPO as the loss of several models.
+    """Modules of PyEPO as the loss of several models."""
 
-    Attributes:
-        loss: The method.
-        modules: For each group of models the module that serves it.
-        known: What the modules compare with.
-        members: The models.
-        unit: The labels' deviation.
-    """
-
-    loss: PyEPOLoss
-    modules: Mapping[tuple[int, ...], Any]
-    known: Known
-    members: Sequence[Member]
-    unit: float
+    loss: PyEPOLoss  # the method
+    modules: Mapping[tuple[int, ...], Any]  # for each group of models the module that serves it
+    known: Known  # what the modules compare with
+    members: Sequence[Member]  # the models
+    unit: float  # the labels' deviation
 
     def __call__(self, y_hat: Tensor, rows: Tensor, models: Sequence[int]) -> Tensor:
         costs = y_hat.flatten(2) / self.unit

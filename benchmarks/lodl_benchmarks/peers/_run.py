@@ -27,19 +27,12 @@ _CORE = (TWO_STAGE, "SPO+", "PFYL", "lsLTR", "NCE", OURS)
 
 @dataclass(frozen=True)
 class Scale:
-    """Default tasks, methods and seeds of a run.
+    """Default tasks, methods and seeds of a run."""
 
-    Attributes:
-        tasks: Names of the tasks.
-        methods: Names of the methods.
-        seeds: Data seeds.
-        n_initialisations: Models to average.
-    """
-
-    tasks: tuple[str, ...]
-    methods: tuple[str, ...]
-    seeds: range
-    n_initialisations: int
+    tasks: tuple[str, ...]  # names of the tasks
+    methods: tuple[str, ...]  # names of the methods
+    seeds: range  # data seeds
+    n_initialisations: int  # models to average
 
 
 SCALES: Mapping[str, Scale] = {
@@ -73,16 +66,7 @@ def run(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> list[RowValues]:
-    """Run what has no row yet and return the rows of all, in order, as JSON values.
-
-    Args:
-        trials: What to run.
-        out: Folder of `rows.jsonl`; existing rows are not computed again.
-        tasks: The tasks by name.
-        methods: The methods by name.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show a bar on a terminal.
-    """
+    """Run what has no row yet and return the rows of all, in order, as JSON values."""
     computations = [
         Computation(
             _identity(t, tasks[t.task], methods[t.method]),

@@ -14,21 +14,13 @@ _TENTH = 10.0  # times fewer calls than the reference are the aim
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Our learner on a task, and others on the data seeds that it has.
+    """Our learner on a task, and others on the data seeds that it has."""
 
-    Attributes:
-        task: Name of the task.
-        ours: Our learner.
-        two_stage: 2-stage.
-        best: The best of all other methods that have these seeds, 2-stage among them.
-        reference: SPO+, if it was run.
-    """
-
-    task: str
-    ours: Score
-    two_stage: Score
-    best: Score
-    reference: Score | None
+    task: str  # name of the task
+    ours: Score  # our learner
+    two_stage: Score  # 2-stage
+    best: Score  # the best of all other methods that have these seeds, 2-stage among them
+    reference: Score | None  # SPO+, if it was run
 
     @classmethod
     def of(cls, task: str, of_task: Mapping[str, Score]) -> "Standing | None":

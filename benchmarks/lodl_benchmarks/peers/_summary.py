@@ -12,17 +12,11 @@ from lodl._typing import Array
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean of paired differences, with its standard error.
+    """The mean of paired differences, with its standard error."""
 
-    Attributes:
-        mean: Mean over data seeds and test instances.
-        error: Standard error: that over seeds, at least that over test instances.
-        n_seeds: Number of data seeds.
-    """
-
-    mean: float
-    error: float
-    n_seeds: int
+    mean: float  # mean over data seeds and test instances
+    error: float  # standard error: that over seeds, at least that over test instances
+    n_seeds: int  # number of data seeds
 
     @classmethod
     def of(cls, differences: Array) -> "Difference":
@@ -40,27 +34,18 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A method on a task.
+    """A method on a task."""
 
-    Attributes:
-        task: Name of the task.
-        method: Name of the method.
-        blocks: Test regret of blocks of instances, by data seed.
-        calls: Mean of the oracle calls for training, of all models that were tried.
-        looks: Mean of the calls at held-out instances that stop and choose, counted apart.
-        calls_of_one: Mean of the calls to train one model, everything chosen; None for our learner.
-        seconds_solving: Mean of the processor's seconds in the solver, of the rows that have them.
-        seconds: Mean of the processor's seconds of all models.
-    """
-
-    task: str
-    method: str
-    blocks: Mapping[int, Array]
-    calls: float
-    looks: float
+    task: str  # name of the task
+    method: str  # name of the method
+    blocks: Mapping[int, Array]  # test regret of blocks of instances, by data seed
+    calls: float  # mean of the oracle calls for training, of all models that were tried
+    looks: float  # mean of the calls at held-out instances that stop and choose, counted apart
+    # Mean of the calls to train one model, everything chosen; None for our learner.
     calls_of_one: float | None
+    # Mean of the processor's seconds in the solver, of the rows that have them.
     seconds_solving: float | None
-    seconds: float | None
+    seconds: float | None  # mean of the processor's seconds of all models
 
     @property
     def regret(self) -> float:

@@ -22,16 +22,12 @@ _HIDDEN = (32,)
 
 @dataclass(frozen=True, eq=False)
 class PeersTask(Task):
-    """A domain, and the model that is trained for it.
+    """A domain, and the model that is trained for it."""
 
-    Attributes:
-        hidden: Widths of the model's hidden layers; empty for a linear model.
-        is_linear: Whether the objective is linear in the label, as PyEPO's methods require.
-        treatment: Learning rates, folds and steps, the same for all methods.
-    """
-
-    hidden: tuple[int, ...] = ()
+    hidden: tuple[int, ...] = ()  # widths of the model's hidden layers; empty for a linear model
+    # Whether the objective is linear in the label, as PyEPO's methods require.
     is_linear: bool = True
+    # Learning rates, folds and steps, the same for all methods.
     treatment: Treatment = field(default_factory=Treatment)
 
     def averaging(self, n_initialisations: int) -> "PeersTask":

@@ -25,62 +25,39 @@ Criteria = Callable[[Sequence[Member]], Criterion]
 
 @dataclass(frozen=True)
 class Treatment:
-    """The protocol that every method follows.
+    """The protocol that every method follows."""
 
-    Attributes:
-        n_folds: Parts of the data, each held out once to choose learning rate, the method's main
-            parameter and the number of steps.
-        n_initialisations: Models, whose predictions are averaged.
-        learning_rates: Learning rates of Adam to choose from.
-        starts: Where linear models begin, to choose from; networks begin at random.
-        settings: How long each model is trained.
-    """
-
+    # Parts of the data, each held out once to choose learning rate, the method's main parameter and
+    # the number of steps.
     n_folds: int = 3
-    n_initialisations: int = 3
-    learning_rates: tuple[float, ...] = (0.01, 0.05)
+    n_initialisations: int = 3  # models, whose predictions are averaged
+    learning_rates: tuple[float, ...] = (0.01, 0.05)  # learning rates of Adam to choose from
+    # Where linear models begin, to choose from; networks begin at random.
     starts: tuple[Start, ...] = ("random", "least squares")
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=Settings)  # how long each model is trained
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Inputs of a method: no test instances.
+    """Inputs of a method: no test instances."""
 
-    Attributes:
-        x: Standardised features.
-        y: Labels.
-        architecture: The model to train.
-        evaluator: Scores held-out decisions.
-        ledger: Counts the solver's calls.
-        seed: Random seed of folds, batches and perturbations.
-    """
-
-    x: Array
-    y: Array
-    architecture: Architecture
-    evaluator: Evaluator
-    ledger: Ledger
-    seed: int
+    x: Array  # standardised features
+    y: Array  # labels
+    architecture: Architecture  # the model to train
+    evaluator: Evaluator  # scores held-out decisions
+    ledger: Ledger  # counts the solver's calls
+    seed: int  # random seed of folds, batches and perturbations
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The models that a treatment ends with.
+    """The models that a treatment ends with."""
 
-    Attributes:
-        networks: Trained on all instances.
-        choice: Selected parameters.
-        n_steps: How long they were trained.
-        held_out: Mean regret of held-out decisions.
-        calls_of_one: Oracle calls to train one of them, everything chosen.
-    """
-
-    networks: Networks
-    choice: Choice
-    n_steps: int
-    held_out: float
-    calls_of_one: float
+    networks: Networks  # trained on all instances
+    choice: Choice  # selected parameters
+    n_steps: int  # how long they were trained
+    held_out: float  # mean regret of held-out decisions
+    calls_of_one: float  # oracle calls to train one of them, everything chosen
 
 
 def treat(

@@ -108,13 +108,10 @@ def reserve_crews(folder: str | Path, *, choosing: bool = False) -> Split:
 class ReserveCrews(LinearProblem):
     """Choose the flights whose delays, times the seats in the context, are the largest.
 
-        max_z  sum_i z_i y_i,   z_i = seats_i for at most `n_crews` flights, else 0
-
-    Attributes:
-        n_crews: Number of crews.
+    max_z  sum_i z_i y_i,   z_i = seats_i for at most `n_crews` flights, else 0
     """
 
-    n_crews: int = 3
+    n_crews: int = 3  # number of crews
     sense = "max"
 
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:

@@ -41,16 +41,11 @@ class JobScheduling(LinearProblem):
 
     The solver is exact: a search over starts, first those that cost little more than all cheapest
     starts together, and CP-SAT if that takes long (costs rounded to a billionth of the largest).
-
-    Attributes:
-        jobs: The jobs.
-        capacities: Capacity of each machine, whole numbers.
-        n_periods: Periods T.
     """
 
-    jobs: tuple[Job, ...]
-    capacities: tuple[int, ...]
-    n_periods: int = 48
+    jobs: tuple[Job, ...]  # the jobs
+    capacities: tuple[int, ...]  # capacity of each machine, whole numbers
+    n_periods: int = 48  # periods T
     sense = "min"
 
     def __post_init__(self) -> None:
@@ -108,10 +103,8 @@ def _search(
 ) -> tuple[int, ...] | None:
     """Return the cheapest schedule whose extra cost is below a budget, if there is one.
 
-    Args:
-        packing: The jobs and machines.
-        options: For each job its starts, each after its cost beyond the cheapest one, in order.
-        budget: Cost beyond that of all cheapest starts.
+    `options` are, for each job, its starts, each after its cost beyond the cheapest one, in order;
+    the budget is the cost beyond that of all cheapest starts.
     """
     best: tuple[int, ...] | None = None
     n_tried = 0

@@ -101,16 +101,11 @@ class GenerationScheduling(VectorisedProblem):
 
     A label is a vector (T,) of loads, a decision a vector (T,) of generation. There is no context.
     The solver is exact (see `_follow`).
-
-    Attributes:
-        shortage: Cost a of a missing unit.
-        excess: Cost b of a unit too many.
-        ramp: Largest change from one hour to the next.
     """
 
-    shortage: float = 50.0
-    excess: float = 0.5
-    ramp: float = 0.4
+    shortage: float = 50.0  # cost a of a missing unit
+    excess: float = 0.5  # cost b of a unit too many
+    ramp: float = 0.4  # largest change from one hour to the next
     sense = "min"
 
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:

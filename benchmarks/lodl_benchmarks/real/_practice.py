@@ -33,17 +33,11 @@ Index: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Predictions of a method for the test instances, and what they took.
+    """Predictions of a method for the test instances, and what they took."""
 
-    Attributes:
-        y_hat: The predictions.
-        n_calls: Solver calls, those that select included.
-        note: What was selected.
-    """
-
-    y_hat: Array
-    n_calls: int = 0
-    note: str = ""
+    y_hat: Array  # the predictions
+    n_calls: int = 0  # solver calls, those that select included
+    note: str = ""  # what was selected
 
 
 def folds(split: Split) -> list[tuple[Index, Index]]:

@@ -20,29 +20,19 @@ Numbers: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Instances to train on and to test on, and the problem that is solved for them.
+    """Instances to train on and to test on, and the problem that is solved for them."""
 
-    Attributes:
-        problem: The problem, with an exact solver.
-        x_train: Features, an array whose first axis is the instance, or a frame.
-        y_train: Labels.
-        x_test: Features of the test instances.
-        y_test: Labels of the test instances.
-        context_train: What the solver knows besides the prediction, or None.
-        context_test: Contexts of the test instances.
-        is_ordered: Whether instances are in time order: folds should be consecutive blocks.
-        levels: Quantile of each label that is best without the constraints, for objectives with
-            costs of shortage and excess; None for other objectives.
-    """
-
-    problem: Problem
-    x_train: Any
-    y_train: Array
-    x_test: Any
-    y_test: Array
-    context_train: Any = None
-    context_test: Any = None
+    problem: Problem  # the problem, with an exact solver
+    x_train: Any  # features, an array whose first axis is the instance, or a frame
+    y_train: Array  # labels
+    x_test: Any  # features of the test instances
+    y_test: Array  # labels of the test instances
+    context_train: Any = None  # what the solver knows besides the prediction, or None
+    context_test: Any = None  # contexts of the test instances
+    # Whether instances are in time order: folds should be consecutive blocks.
     is_ordered: bool = True
+    # Quantile of each label that is best without the constraints, for objectives with costs of
+    # shortage and excess; None for other objectives.
     levels: Array | None = None
 
 
@@ -111,9 +101,7 @@ def dates(table: pd.DataFrame, column: str, path: str | Path) -> pd.DatetimeInde
 def in_order(n: int, choosing: bool) -> tuple[slice, slice]:
     """Return the instances that train and, the last quarter, those that test.
 
-    Args:
-        n: Number of instances.
-        choosing: Whether to drop the test instances and to split the others in the same way.
+    With `choosing` the test instances are dropped and the others split in the same way.
     """
     n_train = n - int(n * _TEST_SHARE)
     if choosing:

@@ -21,19 +21,13 @@ class Staffing(VectorisedProblem):
     A label is a vector (T,) of demands, a decision a vector of S whole numbers. The context of an
     instance is its limit, if the problem has none. Exact: the gain of a further person in a shift
     falls with the number of people there, so the people of the largest gains are taken.
-
-    Attributes:
-        n_shifts: Shifts S; a shift has T / S periods.
-        wage: Cost of a person for a shift.
-        penalty: Cost of a unit of demand that is not served.
-        rate: Demand that a person serves in a period.
-        limit: The most people, over all shifts; None if it is the context of an instance.
     """
 
-    n_shifts: int
-    wage: float
-    penalty: float
-    rate: float
+    n_shifts: int  # shifts S; a shift has T / S periods
+    wage: float  # cost of a person for a shift
+    penalty: float  # cost of a unit of demand that is not served
+    rate: float  # demand that a person serves in a period
+    # The most people, over all shifts; None if it is the context of an instance.
     limit: int | None = None
     sense = "min"
 

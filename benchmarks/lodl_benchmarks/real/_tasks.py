@@ -19,19 +19,13 @@ TIME_ORDER = 0
 
 @dataclass(frozen=True, eq=False)
 class RealTask:
-    """A task that is read from a folder.
+    """A task that is read from a folder."""
 
-    Attributes:
-        title: Its name in tables.
-        read: Reads a split from a folder: `read(folder, model, seed, choosing)`.
-        models: The models that are fitted to it.
-        has_random_splits: Whether there are splits of other seeds than `TIME_ORDER`.
-    """
-
-    title: str
+    title: str  # its name in tables
+    # Reads a split from a folder: `read(folder, model, seed, choosing)`.
     read: Callable[[Path, str, int, bool], Split]
-    models: tuple[str, ...]
-    has_random_splits: bool = False
+    models: tuple[str, ...]  # the models that are fitted to it
+    has_random_splits: bool = False  # whether there are splits of other seeds than `TIME_ORDER`
 
 
 MODELS = {

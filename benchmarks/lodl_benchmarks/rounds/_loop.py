@@ -18,17 +18,11 @@ N_INITIALISATIONS = 3  # whose predictions are averaged
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions of a model: the mean over its initialisations.
+    """Predictions of a model: the mean over its initialisations."""
 
-    Attributes:
-        train: Predictions for the training instances, shape (n, *label_shape).
-        validation: Predictions for the validation instances.
-        test: Predictions for the test instances.
-    """
-
-    train: Array
-    validation: Array
-    test: Array
+    train: Array  # predictions for the training instances, shape (n, *label_shape)
+    validation: Array  # predictions for the validation instances
+    test: Array  # predictions for the test instances
 
 
 def average(predictions: Sequence[Predictions]) -> Predictions:

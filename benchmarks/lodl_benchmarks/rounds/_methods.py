@@ -34,39 +34,24 @@ _TEMPERATURES = (0.1, 0.3, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Inputs of a method.
+    """Inputs of a method."""
 
-    Attributes:
-        task: The task.
-        domain: Its data.
-        seed: The seed of the data, and of the points.
-        answers: Folder that keeps the oracle's answers; the methods of a task and seed share it.
-    """
-
-    task: RoundsTask
-    domain: Domain
-    seed: int
-    answers: Path
+    task: RoundsTask  # the task
+    domain: Domain  # its data
+    seed: int  # the seed of the data, and of the points
+    answers: Path  # folder that keeps the oracle's answers; the methods of a task and seed share it
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Predictions and what they cost.
+    """Predictions and what they cost."""
 
-    Attributes:
-        y_hat: The predictions, for all splits.
-        oracle_calls: Calls of the solver, those at labels and those that choose included.
-        n_looks: Calls of the solver at validation instances to stop in time, counted apart.
-        seconds_asking: Time spent in the solver before training.
-        seconds_training: Time spent in training, with all learning rates.
-        details: What else is worth keeping in a row, in JSON values.
-    """
-
-    y_hat: Predictions
-    oracle_calls: int = 0
-    n_looks: int = 0
-    seconds_asking: float = 0.0
-    seconds_training: float = 0.0
+    y_hat: Predictions  # the predictions, for all splits
+    oracle_calls: int = 0  # calls of the solver, those at labels and those that choose included
+    n_looks: int = 0  # calls of the solver at validation instances to stop in time, counted apart
+    seconds_asking: float = 0.0  # time spent in the solver before training
+    seconds_training: float = 0.0  # time spent in training, with all learning rates
+    # What else is worth keeping in a row, in JSON values.
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -115,15 +100,10 @@ class WithSolver(Method):
 
 @dataclass(frozen=True)
 class AtLabels(Method):
-    """A loss learned from samples around the labels.
+    """A loss learned from samples around the labels."""
 
-    Attributes:
-        family: The family of the loss.
-        n_samples: Points per instance. Defaults to the task's number.
-    """
-
-    family: Family
-    n_samples: int | None = None
+    family: Family  # the family of the loss
+    n_samples: int | None = None  # points per instance. Defaults to the task's number.
 
     def run(self, run: Run) -> Outcome:
         loop = Loop(run.task, run.domain)
@@ -145,12 +125,9 @@ class InRounds(Method):
 
     Where there are several families, the one whose model at labels has the best validation
     decisions goes into rounds; that takes one call per family and validation instance.
-
-    Attributes:
-        families: The families to choose from.
     """
 
-    families: tuple[Family, ...]
+    families: tuple[Family, ...]  # the families to choose from
 
     def run(self, run: Run) -> Outcome:
         loop, part = Loop(run.task, run.domain), run.domain.splits.train_and_validation
@@ -210,13 +187,9 @@ class InRounds(Method):
 
 @dataclass(frozen=True)
 class InAveragedRounds(InRounds):
-    """The same, but the predictions of the best rounds are averaged.
+    """The same, but the predictions of the best rounds are averaged."""
 
-    Attributes:
-        n_averaged: How many rounds.
-    """
-
-    n_averaged: int = 3
+    n_averaged: int = 3  # how many rounds
 
     def _kept(self, rounds: Rounds) -> Predictions:
         return average([one.model for one in rounds.top(self.n_averaged)])

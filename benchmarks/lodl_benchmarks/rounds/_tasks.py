@@ -27,35 +27,25 @@ _REGRET_ONLY = ("ConvexDirectedQuadratic, 50", "ConvexDirectedQuadratic, 1000")
 
 @dataclass(frozen=True, eq=False)
 class RoundsTask(Task):
-    """A domain, and how its models are trained and judged.
+    """A domain, and how its models are trained and judged."""
 
-    Attributes:
-        training: How models are trained, whatever the method; its learning rate is not used.
-        learning_rates: Learning rates, of which each training takes the one with the best score on
-            the validation instances.
-        is_scaled: Whether features and outputs are scaled to those of the training instances.
-        sampler: Draws the points around labels.
-        n_samples: Points around each label.
-        n_rounds: The most rounds, with 4 points each.
-        measure: The unit of results: regret over the cost of the best decisions, lower is better,
-            or decision quality from 0 (random) to 1 (optimal).
-        goal: Test measure that models in rounds must reach, if one was set.
-        max_calls: The most oracle calls for it.
-        methods: Names of the methods that apply.
-        judged: The method that must reach the goal.
-    """
-
+    # How models are trained, whatever the method; its learning rate is not used.
     training: TrainingSettings = _LINEAR
+    # Learning rates, of which each training takes the one with the best score on the validation
+    # instances.
     learning_rates: tuple[float, ...] = (0.03, 0.1)
+    # Whether features and outputs are scaled to those of the training instances.
     is_scaled: bool = True
-    sampler: Sampler = _SAMPLER
-    n_samples: int = 20
-    n_rounds: int = 4
+    sampler: Sampler = _SAMPLER  # draws the points around labels
+    n_samples: int = 20  # points around each label
+    n_rounds: int = 4  # the most rounds, with 4 points each
+    # The unit of results: regret over the cost of the best decisions, lower is better, or decision
+    # quality from 0 (random) to 1 (optimal).
     measure: Measure = "relative regret"
-    goal: float | None = None
-    max_calls: int | None = None
-    methods: tuple[str, ...] = (*_EVERYWHERE, "SPO+", _LEARNER)
-    judged: str = "DecisionHinges, rounds"
+    goal: float | None = None  # test measure that models in rounds must reach, if one was set
+    max_calls: int | None = None  # the most oracle calls for it
+    methods: tuple[str, ...] = (*_EVERYWHERE, "SPO+", _LEARNER)  # names of the methods that apply
+    judged: str = "DecisionHinges, rounds"  # the method that must reach the goal
 
     @property
     def is_quality(self) -> bool:

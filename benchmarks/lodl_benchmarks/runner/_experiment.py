@@ -32,27 +32,16 @@ _KNOWN_BY_SCALE = (OnePerturbed, TwoPerturbed, AllPerturbed)
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row to be: a method on a domain drawn from a seed.
+    """One row to be: a method on a domain drawn from a seed."""
 
-    Attributes:
-        domain: The name of a setup.
-        method: The name of a method.
-        seed: Random seed for the domain, its points and the random predictions.
-        n_initialisations: Models trained, each from another seed.
-        n_samples: Points per instance from which losses are learned.
-        learning_rate: The learning rate of the training.
-        sampler: Draws the points.
-        surrogate: The relaxation of decision-focused learning.
-    """
-
-    domain: str
-    method: str
-    seed: int
-    n_initialisations: int
-    n_samples: int
-    learning_rate: float
-    sampler: Sampler
-    surrogate: Surrogate
+    domain: str  # the name of a setup
+    method: str  # the name of a method
+    seed: int  # random seed for the domain, its points and the random predictions
+    n_initialisations: int  # models trained, each from another seed
+    n_samples: int  # points per instance from which losses are learned
+    learning_rate: float  # the learning rate of the training
+    sampler: Sampler  # draws the points
+    surrogate: Surrogate  # the relaxation of decision-focused learning
 
     @property
     def sampler_name(self) -> str:
@@ -82,14 +71,8 @@ def run(
 ) -> list[Row]:
     """Run the experiments that have no row yet and return the rows of all, in order.
 
-    Args:
-        experiments: What to run.
-        out: Folder of `rows.jsonl` and of the samples. Rows that it holds are not computed again.
-            Several runners may share it.
-        setups: The domains by name.
-        methods: The methods by name; add your own, such as `Learned(family)`.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show bars on a terminal.
+    Rows that the folder `out` holds are not computed again. Several runners may share it. Add
+    methods, such as `Learned(family)`, to `methods`.
     """
     computations = [
         Computation(
@@ -144,14 +127,7 @@ def _source(experiment: Experiment) -> str:
 def loss_path(
     out: Path, experiment: Experiment, setup: Setup, method: Method | None = None
 ) -> Path:
-    """Return the path of a learned loss, which names everything it was learned from.
-
-    Args:
-        out: Folder of the run.
-        experiment: What the loss is learned for.
-        setup: Its domain.
-        method: Defaults to the method of the experiment's name.
-    """
+    """Return the path of a learned loss, which names everything it was learned from."""
     learned_from = [
         setup.data(experiment.seed),
         recorded_settings(method or METHODS[experiment.method]),

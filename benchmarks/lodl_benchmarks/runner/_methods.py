@@ -57,27 +57,18 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class MethodOutput:
-    """Predictions of every initialisation, and what they cost.
+    """Predictions of every initialisation, and what they cost."""
 
-    Attributes:
-        y_hat_validation: Predictions for the validation instances, shape (initialisations, n,
-            *label_shape).
-        y_hat_test: Predictions for the test instances, of the same shape.
-        oracle_calls: Calls of the solver, or of the surrogate.
-        seconds_fitting: Processor time to fit losses, whatever else the machine does.
-        seconds_training: Processor time to train the models.
-        steps: The step of each initialisation's best state.
-        gaussian_error: Mean absolute error of the learned loss on held-out samples around labels.
-        empirical_error: Its error at the predictions of each model that was trained on it.
-    """
-
+    # Predictions for the validation instances, shape (initialisations, n, *label_shape).
     y_hat_validation: Array
-    y_hat_test: Array
-    oracle_calls: int = 0
-    seconds_fitting: float = 0.0
-    seconds_training: float = 0.0
-    steps: tuple[int, ...] = ()
+    y_hat_test: Array  # predictions for the test instances, of the same shape
+    oracle_calls: int = 0  # calls of the solver, or of the surrogate
+    seconds_fitting: float = 0.0  # processor time to fit losses, whatever else the machine does
+    seconds_training: float = 0.0  # processor time to train the models
+    steps: tuple[int, ...] = ()  # the step of each initialisation's best state
+    # Mean absolute error of the learned loss on held-out samples around labels.
     gaussian_error: float | None = None
+    # Its error at the predictions of each model that was trained on it.
     empirical_error: tuple[float, ...] = ()
 
 

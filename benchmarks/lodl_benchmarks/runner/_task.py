@@ -18,15 +18,10 @@ from lodl_benchmarks.surrogates import Surrogate
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A domain with a title. Each benchmark extends it by its settings.
+    """A domain with a title. Each benchmark extends it by its settings."""
 
-    Attributes:
-        title: What is decided.
-        build: Makes the domain of a data seed.
-    """
-
-    title: str
-    build: Callable[[int], Domain]
+    title: str  # what is decided
+    build: Callable[[int], Domain]  # makes the domain of a data seed
 
     def data(self, seed: int) -> str:
         """Return a digest of the domain of a seed: other parameters or data make other rows."""
@@ -58,23 +53,14 @@ def _on_grid(values: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Setup(Task):
-    """A domain of the paper, with the settings that experiments use and tune.
+    """A domain of the paper, with the settings that experiments use and tune."""
 
-    Attributes:
-        sampler: Draws the points from which losses are learned.
-        samplers: The samplers that tuning tries.
-        surrogate: The handcrafted relaxation of decision-focused learning.
-        surrogates: The surrogates that tuning tries.
-        training: How models are trained, whatever the method.
-        learning_rates: The learning rates that tuning tries for every method.
-    """
-
-    sampler: Sampler
-    samplers: tuple[Sampler, ...]
-    surrogate: Surrogate
-    surrogates: tuple[Surrogate, ...]
-    training: TrainingSettings
-    learning_rates: tuple[float, ...]
+    sampler: Sampler  # draws the points from which losses are learned
+    samplers: tuple[Sampler, ...]  # the samplers that tuning tries
+    surrogate: Surrogate  # the handcrafted relaxation of decision-focused learning
+    surrogates: tuple[Surrogate, ...]  # the surrogates that tuning tries
+    training: TrainingSettings  # how models are trained, whatever the method
+    learning_rates: tuple[float, ...]  # the learning rates that tuning tries for every method
 
 
 _NETWORKS: dict[type, tuple[tuple[int, ...], Literal["relu", "tanh"]]] = {

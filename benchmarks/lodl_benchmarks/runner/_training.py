@@ -13,29 +13,20 @@ from lodl._arrays import check_labels
 from lodl._typing import Array
 from lodl.losses import mean_squared_error
 from lodl.training.torch import TrainingSettings
-from lodl.training.torch._loop import Criterion, run
-from lodl.training.torch._stack import Stack, as_tensor
+from lodl.training.torch._loop import Criterion, Stack, as_tensor, run
 
 __all__ = ["Criterion", "Trained", "predict", "squared_error", "train"]
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Trained models, their scores, and how long they took.
+    """Trained models, their scores, and how long they took."""
 
-    Attributes:
-        models: The models, each in its best state.
-        scores: The least mean validation loss of each model, shape (models,).
-        best_steps: The step of that score, shape (models,).
-        last_steps: The step at which each model stopped, shape (models,).
-        seconds: Processor time, whatever else the machine does.
-    """
-
-    models: list[nn.Module]
-    scores: Array
-    best_steps: npt.NDArray[np.int64]
-    last_steps: npt.NDArray[np.int64]
-    seconds: float
+    models: list[nn.Module]  # the models, each in its best state
+    scores: Array  # the least mean validation loss of each model, shape (models,)
+    best_steps: npt.NDArray[np.int64]  # the step of that score, shape (models,)
+    last_steps: npt.NDArray[np.int64]  # the step at which each model stopped, shape (models,)
+    seconds: float  # processor time, whatever else the machine does
 
 
 def train(
@@ -51,13 +42,8 @@ def train(
     All models see the same batches, and each stops separately. The result is the same as training
     them one after another, up to rounding.
 
-    Args:
-        models: Models of one architecture, without buffers or dropout. They are not changed.
-        x: Features of the training instances.
-        criterion: Losses of the training instances.
-        x_validation: Features of the validation instances.
-        validation: Losses of the validation instances, whose mean stops a model.
-        settings: How long and how fast to train.
+    `models` have one architecture, without buffers or dropout, and are not changed. The mean loss
+    of the validation instances stops a model.
     """
     started, stack = time.process_time(), Stack(models)
     features, features_validation = (as_tensor(part, models[0]) for part in (x, x_validation))

@@ -34,16 +34,11 @@ class MultilinearRelaxation(Surrogate):
     Measured with 5 websites, 10 users, a budget of 2 and gamma = 0.1: after the default 50 steps
     the decisions for click rates up to 0.2 are within 1e-4 of their limits, but for predictions
     spread over [0, 1] more than a tenth are over 0.3 away; 1000 steps bring these to 1e-3.
-
-    Attributes:
-        budget: How many websites can be bought, B.
-        gamma: Weight of the quadratic term.
-        n_steps: Steps of projected gradient ascent; more where predictions are large.
     """
 
-    budget: int
-    gamma: float = 0.01
-    n_steps: int = 50
+    budget: int  # how many websites can be bought, B
+    gamma: float = 0.01  # weight of the quadratic term
+    n_steps: int = 50  # steps of projected gradient ascent; more where predictions are large
     sense = "max"
 
     def __post_init__(self) -> None:

@@ -24,11 +24,9 @@ class QuadraticProgram(Surrogate):
     KKT system of the stocks that are held; the gradient by a stock that is not held is zero.
 
     The context is one matrix Q per instance, an array or tensor of shape (n, N, N).
-
-    Attributes:
-        problem: The portfolio whose decisions are differentiated.
     """
 
+    # The portfolio whose decisions are differentiated.
     problem: Portfolio = field(default_factory=Portfolio)
     sense = "max"
 

@@ -31,14 +31,10 @@ class SoftTopK(Surrogate):
     Unlike in the authors' code, the costs are not divided by the greatest cost of the batch, so
     that the decision of one instance does not depend on the others. Hence `epsilon` is in the
     squared units of the prediction; at small values the choice is hard and the gradient vanishes.
-
-    Attributes:
-        k: How many items are chosen.
-        epsilon: Weight of the entropy; choose it on validation data, as it depends on the size of
-            the labels.
     """
 
-    k: int
+    k: int  # how many items are chosen
+    # Weight of the entropy; choose it on validation data, as it depends on the size of the labels.
     epsilon: float = 0.1
     sense = "max"
 

@@ -16,7 +16,7 @@ def test_every_domain_is_listed_with_its_sizes_and_the_cost_of_a_call(run_lodl, 
 def test_one_domain_is_told_in_full(run_lodl):
     code, out, _ = run_lodl("domains", "unit_commitment")
     assert code == 0
-    assert "Solver. `UnitCommitment`" in out
+    assert "Problem: `UnitCommitment`" in out
 
 
 def test_an_unknown_domain_is_named(run_lodl):

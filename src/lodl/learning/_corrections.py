@@ -20,7 +20,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl.learning._folds import Folds
@@ -28,12 +27,10 @@ from lodl.learning._search import Contender, Index
 from lodl.losses import Family, LearnedLoss
 from lodl.report import Estimate
 
-LEVELS = (
+LEVELS = (  # of the quantiles of residuals that are tried
     *(0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4),
     *(0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
 )
-"""Quantiles of the residuals that are tried."""
-
 _FIRST = (0.2, 0.8)  # levels that show the direction
 _SMALL = (0.4, 0.6)  # levels to try if neither of these helps
 _N_JUDGED = 150  # instances that choose the level
@@ -43,40 +40,17 @@ _FEWEST = 20  # out-of-fold predictions that a learned loss can shift
 _ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
 _MAX_STEPS = 100  # of L-BFGS, per rounding
 
-Regrets = Callable[[Array, npt.NDArray[np.intp]], Array]
-"""Returns the regrets of predictions (m, *label_shape) for the instances at m positions."""
-
 
 def n_corrections(n_instances: int, *, by_loss: bool) -> int:
-    """Return the most solver calls per instance that the corrections of two models take.
-
-    Args:
-        n_instances: Number of instances.
-        by_loss: Whether a learned loss finds the shifts.
-    """
-    return (
-        2
-        if by_loss
-        else 2 + math.ceil(2 * _MOST_LEVELS * min(_N_JUDGED, n_instances) / n_instances)
-    )
+    """Return the most solver calls per instance that the corrections of two models take."""
+    n_judged = 0 if by_loss else min(_N_JUDGED, n_instances)
+    return 2 + math.ceil(2 * _MOST_LEVELS * n_judged / n_instances)
 
 
 def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Contender:
-    """Return a contender that adds a quantile of its residuals to predictions, without regrets.
-
-    Args:
-        contender: A contender without a shift.
-        level: Level of the quantile.
-        y: Labels, shape (n, *label_shape).
-        folds: Validation instances of different folds judge each other's shifts.
-    """
-    residual = y - contender.y_hat
-    return _shifted(
-        contender,
-        f"shifted to the {level:g} quantile of its residuals",
-        lambda rows: np.quantile(residual[rows], level, axis=0),
-        folds,
-    )
+    """Return a contender that adds a quantile of its residuals to predictions, without regrets."""
+    residual, how = y - contender.y_hat, f"shifted to the {level:g} quantile of its residuals"
+    return _shifted(contender, how, lambda rows: np.quantile(residual[rows], level, axis=0), folds)
 
 
 def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
@@ -85,8 +59,7 @@ def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
     One model of all items errs by another mean for each of them, if their features do not tell them
     apart.
     """
-    residual = y - contender.y_hat
-    how = "shifted to each item's mean"
+    residual, how = y - contender.y_hat, "shifted to each item's mean"
     return _shifted(contender, how, lambda rows: residual[rows].mean(axis=0), folds)
 
 
@@ -96,21 +69,11 @@ def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Co
     That is a quantile of the residuals at one level for all numbers of a label, or a shift for each
     number if its loss is clearly lower, on instances that did not set it. Returns None if there are
     too few validation instances.
-
-    Args:
-        contender: A contender without a shift.
-        loss: A loss of a family that `can_correct`.
-        folds: Validation instances of different folds judge each other's shifts.
     """
-    rows = folds.validation
+    rows, how = folds.validation, "shifted by the learned loss"
     if len(rows) < _FEWEST:
         return None
-    own = _shifted(
-        contender,
-        "shifted by the learned loss",
-        lambda rows: shift_of(loss, contender.y_hat, rows),
-        folds,
-    )
+    own = _shifted(contender, how, lambda rows: shift_of(loss, contender.y_hat, rows), folds)
     levels = [shifted(contender, level, loss.y, folds) for level in LEVELS]
     losses = [loss.value(model.y_hat[rows], rows) for model in levels]
     best = int(np.argmin([values.mean() for values in losses]))
@@ -124,13 +87,7 @@ def can_correct(family: Family) -> bool:
 
 
 def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
-    """Return what to add to predictions so that their mean loss is least, in the label's shape.
-
-    Args:
-        loss: A loss of all instances, of a family that `can_correct`.
-        y_hat: Predictions, shape (n, *label_shape).
-        rows: The instances whose losses count.
-    """
+    """Return what to add to predictions so that the mean loss of some rows is least."""
     from scipy.optimize import minimize  # slow to import
 
     phi = {name: values[rows] for name, values in loss.phi.items()}
@@ -155,32 +112,33 @@ def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
 def _shifted(
     contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
 ) -> Contender:
-    """Return a contender with shifted predictions: a fold's by what the other folds ask for."""
-    rows, groups, y_hat = folds.validation, _groups(folds), contender.y_hat.copy()
-    for group in np.unique(groups[rows]):
-        others = rows[groups[rows] != group]
-        here = rows[groups[rows] == group]
-        if len(others):
-            y_hat[here] += shift(others)
+    """Return a contender with shifted predictions: a group's by what the other groups ask for.
+
+    Groups are the folds, or blocks of the only validation part.
+    """
+    rows, y_hat = folds.validation, contender.y_hat.copy()
+    if len(folds.parts) > 1:
+        groups = folds.parts.argmax(axis=0)[rows]
+    else:
+        groups = np.repeat(np.arange(_N_GROUPS), list(map(len, np.array_split(rows, _N_GROUPS))))
+    for group in np.unique(groups):
+        if len(others := rows[groups != group]):
+            y_hat[rows[groups == group]] += shift(others)
     return replace(contender, name=f"{contender.name}, {how}", y_hat=y_hat, shift=shift(rows))
 
 
 def best_shift(
-    contender: Contender, y: Array, folds: Folds, regrets: Regrets, *, seed: int = 0
+    contender: Contender,
+    y: Array,
+    folds: Folds,
+    regrets: Callable[[Array, Index], Array],
+    *,
+    seed: int = 0,
 ) -> Contender | None:
-    """Return the contender with the shift that decides best on some validation instances.
+    """Return a contender with the shift that decides best, without regrets; None if none helps.
 
     Levels are tried outwards from the middle, in the direction in which decisions get better.
-
-    Args:
-        contender: A scored contender without a shift.
-        y: Labels, shape (n, *label_shape).
-        folds: The folds of the contender.
-        regrets: Calls the solver.
-        seed: Random seed of the instances that judge.
-
-    Returns:
-        The shifted contender, not scored on all instances yet; None if no shift helps.
+    `regrets` calls the solver for predictions at some rows; `seed` draws the rows that judge.
     """
     rows = folds.validation
     if len(rows) > _N_JUDGED:
@@ -208,16 +166,6 @@ def best_shift(
                 break
             best, place = LEVELS[place], place + step
     return tried[best]
-
-
-def _groups(folds: Folds) -> npt.NDArray[np.intp]:
-    """Return the group of each instance: its fold, or a block of the only validation part."""
-    if len(folds.parts) > 1:
-        return np.asarray(folds.parts.argmax(axis=0))
-    groups = np.zeros(folds.parts.shape[1], dtype=np.intp)
-    for number, block in enumerate(np.array_split(folds.validation, _N_GROUPS)):
-        groups[block] = number
-    return groups
 
 
 def _mean(regret: Array) -> float:

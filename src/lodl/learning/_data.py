@@ -1,7 +1,7 @@
 """Features, labels and contexts of `fit` and of new instances, checked and matched by name."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,7 @@ from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.report import FitResult
 
-FIT = "it had in `fit`"
-"""Whose columns new frames must have."""
-
+_OF_FIT = "it had in `fit`"  # whose columns new frames must have
 _SMALLEST, _LARGEST = 1e-15, 1e15  # of the largest label: single precision ends at 1e-38 and 3e38
 _ROUTING = (
     " scikit-learn's searches and `cross_val_score` pass it on after "
@@ -37,27 +35,21 @@ _ROUTING = (
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Features, labels and contexts of instances.
+    """Features, labels and contexts of instances."""
 
-    Attributes:
-        x: Features: an array, or a frame if the learner takes frames.
-        y: Labels, with an axis of length 1 if they were given as one number per instance.
-        label_shape: The shape of a label as it was given: () for one number.
-        context: One entry per instance, or None.
-        feature_names: The columns of a frame of features, else None.
-        label_names: The columns of a frame of labels, else None.
-        names: Names of the instances: the index of a frame, else their positions.
-        time_order: 1 if an index or a column of dates increases, -1 if it decreases, else 0.
-    """
-
-    x: Features
-    y: Array
-    label_shape: tuple[int, ...]
+    x: Features  # an array, or a frame if the learner takes frames
+    y: Array  # shape (n, 1) if there is one number per instance
+    label_shape: tuple[int, ...]  # as given: () for one number
     context: Context
-    feature_names: tuple[str, ...] | None = None
-    label_names: tuple[str, ...] | None = None
-    names: tuple[str, ...] = ()
-    time_order: int = 0
+    feature_names: tuple[str, ...] | None  # the columns of a frame
+    label_names: tuple[str, ...] | None
+    names: tuple[str, ...]  # of the instances: the index of a frame, else their positions
+    time_order: int  # 1 if an index or a column of dates increases, -1 if it decreases, else 0
+
+    @property
+    def has_items(self) -> bool:
+        """Whether one model predicts all items of a label."""
+        return isinstance(self.x, np.ndarray) and self.x.ndim == 3
 
     @classmethod
     def of(
@@ -94,15 +86,15 @@ class Data:
     def followed_by(self, validation: tuple[Any, ...]) -> "Data":
         """Return these instances, then those of `validation=(X, Y)` or `(X, Y, context)`."""
         if len(validation) not in (2, 3):
-            n_entries = len(validation)
             raise InvalidInputError(
-                f"`validation` must be `(X, Y)` or `(X, Y, context)`, got {n_entries} entries."
+                "`validation` must be `(X, Y)` or `(X, Y, context)`, got "
+                f"{len(validation)} entries."
             )
         called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
         takes_frames = is_frame(self.x)
         x = _check_columns(x, self.feature_names, called[0], required=takes_frames)
-        y = in_columns(y, self.label_names, called[1], FIT)
+        y = in_columns(y, self.label_names, called[1], _OF_FIT)
         more = Data.of(x, y, context, takes_frames=takes_frames, called=called)
         if (self.context is None) != (more.context is None):
             raise InvalidInputError("`context` must be given for all instances, or for none.")
@@ -112,15 +104,12 @@ class Data:
                     f"`{name}` must have the shape (n, {', '.join(map(str, ours.shape[1:]))}), as "
                     f"in `fit`, got {theirs.shape}."
                 )
-        contexts = None if self.context is None else [*self.context, *(more.context or ())]
-        return Data(
-            join_rows(self.x, more.x),
-            np.concatenate([self.y, more.y]),
-            self.label_shape,
-            contexts,
-            self.feature_names,
-            self.label_names,
-            self.names + more.names,
+        return replace(
+            self,
+            x=join_rows(self.x, more.x),
+            y=np.concatenate([self.y, more.y]),
+            context=None if self.context is None else [*self.context, *(more.context or ())],
+            names=self.names + more.names,
         )
 
 
@@ -138,8 +127,8 @@ def new_features(result: FitResult, x: Any) -> Features:
 
 def new_labels(result: FitResult, x: Any, y: Any) -> Array:
     """Return the labels of new instances, one row for each row of the features."""
-    labels = labels_of(in_columns(y, result.label_names, "Y", FIT))
-    expected = (_count(x), *(result.label_shape or (1,)))
+    labels = labels_of(in_columns(y, result.label_names, "Y", _OF_FIT))
+    expected = (np.shape(x)[0], *(result.label_shape or (1,)))
     if labels.shape != expected:
         raise InvalidInputError(
             f"`Y` must have the shape {expected}, one row for each row of `X` with the label "
@@ -164,7 +153,7 @@ def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = Fa
             "`context` must be None: the model was fitted without one, got a "
             f"{type(context).__name__}."
         )
-    contexts = check_context(context, _count(x))
+    contexts = check_context(context, np.shape(x)[0])
     check_same_rows(X=x, context=context)
     return contexts
 
@@ -200,7 +189,7 @@ def _check_columns(
     if expected is not None and required and not is_frame(x):
         columns = printable(", ".join(expected))
         raise InvalidInputError(f"`{name}` must be a frame with the columns of `fit`: {columns}.")
-    return in_columns(x, expected, name, FIT)
+    return in_columns(x, expected, name, _OF_FIT)
 
 
 def _in_range(labels: Array, name: str) -> Array:
@@ -223,8 +212,3 @@ def _items_advice(features: Features, n: int, name: str) -> str:
         f" If there are {n_items} rows for each instance, one for each item, pass an array of "
         f"shape (n, items, p): `{name}.to_numpy().reshape({n}, {n_items}, -1)`."
     )
-
-
-def _count(x: Any) -> int:
-    """Return the number of rows."""
-    return int(x.shape[0]) if hasattr(x, "shape") else len(x)

@@ -23,8 +23,7 @@ from lodl.oracle import ObjectiveKind
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.samplers._samplers import check_sampler
 
-AT_LABELS = AllPerturbed(scale="auto")
-"""The default sampler of points around labels."""
+AT_LABELS = AllPerturbed(scale="auto")  # the default sampler of points around labels
 
 _N_SAMPLES = 16  # of each instance with a context, for decision families
 _N_SAMPLES_OF_MANY = 6  # the same from `_N_MANY` instances on, which know more together
@@ -77,8 +76,7 @@ class Schedule:
     def calls_per_instance(self, n_looks: Callable[[int], int]) -> int:
         """Return the most calls about an instance, one for its label included.
 
-        Args:
-            n_looks: Returns the number of models that are only scored, for a number of rounds.
+        `n_looks` returns the number of models that are only scored, for a number of rounds.
         """
         n_rounds = self.n_rounds or 0
         return 1 + (self.n_samples or 0) + n_rounds * self.n_per_round + n_looks(n_rounds)
@@ -86,14 +84,14 @@ class Schedule:
     def within_budget(
         self, n_instances: int, n_looks: Callable[[int], int], fewest: int = _FEWEST_SAMPLES
     ) -> Schedule:
-        """Return a schedule of at most `max_calls`: first fewer rounds, then fewer samples.
-
-        Raises:
-            InvalidInputError: Not even `fewest` samples without a round are affordable.
-        """
+        """Return a schedule of at most `max_calls`: first fewer rounds, then fewer samples."""
         plan, limit = self, inf if self.max_calls is None else self.max_calls
-        while (n_calls := plan._n_calls(n_instances, n_looks)) > limit:
+        while True:
             n_samples = plan.n_samples or 0
+            n_calls = n_instances * plan.calls_per_instance(n_looks)
+            n_calls += _N_TRIED * (1 + max(_N_POINTS - n_samples, 0))
+            if n_calls <= limit:
+                return plan
             if plan.n_rounds:
                 plan = replace(plan, n_rounds=plan.n_rounds - 1)
             elif n_samples > fewest:
@@ -103,29 +101,15 @@ class Schedule:
                     f"`max_calls` must be at least {n_calls} for {n_instances} instances, got "
                     f"{self.max_calls}. Fewer families need fewer calls."
                 )
-        return plan
-
-    def _n_calls(self, n_instances: int, n_looks: Callable[[int], int]) -> int:
-        """Return the most calls about all instances, those of a first look included."""
-        n_first = _N_TRIED * (1 + max(_N_POINTS - (self.n_samples or 0), 0))
-        return n_instances * self.calls_per_instance(n_looks) + n_first
 
 
 @dataclass(frozen=True)
 class Situation:
-    """Facts about a problem and its instances on which defaults depend.
-
-    Attributes:
-        kind: How the objective depends on the label.
-        has_context: Whether the solver sees more than the prediction.
-        n_instances: Number of instances.
-        dim: Number of numbers in a label.
-    """
+    """Facts about a problem and its instances on which defaults depend."""
 
     kind: ObjectiveKind
     has_context: bool
     n_instances: int
-    dim: int
 
     @property
     def is_affine(self) -> bool:
@@ -137,9 +121,8 @@ class Situation:
         """Whether every instance can learn from the decisions of all others."""
         return self.is_affine and not self.has_context
 
-    def schedule(self, given: Schedule, families: Sequence[Family] | None) -> Schedule:
+    def schedule(self, given: Schedule, families: Sequence[Family]) -> Schedule:
         """Return a schedule with defaults for what was not given."""
-        families = self.families() if families is None else families
         n_samples, n_rounds, n_first = given.n_samples, given.n_rounds, given.n_first
         all_pooled = bool(families) and all(map(self.is_pooled, families))
         if n_rounds is None:

@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,36 +23,22 @@ _MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # how missing values are print
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-Validation: TypeAlias = Any
-"""A number of folds, a share, `(X, Y[, context])`, a splitter of scikit-learn, or None."""
-Groups: TypeAlias = Sequence[Any] | npt.NDArray[Any] | None
-"""The group of each instance."""
-Models: TypeAlias = Sequence[Predictor]
-"""One trained model per fold."""
+Models = Sequence[Predictor]  # one per fold
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The instances that train and validate each model.
+    """The instances that train and validate each model."""
 
-    Attributes:
-        masks: Whether model k trains on instance i, shape (n_models, n).
-        parts: Whether instance i validates model k, shape (n_models, n).
-        n_final: A final model may be trained on the first instances, this many.
-        are_blocks: Whether each part holds out consecutive instances, in the order of time.
-    """
-
-    masks: Mask
-    parts: Mask
-    n_final: int
-    are_blocks: bool = False
+    masks: Mask  # whether model k trains on instance i, shape (n_models, n)
+    parts: Mask  # whether instance i validates model k, shape (n_models, n)
+    n_final: int  # a final model may be trained on the first instances, this many
+    are_blocks: bool = False  # whether parts are consecutive instances, in the order of time
 
     @classmethod
-    def of(
-        cls, data: Data, validation: Validation, groups: Groups, *, seed: int, rows: Any
-    ) -> "Folds":
+    def of(cls, data: Data, validation: Any, groups: Any, *, seed: int, rows: Any) -> "Folds":
         """Return the folds of training instances.
 
         A model is never validated by an exact copy of an instance that it was trained on. `rows`
@@ -130,27 +116,17 @@ class Folds:
 
     def describe(self, n_compared: int) -> str:
         """Return how many instances are compared, and how they were held out."""
-        n_parts, kind = (
-            len(self.parts),
-            "folds in the order of time" if self.are_blocks else "folds",
-        )
-        how = f"{n_parts} {kind}" if n_parts > 1 else "held out once"
+        in_order = " in the order of time" if self.are_blocks else ""
+        how = f"{len(self.parts)} folds{in_order}" if len(self.parts) > 1 else "held out once"
         return f"{n_compared:,} instance{'s' * (n_compared != 1)}, {how}"
 
 
 @dataclass(eq=False)
 class Trainer:
-    """Trains the models of one `fit`, one per fold.
-
-    Attributes:
-        learner: Trains models on a loss.
-        plain_learner: Fits the user's estimator as the user would, or None if `learner` does.
-        data: The instances.
-        folds: Their folds.
-    """
+    """Trains the models of one `fit`, one per fold."""
 
     learner: Learner
-    plain_learner: Learner | None
+    plain_learner: Learner | None  # fits the estimator as its user would; None if `learner` does
     data: Data
     folds: Folds
     _prepared: Any = field(init=False)
@@ -164,8 +140,9 @@ class Trainer:
         The last model predicts instances that validate none. Instances outside a mask stop the
         training, unless `n_steps` is given.
         """
-        how: Any = {"prepared": self._prepared, "n_steps": n_steps}
-        models = self.learner.train(self.data.x, loss, self.folds.masks, **how)
+        models = self.learner.train(
+            self.data.x, loss, self.folds.masks, prepared=self._prepared, n_steps=n_steps
+        )
         y_hats = (
             model.predict(take_rows(self.data.x, np.flatnonzero(part)))
             for model, part in zip(models, self.folds.parts, strict=True)
@@ -288,23 +265,22 @@ def _originals(data: Data) -> Index:
 def _group_numbers(groups: Any, n: int) -> Index:
     """Return the number of each instance's group, in the order in which groups appear."""
     expected = f"`groups` must be one value per instance ({n}), such as a name or a number, got"
-    shape = getattr(groups, "shape", ())
-    if len(shape) > 1 or isinstance(groups, str | bytes | dict) or not hasattr(groups, "__len__"):
-        got = f"shape {tuple(shape)}" if len(shape) > 1 else type(groups).__name__
-        raise InvalidInputError(f"{expected} {got}. Join several columns into one.")
+    if len(shape := getattr(groups, "shape", ())) > 1:
+        raise InvalidInputError(f"{expected} shape {tuple(shape)}. Join several columns into one.")
+    if isinstance(groups, str | bytes | dict) or not hasattr(groups, "__len__"):
+        raise InvalidInputError(f"{expected} {type(groups).__name__}.")
     values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     if len(values) != n:
         raise InvalidInputError(
             f"`groups` must have one entry per instance ({n}), got {len(values)}."
         )
-    numbers: dict[Any, int] = {}
     for i, value in enumerate(values):
         if isinstance(value, tuple | list | dict | set):
             kind = type(value).__name__
             raise InvalidInputError(f"{expected} {kind} for instance {i}. Join them into one text.")
         if not isinstance(value, str) and str(value) in _MISSING:
             raise InvalidInputError(f"`groups` must not be missing, got {value} for instance {i}.")
-        numbers.setdefault(value, len(numbers))
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
     if len(numbers) < 2:
         raise InvalidInputError("`groups` must name at least 2 groups, got 1.")
     return np.array([numbers[value] for value in values])

@@ -1,19 +1,28 @@
-"""`learn_loss`: from a solver and labels to a learned loss."""
+"""`learn_loss` and `learn_in_rounds`: from a solver and labels to a learned loss."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import check_count, check_predictions
 from lodl._progress import show_logs
-from lodl._typing import Context
-from lodl.learning._defaults import AT_LABELS, Schedule, warn_of_few_samples
-from lodl.learning._rounds import Evidence
+from lodl._typing import Array, Context
+from lodl.errors import InvalidInputError
+from lodl.learning._defaults import AT_LABELS, Schedule, check_families, warn_of_few_samples
+from lodl.learning._rounds import Evidence, rounds
+from lodl.learning._search import Contender, Index, Scoreboard
 from lodl.losses import Family, LearnedLoss
-from lodl.oracle import Instances, Oracle
+from lodl.oracle import Instances, Oracle, Samples
 from lodl.problems import Problem
 from lodl.samplers import Sampler
 
 _HOLDOUT = 0.2  # share of the samples that measure a fit
+_PATIENCE = 3  # rounds without a better model; on large problems the first two may be worse
 
 
 def learn_loss(
@@ -52,11 +61,9 @@ def learn_loss(
             `DirectedWeightedMAE(squares=True)`. For instances that share their decisions the
             default is `DecisionHinges(margin=1.0, squared_error=1.0)`.
         sampler: Draws the points.
-        n_samples: Number of points per instance, with the defaults of `lodl.learning.Schedule`: 10
-            if instances share their decisions, 6 or 16 with a context, 4 or 10 for losses that are
-            pooled, 50 for others that are fitted to regrets. A family that is fitted to each
-            instance should have at least three times as many samples as parameters; otherwise a
-            warning is logged.
+        n_samples: Number of points per instance, with the defaults of `lodl.learning.Schedule`. A
+            family that is fitted to each instance should have at least three times as many samples
+            as parameters; otherwise a warning is logged.
         random_state: Random seed.
         verbose: Whether to log progress to standard error.
 
@@ -70,13 +77,180 @@ def learn_loss(
         show_logs()
     oracle = Oracle.of(oracle)
     instances = oracle.instances(y, context)
-    families = None if family is None else [family]
-    schedule = Schedule(n_samples=n_samples, sampler=sampler)
-    evidence = Evidence.of(oracle, instances, families, random_state)
-    family = evidence.situation.family() if family is None else family
-    schedule = evidence.situation.schedule(schedule, [family])
-    if not evidence.situation.is_pooled(family):
-        warn_of_few_samples(family, schedule.n_samples or 0, instances.y[0].size)
-    evidence.slopes = family.uses_slopes
-    evidence.start(schedule, family)
-    return evidence.learn(family, holdout=_HOLDOUT)
+    schedule = Schedule(n_samples, n_rounds=0, sampler=sampler)
+    evidence = _evidence(oracle, instances, family, schedule, random_state)
+    return evidence.learn(evidence.families[0], holdout=_HOLDOUT)
+
+
+def _evidence(
+    oracle: Oracle,
+    instances: Instances,
+    family: Family | None,
+    schedule: Schedule,
+    random_state: int,
+) -> Evidence:
+    """Return what the solver answers about points around labels, for one family."""
+    families, dim = None if family is None else [family], instances.y[0].size
+    check_families(families, dim)
+    evidence = Evidence.of(
+        oracle, instances, families, schedule, random_state, default=lambda of: (of.family(),)
+    )
+    evidence.schedule = plan = evidence.schedule.within_budget(len(instances.y), lambda _: 1)
+    if not evidence.situation.is_pooled(evidence.families[0]):
+        n_samples = (plan.n_samples or 0) + (plan.n_rounds or 0) * plan.n_per_round
+        warn_of_few_samples(evidence.families[0], n_samples, dim)
+    evidence.start()
+    return evidence
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rounds:
+    """The models of all rounds, from samples at the labels alone to all answers.
+
+    Attributes:
+        rounds: One entry per trained model, with its `model`, `y_hat`, `loss`, the `regret` of each
+            instance (NaN if the solver failed), and the `n_calls` and `seconds` so far.
+        validation: Positions of the instances whose regret selects.
+        samples: All answers, those at predictions included.
+    """
+
+    rounds: tuple[Contender, ...]
+    validation: Index
+    samples: Samples
+
+    def __repr__(self) -> str:
+        return f"Rounds of {len(self.rounds)} models, the best is number {self._best}"
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'*' if i == self._best else ' '} round {i}: validation regret {score:.4g}, "
+            f"{entry.n_calls:,} solver calls, {entry.seconds:.1f} s"
+            for i, (entry, score) in enumerate(zip(self.rounds, self.scores, strict=True))
+        ]
+        return "\n".join([*lines, "* is the best: `.best.model`, `.best.loss`, `.best.y_hat`"])
+
+    @property
+    def scores(self) -> Array:
+        """Mean validation regret of each round's model.
+
+        A failed decision counts as the worst decision of the first model. Instances on which every
+        model failed are left out.
+        """
+        board = Scoreboard(self.validation)
+        for entry in self.rounds:
+            board.add(entry)
+        return np.array([board.mean(entry) for entry in self.rounds])
+
+    @property
+    def best(self) -> Contender:
+        """The round with the best validation decisions, the earliest of equal ones."""
+        return self.rounds[self._best]
+
+    def top(self, n: int) -> tuple[Contender, ...]:
+        """Return the `n` rounds with the best validation decisions, the best first.
+
+        On large problems the average of what the best three predict decides better than the best
+        alone, which owes part of its score to chance: results/rounds.
+        """
+        places = np.argsort(self.scores, kind="stable")[: check_count("n", n)]
+        return tuple(self.rounds[i] for i in places)
+
+    @property
+    def _best(self) -> int:
+        return int(np.argmin(self.scores))
+
+
+def learn_in_rounds(
+    oracle: Problem | Oracle,
+    y: npt.ArrayLike | Instances,
+    train: Callable[[LearnedLoss], tuple[Any, npt.ArrayLike]],
+    *,
+    context: Context = None,
+    family: Family | None = None,
+    schedule: Schedule = Schedule(),  # noqa: B008 - it is frozen
+    validation: npt.ArrayLike | None = None,
+    random_state: int = 0,
+) -> Rounds:
+    """Learn a loss from samples around the labels, then in rounds where the model predicts.
+
+    Each round trains a model on the loss of all answers so far, and calls the solver at its
+    predictions: at the prediction itself, at the point beyond it where a hinge is violated most,
+    and around it (`AtPredictions`). For decision families these are cutting planes: on large
+    combinatorial problems samples around the labels miss the decisions that matter, and a few
+    rounds make the whole difference. The loop ends after the rounds of the schedule, or after three
+    rounds without better validation decisions.
+
+    If the objective is affine in the label and there is no context, instances share their decisions
+    (`lodl.losses.fit_shared`).
+
+    With a store, a killed run resumes: it trains again, but repeats no call as long as `train`
+    gives the same predictions.
+
+    Args:
+        oracle: The problem or `lodl.Oracle` whose solver is called, as in `learn_loss`.
+        y: Labels of training and validation instances, as in `learn_loss`.
+        train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
+            order, and returns it with its predictions for all of them. If the model can overfit,
+            out-of-fold predictions for training instances are better than fitted ones.
+        context: One entry per instance, or None. From a frame, each row becomes a dict.
+        family: The parametric loss. Defaults to that of `learn_loss`.
+        schedule: The numbers of samples and rounds, and the limit on solver calls.
+        validation: Positions of the instances by whose regret the best round is selected, which
+            `train` must not fit. Defaults to all of them.
+        random_state: Random seed of the points.
+
+    Returns:
+        The models of all rounds: print it to see their scores and costs, and take
+        `.best.model` for use.
+
+    Raises:
+        InvalidInputError: An argument, or what `train` returned, is not what was expected.
+        OracleError: The solver failed, or did so for all validation instances of the first round.
+
+    Example:
+        >>> domain = lodl.domains.shortest_path(sizes=(30, 1, 1), grid=(3, 3))
+        >>> x, y = domain.splits.train.x, domain.splits.train.y
+        >>> learner = lodl.training.learner_for(None)  # a linear model
+        >>> def train(loss):
+        ...     (model,) = learner.train(x, loss, n_steps=20)
+        ...     return model, model.predict(x)
+        >>> schedule = lodl.learning.Schedule(n_rounds=1)
+        >>> rounds = lodl.learning.learn_in_rounds(domain.problem, y, train, schedule=schedule)
+        >>> len(rounds.rounds), rounds.best.y_hat.shape
+        (2, (30, 12))
+    """
+    oracle = Oracle.of(oracle)
+    instances = oracle.instances(y, context)
+
+    def trained(loss: LearnedLoss) -> tuple[Any, Array]:
+        returned = train(loss)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise InvalidInputError(
+                "`train` must return the model and its predictions for all instances, "
+                f"`(model, y_hat)`, got {type(returned).__name__}."
+            )
+        return returned[0], check_predictions(returned[1], instances.y)
+
+    selecting = _check_validation(validation, len(instances.y))
+    evidence = _evidence(oracle, instances, family, schedule, random_state)
+    done = Rounds((), selecting, evidence.samples)
+    for entry in rounds(evidence, trained, evidence.scored):
+        done = replace(done, rounds=(*done.rounds, entry), samples=evidence.samples)
+        if len(done.rounds) - 1 - done._best >= _PATIENCE:
+            break
+    return done
+
+
+def _check_validation(validation: npt.ArrayLike | None, n: int) -> Index:
+    if validation is None:
+        return np.arange(n)
+    wanted = np.asarray(validation)
+    try:
+        rows = np.arange(n)[wanted] if wanted.size else wanted
+    except IndexError as error:
+        raise InvalidInputError(
+            f"`validation` must hold positions of instances from 0 to {n - 1}, or a mask: {error}."
+        ) from error
+    if not rows.size:
+        raise InvalidInputError("`validation` must name at least one instance, got none.")
+    return np.asarray(rows)

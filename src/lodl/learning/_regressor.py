@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -22,8 +22,8 @@ from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.learning._data import Data, new_contexts, new_features, new_labels
 from lodl.learning._defaults import Schedule, check_families
-from lodl.learning._fit import planned, result_of, search
-from lodl.learning._folds import Folds, Groups, Trainer, Validation
+from lodl.learning._fit import plan, result_of, search
+from lodl.learning._folds import Folds, Trainer
 from lodl.learning._rounds import Evidence
 from lodl.learning._saved_model import read_model, warn_of_another_problem, write_model
 from lodl.learning._search import Contender
@@ -40,18 +40,24 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """The mean prediction of models plus `shift`, in the shape that labels had in `fit`."""
+    """The mean prediction of models, shifted, then shrunk towards the mean label."""
 
     models: Sequence[Predictor]
     result: FitResult
     shift: tuple[float, ...] = ()
+    shrinkage: float = 0.0
 
     def predict(self, X: Features) -> Array:  # noqa: N803 - as in scikit-learn
-        """Return predictions, shape (n, *label_shape)."""
-        x = new_features(self.result, X)
+        """Return predictions in the shape that the labels had in `fit`, (n, *label_shape)."""
+        x, shape = new_features(self.result, X), self.result.label_shape
         y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
-        y_hat = y_hat.reshape(len(y_hat), *self.result.label_shape)
-        return y_hat + np.reshape(self.shift, self.result.label_shape) if self.shift else y_hat
+        y_hat = y_hat.reshape(len(y_hat), *shape)
+        if self.shift:
+            y_hat = y_hat + np.reshape(self.shift, shape)
+        if self.shrinkage:
+            mean = np.reshape(self.result.mean_label, shape)
+            y_hat = mean + (1 - self.shrinkage) * (y_hat - mean)
+        return np.asarray(y_hat)
 
 
 class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -167,8 +173,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         Y: npt.ArrayLike,  # noqa: N803
         *,
         context: Context = None,
-        validation: Validation = None,
-        groups: Groups = None,
+        validation: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Train on several losses, and select what decides best on validation instances.
 
@@ -197,42 +203,39 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         started = time.perf_counter()
         for name in ("ensemble", "verbose"):
             check_flag(name, getattr(self, name))
-        deadline = started + check_seconds("max_seconds", self.max_seconds)
+        max_seconds = check_seconds("max_seconds", self.max_seconds)
         if self.verbose:
             show_logs()
-        given = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
+        schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
         oracle = self._new_oracle()
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
         data, folds = self._data(X, Y, context, validation, groups, learner)
-        dim = data.y[0].size
-        check_families(self.families, dim)
-        label_names = data.label_names or label_names_of(self.problem, dim)
+        check_families(self.families, data.y[0].size)
         trainer = Trainer(learner, _plain_learner(self.estimator, learner), data, folds)
         # Before the first solver call, as the model may not be able to take the data.
         loss = squared_error_loss(data.y)
-        trained, y_hat = trainer.train(loss)
-        squared_error = Contender(BASELINE, 0, y_hat, ((loss, trained),), is_baseline=True)
-        instances = oracle.instances(data.y, data.context)
-        evidence = Evidence.of(oracle, instances, self.families, seed, started)
-        evidence.has_items = isinstance(data.x, np.ndarray) and data.x.ndim == 3
-        plan = planned(evidence, given, self.families, stops_early=learner.stops_early)
-        how: Any = {
-            "ensemble": self.ensemble,
-            "is_late": lambda: time.perf_counter() > deadline,
-        }
-        board, baseline, corrected, selected = search(
-            evidence, trainer, squared_error, *plan, **how
+        models, y_hat = trainer.train(loss)
+        squared_error = Contender(BASELINE, 0, y_hat, ((loss, models),), is_baseline=True)
+        evidence = Evidence.of(
+            oracle,
+            oracle.instances(data.y, data.context),
+            self.families,
+            schedule,
+            seed,
+            started=started,
+            max_seconds=max_seconds,
         )
+        plan(evidence, trainer)
+        found = search(evidence, trainer, squared_error, ensemble=self.ensemble)
+        baseline, selected = found.baseline, found.selected
         plain = trainer.train_plainly(loss, baseline.model)
         baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
         if selected.is_baseline:
             predictors = [plain] if trainer.is_plain else baselines
         else:
             predictors = trainer.final(selected.parts, ensemble=self.ensemble)
-        parameters = self.get_params(deep=False)
-        models = baseline, corrected, selected
-        result = result_of(evidence, trainer, board, models, label_names, parameters)
+        result = result_of(evidence, trainer, found, self.get_params(deep=False))
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
         self._set(result, predictors, baselines, [plain])
         self.loss_: LearnedLoss = selected.loss
@@ -243,11 +246,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def predict(self, X: Features) -> Array:  # noqa: N803
         """Return predictions in the shape that the labels had, (n, *label_shape)."""
         result = self._result
-        y_hat = Average(self.predictors_, result, result.shift).predict(X)
-        if not result.shrinkage:
-            return y_hat
-        mean = np.reshape(result.mean_label, result.label_shape)
-        return np.asarray(mean + (1 - result.shrinkage) * (y_hat - mean))
+        return Average(self.predictors_, result, result.shift, result.shrinkage).predict(X)
 
     def decide(
         self,
@@ -403,13 +402,16 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             check_readable(x, "X")
         labels = in_label_columns(self.problem, y, "Y")
         data = Data.of(x, labels, context, takes_frames=learner.takes_frames)
-        if not isinstance(validation, tuple):
+        n = len(data.y)
+        if isinstance(validation, tuple):
+            if groups is not None:
+                raise InvalidInputError("`groups` must be None if `validation` gives instances.")
+            data = data.followed_by(validation)
+            folds = Folds.given(data, n)
+        else:
             folds = Folds.of(data, validation, groups, seed=self.random_state, rows=x)
-            return data, folds
-        if groups is not None:
-            raise InvalidInputError("`groups` must be None if `validation` gives instances.")
-        everything = data.followed_by(validation)
-        return everything, Folds.given(everything, len(data.y))
+        names = data.label_names or label_names_of(self.problem, data.y[0].size)
+        return replace(data, label_names=names), folds
 
     def _set(
         self,

@@ -1,8 +1,9 @@
 """Selection of the model with the best validation decisions: pure functions over contenders."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,42 +12,36 @@ from lodl._typing import Array
 from lodl.errors import OracleError
 from lodl.losses import LearnedLoss
 from lodl.report import Estimate, Trial
+from lodl.training import Predictor
 
 Index = npt.NDArray[np.intp]
+Masks = npt.NDArray[np.bool_]
 
 _SHRINKAGES = (0.5, 0.75, 1.0)  # shares of the way to the mean label, tried in this order
-_N_AVERAGES = 2  # averages that a selection may score: with and without the baseline
-N_EXTRA_LOOKS = _N_AVERAGES + len(_SHRINKAGES)
-"""The most contenders that `select` adds, each with a solver call per instance."""
+N_EXTRA_LOOKS = 2 + len(_SHRINKAGES)  # contenders that `select` scores at most; two are averages
+
+_MOST_PRODUCTS = 500  # quadratic terms; if there are more, only powers are added
+_N_TRIED = 20  # pairs of instances that show whether a model is linear
+_LINEAR = -1.0  # standard errors below which a linear model is right
+_PENALTY = 1.0  # of the ridge on standardised terms
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contender:
-    """A trained model with its predictions and the regret of its decisions.
+    """A trained model with its predictions and the regret of its decisions."""
 
-    Attributes:
-        name: The loss it was trained on, or the models it averages.
-        round: Rounds of points at predictions that its loss had learned from.
-        y_hat: Its predictions, shape (n, *label_shape).
-        parts: Losses and models whose predictions are averaged.
-        regret: Regret of each decision, NaN if the solver failed, shape (n,).
-        is_baseline: Whether all of its models were trained on squared error.
-        shift: What is added to the predictions of its models, or None.
-        shrinkage: Share of the way from the predictions to the mean label.
-        n_calls: Solver calls so far.
-        seconds: Seconds so far.
-    """
-
-    name: str
-    round: int
-    y_hat: Array
-    parts: tuple[tuple[LearnedLoss, Any], ...] = ()
-    regret: Array = field(default_factory=lambda: np.empty(0))
-    is_baseline: bool = False
-    shift: Array | None = None
-    shrinkage: float = 0.0
-    n_calls: int = 0
-    seconds: float = 0.0
+    name: str  # the loss it was trained on, or the models it averages
+    round: int  # rounds of points at predictions that its loss had learned from
+    y_hat: Array  # predictions, shape (n, *label_shape)
+    parts: tuple[tuple[LearnedLoss, Any], ...] = ()  # losses and models that are averaged
+    regret: Array = field(default_factory=lambda: np.empty(0))  # NaN if the solver failed
+    is_baseline: bool = False  # whether all of its models were trained on squared error
+    shift: Array | None = None  # added to the predictions of its models
+    shrinkage: float = 0.0  # share of the way from the predictions to the mean label
+    n_calls: int = 0  # so far
+    seconds: float = 0.0  # so far
 
     @property
     def loss(self) -> LearnedLoss:
@@ -59,10 +54,6 @@ class Contender:
         return self.parts[0][1]
 
 
-Score: TypeAlias = Callable[[Contender], Contender]
-"""Returns a contender with its regrets, and adds it to the board."""
-
-
 @dataclass(eq=False)
 class Scoreboard:
     """Contenders compared on the same validation instances.
@@ -70,17 +61,21 @@ class Scoreboard:
     A failed decision counts as the worst decision of the first contender, so that no model wins
     because the solver failed on its hard instances. Instances on which every model failed are left
     out.
-
-    Attributes:
-        validation: Positions of the validation instances.
-        contenders: The contenders in the order in which they were scored.
     """
 
-    validation: Index
+    validation: Index  # positions of the validation instances
+    scored: Callable[..., Contender] = lambda contender: contender  # returns it with its regrets
     contenders: list[Contender] = field(default_factory=list)
 
+    def score(self, contender: Contender, *how: Any) -> Contender:
+        """Compute the regrets of a contender, add it, log its mean regret, and return it."""
+        added = self.add(self.scored(contender, *how))
+        mean = self.mean(added)
+        _logger.info("%s, round %d: validation regret %.4g", added.name, added.round, mean)
+        return added
+
     def add(self, contender: Contender) -> Contender:
-        """Take a contender into the comparison and return it."""
+        """Add a contender whose regrets are known, and return it."""
         if not self.contenders and not np.isfinite(contender.regret[self.validation]).any():
             raise OracleError(
                 "The solver failed at the model's predictions for every validation instance "
@@ -126,19 +121,14 @@ def average(contenders: Sequence[Contender]) -> Contender:
     losses = [contender.name for contender in contenders if not contender.is_baseline]
     baselines = [contender.name for contender in contenders if contender.is_baseline]
     named = losses if len(contenders) == 2 else [f"{len(losses)} losses"]
+    shifts = [contender.shift for contender in contenders if contender.shift is not None]
     return Contender(
         f"average of {' and '.join([*named, *baselines])}",
         max(contender.round for contender in contenders),
         np.mean([contender.y_hat for contender in contenders], axis=0),
         tuple(part for contender in contenders for part in contender.parts),
-        shift=_mean_shift(contenders),
+        shift=np.asarray(sum(shifts)) / len(contenders) if shifts else None,
     )
-
-
-def _mean_shift(contenders: Sequence[Contender]) -> Array | None:
-    """Return the shift of an average, or None if there is none."""
-    shifts = [contender.shift for contender in contenders if contender.shift is not None]
-    return np.asarray(sum(shifts)) / len(contenders) if shifts else None
 
 
 def shrunk(contender: Contender, shrinkage: float, means: Array) -> Contender:
@@ -163,7 +153,6 @@ def select(
     board: Scoreboard,
     baseline: Contender,
     others: Sequence[Contender],
-    score: Score,
     *,
     y: Array,
     means: Array,
@@ -176,56 +165,123 @@ def select(
 
     Chance decides which of several good models is the best on a few hundred instances, and their
     average is better than most of them. The baseline joins the average if the gain over it is not
-    clear, unless the two together decide no better than the baseline. If nothing decides better,
-    the baseline is selected. If the baseline predicts no better than the mean label, the mean is
-    selected unless the baseline or, clearly, the best model decides better. At last, predictions
-    are shrunk towards the mean label while validation regret clearly improves.
+    clear, unless the two together decide no better than the baseline. If nothing decides better by
+    `n_errors` standard errors, the baseline is selected. If the baseline predicts no better than
+    the mean label, the mean is selected unless the baseline or, clearly, the best model decides
+    better. At last, predictions are shrunk towards the mean label while validation regret clearly
+    improves.
 
-    Args:
-        board: The contenders so far.
-        baseline: The model trained on squared error.
-        others: The models trained on learned losses.
-        score: Scores a contender.
-        y: Labels, shape (n, *label_shape).
-        means: The mean training label for each instance.
-        ensemble: Whether to average models.
-        is_late: Whether time is up, so that no further contender is scored.
-        is_worth: Whether shrunk predictions, given together with those before, may decide better,
-            so that they are scored.
-        n_errors: The baseline is selected if nothing is better by so many standard errors.
+    `means` are the mean training labels for each instance. Nothing is scored once it `is_late`, and
+    shrunk predictions only if it `is_worth` the solver calls, given the model before and after.
     """
     best = min([baseline, *others], key=board.mean)
     if ensemble and others and not is_late():
-        best = _averaged(board, baseline, sorted(others, key=board.mean), score)
+        best = _averaged(board, baseline, sorted(others, key=board.mean))
     if not board.is_clear(baseline, best, n_errors):
         best = baseline
     rows = board.validation
     if not is_late() and not predicts(baseline.y_hat[rows], y[rows], means[rows]):
-        constant = score(shrunk(best, 1.0, means))
+        constant = board.score(shrunk(best, 1.0, means))
         is_worse = board.mean(constant) > board.mean(baseline)
         if not is_worse and not board.is_clear(constant, best):
             return constant
     whole = best
     for shrinkage in _SHRINKAGES:
         moved = shrunk(whole, shrinkage, means)
-        moved = best if is_late() or not is_worth(best, moved) else score(moved)
+        moved = best if is_late() or not is_worth(best, moved) else board.score(moved)
         if not board.is_clear(best, moved):
             break
         best = moved
     return best
 
 
-def _averaged(
-    board: Scoreboard, baseline: Contender, others: Sequence[Contender], score: Score
-) -> Contender:
+def _averaged(board: Scoreboard, baseline: Contender, others: Sequence[Contender]) -> Contender:
     """Return the average of contenders, the best first, or the best one if it is clearly better."""
     best, members = min(baseline, others[0], key=board.mean), others
-    mean = score(average(others)) if len(others) > 1 else others[0]
+    mean = board.score(average(others)) if len(others) > 1 else others[0]
     if board.is_clear(mean, best):
         members = [best]
     else:
         best = mean
     if baseline in members or board.is_clear(baseline, best):
         return best
-    blend = score(average([*members, baseline]))
+    blend = board.score(average([*members, baseline]))
     return blend if board.mean(blend) < board.mean(baseline) else best
+
+
+# Is a linear model right? ------------------------------------------------------------------------
+
+
+def is_right(model: Predictor, x: Any, y: Array, masks: Masks) -> bool:
+    """Return whether a model is linear in its features, and curved terms would not improve it.
+
+    If a linear model describes the labels, no loss can improve on squared error by much, and what
+    validation decisions show is mostly chance.
+    """
+    return is_linear(model, x) and z_of_curvature(x, y, masks) < _LINEAR
+
+
+def is_linear(model: Predictor, x: Any) -> bool:
+    """Return whether a model predicts for means of features the means of its predictions."""
+    if not isinstance(x, np.ndarray) or not np.isfinite(x).all():
+        return False
+    first, second = x[:_N_TRIED], x[::-1][:_N_TRIED]
+    between, *ends = (model.predict(rows) for rows in ((first + second) / 2, first, second))
+    spread = max(float(np.abs(end - between).max()) for end in ends)
+    return bool(np.abs(sum(ends) / 2 - between).max() <= 1e-4 * spread)
+
+
+def z_of_curvature(x: Array, y: Array, masks: Masks) -> float:
+    """Return by how many standard errors curved terms lower the held-out squared error.
+
+    Negative if a linear model is right, and zero if the data cannot show it. Instances that every
+    fold trains on are not judged.
+    """
+    n_items = x.shape[1] if x.ndim == 3 else 1  # one model of all items
+    rows, labels = (values.reshape(len(x) * n_items, -1) for values in (x, y))
+    scale = labels.std(axis=0)
+    if not (scale > 0).any():
+        return 0.0
+    labels = labels[:, scale > 0] / scale[scale > 0]
+    return max(_z(rows, terms, labels, masks, n_items) for terms in _curved(rows))
+
+
+def _z(rows: Array, terms: Array, labels: Array, masks: Masks, n_items: int) -> float:
+    """Return by how many standard errors some terms lower the held-out squared error."""
+    saved = np.full(len(rows) // n_items, np.nan)
+    for mask in masks:
+        in_fold = np.repeat(mask, n_items)
+        if in_fold.all() or not in_fold.any():
+            continue
+        linear, curved = (
+            _squared_errors(features, labels, in_fold)
+            for features in (rows, np.hstack([rows, terms]))
+        )
+        saved[~mask] = (linear - curved).reshape(-1, n_items).sum(axis=1)
+    known = saved[np.isfinite(saved)]
+    error = known.std(ddof=1) / np.sqrt(len(known)) if len(known) > 1 else 0.0
+    return float(known.mean() / error) if error > 0 else 0.0
+
+
+def _curved(rows: Array) -> tuple[Array, Array]:
+    """Return squares of features with their products, if these are not too many, and cubes.
+
+    Features are centred first: otherwise powers of a feature far from zero repeat the feature.
+    """
+    scale = rows.std(axis=0)
+    rows = (rows - rows.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    first, second = np.triu_indices(rows.shape[1])
+    if len(first) > _MOST_PRODUCTS:
+        first = second = np.arange(rows.shape[1])
+    return rows[:, first] * rows[:, second], rows**3
+
+
+def _squared_errors(terms: Array, labels: Array, in_fold: Masks) -> Array:
+    """Return each held-out row's squared error under a ridge regression on the other rows."""
+    from sklearn.linear_model import Ridge  # slow to import
+
+    mean, scale = terms[in_fold].mean(axis=0), terms[in_fold].std(axis=0)
+    scaled = (terms - mean) / np.where(scale > 0, scale, 1.0)
+    model = Ridge(_PENALTY).fit(scaled[in_fold], labels[in_fold])
+    error = model.predict(scaled[~in_fold]).reshape(-1, labels.shape[1]) - labels[~in_fold]
+    return np.asarray(np.square(error).sum(axis=1))
