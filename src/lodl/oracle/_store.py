@@ -193,10 +193,9 @@ class Store:
         """Raise if the store is for labels of another shape, or warn if it is for other sizes."""
         stored = self.label_scale
         if label_scale.shape != stored.shape:
-            raise StoreError(
-                f"{self.place} holds answers about labels of shape {stored.shape}, these have shape "
-                f"{label_scale.shape}. Choose another store."
-            )
+            what = f"{self.place} holds answers about labels of shape {stored.shape}"
+            these = f"these have shape {label_scale.shape}"
+            raise StoreError(f"{what}, {these}. Choose another store.")
         if self.place is None or not is_auto or self._has_checked_scale:
             return
         self._has_checked_scale = True
