@@ -215,7 +215,7 @@ def _check(cp: Any, problem: Any, parameter: Any, first_stage: Sequence[Any] | N
         raise InvalidInputError(f"`parameter` must be {wanted}, got {parameter!r}.")
     for leaf in first_stage or ():
         if not _has(problem.variables(), leaf):
-            raise InvalidInputError(f"`first_stage` must list variables of it, got {leaf!r}.")
+            raise InvalidInputError(f"`first_stage` must list variables of `problem`, got {leaf!r}.")
     for kind, leaves in (("variables", problem.variables()), ("parameters", problem.parameters())):
         names = [leaf.name() for leaf in leaves]
         if len(set(names)) < len(names):
