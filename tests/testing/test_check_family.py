@@ -79,6 +79,14 @@ def spoiled(**methods):
             {"curvature": lambda self, phi, d: -2 * phi["w"][:, None] + 0 * d},
             "`curvature` is negative",
         ),
+        ({"curvature": lambda self, phi, d: 0 * d}, "`curvature` is negative or always 0"),
+        (
+            {
+                "value": lambda self, phi, d: (phi["w"][:1, None] * d**2).sum(-1),
+                "gradient": lambda self, phi, d: 2 * phi["w"][:1, None] * d,
+            },
+            "depends on the parameters of others",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(methods, finding):

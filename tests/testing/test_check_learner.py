@@ -18,6 +18,14 @@ class Line(Predictor):
         return np.column_stack([np.ones(len(x)), x]) @ self.weights
 
 
+class FirstLine(Line):
+    """A predictor that takes the first model for the mean of several."""
+
+    @classmethod
+    def mean(cls, predictors):
+        return list(predictors[:1])
+
+
 @dataclass
 class SavedLine(Line):
     """A predictor with a file, which may be missing or wrong."""
@@ -73,12 +81,15 @@ class GradientDescent(Learner):
         n_steps = 30 if n_steps is None else n_steps
         rate = 0.5 / np.abs(loss.curvature(loss.y)).max() / (features**2).sum(1).max()
         for _ in range(0 if self.fault == "ignores the loss" else n_steps):
-            weights = weights - rate * features.T @ loss.gradient(features @ weights) / len(x)
+            gradient = loss.gradient(features @ weights)
+            gradient = np.roll(gradient, self.fault == "other rows", axis=0)
+            weights = weights - rate * features.T @ gradient / len(x)
         if self.fault == "random":
             weights = weights + self.n_trained
         if self.fault == "poor":
             weights = -weights
         kind = SavedLine if "file" in str(self.fault) else Line
+        kind = FirstLine if self.fault == "first of two" else kind
         model: Any = kind(weights, None if self.fault == "no steps" else n_steps)
         if kind is SavedLine:
             model.fault = self.fault
@@ -97,7 +108,9 @@ def test_a_learner_in_numpy_keeps_the_contract(fault):
 @pytest.mark.parametrize(
     ("fault", "match"),
     [
-        ("ignores the loss", "does not lower the predictions, without masks"),
+        ("ignores the loss", "does not move their predictions that way, without masks"),
+        ("other rows", "does not move their predictions that way, with masks"),
+        ("first of two", "`mean` of two models predicts otherwise"),
         ("random", "Training twice with the same arguments gives different models"),
         ("writes", "changed its arguments"),
         ("poor", "predicts new labels no better than their mean"),

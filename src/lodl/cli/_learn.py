@@ -48,7 +48,7 @@ def learn(
         str | None,
         typer.Option(
             help=f"One of {', '.join(_FAMILIES)}. Default: DecisionHinges if the objective is "
-            "affine in the label, else the largest family that the samples suffice for."
+            "affine in the label, else DirectedWeightedMAE(squares=True)."
         ),
     ] = None,
     sampler: Annotated[str, typer.Option(help=f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",

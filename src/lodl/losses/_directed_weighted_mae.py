@@ -72,6 +72,7 @@ class DirectedWeightedMAE(RidgeFamily):
 
     @property
     def degrees(self) -> Mapping[str, int]:  # type: ignore[override]
+        """The power of the error that each parameter multiplies."""
         return {} if self.rounding else self._weights  # a rounded kink has no degree
 
     @property

@@ -25,11 +25,13 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
     """Check that a loss family keeps the contract `lodl` relies on.
 
     Checked, for random parameters and for parameters fitted to the choice of the best of `dim`
-    items: shapes; that the loss is never negative, zero at the label, and convex along segments if
-    it claims `is_convex`; the gradient against finite differences; the shape and the sign of the
-    curvature; that the loss is linear in the parameters that `degrees` names; that a fit and a
-    fallback have finite parameters of the right shapes that keep `non_negative`; that NumPy and
-    torch agree (if torch is installed); and that a saved loss can be loaded.
+    items: shapes; that the loss is never negative, zero at the label, depends on the instance's own
+    parameters only, and is convex along segments if it claims `is_convex`; the gradient against
+    finite differences; the shape and the sign of the curvature; that the loss is linear in the
+    parameters that `degrees` names; that a fit and a fallback have finite parameters of the right
+    shapes that keep `non_negative`; that NumPy and torch agree (if torch is installed); and that a
+    saved loss can be loaded. Not checked: how well `fit` repeats regrets, the value of `fallback`,
+    and how large the curvature is.
 
     Args:
         family: The family to check.
@@ -129,14 +131,26 @@ def _formula_findings(
     slopes = [(family.value(phi, d + h) - family.value(phi, d - h)) / (2 * _STEP) for h in steps]
     if not _agree(gradient, np.stack(slopes, axis=-1), _TOLERANCE):
         yield "`gradient` is not the derivative of `value`."
+    yield from _term_findings(family, phi, d, value, curvature)
+    yield from _torch_findings(family, phi, d, results)
+
+
+def _term_findings(
+    family: Family, phi: dict[str, Array], d: Array, value: Array, curvature: Array
+) -> Iterator[str]:
+    alone = [
+        family.value({name: rows[i : i + 1] for name, rows in phi.items()}, d[i : i + 1])
+        for i in range(len(d))
+    ]
+    if not _agree(np.concatenate(alone), value, _TOLERANCE / 10):
+        yield "the loss of an instance depends on the parameters of others."
     if family.degrees:
         weights = np.stack([phi[name] for name in family.degrees], axis=1)
         terms = (terms_of(family, d) * weights[:, np.newaxis]).sum(axis=(-2, -1))
         if not _agree(terms, value, _TOLERANCE):
             yield "the loss is not the sum of the terms that `degrees` names."
-    if (curvature < 0).any():
-        yield f"`curvature` is negative, as low as {curvature.min():.3g}."
-    yield from _torch_findings(family, phi, d, results)
+    if (curvature < 0).any() or (family.is_convex and not curvature.any()):
+        yield f"`curvature` is negative or always 0, as low as {curvature.min():.3g}."
 
 
 def _torch_findings(

@@ -30,8 +30,9 @@ def check_learner(
     per mask, changes no argument, and gives the same models twice and with what `prepare` returned;
     a model does not depend on the other masks, nor on labels outside its own if nothing stops it;
     predictions are finite, have the labels' shape and do not depend on the other instances; squared
-    error beats the mean label; a loss that punishes predicting too much lowers the predictions;
-    `n_steps` is a whole number and is obeyed; a model that can be saved predicts the same when
+    error beats the mean label; a loss that punishes predicting too much for some instances and too
+    little for others moves their predictions that way; `n_steps` is a whole number and is obeyed;
+    the `mean` of two models predicts their mean; a model that can be saved predicts the same when
     loaded.
 
     Args:
@@ -54,11 +55,6 @@ def check_learner(
         raise LearnerError(f"{type(learner).__name__} breaks the contract:{lines}")
 
 
-def _directed(y: Array) -> LearnedLoss:
-    phi = {"w_plus": np.full(y.shape, _OVER), "w_minus": np.full(y.shape, _UNDER)}
-    return LearnedLoss(DirectedWeightedMSE(), y, phi, FitErrors.empty(len(y)), {})
-
-
 class _Check:
     """One learner with the data to check it on."""
 
@@ -71,6 +67,15 @@ class _Check:
         self.y = 30 + 5 * (y + 0.5 * rng.normal(size=y.shape))
         self.masks = np.stack([np.arange(n) < _N, np.arange(n) >= _N_STOPPING])
         self.rounding = _ROUNDING * self.y.std()
+
+    def directed(self, y: Array) -> LearnedLoss:
+        """Return a loss that punishes too much where the first feature is high, else too little."""
+        is_high = np.broadcast_to(self.x[..., :1].reshape(len(y), -1) > 0, y.shape)
+        phi = {
+            "w_plus": np.where(is_high, _OVER, _UNDER),
+            "w_minus": np.where(is_high, _UNDER, _OVER),
+        }
+        return LearnedLoss(DirectedWeightedMSE(), y, phi, FitErrors.empty(len(y)), {})
 
     def train(self, loss: LearnedLoss, masks: Any = None, **options: Any) -> Any:
         models = self.learner.train(self.x, loss, masks, **options)
@@ -105,17 +110,19 @@ class _Check:
             yield "Trained on squared error, it predicts new labels no better than their mean."
         yield from self.loss_findings(p)
         yield from self.step_findings(baseline)
-        yield from self.saving_findings(baseline, p, loading)
+        yield from self.saving_findings(loading)
 
     def loss_findings(self, baseline: Array) -> Iterator[str]:
-        loss = _directed(self.y)
+        loss = self.directed(self.y)
         model, other = self.train(loss, self.masks)
         y_hat, y_hat_of_all = (one.predict(self.x) for one in (model, *self.train(loss)))
-        for low, way in ((y_hat, "with"), (y_hat_of_all, "without")):
-            if not np.mean(low) < baseline.mean() - 0.02 * self.y.std():
+        sign = np.where(loss.phi["w_plus"] == _OVER, -1.0, 1.0)
+        for moved, way in ((y_hat, "with"), (y_hat_of_all, "without")):
+            shift = sign * (moved - baseline)
+            if not min(shift[sign > 0].mean(), shift[sign < 0].mean()) > 0.02 * self.y.std():
                 yield (
-                    "A loss that punishes predicting too much does not lower the predictions, "
-                    f"{way} masks: is the loss used?"
+                    "A loss that punishes too much for some instances and too little for others "
+                    f"does not move their predictions that way, {way} masks: is the loss used?"
                 )
         if self.differs(self.train(loss, self.masks)[0], y_hat):
             yield "Training twice with the same arguments gives different models: fix its seed."
@@ -134,19 +141,24 @@ class _Check:
         if self.learner.stops_early and self.learner.max_steps is None:
             yield "A learner with `stops_early` must have `max_steps`."
         outside = 100 * self.y.std() * ~self.masks[0][:, np.newaxis]
-        losses = _directed(self.y), _directed(self.y + outside)
+        losses = self.directed(self.y), self.directed(self.y + outside)
         (first,), (second,) = (self.train(a, self.masks[:1], n_steps=n_steps + 1) for a in losses)
         if first.n_steps != n_steps + 1:
             yield f"Trained for {n_steps + 1} steps, a predictor has `n_steps` = {first.n_steps}."
         if self.is_far(first, second):
             yield "Labels outside its mask change a model that nothing stops."
 
-    def saving_findings(self, model: Any, y_hat: Array, loading: dict[str, Any]) -> Iterator[str]:
+    def saving_findings(self, loading: dict[str, Any]) -> Iterator[str]:
+        model, other = self.train(self.directed(self.y), self.masks, n_steps=1)
         if not isinstance(model, Predictor):
             yield f"`train` must return instances of `lodl.training.Predictor`, got {model!r}."
             return
-        if self.differs(type(model).mean([model])[0], y_hat):
-            yield "`mean` of one model predicts otherwise than the model."
+        together, apart = (
+            np.mean([one.predict(self.x) for one in models], axis=0)
+            for models in (type(model).mean([model, other]), [model, other])
+        )
+        if np.abs(together - apart).max() > self.rounding:
+            yield "`mean` of two models predicts otherwise than their mean."
         if type(model).save is Predictor.save:
             return
         with TemporaryDirectory() as folder:
@@ -158,5 +170,5 @@ class _Check:
             except ModelFolderError as error:
                 yield f"A model cannot be saved or loaded: {error}"
                 return
-            if loaded.n_steps != model.n_steps or self.differs(loaded, y_hat):
+            if loaded.n_steps != model.n_steps or self.differs(loaded, model.predict(self.x)):
                 yield "A saved model is another model when it is loaded."
