@@ -1,22 +1,20 @@
 r"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
 
-What a careful practitioner does if shortage costs more than excess: add to every prediction the
-quantile of its residuals at which decisions are cheapest. A learned loss knows these costs for each
-number of a label, so the shift is
+If shortage costs more than excess, a careful practitioner adds to every prediction the quantile of
+its residuals at which decisions are cheapest. A learned loss knows these costs, so the shift is
 
     b = argmin_b sum_i L_i(y_hat_i + b)
 
-over out-of-fold predictions y_hat, for `DirectedWeightedMAE` a quantile of their residuals, and no
-solver call is needed to find it. It also mends models that were trained on the loss itself, whose
-constant is a quantile of residuals that are smaller than those of unseen instances. Without such a
-loss, solver calls search one level for all numbers of a label.
-
-A shift is judged on instances whose residuals it was not computed from.
+over out-of-fold predictions y_hat, and no solver call is needed to find it. It also mends models
+that were trained on the loss itself, whose residuals were smaller in training. Without such a loss,
+solver calls search one level for all numbers of a label. A shift is judged on instances whose
+residuals it was not computed from.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -143,29 +141,24 @@ def best_shift(
     rows = folds.validation
     if len(rows) > _N_JUDGED:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _N_JUDGED, replace=False))
-    unshifted = _mean(contender.regret[rows])
-    tried: dict[float, Contender] = {}
-    means: dict[float, float] = {}
 
+    @cache
     def mean_of(level: float) -> float:
-        if level not in means:
-            tried[level] = shifted(contender, level, y, folds)
-            means[level] = _mean(regrets(tried[level].y_hat[rows], rows))
-        return means[level]
+        return _mean(regrets(shifted(contender, level, y, folds).y_hat[rows], rows))
 
     for pair in (_FIRST, _SMALL):
         best = min(pair, key=mean_of)
-        if means[best] < unshifted:
+        if mean_of(best) < _mean(contender.regret[rows]):
             break
     else:
         return None
     for step in (1, -1):
         place = LEVELS.index(best) + step
-        while 0 <= place < len(LEVELS) and len(tried) < _MOST_LEVELS:
-            if mean_of(LEVELS[place]) >= means[best]:
+        while 0 <= place < len(LEVELS) and mean_of.cache_info().currsize < _MOST_LEVELS:
+            if mean_of(LEVELS[place]) >= mean_of(best):
                 break
             best, place = LEVELS[place], place + step
-    return tried[best]
+    return shifted(contender, best, y, folds)
 
 
 def _mean(regret: Array) -> float:

@@ -86,9 +86,9 @@ class Data:
     def followed_by(self, validation: tuple[Any, ...]) -> "Data":
         """Return these instances, then those of `validation=(X, Y)` or `(X, Y, context)`."""
         if len(validation) not in (2, 3):
+            got = f"{len(validation)} entries"
             raise InvalidInputError(
-                "`validation` must be `(X, Y)` or `(X, Y, context)`, got "
-                f"{len(validation)} entries."
+                f"`validation` must be `(X, Y)` or `(X, Y, context)`, got {got}."
             )
         called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
@@ -139,19 +139,16 @@ def new_labels(result: FitResult, x: Any, y: Any) -> Array:
 
 
 def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = False) -> Context:
-    """Return a context for each row of the features, or None if `fit` had none.
-
-    `in_score`, scikit-learn may have lost the context on the way.
-    """
+    """Return a context for each row of the features, or None if `fit` had none."""
     if context is None and result.has_context:
+        hint = _ROUTING if in_score else ""  # scikit-learn may have lost it on the way
         raise InvalidInputError(
-            "`context` must be given: the model was fitted with one, got None."
-            f"{_ROUTING if in_score else ''}"
+            f"`context` must be given: the model was fitted with one, got None.{hint}"
         )
     if context is not None and not result.has_context:
+        got = f"a {type(context).__name__}"
         raise InvalidInputError(
-            "`context` must be None: the model was fitted without one, got a "
-            f"{type(context).__name__}."
+            f"`context` must be None: the model was fitted without one, got {got}."
         )
     contexts = check_context(context, np.shape(x)[0])
     check_same_rows(X=x, context=context)
