@@ -36,7 +36,7 @@ _N_GROUPS = 5  # groups of a single validation part, which judge each other's sh
 _MOST_LEVELS = 8  # levels that are tried: two or four, then steps in one direction
 _FEWEST = 20  # out-of-fold predictions that a learned loss can shift
 _ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
-_MAX_STEPS = 100  # of L-BFGS, per rounding
+_MAX_STEPS = 100  # L-BFGS steps per rounding
 
 
 def n_corrections(n_instances: int, *, by_loss: bool) -> int:
@@ -54,8 +54,7 @@ def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Conte
 def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
     """Return a contender whose mean residual is 0 in each number of a label, without regrets.
 
-    One model of all items errs by another mean for each of them, if their features do not tell them
-    apart.
+    One model of all items has another mean error for each item that its features do not identify.
     """
     residual, how = y - contender.y_hat, "shifted to each item's mean"
     return _shifted(contender, how, lambda rows: residual[rows].mean(axis=0), folds)
@@ -110,7 +109,7 @@ def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
 def _shifted(
     contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
 ) -> Contender:
-    """Return a contender with shifted predictions: a group's by what the other groups ask for.
+    """Return a contender with shifted predictions. The residuals of other groups shift a group.
 
     Groups are the folds, or blocks of the only validation part.
     """

@@ -125,8 +125,10 @@ def new_features(result: FitResult, x: Any) -> Features:
     return features
 
 
-def new_labels(result: FitResult, x: Any, y: Any) -> Array:
-    """Return the labels of new instances, one row for each row of the features."""
+def new_instances(
+    result: FitResult, x: Any, y: Any, context: Any, *, in_score: bool = False
+) -> tuple[Array, Context]:
+    """Return labels and contexts of new instances, one for each row of the features."""
     labels = labels_of(in_columns(y, result.label_names, "Y", _OF_FIT))
     expected = (np.shape(x)[0], *(result.label_shape or (1,)))
     if labels.shape != expected:
@@ -135,7 +137,7 @@ def new_labels(result: FitResult, x: Any, y: Any) -> Array:
             f"shape of `fit`, got {labels.shape}."
         )
     check_same_rows(X=x, Y=y)
-    return labels
+    return labels, new_contexts(result, x, context, in_score=in_score)
 
 
 def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = False) -> Context:

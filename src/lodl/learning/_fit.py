@@ -75,12 +75,12 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
 
 
 def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
-    """Return whether shifted predictions compete: costs may be uneven, or items not told apart."""
+    """Return whether shifted predictions compete: costs may be uneven, or items differ in mean."""
     return not evidence.situation.is_affine or trainer.data.has_items
 
 
 class Found(NamedTuple):
-    """What a search found: all contenders, the best one on squared error, and the selected."""
+    """All contenders of a search, the best one on squared error, and the selected one."""
 
     board: Scoreboard
     baseline: Contender

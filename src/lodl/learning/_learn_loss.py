@@ -84,7 +84,7 @@ def learn_loss(
 def _evidence(
     oracle: Oracle, instances: Instances, family: Family | None, schedule: Schedule, seed: int
 ) -> Evidence:
-    """Return what the solver answers about points around labels, for one family."""
+    """Return the solver's answers about points around labels, to learn one family from."""
     families, dim = None if family is None else [family], instances.y[0].size
     check_families(families, dim)
     evidence = Evidence.of(
@@ -191,10 +191,6 @@ def learn_in_rounds(
         validation: Positions of the instances by whose regret the best round is selected, which
             `train` must not fit. Defaults to all of them.
         random_state: Random seed of the points.
-
-    Raises:
-        InvalidInputError: An argument, or what `train` returned, is not what was expected.
-        OracleError: The solver failed, or did so for all validation instances of the first round.
 
     Example:
         >>> domain = lodl.domains.shortest_path(sizes=(30, 1, 1), grid=(3, 3))

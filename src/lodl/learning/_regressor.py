@@ -20,7 +20,7 @@ from lodl._arrays import Features, check_count, check_flag, check_readable, chec
 from lodl._progress import show_logs
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
-from lodl.learning._data import Data, new_contexts, new_features, new_labels
+from lodl.learning._data import Data, new_contexts, new_features, new_instances
 from lodl.learning._defaults import Schedule, check_families
 from lodl.learning._fit import plan, result_of, search
 from lodl.learning._folds import Folds, Trainer
@@ -239,7 +239,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def regret(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Array:
         """Return how much more each decision costs than the best one, in the objective's unit."""
-        labels, contexts = new_labels(self._result, X, Y), new_contexts(self._result, X, context)
+        labels, contexts = new_instances(self._result, X, Y, context)
         return self._calls.regret(self._for_solver(self.predict(X)), labels, context=contexts)
 
     def evaluate(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Evaluation:
@@ -251,7 +251,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         loaded boosting regressor has no row for the plain model, which its folder does not hold.
         """
         result = self._result
-        labels, contexts = new_labels(result, X, Y), new_contexts(result, X, context)
+        labels, contexts = new_instances(result, X, Y, context)
         corrected = Average(self.baseline_.models, result, result.baseline_shift)
         mean = np.reshape(result.mean_label, labels.shape[1:])
         y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
@@ -275,8 +275,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
         1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
         """
-        labels = new_labels(self._result, X, y)
-        contexts = new_contexts(self._result, X, context, in_score=True)
+        labels, contexts = new_instances(self._result, X, y, context, in_score=True)
         y_hats = np.empty((2, *labels.shape))
         y_hats[0] = self._for_solver(self.predict(X))
         y_hats[1] = np.reshape(self._result.mean_label, labels.shape[1:])
@@ -325,7 +324,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     @property
     def _calls(self) -> Oracle:
-        """The oracle that makes the calls after `fit`: that of the last `fit`, if there was one."""
+        """The oracle of the last `fit`, or a new one for a model that was loaded."""
         if self._used is None or self._used.problem is not self.problem:
             self._used = Oracle.of(self.oracle, progress=self.verbose)
         return self._used

@@ -23,7 +23,7 @@ N_EXTRA = 2 + len(_SHRINKAGES)  # contenders that `select` scores at most; two a
 _MOST_PRODUCTS = 500  # quadratic terms; if there are more, only powers are added
 _N_TRIED = 20  # pairs of instances that show whether a model is linear
 _LINEAR = -1.0  # standard errors below which a linear model is right
-_PENALTY = 1.0  # of the ridge on standardised terms
+_PENALTY = 1.0  # ridge penalty on standardised terms
 
 _logger = logging.getLogger(__name__)
 
@@ -102,15 +102,15 @@ class Scoreboard:
         return float(self.regret(contender).mean())
 
     def is_clear(self, before: Contender, after: Contender, n_errors: float = 1.0) -> bool:
-        """Return whether decisions got better by more than so many standard errors."""
+        """Return whether decisions got better by more than `n_errors` standard errors."""
         gain = Estimate.of(self.regret(before) - self.regret(after))
         return gain.mean > n_errors * gain.standard_error
 
     def trials(self) -> tuple[Trial, ...]:
         """Return a plain row per contender."""
         return tuple(
-            Trial(one.name, one.round, self.mean(one), one.n_calls, one.seconds)
-            for one in self.contenders
+            Trial(model.name, model.round, self.mean(model), model.n_calls, model.seconds)
+            for model in self.contenders
         )
 
 
