@@ -171,10 +171,10 @@ def in_columns(table: Any, expected: Sequence[str] | None, name: str, whose: str
         return table.iloc[:, order] if hasattr(table, "iloc") else table[:, order]
     if given == wanted or positions in (given, wanted):
         return table
-    missing = [repr(column) for column in wanted if column not in given]
-    unknown = [repr(column) for column in given if column not in wanted]
-    wrong = [f"missing are {', '.join(missing)}"] if missing else []
-    wrong += [f"not known are {', '.join(unknown)}"] if unknown else []
+    missing = ", ".join(repr(column) for column in wanted if column not in given)
+    unknown = ", ".join(repr(column) for column in given if column not in wanted)
+    wrong = [f"missing are {missing}"] if missing else []
+    wrong += [f"not known are {unknown}"] if unknown else []
     raise InvalidInputError(f"`{name}` must have the columns {whose}: {'; '.join(wrong)}.")
 
 
@@ -214,10 +214,8 @@ def join_rows(first: Any, second: Any) -> Any:
     if not is_frame(first):
         return np.concatenate([first, second])
     if list(first.columns) != list(second.columns) or list(first.dtypes) != list(second.dtypes):
-        given = " and ".join(
-            "(" + ", ".join(f"{a}: {b}" for a, b in zip(t.columns, t.dtypes, strict=True)) + ")"
-            for t in (first, second)
-        )
+        pairs = [zip(table.columns, table.dtypes, strict=True) for table in (first, second)]
+        given = " and ".join(f"({', '.join(f'{a}: {b}' for a, b in each)})" for each in pairs)
         wanted = "the same columns of the same types to be joined"
         raise InvalidInputError(f"Frames must have {wanted}, got {given}.")
     if hasattr(first, "iloc"):

@@ -24,8 +24,8 @@ def y():
 def test_random_predictions_give_zero_and_labels_give_one(sense, y):
     problem = PROBLEMS[sense]
     assert normalised_decision_quality(problem, y, y) == pytest.approx(1)
-    scale = quality_scale(problem, y, random_state=3, n_random=4)
-    y_random = np.random.default_rng(3).random((4, *y.shape))
+    scale = quality_scale(problem, y, random_state=3)
+    y_random = np.random.default_rng(3).random((10, *y.shape))
     assert scale.normalise(decision_quality(problem, y_random, y)).mean() == pytest.approx(0)
 
 

@@ -13,7 +13,7 @@ from lodl.samplers import (
     Sampler,
     TwoPerturbed,
 )
-from lodl.samplers._samplers import BLOCK_SIZE, _stream
+from lodl.samplers._samplers import BLOCK_SIZE, _stream, check_sampler, label_scale
 
 PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
 LABEL_BASED: dict[str, Any] = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}
@@ -250,3 +250,23 @@ def test_a_stream_is_that_of_a_seed_sequence_with_a_spawn_key(n_bits):
     seed, key = 2**n_bits - 1, 2 ** (2 * n_bits) - 1
     expected = np.random.SeedSequence(seed, spawn_key=(key, 3)).generate_state(8)
     assert np.array_equal(_stream(seed, key, 3).generate_state(8), expected)
+
+
+def test_each_coordinate_has_its_own_scale_from_ten_labels_on():
+    y = np.random.default_rng(0).normal(size=(10, 3)) * [1.0, 2.0, 0.0]
+    expected = [*y.std(axis=0)[:2], y.std()]  # nothing is known about the last
+    assert np.array_equal(AllPerturbed().resolve_scale(y), expected)
+    assert AllPerturbed().resolve_scale(y[:9]) == y[:9].std()
+
+
+def test_the_scale_of_labels_has_their_shape_and_is_nowhere_zero():
+    y = np.random.default_rng(0).normal(size=(12, 2, 3))
+    assert np.array_equal(label_scale(y), y.std(axis=0))
+    assert np.array_equal(label_scale(y[:3]), np.full((2, 3), y[:3].std()))
+    assert np.array_equal(label_scale(np.full((12, 2), -5.0)), [5.0, 5.0])
+    assert np.array_equal(label_scale(np.zeros((12, 2))), [1.0, 1.0])
+
+
+def test_the_class_of_a_sampler_is_refused():
+    with pytest.raises(InvalidInputError, match="`sampler` must be an instance, got the class All"):
+        check_sampler(AllPerturbed)

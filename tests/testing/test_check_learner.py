@@ -23,13 +23,15 @@ class SavedLine(Line):
     """A predictor with a file, which may be missing or wrong."""
 
     kind: ClassVar[str] = "line of a test"
+    n_features: int = 2
+    label_shape: tuple[int, ...] = (3,)
     fault: str = ""
 
     def predict(self, x):
         return super().predict(x) + (self.fault == "broken file")
 
     def save(self, folder):
-        path = self.write(folder, {"n_steps": self.n_steps})
+        path = self.write(folder)
         if self.fault != "no file":
             np.save(path / "weights.npy", self.weights)
 

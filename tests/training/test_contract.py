@@ -34,7 +34,7 @@ def test_a_mask_of_everything_is_no_mask():
 
 
 class Constant(Predictor):
-    n_steps = 0
+    n_steps, n_features, label_shape = 0, 2, (1,)
 
     def predict(self, x):
         return np.zeros((len(x), 1))
@@ -60,7 +60,7 @@ def test_a_kind_whose_module_is_not_imported_is_named(tmp_path):
     class Unknown(Constant):
         kind = "soon forgotten"
 
-    Unknown().write(tmp_path, {})
+    Unknown().write(tmp_path)
     with pytest.raises(ModelFolderError, match="Unknown does not override `load`"):
         load_predictor(tmp_path)
     text = (tmp_path / "predictor.json").read_text().replace("soon", "long")

@@ -2,16 +2,31 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from lodl.cli._modules import named
-from lodl.cli._options import Jobs
+from lodl_benchmarks.cli._jobs import Jobs
 from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:
     from lodl.report import Table
+
+_SEVERAL = "repeat it for several. Default: all, or those of the scale"
+Tasks: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--tasks", help=f"Name of a task; {_SEVERAL}.")
+]
+Models: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--models", help=f"Name of a model; {_SEVERAL}.")
+]
+Methods: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--methods", help=f"Name of a method; {_SEVERAL}.")
+]
+Seeds: TypeAlias = Annotated[int, typer.Option(min=1, help="Number of data seeds.")]
+Out: TypeAlias = Annotated[
+    Path, typer.Option(help="Folder of rows, tables and pictures; a run resumes there.")
+]
 
 benchmark = typer.Typer(
     help="Compare methods on further tasks.", no_args_is_help=True, rich_markup_mode=None
@@ -25,18 +40,9 @@ def benchmarks() -> None:
 
 @benchmark.command()
 def rounds(
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tasks",
-            help="path, large-path, knapsack, plain-knapsack, web or newsvendor; repeat it for "
-            "several. Default: all.",
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
-    out: Annotated[
-        Path, typer.Option(help="Folder of rows, answers and tables; a run resumes there.")
-    ] = Path("runs/rounds"),
+    task: Tasks = None,
+    seeds: Seeds = 3,
+    out: Out = Path("runs/rounds"),
     n_jobs: Jobs = -1,
 ) -> None:
     """Decision families with and without rounds, SPO+ and squared error."""
@@ -49,10 +55,7 @@ def rounds(
 
 @benchmark.command()
 def learner(
-    task: Annotated[
-        list[str] | None,
-        typer.Option("--tasks", help="Name of a task; repeat it for several. Default: all."),
-    ] = None,
+    task: Tasks = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,11 +64,9 @@ def learner(
             "Default: linear.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of data seeds.")] = 3,
+    seeds: Seeds = 3,
     first_seed: Annotated[int, typer.Option(min=0, help="The first data seed.")] = 1,
-    out: Annotated[
-        Path, typer.Option(help="Folder of rows and tables; a run resumes there.")
-    ] = Path("runs/learner"),
+    out: Out = Path("runs/learner"),
 ) -> None:
     """The learner with its defaults against squared error, on every domain."""
     from lodl_benchmarks import learner as room  # torch: only where needed
@@ -92,27 +93,16 @@ def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
 @benchmark.command()
 def real(
     data: Annotated[Path, typer.Option(help="Folder of the data files: results/real/README.md.")],
-    task: Annotated[
-        list[str] | None,
-        typer.Option("--tasks", help="Name of a task; repeat it for several. Default: all."),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--models", help="Name of a model; repeat it for several. Default: all."),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option("--methods", help="Name of a method; repeat it for several. Default: all."),
-    ] = None,
+    task: Tasks = None,
+    model: Models = None,
+    method: Methods = None,
     seeds: Annotated[
         int, typer.Option(min=0, help="Number of random splits, for tasks that have them.")
     ] = 10,
     choosing: Annotated[
         bool, typer.Option(help="Split the training period only, to choose methods by.")
     ] = False,
-    out: Annotated[
-        Path, typer.Option(help="Folder of rows and tables; a run resumes there.")
-    ] = Path("runs/real"),
+    out: Out = Path("runs/real"),
 ) -> None:
     """The learner against simple methods, on real data. Tables show all rows of the folder."""
     from lodl_benchmarks import real as room  # torch: only where needed
@@ -128,16 +118,8 @@ def real(
 
 @benchmark.command()
 def peers(
-    task: Annotated[
-        list[str] | None,
-        typer.Option("--tasks", help="Task; repeat it for several. Default: those of the scale."),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--methods", help="Method; repeat it for several. Default: those of the scale."
-        ),
-    ] = None,
+    task: Tasks = None,
+    method: Methods = None,
     scale: Annotated[str, typer.Option(help="quick (ten minutes) or full (resumable).")] = "quick",
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Number of data seeds. Default: those of the scale.")
@@ -145,9 +127,7 @@ def peers(
     first_seed: Annotated[
         int | None, typer.Option(min=0, help="The first data seed. Default: those of the scale.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder of rows, tables, picture and page; a run resumes there.")
-    ] = Path("runs/peers"),
+    out: Out = Path("runs/peers"),
     n_jobs: Jobs = -1,
 ) -> None:
     """The learner against PyEPO's methods and squared error."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from lodl.cli._modules import named
-from lodl.cli._options import Jobs
 from lodl.errors import DataError, InvalidInputError
+from lodl_benchmarks.cli._jobs import Jobs
 from lodl_benchmarks.cli._markdown import print_markdown
 
 if TYPE_CHECKING:

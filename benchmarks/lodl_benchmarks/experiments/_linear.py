@@ -44,15 +44,7 @@ def linear_figure(
     out: Path,
     n_jobs: int | None = None,
 ) -> LinearFigure:
-    """Train the models of the rows again and return what they predict.
-
-    Args:
-        plan: The experiments.
-        rows: Their rows, in order.
-        setup: The setup of the domain.
-        out: Folder of the samples and losses, as given to `run`.
-        n_jobs: Workers, as in joblib.
-    """
+    """Train the models of the rows again and return what they predict."""
     items = _items_in_order(setup.build(plan[0].seed).splits.test)
     predictions = Parallel(n_jobs=n_jobs)(
         delayed(_predict)(experiment, setup, out, items) for experiment in plan

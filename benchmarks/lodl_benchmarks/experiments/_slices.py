@@ -14,13 +14,7 @@ def slices_of_losses(
 ) -> dict[str, Any] | None:
     """Return slices of the losses of the first experiment's domain and seed, as JSON values.
 
-    Args:
-        experiments: The experiments whose losses to show.
-        out: Folder of the losses, as given to `run`.
-        setups: The domains by name.
-
-    Returns:
-        What `loss_slices` returns, or None if the folder holds no loss, only rows.
+    They are what `loss_slices` returns, or None if the folder `out` of a run holds only rows.
     """
     first = experiments[0]
     setup = setups[first.domain]

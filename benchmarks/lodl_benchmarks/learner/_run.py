@@ -31,14 +31,8 @@ def run(
 ) -> list[RowValues]:
     """Run what has no row yet and return the rows of all, in order, as JSON values.
 
-    Trials run one after another in this process: the learner itself is what is timed.
-
-    Args:
-        trials: What to run.
-        out: Folder of `rows.jsonl`; existing rows are not computed again.
-        tasks: The tasks by name.
-        options: Arguments of the learner; None are its defaults, which the tables show.
-        progress: Whether to show a bar on a terminal.
+    Trials run one after another in this process: the learner itself is what is timed. `options` are
+    arguments of the learner; the tables show its defaults.
     """
     given = options or {}
     computations = [

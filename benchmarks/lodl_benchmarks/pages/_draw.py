@@ -115,11 +115,7 @@ _BAR_HEIGHT = 0.3  # inches
 
 @style()
 def draw_time(results: Sequence[Result]) -> Figure:
-    """Draw stacked bars of seconds with their sums, the first on top.
-
-    Args:
-        results: The results of a domain in `results_of(rows).compared`.
-    """
+    """Draw stacked bars of seconds with their sums, the first on top."""
     figure = new_figure(4.6, _BAR_HEIGHT * len(results) + 0.75)
     axes = figure.subplots()
     for row, result in enumerate(results):

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure  # isort: skip - after the check that it is
 def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
     """Write `path`.svg and `path`.png, on white so that they are readable on any background.
 
-    Returns:
-        The two paths. The same figure gives the same bytes.
+    The same figure gives the same bytes.
     """
     svg, png = (Path(f"{path}.{suffix}") for suffix in ("svg", "png"))
     svg.parent.mkdir(parents=True, exist_ok=True)

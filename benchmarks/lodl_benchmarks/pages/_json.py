@@ -13,11 +13,7 @@ _Record = TypeVar("_Record")
 
 
 def read_json(path: Path, kind: type[_Record]) -> _Record | None:
-    """Return the record in a file, or None if there is no file.
-
-    Raises:
-        DataError: The file does not hold such a record.
-    """
+    """Return the record in a file, or None if there is no file."""
     if not path.exists():
         return None
     try:

@@ -46,9 +46,6 @@ def read_json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line number and the values of every row, unchecked.
 
     Empty lines are skipped, and so is a last line that was torn by a kill or is just being written.
-
-    Raises:
-        DataError: The file, or a line of it, cannot be read.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -74,11 +71,7 @@ def read_json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """Return the rows of a JSON-lines file; of several rows of one experiment, the last.
-
-    Raises:
-        DataError: The file or a row cannot be used; the message names the line.
-    """
+    """Return the rows of a JSON-lines file; of several rows of one experiment, the last."""
     rows: dict[object, Row] = {}
     for number, values in read_json_rows(Path(path)):
         try:
@@ -93,11 +86,7 @@ def read_rows(path: str | Path) -> list[Row]:
 
 
 def parse_row(values: Mapping[str, Any]) -> Row:
-    """Return a row from its JSON values.
-
-    Raises:
-        ValueError: A value cannot be used; the message names it.
-    """
+    """Return a row from its JSON values."""
     row = {name: value for name, value in values.items() if value is not None}
     test = _numbers(row, "test")
     if not test:

@@ -27,9 +27,6 @@ def draw_table3(domains: Sequence[DomainErrors]) -> Figure:
     A column for each domain, or one row for a single one; dots are runs, hollow marks the means of
     methods, through which the straight line is fitted, crosses the paper's means. Where one mean is
     far above all others, the axis of errors is logarithmic, and the straight line bent.
-
-    Args:
-        domains: At least one domain of a `Table3`.
     """
     colours = method_colours(name for domain in domains for name in domain.methods)
     markers = {name: _MARKERS[i % len(_MARKERS)] for i, name in enumerate(colours)}

@@ -37,9 +37,7 @@ class Evaluator:
     def regret(self, y_hat: Array, rows: Index) -> Array:
         """Return the regret of each prediction, by one call each.
 
-        Args:
-            y_hat: Predictions, shape (k, *label_shape).
-            rows: The instances they are for, shape (k,).
+        `y_hat` has shape (k, *label_shape), `rows` are the instances that they are for.
         """
         return self.losses(y_hat, rows) - self.optimum[rows]
 

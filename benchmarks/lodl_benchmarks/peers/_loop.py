@@ -56,13 +56,8 @@ class Criterion(Protocol):
     def __call__(self, y_hat: Tensor, rows: Tensor, models: Sequence[int], /) -> Tensor:
         """Return the losses of predictions.
 
-        Args:
-            y_hat: Predictions, shape (models, batch, *label_shape).
-            rows: The instances they are for, shape (models, batch).
-            models: Which models these are; those that have stopped are left out.
-
-        Returns:
-            Losses, shape (models, batch).
+        `y_hat` has shape (models, batch, *label_shape); `rows`, the instances they are for, and the
+        losses have shape (models, batch). Models that have stopped are left out.
         """
 
 
@@ -79,16 +74,7 @@ def train(
     settings: Settings,
     look: Look,
 ) -> list[int]:
-    """Train models, leave each in its best state, and return the step at which that was.
-
-    Args:
-        networks: The models, one per member; they are changed.
-        x: Features of all instances.
-        members: What each model is trained on.
-        criterion: The loss.
-        settings: How long to train.
-        look: Calls the solver at held-out predictions.
-    """
+    """Train models, leave each in its best state, and return the step at which that was."""
     features = torch.as_tensor(x)
     adam = _Adam(networks, torch.tensor([member.choice.learning_rate for member in members]))
     batch_size = min([settings.batch_size, *(len(member.train) for member in members)])

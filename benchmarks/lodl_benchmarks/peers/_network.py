@@ -42,11 +42,8 @@ class Networks:
 
     Predictions are in the unit of the labels: outputs times a spread, plus a centre.
 
-    Args:
-        architecture: What they have in common.
-        seeds: The initial state of each.
-        centre: Mean labels of each model's instances, shape (models, *label_shape).
-        spread: Deviation of each model's labels, shape (models,).
+    Mean labels of each model's instances, `centre`, have shape (models, *label_shape), their
+    deviation, `spread`, has shape (models,).
     """
 
     def __init__(
@@ -75,9 +72,7 @@ class Networks:
     def predict(self, x: Tensor, weights: Sequence[Tensor] | None = None) -> Tensor:
         """Return predictions, shape (models, batch, *label_shape).
 
-        Args:
-            x: Features, shape (models, batch, p) or (models, batch, items, p).
-            weights: Weights to predict with; their own if None.
+        Features have shape (models, batch, p) or (models, batch, items, p).
         """
         n_models, n_batch = x.shape[:2]
         out = x.reshape(n_models, -1, x.shape[-1])

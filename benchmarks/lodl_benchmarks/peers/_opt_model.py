@@ -11,12 +11,7 @@ from lodl.problems import LinearProblem
 
 
 class OptModel(optModel):
-    """An `optModel` that is solved by a linear problem.
-
-    Args:
-        problem: The problem, which needs no context and takes vectors of costs.
-        n_costs: Number of costs.
-    """
+    """An `optModel` that is solved by a linear problem."""
 
     def __init__(self, problem: LinearProblem, n_costs: int) -> None:
         self._problem, self._n_costs = problem, n_costs

@@ -21,15 +21,7 @@ _FOOTER = (
 
 
 def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
-    """Write one HTML file that shows a run of `lodl benchmark peers`.
-
-    Args:
-        folder: The folder of the run, with its `rows.jsonl`.
-        path: The file to write, `report.html` in the folder if None.
-
-    Raises:
-        DataError: A file cannot be used; the message names it.
-    """
+    """Write one HTML file that shows a run of `lodl benchmark peers`."""
     return write_page(folder, path, _page)
 
 

@@ -66,16 +66,7 @@ def run(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> list[RowValues]:
-    """Run what has no row yet and return the rows of all, in order, as JSON values.
-
-    Args:
-        trials: What to run.
-        out: Folder of `rows.jsonl`; existing rows are not computed again.
-        tasks: The tasks by name.
-        methods: The methods by name.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show a bar on a terminal.
-    """
+    """Run what has no row yet and return the rows of all, in order, as JSON values."""
     computations = [
         Computation(
             _identity(t, tasks[t.task], methods[t.method]),

@@ -103,10 +103,8 @@ def _search(
 ) -> tuple[int, ...] | None:
     """Return the cheapest schedule whose extra cost is below a budget, if there is one.
 
-    Args:
-        packing: The jobs and machines.
-        options: For each job its starts, each after its cost beyond the cheapest one, in order.
-        budget: Cost beyond that of all cheapest starts.
+    `options` are, for each job, its starts, each after its cost beyond the cheapest one, in order;
+    the budget is the cost beyond that of all cheapest starts.
     """
     best: tuple[int, ...] | None = None
     n_tried = 0

@@ -21,9 +21,7 @@ _STRENGTHS = np.logspace(-2, 5, 15)  # of the ridge penalty
 def make_model(name: str, x: Any) -> Any:
     """Return an estimator, not fitted.
 
-    Args:
-        name: "ridge", "linear" or "lightgbm".
-        x: Features that it will be fitted to: columns that are not numbers are made such.
+    Columns of `x` that are not numbers are made such.
     """
     if name == "lightgbm":
         from lightgbm import LGBMRegressor
@@ -45,10 +43,8 @@ def make_model(name: str, x: Any) -> Any:
 class Fitted:
     """An estimator fitted to labels of several numbers, or to those of items.
 
-    Args:
-        estimator: The estimator; it is cloned. One that takes a single output is fitted per number.
-        x: Features, shape (n, p), a frame, or (n, items, p).
-        y: Labels, shape (n, D), or (n, items).
+    One that takes a single output is fitted per number. Features have shape (n, p) or (n, items,
+    p), or are a frame; labels have shape (n, D) or (n, items).
     """
 
     def __init__(self, estimator: Any, x: Any, y: Array) -> None:

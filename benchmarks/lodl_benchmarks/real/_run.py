@@ -92,11 +92,6 @@ def run(trials: Sequence[RealTrial], out: Path, *, progress: bool = True) -> lis
     """Run the trials that have no row yet, and return the rows of all.
 
     Trials run one after another in this process, so that the times of methods are comparable.
-
-    Args:
-        trials: The trials.
-        out: Folder of `rows.jsonl`.
-        progress: Whether to show a bar on a terminal.
     """
     computations = [Computation(_identity(trial), partial(_measure, trial)) for trial in trials]
     return complete_rows(computations, out, description="real tasks", progress=progress)

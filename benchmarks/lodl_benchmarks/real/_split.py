@@ -101,9 +101,7 @@ def dates(table: pd.DataFrame, column: str, path: str | Path) -> pd.DatetimeInde
 def in_order(n: int, choosing: bool) -> tuple[slice, slice]:
     """Return the instances that train and, the last quarter, those that test.
 
-    Args:
-        n: Number of instances.
-        choosing: Whether to drop the test instances and to split the others in the same way.
+    With `choosing` the test instances are dropped and the others split in the same way.
     """
     n_train = n - int(n * _TEST_SHARE)
     if choosing:

@@ -24,9 +24,6 @@ class RowsFile:
 
     Writers take turns by a lock on the file. A last line torn by a kill is cut off by the next
     writer, so its row is computed again; a whole one that lacks its line break is kept.
-
-    Args:
-        path: The file; made with its folder where absent.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -99,13 +96,8 @@ def complete_rows(
 ) -> list[RowValues]:
     """Compute the rows that are missing and return the rows of all computations, in order.
 
-    Args:
-        computations: The rows to compute or to find.
-        out: Folder of `rows.jsonl`. Each row is on disk before the next one is awaited, and several
-            runners may share the folder.
-        description: The name of the progress bar.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show a bar on a terminal.
+    Each row is in `rows.jsonl` of the folder `out` before the next one is awaited, and several
+    runners may share the folder.
     """
     pending = [computations[i] for i in missing_rows(computations, out)]
     file = RowsFile(out / "rows.jsonl")

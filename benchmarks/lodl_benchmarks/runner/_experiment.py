@@ -71,14 +71,8 @@ def run(
 ) -> list[Row]:
     """Run the experiments that have no row yet and return the rows of all, in order.
 
-    Args:
-        experiments: What to run.
-        out: Folder of `rows.jsonl` and of the samples. Rows that it holds are not computed again.
-            Several runners may share it.
-        setups: The domains by name.
-        methods: The methods by name; add your own, such as `Learned(family)`.
-        n_jobs: Workers, as in joblib.
-        progress: Whether to show bars on a terminal.
+    Rows that the folder `out` holds are not computed again. Several runners may share it. Add
+    methods, such as `Learned(family)`, to `methods`.
     """
     computations = [
         Computation(
@@ -133,14 +127,7 @@ def _source(experiment: Experiment) -> str:
 def loss_path(
     out: Path, experiment: Experiment, setup: Setup, method: Method | None = None
 ) -> Path:
-    """Return the path of a learned loss, which names everything it was learned from.
-
-    Args:
-        out: Folder of the run.
-        experiment: What the loss is learned for.
-        setup: Its domain.
-        method: Defaults to the method of the experiment's name.
-    """
+    """Return the path of a learned loss, which names everything it was learned from."""
     learned_from = [
         setup.data(experiment.seed),
         recorded_settings(method or METHODS[experiment.method]),

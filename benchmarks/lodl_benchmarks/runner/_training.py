@@ -13,8 +13,7 @@ from lodl._arrays import check_labels
 from lodl._typing import Array
 from lodl.losses import mean_squared_error
 from lodl.training.torch import TrainingSettings
-from lodl.training.torch._loop import Criterion, run
-from lodl.training.torch._stack import Stack, as_tensor
+from lodl.training.torch._loop import Criterion, Stack, as_tensor, run
 
 __all__ = ["Criterion", "Trained", "predict", "squared_error", "train"]
 
@@ -43,13 +42,8 @@ def train(
     All models see the same batches, and each stops separately. The result is the same as training
     them one after another, up to rounding.
 
-    Args:
-        models: Models of one architecture, without buffers or dropout. They are not changed.
-        x: Features of the training instances.
-        criterion: Losses of the training instances.
-        x_validation: Features of the validation instances.
-        validation: Losses of the validation instances, whose mean stops a model.
-        settings: How long and how fast to train.
+    `models` have one architecture, without buffers or dropout, and are not changed. The mean loss
+    of the validation instances stops a model.
     """
     started, stack = time.process_time(), Stack(models)
     features, features_validation = (as_tensor(part, models[0]) for part in (x, x_validation))

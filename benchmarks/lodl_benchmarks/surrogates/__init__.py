@@ -4,8 +4,7 @@ from lodl_benchmarks.surrogates._multilinear import MultilinearRelaxation
 from lodl_benchmarks.surrogates._quadratic_program import QuadraticProgram
 from lodl_benchmarks.surrogates._soft_top_k import SoftTopK
 from lodl_benchmarks.surrogates._spo_plus import SPOPlus
-from lodl_benchmarks.surrogates._surrogate import Surrogate
-from lodl_benchmarks.surrogates._surrogate_loss import SurrogateLoss
+from lodl_benchmarks.surrogates._surrogate import Surrogate, SurrogateLoss
 
 __all__ = [
     "MultilinearRelaxation",

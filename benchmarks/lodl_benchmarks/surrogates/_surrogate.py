@@ -1,4 +1,4 @@
-"""The interface of a differentiable stand-in for a solver."""
+"""Differentiable stand-ins for a solver, and their decision loss as a training loss."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import torch
 
 from lodl._typing import Sense
+from lodl.errors import InvalidInputError
+from lodl.losses import mean_squared_error
 
 
 class Surrogate(ABC):
@@ -18,12 +20,9 @@ class Surrogate(ABC):
 
     The result for one instance depends on no other. Gradients are first-order only: asking for a
     second derivative is an error.
-
-    Attributes:
-        sense: "min" if the objective is a cost, "max" if it is a gain.
     """
 
-    sense: Sense
+    sense: Sense  # "min" if the objective is a cost, "max" if it is a gain
 
     @abstractmethod
     def __call__(self, y_hat: torch.Tensor, context: Any = None) -> torch.Tensor:
@@ -32,3 +31,36 @@ class Surrogate(ABC):
     @abstractmethod
     def objective(self, z: torch.Tensor, y: torch.Tensor, context: Any = None) -> torch.Tensor:
         """Return what the relaxed decisions are worth under the label, shape (*batch, n)."""
+
+
+class SurrogateLoss(torch.nn.Module):
+    r"""Decision loss of the relaxed decision, with squared error as a regulariser.
+
+        loss(y_hat, y) = s * objective(z(y_hat), y) + mse_weight * MSE(y_hat, y)
+
+    with s = 1 for "min" and -1 for "max", so lower is better. The decision is taken under the
+    prediction and scored under the true label.
+    """
+
+    def __init__(self, surrogate: Surrogate, *, mse_weight: float = 1.0) -> None:
+        super().__init__()
+        if not mse_weight >= 0:
+            raise InvalidInputError(f"`mse_weight` must be at least 0, got {mse_weight!r}.")
+        self.surrogate = surrogate
+        self.mse_weight = mse_weight
+
+    def forward(self, y_hat: torch.Tensor, y: torch.Tensor, context: Any = None) -> torch.Tensor:
+        """Return the loss of each instance.
+
+        `y_hat` has shape (*batch, n, *label_shape), `y` has shape (n, *label_shape), losses have
+        shape (*batch, n).
+        """
+        if y_hat.shape[y_hat.ndim - y.ndim :] != y.shape:
+            raise InvalidInputError(
+                f"`y_hat` must have shape (*batch, *y.shape) with y.shape {tuple(y.shape)}, "
+                f"got {tuple(y_hat.shape)}."
+            )
+        sign = 1 if self.surrogate.sense == "min" else -1
+        z = self.surrogate(y_hat, context)
+        mse: torch.Tensor = mean_squared_error(y_hat, y)
+        return sign * self.surrogate.objective(z, y, context) + self.mse_weight * mse

@@ -26,7 +26,6 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         require("typer", "cli")
-        require("rich", "cli")
         from lodl.cli._app import app
 
         app()

@@ -10,26 +10,15 @@ import typer
 
 from lodl.cli._modules import load_problem
 from lodl.cli._tables import CONTEXTS, TABLE
-from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
 
 Features: TypeAlias = Annotated[Path, typer.Option(help=f"Features: {TABLE}.")]
 Labels: TypeAlias = Annotated[Path, typer.Option(help=f"Labels: {TABLE}.")]
 Context: TypeAlias = Annotated[Path | None, typer.Option(help=f"Contexts: {CONTEXTS}.")]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Random seed.")]
+Jobs: TypeAlias = Annotated[int, typer.Option(help="Number of workers; -1 uses all cores.")]
 _ProblemName: TypeAlias = Annotated[
     str, typer.Argument(help="MODULE:PROBLEM or FILE.py:PROBLEM, a lodl.Problem or a subclass.")
-]
-
-
-def _check_jobs(n_jobs: int) -> int:
-    if n_jobs == 0:
-        raise InvalidInputError("`n_jobs` must be a whole number other than 0 (-1 is all cores).")
-    return n_jobs
-
-
-Jobs: TypeAlias = Annotated[
-    int, typer.Option(help="Number of workers; -1 uses all cores.", callback=_check_jobs)
 ]
 
 

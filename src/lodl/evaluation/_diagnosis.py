@@ -15,7 +15,7 @@ from lodl.evaluation._loss_summary import (
     Finding,
     LossSummary,
     finding_text,
-    mean_of_known,
+    over_known,
     summarise,
 )
 from lodl.losses import FitStatus, LearnedLoss
@@ -226,7 +226,7 @@ def diagnose(
         losses=value[1],
         regrets=regret[1],
         foreign_regret=float(regret[0].mean()) if len(y) > 1 else math.nan,
-        rank_correlation_within=mean_of_known(within),
+        rank_correlation_within=over_known(np.mean, within),
         scale=scale,
         size_ratio=size_ratio,
         n_calls=oracle.n_calls - before,

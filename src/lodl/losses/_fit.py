@@ -88,10 +88,7 @@ def check_holdout(holdout: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class InstanceFit:
-    """Parameters and errors of one instance, as a worker returns them.
-
-    An instance that is not fitted has no errors and no parameters.
-    """
+    """Parameters and errors of one instance. An instance that is not fitted has neither."""
 
     error_scale: Array  # size of each coordinate's error, shape (D,)
     counts: dict[str, float]  # mean_regret, n_fitted and n_held_out of `FitErrors`
@@ -117,7 +114,7 @@ def build_loss(
         cost=(family.min_weight or _FALLBACK_SHARE) * typical_loss,
         scale=np.median(scales or [fits[0].error_scale], axis=0),
     )
-    phi, errors = [], []
+    phi, errors, n_missing = [], [], 0
     for fit in fits:
         if fit.mean_loss > _NEGLIGIBLE * typical_loss:
             phi.append(fit.phi)
@@ -126,16 +123,13 @@ def build_loss(
             phi.append(fallback)
             status = FitStatus.NOTHING_TO_DECIDE if fit.phi else fit.status
             errors.append({**fit.counts, "status": status})
-    n_missing = sum(rows is fallback for rows in phi)
-    is_most = 2 * n_missing > len(fits)
+            n_missing += 1
     if n_missing:
-        _logger.log(
-            logging.WARNING if is_most else logging.INFO,
-            "%d of %d instances have nothing to fit and get a plain squared error.%s",
-            n_missing,
-            len(fits),
-            " Is the sampler's scale too small to change a decision?" if is_most else "",
-        )
+        is_most = 2 * n_missing > len(fits)
+        message = "%d of %d instances have nothing to fit and get a plain squared error."
+        if is_most:
+            message += " Is the sampler's scale too small to change a decision?"
+        _logger.log(logging.WARNING if is_most else logging.INFO, message, n_missing, len(fits))
     labels, provenance = np.asarray(y, dtype=np.float64), {**provenance, "lodl": package_version()}
     return LearnedLoss(
         family, labels, stack_parameters(family, phi), FitErrors.of(errors), provenance
@@ -232,13 +226,11 @@ def regret_errors(
 def _decision_errors(family: Family, split: _Split) -> dict[str, float]:
     """Evaluate a loss made of the fitted samples only."""
     fitted, held_out = split.fitted, split.held_out
-    errors = {}
-    if fitted.decision is not None and held_out.decision is not None:
-        costly = held_out.decision[held_out.regret > 0]
-        errors["met_held_out"] = mean_of(np.isin(costly, fitted.decision))
-        taken, known = decisions_of(held_out)[1], decisions_of(fitted)[1]
-        explained = are_explained(held_out.d, held_out.regret, taken, fitted.regret, known)
-        errors["explained_held_out"] = mean_of(explained)
+    (known, slopes), (taken, slope) = decisions_of(fitted), decisions_of(held_out)
+    costly = taken[held_out.regret > 0]
+    explained = are_explained(held_out.d, held_out.regret, slope, fitted.regret, slopes)
+    errors = {"met_held_out": mean_of(np.isin(costly, known))}
+    errors["explained_held_out"] = mean_of(explained)
     if _status_of(fitted) == FitStatus.FITTED:
         value = value_of(family, family.fit(fitted), held_out.d)
         errors["rank_correlation_held_out"] = rank_correlation(value, held_out.regret)

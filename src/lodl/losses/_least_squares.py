@@ -89,13 +89,13 @@ class Standardised:
 
 
 class RidgeFamily(Family):
-    """A loss of squared errors and factors, fitted with a pull towards a plain squared error.
+    """A loss that is fitted with a pull towards a plain squared error.
 
-    Its `non_negative` parameters are weights of squared errors.
+    `fallback` takes the `non_negative` parameters for weights of squared errors.
     """
 
     ridge: float  # strength of the pull; 0 is the least-squares fit, as published
-    rank: int | None = None  # columns of the factor, if there is one; None is the largest number
+    rank: int | None = None  # columns of a factor; by default as many as can be used
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,8 +118,8 @@ class RidgeFamily(Family):
 
     def fit_weights(self, answers: Answers, squares_of: Callable[[Array], Array]) -> Array:
         """Return the best weights of squared errors, lifted to the floor, shape (signs, D)."""
-        units_of_samples = answers.d, answers.regret, np.ones(answers.d.shape[1]), 1.0
-        data = Standardised.of(answers) if self.ridge else Standardised(*units_of_samples)
+        unchanged = Standardised(answers.d, answers.regret, np.ones(answers.d.shape[1]), 1.0)
+        data = Standardised.of(answers) if self.ridge else unchanged
         squares = squares_of(data.d)
         w = self.solve_weights(squares, data).reshape(-1, data.d.shape[1])
         unit = np.square(with_typical(np.sqrt(squares.mean(axis=0).reshape(w.shape).sum(axis=0))))

@@ -94,8 +94,7 @@ class NeuralLoss(Family):
         data = [Standardised.of(answers) for answers in instances]
         torch = require("torch", "torch")
         with one_torch_thread():
-            phi = _initial(torch, self, data)
-            _train(torch, self, phi, data)
+            phi = _train(torch, self, data)
         arrays = {name: rows.detach().numpy().astype(np.float64) for name, rows in phi.items()}
         for i, part in enumerate(data):
             arrays["W1"][i] /= part.d_scale[:, np.newaxis]
@@ -132,8 +131,11 @@ class NeuralLoss(Family):
         return layers
 
 
-def _initial(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, torch.Tensor]:
-    """Return He's weights, with an output bias at the mean regret so that its ReLU is on."""
+def _train(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, torch.Tensor]:
+    """Return trained parameters of all instances, from one draw of He's weights.
+
+    The output bias starts at the mean regret, so that its ReLU is on.
+    """
     generator = torch.Generator().manual_seed(0)
     phi = {}
     for name, shape in family.parameter_shapes(data[0].d.shape[1]).items():
@@ -143,16 +145,10 @@ def _initial(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[s
         phi[name] = start.repeat(len(data), *[1] * len(shape))
     phi[f"W{family.n_layers}"] *= 0.1
     phi[f"b{family.n_layers}"] += torch.tensor([[part.typical_cost] for part in data])
-    return {name: value.requires_grad_() for name, value in phi.items()}
-
-
-def _train(
-    torch: Any, family: NeuralLoss, phi: dict[str, torch.Tensor], data: list[Standardised]
-) -> None:
     d = [torch.tensor(part.d, dtype=torch.float32) for part in data]
     regret = [torch.tensor(part.regret, dtype=torch.float32) for part in data]
     generator = torch.Generator().manual_seed(1)
-    adam = torch.optim.Adam(phi.values(), lr=_LEARNING_RATE)
+    adam = torch.optim.Adam([rows.requires_grad_() for rows in phi.values()], lr=_LEARNING_RATE)
     decay = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, total_iters=_STEPS)
     for _ in range(_STEPS):
         place = torch.rand(_BATCH, generator=generator, dtype=torch.float64)
@@ -163,3 +159,4 @@ def _train(
         torch.square(family.value(phi, errors) - target).mean(dim=1).sum().backward()
         adam.step()
         decay.step()
+    return phi

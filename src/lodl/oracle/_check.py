@@ -26,6 +26,7 @@ from lodl.oracle._first_look import (
     kind_at,
     kind_of,
     other_labels,
+    values_of,
 )
 from lodl.oracle._guard import CtrlC, Guard
 from lodl.oracle._task import CHANGES_CONTEXT, PLAIN
@@ -110,7 +111,7 @@ def _report(
         if not findings:
             points = np.concatenate([label[np.newaxis], trial.raw])
             tried = Tried(trial.context, points, trial.decisions, trial.decisions[0])
-            kinds.append(kind_at(trial.value_or_nan, tried, others, np.asarray(scale)))
+            kinds.append(kind_at(values_of(guard, own), tried, others, np.asarray(scale)))
             best, *values = (trial.value(z, label) for z in trial.decisions)
             n_changed += sum(not _close([value], [best]) for value in values)
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS
@@ -159,13 +160,6 @@ class _Trial:
                 return float(value)
         got = repr(value) if shape == () else f"shape {shape}"
         raise _FaultError(f"`objective` must return one number, got {got}.")
-
-    def value_or_nan(self, z: Decision, y: Array) -> float:
-        """Return the objective, or NaN if it cannot be computed at this label."""
-        try:
-            return self.value(z, y)
-        except _FaultError:
-            return math.nan
 
     def call(self, owner: Any, method: str, *arguments: Any) -> Any:
         """Call a method of the guard or the problem, within the time limit."""

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,14 +61,6 @@ class ObjectiveKind(StrEnum):
     SMOOTH = "smooth"  # not a straight line, and no kink at the label
     KINKED = "kinked"  # the slope jumps at the label
 
-    @classmethod
-    def parse(cls, fact: Any) -> ObjectiveKind | None:
-        """Return the kind in a store's fact, or None if it holds none."""
-        try:
-            return cls(fact)
-        except ValueError:
-            return None
-
 
 class Tried(NamedTuple):
     """An instance with decisions made for a few points; the first point is the label."""
@@ -82,7 +74,7 @@ class Tried(NamedTuple):
 def look(
     samples: Samples,
     scale: Array,
-    run: Callable[[Samples, list[Calls], Wanted], Runner],
+    run: Callable[..., Runner],
     apply: Callable[..., tuple[ObjectiveKind, str]],
 ) -> ObjectiveKind:
     """Return the kind of the objective, and warn if the solver is random or not exact.
@@ -99,9 +91,7 @@ def look(
     return kind
 
 
-def _try_instances(
-    samples: Samples, run: Callable[[Samples, list[Calls], Wanted], Runner]
-) -> list[Tried]:
+def _try_instances(samples: Samples, run: Callable[..., Runner]) -> list[Tried]:
     """Call the solver for the first instances, and a second time at their labels."""
     tried: list[Tried] = []
     instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
@@ -132,10 +122,9 @@ def _compare(
     sign, differences, kinds = sign_of(guard.problem), [np.empty(0)], list[ObjectiveKind]()
     warning = ""
     for instance in instances:
-        value = _values(guard, instance.context)
-        table = sign * np.array(
-            [[value(z, point) for point in instance.points] for z in instance.decisions]
-        )
+        value = values_of(guard, instance.context)
+        rows = [[value(z, point) for point in instance.points] for z in instance.decisions]
+        table = sign * np.array(rows)
         gain = (np.diag(table) - table)[~np.eye(len(table), dtype=bool)]  # > 0: another is better
         size = np.abs(table[np.isfinite(table)]).max(initial=0.0)
         differences.append(gain[np.abs(gain) > RELATIVE * size])  # NaN is not
@@ -171,7 +160,9 @@ def _compared(problem: Problem, gains: Array) -> str:
     )
 
 
-def _values(guard: Guard, context: InstanceContext) -> _Value:
+def values_of(guard: Guard, context: InstanceContext) -> _Value:
+    """Return the objective of a decision under a label, NaN where it cannot be computed."""
+
     def value(z: Decision, y: Array) -> float:
         try:
             with guard.limited():
@@ -203,7 +194,8 @@ def kind_at(value: _Value, instance: Tried, others: Array, scale: Array) -> Obje
     y, decisions, ahead = instance.points[0], instance.decisions, instance.points[1:]
     around = [(z, point, 2 * y - point, y) for z in decisions for point in ahead]
     between = [(z, y, other, (y + other) / 2) for z in decisions[:2] for other in others]
-    if all(_is_straight(value, *line) for line in around + between):
+    bends = (_bend(value, *line) for line in around + between)
+    if all(bend <= unit for bend, unit in bends):
         return ObjectiveKind.AFFINE
     n = min(_MAX_COORDINATES, y.size)
     units = np.zeros((n, y.size))
@@ -212,12 +204,6 @@ def kind_at(value: _Value, instance: Tried, others: Array, scale: Array) -> Obje
     directions = [*(ahead - y), *units.reshape(-1, *y.shape)]
     has_kink = any(_has_kink(value, decisions[0], y, u) for u in directions)
     return ObjectiveKind.KINKED if has_kink else ObjectiveKind.SMOOTH
-
-
-def _is_straight(value: _Value, z: Decision, ahead: Array, behind: Array, middle: Array) -> bool:
-    """Return whether a decision is worth half-way what it is worth on average at both ends."""
-    bend, unit = _bend(value, z, ahead, behind, middle)
-    return bool(bend <= unit)
 
 
 def _has_kink(value: _Value, z: Decision, y: Array, u: Array) -> bool:
@@ -248,7 +234,7 @@ def other_labels(y: Array, context: Context) -> Array:
 # Verification of a store -------------------------------------------------------------------
 
 
-def verify(samples: Samples, run: Callable[[Samples, list[Calls]], Runner]) -> None:
+def verify(samples: Samples, run: Callable[..., Runner]) -> None:
     """Compute a few stored answers again: they must be this problem's.
 
     These are at most 32 calls, or 8 if a call takes longer than 0.1 s: the labels and one point
@@ -338,9 +324,7 @@ def _losses(samples: Samples, places: _Places) -> Array:
     return np.column_stack([loss[:, 0], loss[np.arange(len(places)), columns]])
 
 
-def _recompute(
-    samples: Samples, places: _Places, run: Callable[[Samples, list[Calls]], Runner]
-) -> tuple[Array, str]:
+def _recompute(samples: Samples, places: _Places, run: Callable[..., Runner]) -> tuple[Array, str]:
     """Return the losses that the problem gives now, and why calls failed."""
     again = replace(samples, store=samples.store.part(()))
     calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]

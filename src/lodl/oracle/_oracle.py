@@ -269,15 +269,15 @@ class Oracle:
         name = f"objective kind {digest([b''.join(instances.ids)])}"
         scale = label_scale(instances.y)
         store = self._open_store(scale)
-        kind = ObjectiveKind.parse(store.recall(name))
-        if kind is None:
+        kind = store.recall(name)
+        if kind not in list(ObjectiveKind):  # not known, or damaged
             sampler = AllPerturbed(scale) if sampler is None else sampler
             samples = self._samples(instances, sampler, N_POINTS, slopes, random_state)
             self._verify(samples)
             lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
             kind = look(samples, scale, partial(self._run, settings=lenient), self._apply)
             store.remember(name, kind)
-        return kind
+        return ObjectiveKind(kind)
 
     def is_affine(self, y: Labels, *, context: Context = None) -> bool:
         """Return whether the objective is affine in the label; see `objective_kind`."""

@@ -133,7 +133,7 @@ class Store:
         problem: Problem | None = None,
     ) -> None:
         """Open the store in a file. With a label scale, create it if there is none."""
-        self.place, self.name = place, "The store" if place is None else str(place)
+        self.place = place
         self.note = _NOTE if place is None else f"What was done is kept in {place}."
         self._lock = threading.RLock()
         self._runs: _Runs = {}  # all answers, or those that are not yet in the file
@@ -172,12 +172,12 @@ class Store:
             version, problem, scale, reason = VERSION, None, np.empty(0), described(error)
         if version != VERSION:
             raise StoreError(
-                f"{self.name} has format version {version}, this version of lodl reads {VERSION}. "
+                f"{self.place} has format version {version}, this version of lodl reads {VERSION}. "
                 "Choose another name and sample again."
             )
         has_scale = scale.size and np.isfinite(scale).all() and (scale > 0).all()
         if not has_scale or not isinstance(problem, dict):
-            damage = f"The header of {self.name} is damaged: {reason}."
+            damage = f"The header of {self.place} is damaged: {reason}."
             raise StoreError(f"{damage} Remove it and sample again.")
         differences = "; ".join(
             f"its {name} is {problem[name]}, this one's is {identity[name]}"
@@ -185,7 +185,7 @@ class Store:
             if problem[name] != identity[name]
         )
         if differences:
-            what = f"{self.name} holds answers of another problem: {differences}"
+            what = f"{self.place} holds answers of another problem: {differences}"
             raise StoreError(f"{what}. Choose another store.")
         return scale
 
@@ -193,10 +193,9 @@ class Store:
         """Raise if the store is for labels of another shape, or warn if it is for other sizes."""
         stored = self.label_scale
         if label_scale.shape != stored.shape:
-            raise StoreError(
-                f"{self.name} holds answers about labels of shape {stored.shape}, these have shape "
-                f"{label_scale.shape}. Choose another store."
-            )
+            what = f"{self.place} holds answers about labels of shape {stored.shape}"
+            these = f"these have shape {label_scale.shape}"
+            raise StoreError(f"{what}, {these}. Choose another store.")
         if self.place is None or not is_auto or self._has_checked_scale:
             return
         self._has_checked_scale = True
@@ -207,7 +206,7 @@ class Store:
                 "%s was made with labels whose standard deviation is %.3g to %.3g times that of "
                 'these, and the scale "auto" stays that of the first labels. Name another store '
                 "for these labels.",
-                *(self.name, ratio.min(), ratio.max()),
+                *(self.place, ratio.min(), ratio.max()),
             )
 
     # Writing ------------------------------------------------------------------------------------
@@ -349,7 +348,7 @@ class Store:
             if damaged and not self._damaged:
                 _logger.warning(
                     "%d rows of answers in %s are damaged. They are ignored and computed again.",
-                    *(len(damaged), self.name),
+                    *(len(damaged), self.place),
                 )
             self._damaged |= damaged
             return stored

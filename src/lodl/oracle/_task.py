@@ -4,7 +4,7 @@ import copy
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -333,21 +333,13 @@ def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
         return answer(_kept.problem, task)
 
 
-def apply(pickled: bytes) -> tuple[Any, int]:
-    """Unpickle the arguments of `applied`, and return its result."""
-    function, problem, arguments, timeout, may_exit = _unpickle(pickled)
-    return applied(function, problem, arguments, timeout, may_exit=may_exit)
+def apply(call: bytes | tuple[Any, ...]) -> tuple[Any, int]:
+    """Return `function(guard, *arguments)`, and the number of solver calls it made.
 
-
-def applied(
-    function: Callable[..., Any],
-    problem: Problem,
-    arguments: tuple[Any, ...],
-    timeout: float | None,
-    *,
-    may_exit: bool,
-) -> tuple[Any, int]:
-    """Return `function(guard, *arguments)`, and the number of solver calls it made."""
+    A call is the function, problem, arguments, time limit and whether this process may exit.
+    """
+    unpickled = _unpickle(call) if isinstance(call, bytes) else call
+    function, problem, arguments, timeout, may_exit = unpickled
     guard = Guard(problem, timeout, may_exit=may_exit)
     try:
         with guard.alarm():

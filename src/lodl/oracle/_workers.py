@@ -23,7 +23,7 @@ from lodl._threads import PerThread
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.oracle._failures import described
 from lodl.oracle._guard import delayed_signals, marked_ctrl_c
-from lodl.oracle._task import Result, Task, answer, applied, apply, work
+from lodl.oracle._task import Result, Task, answer, apply, work
 from lodl.problems import Problem
 from lodl.problems._problem import HOW_TO_TRAVEL
 
@@ -195,7 +195,7 @@ class ThisProcess(Workers):
 
     def apply(self, function: Function, *arguments: Any, timeout: float | None) -> tuple[Any, int]:
         with marked_ctrl_c():
-            return applied(function, self.problem, arguments, timeout, may_exit=False)
+            return apply((function, self.problem, arguments, timeout, False))
 
 
 class Processes(Workers):

@@ -213,9 +213,8 @@ def _check(cp: Any, problem: Any, parameter: Any, first_stage: Sequence[Any] | N
         names = [leaf.name() for leaf in problem.parameters()]
         wanted = f"a `cp.Parameter` of the problem, which has {names}"
         raise InvalidInputError(f"`parameter` must be {wanted}, got {parameter!r}.")
-    for leaf in first_stage or ():
-        if not _has(problem.variables(), leaf):
-            raise InvalidInputError(f"`first_stage` must list variables of it, got {leaf!r}.")
+    if not all(_has(problem.variables(), leaf) for leaf in first_stage or ()):
+        raise InvalidInputError(f"`first_stage` must list variables of `problem`: {first_stage}.")
     for kind, leaves in (("variables", problem.variables()), ("parameters", problem.parameters())):
         names = [leaf.name() for leaf in leaves]
         if len(set(names)) < len(names):

@@ -216,8 +216,7 @@ class FitResult:
     The validation regrets are those by which the model was selected, so they are a little too good.
 
     Attributes:
-        problem_parameters: Its class and plain constructor parameters.
-        unit: Unit of the objective, or empty.
+        problem_parameters: Class and plain constructor parameters of the problem.
         validation: Description of the validation instances.
         trials: Every model that was scored.
         selected: Position of the selected model in `trials`.
@@ -236,8 +235,6 @@ class FitResult:
         changes: Instances whose regret fell most, then instances whose regret rose most.
         coordinates: Which errors cost most, or None for a model trained on squared error.
         label_shape: Shape of a label as it was given: () for labels of shape (n,).
-        label_names: Names of the label's numbers, or None.
-        feature_names: Names of the features, or None.
         takes_frames: Whether the models get features as a frame.
         mean_label: Mean training label, flattened.
         settings: Parameters of the regressor; as text unless they are plain values.

@@ -109,10 +109,8 @@ class Comparison:
     def _problems(self) -> dict[str, str]:
         """Return the problem of each result, with the parameters in which they differ."""
         every = [fit.problem_parameters for fit in self.results.values()]
-        names = sorted({name for parameters in every for name in parameters} - {"class"})
-        differing = [
-            name for name in names if len({parameters.get(name) for parameters in every}) > 1
-        ]
+        names = sorted({name for fit in every for name in fit} - {"class"})
+        differing = [name for name in names if len({fit.get(name) for fit in every}) > 1]
         texts = {}
         for key, fit in self.results.items():
             values = [f"{name}={fit.problem_parameters.get(name, 'another')}" for name in differing]

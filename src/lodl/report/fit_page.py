@@ -54,9 +54,11 @@ def fit_page(result: FitResult) -> str:
         title = "Does the loss tell the truth?"
         sections.append(Section("fidelity", title, _FIDELITY_TEXT, beside=figure))
     height = 2.1 if result.has_plain else 1.7
+    model = result.model  # as code, or with a capital
+    model = model if "(" in model else model[:1].upper() + model[1:]
     return render(
         title=title_of(result.problem),
-        scope=f"{_capital(result.model)}. Validation: {result.validation}",
+        scope=f"{model}. Validation: {result.validation}",
         headline=Headline(
             kicker="Regret per instance, compared with perfect foresight",
             number=result.headline,
@@ -177,11 +179,6 @@ def title_of(problem: str) -> str:
 
 def _are(n: int) -> str:
     return "is" if n == 1 else "are"
-
-
-def _capital(text: str) -> str:
-    """Return a text with its first letter as a capital, unless it is code."""
-    return text if "(" in text else text[:1].upper() + text[1:]
 
 
 def _duration(seconds: float) -> str:

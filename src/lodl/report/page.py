@@ -4,11 +4,13 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 from lodl._arrays import require
 
 __all__ = ["Block", "Cell", "Headline", "Section", "Table", "render", "shortened"]
+
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def shortened(text: str, longest: int = 32) -> str:
@@ -115,14 +117,13 @@ def render(
     """
     jinja2 = require("jinja2", extra="report")
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lodl.report"),
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    folder = files("lodl.report").joinpath("templates")
-    css, script = (folder.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    css, script = ((_TEMPLATES / name).read_text("utf-8") for name in ("page.css", "page.js"))
     html: str = environment.get_template("page.html").render(
         title=title,
         scope=scope,

@@ -87,11 +87,8 @@ def trials(model: Any, *, ax: Axes | None = None) -> Axes:
     best = np.minimum.accumulate(regrets)
     axes.step(calls, best, where="post", color=SELECTED_COLOUR, linewidth=1.4, alpha=0.6)
     marks: Any = {"markersize": 6, "markeredgecolor": PAPER}
-    for marker, colour, rows in (
-        ("s", BASELINE_COLOUR, is_baseline),
-        ("o", SELECTED_COLOUR, ~is_baseline),
-    ):
-        axes.plot(calls[rows], regrets[rows], marker, color=colour, **marks)
+    axes.plot(calls[is_baseline], regrets[is_baseline], "s", color=BASELINE_COLOUR, **marks)
+    axes.plot(calls[~is_baseline], regrets[~is_baseline], "o", color=SELECTED_COLOUR, **marks)
     place = calls[result.selected], regrets[result.selected]
     axes.plot(*place, "o", color=INK, markersize=12, fillstyle="none")
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))

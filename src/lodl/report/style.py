@@ -21,10 +21,10 @@ from matplotlib.figure import Figure
 
 __all__ = ["INK", "LINE", "MUTED", "PAPER", "inline_svg", "new_figure", "style"]
 
-INK = "#1c1f23"  # text and axes
-MUTED = "#6a7077"  # reference lines and notes
-LINE = "#dfe2e5"  # grid lines
-PAPER = "#fffffe"  # background, for halos around marks; not white, which colour maps use
+INK = "#1c1f23"  #: Text and axes.
+MUTED = "#6a7077"  #: Reference lines and notes.
+LINE = "#dfe2e5"  #: Grid lines.
+PAPER = "#fffffe"  #: Background, for halos around marks. Not white, which colour maps use.
 
 _ON_PAGE = {INK: "currentColor", MUTED: "var(--muted)", LINE: "var(--line)", PAPER: "var(--paper)"}
 

@@ -11,29 +11,18 @@ Mask = npt.NDArray[np.bool_]
 class EarlyStopping:
     """The best step of each model, and the models that go on.
 
-    A model stops as soon as more than `patience` steps have passed since its best score. Scores
-    that are NaN are never better.
-
-    Args:
-        patience: Steps to wait for a better score. If None, no model stops, and its last step
-            counts as the best.
-        n_models: Number of models.
-
-    Attributes:
-        running: The models that go on, as numbers from 0.
-        is_better: Whether each model that was running at the last update had its best score then.
-        best_scores: The least score of each model.
-        best_steps: The step of that score.
-        last_steps: The last step at which the model was running.
+    A model stops as soon as more than `patience` steps have passed since its best score. If
+    `patience` is None, no model stops, and its last step counts as the best. Scores that are NaN
+    are never better.
     """
 
     def __init__(self, patience: int | None, n_models: int) -> None:
         self.patience = patience
-        self.running = np.arange(n_models)
-        self.is_better = np.zeros(n_models, dtype=np.bool_)
+        self.running = np.arange(n_models)  # models that go on, as numbers from 0
+        self.is_better = np.zeros(n_models, dtype=np.bool_)  # of those running at the last update
         self.best_scores = np.full(n_models, np.inf)
         self.best_steps = np.zeros(n_models, dtype=np.int64)
-        self.last_steps = np.zeros(n_models, dtype=np.int64)
+        self.last_steps = np.zeros(n_models, dtype=np.int64)  # last step at which a model ran
 
     def update(self, scores: Array, step: int) -> Mask:
         """Take the scores of the running models. Returns which of them go on, as booleans."""

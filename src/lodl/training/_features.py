@@ -46,21 +46,15 @@ def inner_folds(n: int, n_folds: int, seed: int) -> Iterator[tuple[Index, Index]
 
 
 def check_features(x: Any, n: int | None = None, *, n_features: int | None = None) -> Any:
-    """Return features as a frame, or as an array (n, p) or (n, items, p) of numbers or NaN.
-
-    Args:
-        x: The features.
-        n: Expected number of instances. Defaults to any.
-        n_features: Expected number of features. Defaults to any.
-    """
+    """Return features as a frame, or as an array (n, p) or (n, items, p) of numbers or NaN."""
     if not is_frame(x):
         x = as_numbers(x, "x")
     if len(x.shape) < 2 or 0 in x.shape:
         raise InvalidInputError(
             f"`x` must have shape (n, p), or (n, items, p) for a model per item, got {x.shape}."
         )
-    if n is not None and count_rows(x) != n:
-        raise InvalidInputError(f"`x` must have one row per instance ({n}), got {count_rows(x)}.")
+    if n is not None and len(x) != n:
+        raise InvalidInputError(f"`x` must have one row per instance ({n}), got {len(x)}.")
     if n_features is not None and x.shape[-1] != n_features:
         raise InvalidInputError(
             f"`x` must have the {n_features} features that the model was trained with, got "
@@ -71,8 +65,7 @@ def check_features(x: Any, n: int | None = None, *, n_features: int | None = Non
 
 def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None) -> Array:
     """Return features as a finite array. Errors name the column of anything else."""
-    features = check_features(x, n, n_features=n_features)
-    numbers: Array = as_numbers(features, "x")
+    numbers: Array = as_numbers(check_features(x, n, n_features=n_features), "x")
     if not np.isfinite(numbers).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         raise InvalidInputError(
@@ -80,11 +73,6 @@ def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None
             "Fill or drop missing values first."
         )
     return numbers
-
-
-def count_rows(x: Any) -> int:
-    """Return the number of rows of an array or a frame."""
-    return int(x.shape[0])
 
 
 def count_items(x: Any, y: Array) -> int | None:
@@ -118,18 +106,14 @@ def categories_of(table: Any) -> dict[str, list[Any]]:
 def with_categories(x: Any, categories: dict[str, list[Any]]) -> Any:
     """Return an array, or a pandas frame with the categories that a model was trained with.
 
-    Other categories become missing: XGBoost mistakes some of them for known ones, and raises for
-    the rest.
+    Other categories become missing: XGBoost would mistake some of them for known ones.
     """
     table = as_pandas(x)
-    if not categories:
-        return table
-    return table.assign(
-        **{
-            name: table[name].astype("category").cat.set_categories(known)
-            for name, known in categories.items()
-        }
-    )
+    columns = {
+        name: table[name].astype("category").cat.set_categories(known)
+        for name, known in categories.items()
+    }
+    return table.assign(**columns) if columns else table
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,28 +127,19 @@ class Scaling:
     def of_features(cls, x: Array) -> "Scaling":
         """Return the mean and deviation of each feature, over instances and items."""
         axes = tuple(range(x.ndim - 1))
-        return cls._of(x.mean(axis=axes), x.std(axis=axes))
+        centre, spread = x.mean(axis=axes), x.std(axis=axes)
+        return cls(centre, np.where(spread > _ROUNDING * np.abs(centre), spread, 1.0))
 
     @classmethod
     def of_labels(cls, y: Array, n_items: int | None) -> "Scaling":
         """Return the mean and deviation of each value of a label. Items share them."""
-        if n_items is None:
-            return cls._of(y.mean(axis=0), y.std(axis=0))
-        rows = y.reshape(len(y) * n_items, -1)
-        item = cls._of(rows.mean(axis=0), rows.std(axis=0))
-        centre, spread = (
-            np.tile(values, n_items).reshape(y.shape[1:]) for values in (item.centre, item.spread)
+        n_items = n_items or 1
+        item = cls.of_features(y.reshape(len(y) * n_items, -1))
+        shape = y.shape[1:]
+        return cls(
+            np.tile(item.centre, n_items).reshape(shape),
+            np.tile(item.spread, n_items).reshape(shape),
         )
-        return cls(centre, spread)
-
-    @classmethod
-    def none(cls, shape: tuple[int, ...]) -> "Scaling":
-        """Return a scaling that changes nothing."""
-        return cls(np.zeros(shape), np.ones(shape))
-
-    @classmethod
-    def _of(cls, centre: Array, spread: Array) -> "Scaling":
-        return cls(centre, np.where(spread > _ROUNDING * np.abs(centre), spread, 1.0))
 
     def around_zero(self) -> "Scaling":
         """Return the same spread around 0."""

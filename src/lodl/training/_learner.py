@@ -4,7 +4,8 @@ import importlib
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -27,7 +28,8 @@ _MODULES = {  # kinds of predictors, and the modules that register them
     "lightgbm": "lodl.training.boosting.lightgbm",
     "catboost": "lodl.training.boosting.catboost",
 }
-_REGRESSORS = {  # packages of boosted trees: their regressor, and our learner
+_LEARNERS = {  # the class of estimators in a package, and our learner
+    "torch": ("nn.Module", "TorchLearner"),
     "xgboost": ("XGBRegressor", "XGBoostLearner"),
     "lightgbm": ("LGBMRegressor", "LightGBMLearner"),
     "catboost": ("CatBoostRegressor", "CatBoostLearner"),
@@ -43,8 +45,8 @@ class Predictor(ABC):
     Attributes:
         kind: Unique name of the class in files.
         n_steps: Length of the training: steps, trees or rounds, whatever the learner counts.
-        n_features: Number of features. Only needed to save the model.
-        label_shape: Shape of a label. Only needed to save the model.
+        n_features: Number of features, needed to save the model.
+        label_shape: Shape of a label, needed to save the model.
     """
 
     kind: ClassVar[str]
@@ -91,32 +93,34 @@ class Predictor(ABC):
         """Return models with the same mean prediction, one if the class can average."""
         return list(predictors)
 
-    def write(self, folder: str | PathLike[str], content: Mapping[str, Any]) -> Path:
+    def write(self, folder: str | PathLike[str], **content: Any) -> Path:
         """Write `predictor.json` for `save`. Returns the folder, created if necessary."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        record = {"kind": self.kind, "version": _VERSION, **content}
+        names = ("kind", "n_steps", "n_features", "label_shape")
+        record = {"version": _VERSION, **{name: getattr(self, name) for name in names}, **content}
         (path / _FILE).write_text(json.dumps(record, indent=1, default=plain), encoding="utf-8")
         return path
 
     @staticmethod
     def read(folder: str | PathLike[str]) -> dict[str, Any]:
         """Return the content of `predictor.json` for `load`."""
-        path = Path(folder)
-        if not (path / _FILE).is_file():
-            raise unusable(path, f"there is no {_FILE} in it")
+        if not (Path(folder) / _FILE).is_file():
+            raise unusable(folder, f"there is no {_FILE} in it")
         try:
-            content: dict[str, Any] = json.loads((path / _FILE).read_text(encoding="utf-8"))
+            content = json.loads((Path(folder) / _FILE).read_text(encoding="utf-8"))
             kind, version = content["kind"], content["version"]
+            if not isinstance(kind, str) or version != _VERSION:
+                reads = f"this package reads version {_VERSION}"
+                raise unusable(folder, f"it is of kind {kind!r} and version {version!r}; {reads}")
+            check_count("n_features", content["n_features"])
+            check_count("n_steps", content["n_steps"], minimum=0)
+            label_shape = tuple(check_count("label_shape", n) for n in content["label_shape"])
+            if not label_shape:
+                raise ValueError("`label_shape` is empty")
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise unusable(path, f"its {_FILE} is damaged ({error})") from error
-        if not isinstance(kind, str) or version != _VERSION:
-            raise unusable(
-                path,
-                f"it is of kind {kind!r} and version {version!r}; this package reads version "
-                f"{_VERSION}",
-            )
-        return content
+            raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
+        return {**content, "label_shape": label_shape}
 
 
 class Learner(ABC):
@@ -190,9 +194,6 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
     if estimator is None:
         linear: Learner = importlib.import_module("lodl.training.linear").LinearLearner()
         return linear
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(estimator, torch.nn.Module):
-        return _learner("torch", "TorchLearner", estimator, seed)
     if isinstance(estimator, type):
         raise InvalidInputError(
             f"`estimator` must be an instance, got the class {estimator.__name__}. "
@@ -200,9 +201,9 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
         )
     if isinstance(estimator, Learner):
         return estimator
-    for package, (regressor, learner) in _REGRESSORS.items():
-        kind = getattr(sys.modules.get(package), regressor, None)
-        if kind is not None and isinstance(estimator, kind):
+    for package, (kind, learner) in _LEARNERS.items():
+        module = sys.modules.get(package)
+        if module is not None and isinstance(estimator, attrgetter(kind)(module)):
             return _learner(package, learner, estimator, seed)
     # Searches have `predict` only once they are fitted.
     if hasattr(estimator, "fit") and (
@@ -255,14 +256,6 @@ def load_predictor(
         raise
     except Exception as error:  # frameworks raise anything for damaged files
         raise unusable(folder, f"a part of it is missing or damaged ({error})") from error
-
-
-def shape_in(content: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the label shape in `predictor.json`, checked."""
-    shape = tuple(check_count("label_shape", size) for size in content["label_shape"])
-    if not shape:
-        raise ValueError("`label_shape` is empty")
-    return shape
 
 
 def file_in(folder: Path, name: str) -> Path:

@@ -56,16 +56,12 @@ def train_pulled(
     penalty: Array | float = 0.0,
     is_free: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[Array, Array, int]:
-    """Train a linear model further on a convex loss. Returns slopes, constant and steps.
+    """Train a plain linear model further on a convex loss. Returns slopes, constant and steps.
 
-    Args:
-        rows: Features, one row per instance, or per item of an instance in turn.
-        loss: The loss of these instances.
-        slopes: Slopes of the plain model, one row per feature, one column per output.
-        constant: Constant of the plain model, one number per output.
-        has_constant: Whether the constant is trained. Otherwise features are not centred.
-        penalty: Ridge penalty of each slope in the plain model, per unit of mean squared error.
-        is_free: Which slopes are trained, in their shape. Defaults to all.
+    There is one row per instance or item. Slopes have one row per feature, one column per output;
+    `penalty` is their ridge penalty in the plain model, per unit of mean squared error. Only slopes
+    that are free and, if there is one, the constant are trained; without one, features are not
+    centred.
     """
     from scipy.optimize import minimize  # slow to import
 

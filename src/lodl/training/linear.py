@@ -29,7 +29,7 @@ from lodl.training._features import (
     check_numbers,
     count_items,
 )
-from lodl.training._learner import Learner, Predictor, file_in, shape_in, unusable
+from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._pulled import is_pulled, train_pulled
 
 __all__ = ["LinearLearner", "LinearPredictor"]
@@ -92,9 +92,9 @@ class LinearPredictor(Predictor):
         return [replace(first, coefficients=coefficients, constant=constant, n_steps=n_steps)]
 
     def save(self, folder: str | PathLike[str]) -> None:
-        path = self.write(folder, {"label_shape": self.label_shape, "n_steps": self.n_steps})
         names = ("coefficients", "centre", "constant")
-        save_file({name: np.ascontiguousarray(getattr(self, name)) for name in names}, path / _FILE)
+        arrays = {name: np.ascontiguousarray(getattr(self, name)) for name in names}
+        save_file(arrays, self.write(folder) / _FILE)
 
     @classmethod
     def load(cls, folder: Path, **_: Any) -> "LinearPredictor":
@@ -103,8 +103,8 @@ class LinearPredictor(Predictor):
             arrays = load_file(file_in(folder, _FILE))
         except SafetensorError as error:
             raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
-        shape, n_steps = shape_in(content), check_count("n_steps", content["n_steps"], minimum=0)
-        model = cls(**arrays, label_shape=shape, n_steps=n_steps)
+        shape = content["label_shape"]
+        model = cls(**arrays, label_shape=shape, n_steps=content["n_steps"])
         n_features, n_outputs = model.coefficients.shape
         is_matched = model.centre.shape == (n_features,) and model.constant.shape == (n_outputs,)
         if not is_matched or math.prod(shape) % n_outputs:

@@ -172,8 +172,11 @@ class _Fold:
 
     def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
         """Return trees without a round."""
-        learner, objective = self.learner, BoostingObjective.of(loss.subset(self.index))
-        return learner.trees(learner.estimator, learner.seed, self.rows, start.margin, objective)
+        learner, objective = (
+            self.learner,
+            BoostingObjective.of(loss.subset(self.index), start.margin),
+        )
+        return learner.trees(learner.estimator, learner.seed, self.rows, objective)
 
 
 class _Prepared:

@@ -29,27 +29,39 @@ _CAUTION = 10.0  # divides the steps on losses made of decisions
 
 @dataclass(frozen=True, eq=False)
 class BoostingObjective:
-    """Gradient and Hessian of a learned loss, in a unit in which the Hessian is about 1."""
+    """Gradient and Hessian of a learned loss, in a unit in which the Hessian is about 1.
+
+    It can be called as XGBoost and LightGBM do, in both interfaces that each of them has. Unlike a
+    lambda it can be pickled with a regressor.
+    """
 
     loss: LearnedLoss
     floor: float  # added to the curvature, in the unit of the loss
     unit: float  # mean of their sum
+    start: Array  # predictions that trees are added to. XGBoost would keep them in single precision
 
     @classmethod
-    def of(cls, loss: LearnedLoss) -> "BoostingObjective":
+    def of(cls, loss: LearnedLoss, start: Array | float = 0.0) -> "BoostingObjective":
         """Return the objective of the instances of a loss."""
+        start = np.asarray(start)
         mean = np.broadcast_to(loss.y.mean(axis=0), loss.y.shape)
         if loss.family.uses_slopes:
             size = float(np.sqrt(np.mean(np.square(loss.gradient(mean)))))
             spread = float(np.sqrt(np.var(loss.y, axis=0).mean())) or 1.0
             constant = _CAUTION * size / spread or 1.0
-            return cls(loss, constant, constant)
+            return cls(loss, constant, constant, start)
         curvature = loss.curvature(mean)
         is_flat = np.ptp(curvature) == 0  # squared error
         floor = 0.0 if is_flat else float(curvature.mean())
-        return cls(loss, floor, float(curvature.mean()) + floor or 1.0)
+        return cls(loss, floor, float(curvature.mean()) + floor or 1.0, start)
 
-    def __call__(self, y_hat: Array) -> tuple[Array, Array]:
+    def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
+        """Return gradient and Hessian of `(predictions, data)` or `(labels, predictions)`."""
+        added = np.asarray(second if isinstance(second, np.ndarray) else first)
+        start = self.start.reshape(added.shape) if self.start.ndim else self.start
+        return self.derivatives(start + added)
+
+    def derivatives(self, y_hat: Array) -> tuple[Array, Array]:
         """Return gradient and Hessian in the shape of the predictions.
 
         Predictions are of all instances in order, one row for each instance, or one for each item.
@@ -67,21 +79,3 @@ class BoostingObjective:
             return gradient, np.ones(y_hat.shape)
         hessian = (self.loss.curvature(predictions) + self.floor) / self.unit
         return gradient, hessian.reshape(y_hat.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class CustomObjective:
-    """An objective as XGBoost and LightGBM call it, in both interfaces that each of them has.
-
-    Unlike a lambda it can be pickled with a regressor.
-    """
-
-    objective: BoostingObjective
-    data: type  # the framework's class of training data
-    start: Array | float = 0.0  # XGBoost would keep it in single precision
-
-    def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
-        """Return gradient and Hessian of `(predictions, data)` or `(labels, predictions)`."""
-        added = np.asarray(first if isinstance(second, self.data) else second)
-        start = np.reshape(self.start, added.shape) if np.ndim(self.start) else self.start
-        return self.objective(start + added)

@@ -14,8 +14,8 @@ from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.losses import LearnedLoss
 from lodl.training._early_stopping import EarlyStopping
-from lodl.training._features import as_rows, check_features, count_rows
-from lodl.training._learner import Predictor, shape_in
+from lodl.training._features import as_rows, check_features
+from lodl.training._learner import Predictor
 from lodl.training.boosting._objective import BoostingObjective
 
 N_FOR_THREADS = 100_000
@@ -43,16 +43,14 @@ class Watched(NamedTuple):
 class Boosting(ABC):
     """Trees of one framework that grow on one set of rows.
 
-    They have the parameters of an estimator, and its seed if it has one. `margin` are predictions
-    to start from, shape (rows, outputs).
+    They have the parameters of an estimator, and its seed if it has one. The objective has the
+    predictions to start from, shape (rows, outputs).
     """
 
     n_rounds = 0
 
     @abstractmethod
-    def __init__(
-        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
-    ) -> None: ...
+    def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None: ...
 
     @abstractmethod
     def grow(self) -> bool:
@@ -118,15 +116,15 @@ class BoostedPredictor(Predictor):
     @staticmethod
     @abstractmethod
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:
-        """Return the framework's object for `trees`. Nothing in `predictor.json` is checked yet."""
+        """Return the framework's object for `trees`, given the content of `predictor.json`."""
 
     def predict(self, x: Any) -> Array:
         checked = check_features(x, n_features=self.n_features)
-        return self.margin(as_rows(checked)).reshape(count_rows(checked), *self.label_shape)
+        return self.margin(as_rows(checked)).reshape(len(checked), *self.label_shape)
 
     def margin(self, rows: Any) -> Array:
         """Return predictions of shape (rows, outputs)."""
-        total = np.tile(self.centre, (count_rows(rows), 1))
+        total = np.tile(self.centre, (len(rows), 1))
         for trees in self.parts:
             total += self.added(trees, rows).reshape(total.shape)
         return total
@@ -136,9 +134,7 @@ class BoostedPredictor(Predictor):
             {name: getattr(trees, name) for name in ("n_rounds", "options", "categories")}
             for trees in self.parts
         ]
-        names = ("label_shape", "n_features", "n_steps")
-        values = {name: getattr(self, name) for name in names}
-        path = self.write(folder, {"centre": self.centre.tolist(), **values, "parts": parts})
+        path = self.write(folder, centre=self.centre.tolist(), parts=parts)
         for i, trees in enumerate(self.parts):
             self.write_trees(trees, path / f"trees_{i}")
 
@@ -153,10 +149,8 @@ class BoostedPredictor(Predictor):
             trees = Trees(None, n_rounds, part["options"], part["categories"])
             booster = cls.read_trees(folder / f"trees_{i}", trees, content)
             parts.append(replace(trees, booster=booster))
-        centre, label_shape = np.array(content["centre"], dtype=np.float64), shape_in(content)
+        centre, label_shape = np.array(content["centre"], dtype=np.float64), content["label_shape"]
         fits = centre.ndim == 1 and centre.size and math.prod(label_shape) % centre.size == 0
         if not fits or not np.isfinite(centre).all():
             raise ValueError(f"`centre` does not fit labels of shape {label_shape}")
-        n_features = check_count("n_features", content["n_features"])
-        n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-        return cls(centre, tuple(parts), label_shape, n_features, n_steps)
+        return cls(centre, tuple(parts), label_shape, content["n_features"], content["n_steps"])

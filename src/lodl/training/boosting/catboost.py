@@ -33,51 +33,42 @@ __all__ = ["CatBoostLearner"]
 
 _BLOCK = 10  # trees per Newton step
 _LONG_BLOCK = 100  # trees per Newton step on squared error, which leads to the label
-_LEARNING_RATE = 0.1
-_N_TREES = 1000  # CatBoost's own default
+_DEFAULTS = {"iterations": 1000, "learning_rate": 0.1, "allow_writing_files": False}
 
 _REPLACED = ("loss_function", "eval_metric", "early_stopping_rounds", "od_wait", "use_best_model")
-_NAMES_OF_N_TREES = ("iterations", "n_estimators", "num_boost_round", "num_trees")
-_ALIASES = (
-    ("random_seed", "random_state"),
-    ("learning_rate", "eta"),
-    ("verbose", "verbose_eval", "silent", "logging_level"),
-)
+_ALIASES = {
+    **dict.fromkeys(("n_estimators", "num_boost_round", "num_trees"), "iterations"),
+    "random_state": "random_seed",
+    "eta": "learning_rate",
+    "verbose_eval": "verbose",
+}
+_VERBOSE = {"verbose", "silent", "logging_level"}  # of which one may be given
 
 
 class CatBoostBoosting(Boosting):
     """Blocks of trees, each fitted to the Newton step from the predictions of those before."""
 
-    def __init__(
-        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
-    ) -> None:
-        given = estimator.get_params()
-        defaults = {
-            "random_seed": seed,
-            "learning_rate": _LEARNING_RATE,
-            "verbose": False,
-            "allow_writing_files": False,
-            "thread_count": -1 if margin.size >= N_FOR_THREADS else 1,
-        }
-        self.parameters = {**_without_aliases(defaults, given), **given}
-        for name in (*_REPLACED, *_NAMES_OF_N_TREES):
-            self.parameters.pop(name, None)
-        self.parameters["loss_function"] = "RMSE" if margin.shape[1] == 1 else "MultiRMSE"
-        self.seed_name = next(name for name in _ALIASES[0] if name in self.parameters)
-        self.table, self.margin, self.objective = _table(x), margin, objective
+    def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
+        self.table, self.margin, self.objective = _table(x), objective.start, objective
         self.size = _LONG_BLOCK if is_squared_error(objective.loss) else _BLOCK
+        self.parameters = {
+            "random_seed": seed,
+            "thread_count": -1 if self.margin.size >= N_FOR_THREADS else 1,
+            **_parameters(estimator),
+            "loss_function": "RMSE" if self.margin.shape[1] == 1 else "MultiRMSE",
+            "iterations": self.size,
+        }
         self.blocks: list[Any] = []
 
     def grow(self) -> bool:
         if self.n_rounds == self.size * len(self.blocks):
-            gradient, hessian = self.objective(self.margin)
+            gradient, hessian = self.objective.derivatives(self.margin)
             step = -gradient / hessian
             if not np.ptp(step, axis=0).any():  # CatBoost rejects equal targets
                 return False
             pool = _pool(self.table, step, self.parameters.get("cat_features"))
-            seed = {self.seed_name: self.parameters[self.seed_name] + len(self.blocks)}
-            parameters = {**self.parameters, **seed, "iterations": self.size}
-            block = CatBoostRegressor(**parameters).fit(pool)
+            seed = self.parameters["random_seed"] + len(self.blocks)
+            block = CatBoostRegressor(**{**self.parameters, "random_seed": seed}).fit(pool)
             self.blocks.append(block)
             self.margin = self.margin + block.predict(self.table).reshape(self.margin.shape)
         self.n_rounds += 1
@@ -149,23 +140,26 @@ class CatBoostLearner(BoostingLearner):
 
     @property
     def max_steps(self) -> int:
-        given = self.estimator.get_params()
-        return next((given[name] for name in _NAMES_OF_N_TREES if name in given), _N_TREES)
+        return int(_parameters(self.estimator)["iterations"])
 
     @property
     def learning_rate(self) -> float:
-        given = self.estimator.get_params()
-        return given.get("learning_rate") or given.get("eta") or _LEARNING_RATE
+        return float(_parameters(self.estimator)["learning_rate"])
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that are used, under one name each, with our defaults."""
+    given = {
+        _ALIASES.get(name, name): value
+        for name, value in estimator.get_params().items()
+        if value is not None and name not in _REPLACED
+    }
+    quiet = {} if given.keys() & _VERBOSE else {"verbose": False}
+    return {**_DEFAULTS, **quiet, **given}
 
 
 def _block_file(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}_{number}.cbm")
-
-
-def _without_aliases(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the defaults of parameters that are given under none of their names."""
-    taken = {names[0] for names in _ALIASES if any(name in given for name in names)}
-    return {name: value for name, value in defaults.items() if name not in taken}
 
 
 def _pool(table: Any, targets: Array, categories: Any) -> Any:

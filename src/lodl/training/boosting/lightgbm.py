@@ -21,7 +21,7 @@ from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in, unusable
 from lodl.training.boosting._learner import BoostingLearner
 from lodl.training.boosting._lightgbm_text import checked_text
-from lodl.training.boosting._objective import BoostingObjective, CustomObjective
+from lodl.training.boosting._objective import BoostingObjective
 from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
 
 require("lightgbm", extra="lightgbm")
@@ -64,31 +64,28 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
         >>> y_hat.shape
         (80, 2)
     """
-    return CustomObjective(BoostingObjective.of(loss), lightgbm.Dataset)
+    return BoostingObjective.of(loss)
 
 
 class LightGBMBoosting(Boosting):
     """A booster that is trained round by round."""
 
-    def __init__(
-        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
-    ) -> None:
+    def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
         given = estimator.get_params().items()
         self.parameters = {
             "random_state": seed,
-            "n_jobs": 0 if margin.size >= N_FOR_THREADS else 1,
+            "n_jobs": 0 if objective.start.size >= N_FOR_THREADS else 1,
             "verbosity": -1,
             "deterministic": True,
             "force_col_wise": True,  # otherwise a measurement of time decides
             "feature_pre_filter": False,  # too few rows to split would be an error
             **{name: value for name, value in given if value is not None and name not in _REPLACED},
             "objective": "none",
-            "num_class": margin.shape[1],
+            "num_class": objective.start.shape[1],
         }
         table = _table(x)
         self.data, self.categories = _data(table, self.parameters), categories_of(table)
-        self.objective = CustomObjective(objective, lightgbm.Dataset, margin)
-        self.booster = lightgbm.Booster(self.parameters, self.data)
+        self.objective, self.booster = objective, lightgbm.Booster(self.parameters, self.data)
         self.watched: list[Array] = []
 
     def grow(self) -> bool:

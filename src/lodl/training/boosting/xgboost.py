@@ -22,7 +22,7 @@ from lodl.losses import LearnedLoss
 from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in
 from lodl.training.boosting._learner import BoostingLearner
-from lodl.training.boosting._objective import BoostingObjective, CustomObjective
+from lodl.training.boosting._objective import BoostingObjective
 from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
 
 require("xgboost", extra="xgboost")
@@ -61,7 +61,7 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
         >>> booster.predict(data).shape
         (8, 2)
     """
-    return CustomObjective(BoostingObjective.of(loss), xgboost.DMatrix)
+    return BoostingObjective.of(loss)
 
 
 class XGBoostBoosting(Boosting):
@@ -71,10 +71,8 @@ class XGBoostBoosting(Boosting):
     time, and cannot continue afterwards.
     """
 
-    def __init__(
-        self, estimator: Any, seed: int, x: Any, margin: Array, objective: BoostingObjective
-    ) -> None:
-        n_threads = 0 if margin.size >= N_FOR_THREADS else 1
+    def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
+        n_threads = 0 if objective.start.size >= N_FOR_THREADS else 1
         self.options = {
             "missing": None if math.isnan(estimator.missing) else estimator.missing,
             "enable_categorical": estimator.enable_categorical,
@@ -87,13 +85,12 @@ class XGBoostBoosting(Boosting):
             "n_jobs": n_threads,
             **{name: value for name, value in given if value is not None and name not in _REPLACED},
             "base_score": 0.0,  # the start is added in `BoostedPredictor`
-            "num_target": margin.shape[1],
+            "num_target": objective.start.shape[1],
             "disable_default_eval_metric": 1,
         }
         table = as_pandas(x)
-        self.data = _matrix(table, label=np.zeros(margin.shape), **self.options)
-        self.categories = categories_of(table)
-        self.objective = CustomObjective(objective, xgboost.DMatrix, margin)
+        self.data = _matrix(table, label=np.zeros(objective.start.shape), **self.options)
+        self.categories, self.objective = categories_of(table), objective
         self.booster = xgboost.Booster(parameters, [self.data])
 
     def grow(self) -> bool:

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from lodl._arrays import check_count, require, take_rows
+from lodl._arrays import require, take_rows
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
@@ -28,10 +28,9 @@ from lodl.training._features import (
     check_features,
     check_masks,
     count_items,
-    count_rows,
     inner_folds,
 )
-from lodl.training._learner import Learner, Predictor, file_in, shape_in, unusable
+from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._pulled import is_pulled
 from lodl.training.linear import N_STEPS, PATIENCE
 from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
@@ -75,13 +74,12 @@ class SklearnPredictor(Predictor):
     def predict(self, x: Any) -> Array:
         x = check_features(x, n_features=self.n_features)
         outputs = np.column_stack([model.predict(as_rows(x)) for model in self.models])
-        return outputs.astype(np.float64, copy=False).reshape(count_rows(x), *self.label_shape)
+        return outputs.astype(np.float64, copy=False).reshape(len(x), *self.label_shape)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the regressor to a folder in the format of skops, which is not a pickle."""
         io = require("skops.io", extra="sklearn")
-        names = ("label_shape", "n_features", "n_steps")
-        path = self.write(folder, {name: getattr(self, name) for name in names}) / _FILE
+        path = self.write(folder) / _FILE
         io.dump(self.models, path)
         nameless = [kind for kind in io.get_untrusted_types(file=path) if "<" in kind]
         if nameless:
@@ -105,9 +103,7 @@ class SklearnPredictor(Predictor):
                 f"or to run code. If you trust its origin, load it with `trusted={unknown}`",
             )
         models = io.load(path, trusted=list(trusted))
-        n_features = check_count("n_features", content["n_features"])
-        n_steps = check_count("n_steps", content["n_steps"], minimum=0)
-        return cls(models, shape_in(content), n_features, n_steps)
+        return cls(models, content["label_shape"], content["n_features"], content["n_steps"])
 
 
 @dataclass(frozen=True, eq=False)

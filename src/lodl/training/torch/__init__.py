@@ -12,9 +12,8 @@ from lodl._arrays import require
 require("torch", extra="torch")
 
 from lodl.training.torch._criterion import LearnedLossModule  # noqa: E402
-from lodl.training.torch._learner import TorchLearner  # noqa: E402
+from lodl.training.torch._learner import TorchLearner, TorchPredictor  # noqa: E402
 from lodl.training.torch._loop import TrainingSettings  # noqa: E402
 from lodl.training.torch._mlp import mlp  # noqa: E402
-from lodl.training.torch._predictor import TorchPredictor  # noqa: E402
 
 __all__ = ["LearnedLossModule", "TorchLearner", "TorchPredictor", "TrainingSettings", "mlp"]

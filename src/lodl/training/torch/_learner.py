@@ -1,13 +1,17 @@
-"""TorchLearner: trains any PyTorch module on a learned loss."""
+"""Any PyTorch module, trained on a learned loss: `TorchLearner` and `TorchPredictor`."""
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lodl._arrays import check_count
@@ -23,16 +27,99 @@ from lodl.training._features import (
     count_items,
     inner_folds,
 )
-from lodl.training._learner import Learner
+from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training.torch._criterion import LearnedLossModule
-from lodl.training.torch._loop import Criterion, TrainingSettings, train_masked
-from lodl.training.torch._predictor import TorchPredictor
-from lodl.training.torch._stack import as_tensor
+from lodl.training.torch._loop import Criterion, TrainingSettings, as_tensor, train_masked
 
+_FILE = "model.safetensors"
 _SETTINGS = TrainingSettings(learning_rate=2e-3, n_steps=1000, patience=100)
 _N_FOR_BATCHES = 2000  # rows, of instances or of their items
 _BATCH_ROWS, _MIN_BATCH, _MAX_BATCH = 2000, 32, 256  # rows of a batch, and limits in instances
 _N_FOLDS = 5  # one of which stops the baseline if nothing else does
+
+
+@dataclass(frozen=True, eq=False)
+class TorchPredictor(Predictor):
+    """The mean of several trained modules, in the labels' own unit.
+
+    Attributes:
+        modules: The modules, of one architecture.
+        features: The scale of features.
+        labels: The scale of outputs.
+        n_steps: Steps of training, the mean over the modules.
+    """
+
+    kind: ClassVar[str] = "torch"
+    modules: tuple[nn.Module, ...]
+    features: Scaling
+    labels: Scaling
+    n_steps: int
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of features."""
+        return len(self.features.centre)
+
+    @property
+    def label_shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Shape of a label."""
+        return np.shape(self.labels.centre)
+
+    def predict(self, x: Any) -> Array:
+        scaled = self.features.scaled(check_numbers(x, n_features=self.n_features))
+        total = 0.0
+        with torch.no_grad():
+            for module in self.modules:
+                outputs = module.eval()(as_tensor(scaled, module))
+                total = total + outputs.double().cpu().numpy()
+        return np.asarray(self.labels.centre + self.labels.spread * total / len(self.modules))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the state of the modules to a folder. The code of a module is not in it."""
+        kind = type(self.modules[0]).__qualname__
+        path = self.write(folder, n_modules=len(self.modules), module=kind)
+        tensors = {
+            f"{scale}.{name}": torch.as_tensor(values)
+            for scale in ("features", "labels")
+            for name, values in asdict(getattr(self, scale)).items()
+        }
+        for i, module in enumerate(self.modules):
+            for name, rows in module.state_dict().items():
+                tensors[f"{i}.{name}"] = rows.detach().cpu().clone().contiguous()
+        save_file(tensors, path / _FILE)
+
+    @classmethod
+    def load(cls, folder: Path, *, estimator: Any = None, **_: Any) -> "TorchPredictor":
+        content = cls.read(folder)
+        try:
+            tensors = load_file(file_in(folder, _FILE))
+        except SafetensorError as error:
+            raise unusable(folder, f"its {_FILE} is damaged ({error})") from error
+        if not isinstance(estimator, nn.Module):
+            raise unusable(
+                folder,
+                f"it holds the state of a PyTorch module ({content['module']}), not its code: hand "
+                f"over the untrained module as `estimator`, got {estimator!r}",
+            )
+        n_modules = check_count("n_modules", content["n_modules"])
+        if n_modules > len(tensors):
+            raise ValueError(f"`n_modules` is {n_modules} for {len(tensors)} tensors")
+        modules = [deepcopy(estimator).eval() for _ in range(n_modules)]
+        for i, module in enumerate(modules):
+            own = [name for name in tensors if name.startswith(f"{i}.")]
+            state = {name.removeprefix(f"{i}."): tensors[name] for name in own}
+            kinds = {rows.dtype for rows in state.values() if rows.dtype.is_floating_point}
+            if len(kinds) == 1:
+                module.to(kinds.pop())
+            try:
+                module.load_state_dict(state)
+            except RuntimeError as error:
+                raise unusable(folder, f"`estimator` is another architecture ({error})") from error
+        features, labels = (
+            Scaling(tensors[f"{scale}.centre"].numpy(), tensors[f"{scale}.spread"].numpy())
+            for scale in ("features", "labels")
+        )
+        return cls(tuple(modules), features, labels, content["n_steps"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +213,9 @@ class _Prepared:
         _check_outputs(learner.module, x, y.shape[1:])
         self.n_items = count_items(x, y)
         self.features = [Scaling.of_features(x[mask]) for mask in masks]
-        self.labels = [
-            Scaling.of_labels(y[mask], self.n_items)
-            if learner.scale_labels
-            else Scaling.none(y.shape[1:])
-            for mask in masks
-        ]
+        self.labels = [Scaling(np.zeros(y.shape[1:]), np.ones(y.shape[1:])) for _ in masks]
+        if learner.scale_labels:
+            self.labels = [Scaling.of_labels(y[mask], self.n_items) for mask in masks]
         n = learner.n_initialisations
         seeds = range(learner.seed * n + 1, (learner.seed + 1) * n)
         modules = [learner.module, *(_reset(deepcopy(learner.module), seed) for seed in seeds)]

@@ -1,20 +1,30 @@
-"""The training loop for PyTorch: Adam and early stopping, many models at once."""
+"""The training loop for PyTorch: Adam and early stopping, many models at once.
+
+`Stack` evaluates several models by one batched call, `Single` one that cannot be stacked.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import repeat
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state
 
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import Masks
-from lodl.training.torch._stack import Scales, Single, Stack, as_tensor, can_be_stacked
+
+_ROWS_AT_ONCE = 4000  # rows of all models together: more do not fit a processor's cache
+
+Scales = tuple[Tensor, ...]
+"""Centre and spread of features, centre and spread of labels, model first; or nothing."""
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 """Losses (models, n) of predictions (models, n, *label_shape) for the instances of an index."""
@@ -52,6 +62,105 @@ class TrainingSettings:
             check_count("batch_size", self.batch_size)
 
 
+class Stack:
+    """Several models of one architecture, evaluated by one batched call. They are not changed."""
+
+    def __init__(self, models: Sequence[nn.Module], scales: Scales = ()) -> None:
+        self.models, self.scales = models, scales
+        self.members = torch.arange(len(models))  # models that are still trained
+        self.skeleton = deepcopy(models[0]).to("meta")
+        self.parameters, _ = stack_module_state(list(models))
+        self.best = {name: rows.detach().clone() for name, rows in self.parameters.items()}
+
+    @property
+    def trainable(self) -> list[Tensor]:
+        """The parameters for an optimiser."""
+        return list(self.parameters.values())
+
+    def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
+        """Return predictions of shape (models, n, *label_shape)."""
+        module = self.skeleton.train(training)
+
+        def outputs(parameters: dict[str, Tensor], scales: Scales) -> Tensor:
+            return _scaled(partial(functional_call, module, parameters), x, scales)
+
+        at_once = max(1, _ROWS_AT_ONCE * x.shape[-1] // max(1, x.numel()))  # models
+        is_one_chunk = x.device.type != "cpu" or at_once >= len(self.members)
+        stacked = torch.vmap(outputs, chunk_size=None if is_one_chunk else at_once)
+        y_hats: Tensor = stacked(self.parameters, self.scales)
+        return y_hats
+
+    def remember(self, is_better: Tensor) -> None:
+        """Store the present state of some members as their best."""
+        members = self.members[is_better]
+        for name, rows in self.parameters.items():
+            self.best[name][members] = rows.detach()[is_better]
+
+    def keep(self, going_on: Tensor, optimiser: torch.optim.Optimizer) -> None:
+        """Drop the other members: they have stopped and need no further steps."""
+        self.members = self.members[going_on]
+        for name, rows in self.parameters.items():
+            state = optimiser.state.pop(rows, {})  # a frozen parameter has none
+            self.parameters[name] = rows.detach()[going_on].requires_grad_(rows.requires_grad)
+            optimiser.state[self.parameters[name]] = {
+                key: value[going_on] if value.ndim > 0 else value for key, value in state.items()
+            }
+        optimiser.param_groups[0]["params"] = self.trainable
+        self.scales = tuple(part[going_on] for part in self.scales)
+
+    def best_models(self) -> list[nn.Module]:
+        """Return copies of all models, each in its best state."""
+        copies = [deepcopy(model) for model in self.models]
+        for i, copy in enumerate(copies):  # tied parameters have one name here, several in a model
+            copy.load_state_dict({name: rows[i] for name, rows in self.best.items()}, strict=False)
+        return copies
+
+
+class Single:
+    """One model with buffers or dropout, and its scales, trained like a stack of one."""
+
+    def __init__(self, model: nn.Module, scales: Scales) -> None:
+        self.module, self.scales = deepcopy(model), scales
+        self.members, self.trainable = torch.arange(1), list(self.module.parameters())
+        self.best = deepcopy(model.state_dict())
+
+    def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
+        """Return predictions of shape (1, n, *label_shape)."""
+        return _scaled(self.module.train(training), x, self.scales)[None]
+
+    def remember(self, is_better: Tensor) -> None:
+        """Store the present state as the best, if it is."""
+        if is_better.all():
+            self.best = deepcopy(self.module.state_dict())
+
+    def keep(self, going_on: Tensor, optimiser: torch.optim.Optimizer) -> None:
+        """Do nothing: the training of one model ends as a whole."""
+
+    def best_models(self) -> list[nn.Module]:
+        """Return the model in its best state."""
+        self.module.load_state_dict(self.best)
+        return [self.module.eval()]
+
+
+def _scaled(module: Callable[[Tensor], Tensor], x: Tensor, scales: Scales) -> Tensor:
+    if not scales:
+        return module(x)
+    x_centre, x_spread, y_centre, y_spread = scales
+    return y_centre + y_spread * module((x - x_centre) / x_spread)
+
+
+def can_be_stacked(model: nn.Module) -> bool:
+    """Return whether a model has neither buffers nor dropout, which each model needs for itself."""
+    has_dropout = any(isinstance(m, nn.modules.dropout._DropoutNd) for m in model.modules())
+    return not has_dropout and not any(True for _ in model.buffers())
+
+
+def as_tensor(values: object, module: nn.Module) -> Tensor:
+    """Return numbers in the type and on the device of a module's parameters."""
+    first = next(module.parameters())
+    return torch.as_tensor(values, dtype=first.dtype, device=first.device)
+
+
 def train_masked(
     starts: Sequence[Sequence[nn.Module]],
     x: Array,
@@ -64,15 +173,8 @@ def train_masked(
 ) -> list[tuple[tuple[nn.Module, ...], int]]:
     """Train the models of each mask on its instances. Returns them and their mean best step.
 
-    Args:
-        starts: As many models for each mask, all of one architecture. They are not changed. Models
-            that cannot be stacked are trained one after another.
-        x: Features of all instances.
-        criterion: Their losses.
-        masks: Which instances models learn from, shape (masks, n).
-        scales: Scales of each mask.
-        settings: How long and how fast to train.
-        stops: Whether the other instances stop a model. Otherwise it takes all steps.
+    There are as many starts for each mask, all of one architecture. Models that cannot be stacked
+    are trained one after another. If `stops`, instances outside a mask stop its models.
     """
     patience = settings.patience if stops else None
     if not stops:
@@ -156,14 +258,9 @@ def run(
 ) -> tuple[list[nn.Module], EarlyStopping]:
     """Take steps until every model has stopped. Returns the models in their best states.
 
-    Args:
-        stack: The models.
-        features: Features of the training instances.
-        criterion: Their losses.
-        score: Validation scores of the members, given the losses of the step if there is `is_in`.
-        settings: How long and how fast to train.
-        patience: Patience of the early stopping. If None, nothing is scored and nothing stops.
-        is_in: Which instances each model learns from, shape (models, n). Defaults to all.
+    `score` returns validation scores of the members, given the losses of the step if there is
+    `is_in`: which instances each model learns from, shape (models, n), by default all. Without
+    patience, nothing is scored and nothing stops.
     """
     optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
     batches = _batches(len(features), settings.batch_size, settings.seed)
