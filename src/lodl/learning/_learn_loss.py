@@ -88,7 +88,7 @@ def _evidence(
     families, dim = None if family is None else [family], instances.y[0].size
     check_families(families, dim)
     evidence = Evidence.of(
-        oracle, instances, families, schedule, seed, default=lambda of: (of.family(),)
+        oracle, instances, families, schedule, seed, default=lambda facts: (facts.family(),)
     )
     evidence.schedule = plan = evidence.schedule.within_budget(len(instances.y), lambda _: 1)
     if not evidence.situation.is_pooled(evidence.families[0]):
