@@ -52,7 +52,7 @@ def train(
     def score(_: Tensor | None) -> Tensor:
         return validation(stack.predict(features_validation), index).mean(dim=-1)
 
-    best, stopping = run(stack, features, criterion, score, settings, patience=settings.patience)
+    best, stopping = run(stack, features, criterion, score, settings)
     return Trained(
         best,
         stopping.best_scores,

@@ -67,11 +67,7 @@ class Predictor(ABC):
         """Return predictions of shape (n, *label_shape)."""
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write the model to a folder that `lodl.training.load_predictor` reads.
-
-        Raises:
-            ModelFolderError: Models of this class cannot be saved.
-        """
+        """Write the model to a folder that `lodl.training.load_predictor` reads."""
         raise ModelFolderError(
             f"{type(self).__name__} cannot be saved to {str(folder)!r}: it has no file format. "
             "Give the class a `kind`, and override `save` and `load`."
@@ -165,7 +161,7 @@ class Learner(ABC):
 
         Args:
             x: Features of all instances.
-            loss: The loss of the same instances, in the same order.
+            loss: Their loss, in the same order.
             masks: Which instances each model trains on, shape (n_models, n). The other instances
                 stop it: it has the state in which their mean loss was least. Defaults to one model
                 that trains on all instances.
@@ -176,9 +172,7 @@ class Learner(ABC):
 
 
 def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
-    """Return the learner of an estimator.
-
-    Frameworks are imported only if they are needed.
+    """Return the learner of an estimator. Frameworks are imported only if they are needed.
 
     Args:
         estimator: None for a linear model, a PyTorch module, a regressor of XGBoost, LightGBM or
@@ -231,10 +225,9 @@ def load_predictor(
 
     Args:
         folder: The folder.
-        estimator: The untrained PyTorch module of a saved module: its code is not in the folder.
-            Other models need none.
-        trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
-            harm. The error of a model that needs more names them.
+        estimator: The untrained PyTorch module of a saved module. Other models need none.
+        trusted: Types that the file of a scikit-learn model may hold besides harmless ones. The
+            error of a model that needs more names them.
 
     Raises:
         ModelFolderError: The folder is not one of a model, is damaged, is of another version, or

@@ -51,20 +51,12 @@ Single = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class LinearPredictor(Predictor):
-    """A linear model: `constant + (x - centre) @ coefficients`.
-
-    Attributes:
-        coefficients: One row per feature, one column per output.
-        centre: Mean of each feature.
-        constant: Prediction at the centre, one number per output.
-        label_shape: Shape of a label.
-        n_steps: Steps of training.
-    """
+    """A linear model: `constant + (x - centre) @ coefficients`."""
 
     kind: ClassVar[str] = "linear"
-    coefficients: Array
-    centre: Array
-    constant: Array
+    coefficients: Array  # one row per feature, one column per output
+    centre: Array  # mean of each feature
+    constant: Array  # prediction at the centre, one number per output
     label_shape: tuple[int, ...]
     n_steps: int
 

@@ -21,7 +21,7 @@ from lodl.losses import (
 )
 from lodl.testing import check_learner
 from lodl.training import learner_for, load_predictor
-from lodl.training.boosting._objective import BoostingObjective
+from lodl.training.boosting._trees import BoostingObjective
 
 REGRESSORS = {
     "xgboost": "XGBRegressor",

@@ -14,7 +14,7 @@ they predict; such a model serves two folds, so that five folds need ten models.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -36,8 +36,7 @@ from lodl.training._features import (
     inner_folds,
 )
 from lodl.training._learner import Learner
-from lodl.training.boosting._objective import BoostingObjective
-from lodl.training.boosting._trees import BoostedPredictor, Boosting, Watched
+from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Watched
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
 _N_FOLDS = 3  # for out-of-fold predictions of the baseline
@@ -172,11 +171,9 @@ class _Fold:
 
     def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
         """Return trees without a round."""
-        learner, objective = (
-            self.learner,
-            BoostingObjective.of(loss.subset(self.index), start.margin),
-        )
-        return learner.trees(learner.estimator, learner.seed, self.rows, objective)
+        objective = BoostingObjective.of(loss.subset(self.index), start.margin)
+        estimator, seed = self.learner.estimator, self.learner.seed
+        return self.learner.trees(estimator, seed, self.rows, objective)
 
 
 class _Prepared:
@@ -192,45 +189,32 @@ class _Prepared:
     @cached_property
     def starts(self) -> list[_Start]:
         """The baseline of each mask, with out-of-fold predictions of its training rows."""
-        is_partition = bool(((~self.masks).sum(axis=0) == 1).all())
-        if is_partition and _MIN_FOLDS <= len(self.masks) <= _MAX_FOLDS:
-            inner = self._by_pairs()
-        else:
-            inner = [self._by_inner_folds(fold.index) for fold in self.folds]
+        loss, p = squared_error_loss(self.y), [np.empty(self.y.shape) for _ in self.folds]
+        rounds: list[list[int]] = [[] for _ in self.folds]
+        for index, parts in self._inner():
+            fold = self._fold(index)
+            _, results = fold.grow(loss, fold.mean, [part for _, part in parts])
+            for (k, part), (best, margin) in zip(parts, results, strict=True):
+                p[k][part] = margin.reshape(p[k][part].shape)
+                rounds[k].append(best)
         starts = []
-        for fold, (p, n_steps) in zip(self.folds, inner, strict=True):
-            model = fold.baseline(round(float(np.mean(n_steps))))
-            starts.append(_Start(model, p[fold.index].reshape(fold.mean.margin.shape)))
+        for k, fold in enumerate(self.folds):
+            model = fold.baseline(round(float(np.mean(rounds[k]))))
+            starts.append(_Start(model, p[k][fold.index].reshape(fold.mean.margin.shape)))
         return starts
 
-    def _by_inner_folds(self, index: Index) -> tuple[Array, list[int]]:
-        """Return out-of-fold predictions of some instances, and the best rounds of inner folds."""
-        p, n_steps = np.empty(self.y.shape), []
-        for rest, part in inner_folds(len(index), _N_FOLDS, self.learner.seed):
-            ((best, margin),) = self._stopped(index[rest], [index[part]])
-            p[index[part]] = margin.reshape(p[index[part]].shape)
-            n_steps.append(best)
-        return p, n_steps
-
-    def _by_pairs(self) -> list[tuple[Array, list[int]]]:
-        """Return predictions and best rounds for the folds of a partition, two folds per model."""
-        inner: list[tuple[Array, list[int]]] = [(np.empty(self.y.shape), []) for _ in self.folds]
-        for j, k in combinations(range(len(self.folds)), 2):
-            parts = [self.folds[j].rest, self.folds[k].rest]
-            index = np.setdiff1d(np.arange(len(self.y)), np.concatenate(parts))
-            of_j, of_k = self._stopped(index, parts)
-            for (best, margin), part, (p, n_steps) in (
-                (of_j, parts[0], inner[k]),
-                (of_k, parts[1], inner[j]),
-            ):
-                p[part] = margin.reshape(p[part].shape)
-                n_steps.append(best)
-        return inner
-
-    def _stopped(self, index: Index, parts: Sequence[Index]) -> list[tuple[int, Array]]:
-        """Boost on squared error of some instances. Returns the best round for each part."""
-        fold = self._fold(index)
-        return fold.grow(squared_error_loss(self.y), fold.mean, parts)[1]
+    def _inner(self) -> Iterator[tuple[Index, list[tuple[int, Index]]]]:
+        """Yield instances to train on, and the parts to predict for the starts of some folds."""
+        is_partition = bool(((~self.masks).sum(axis=0) == 1).all())
+        if is_partition and _MIN_FOLDS <= len(self.folds) <= _MAX_FOLDS:
+            for j, k in combinations(range(len(self.folds)), 2):
+                of_j, of_k = self.folds[j].rest, self.folds[k].rest
+                index = np.setdiff1d(np.arange(len(self.y)), np.concatenate([of_j, of_k]))
+                yield index, [(k, of_j), (j, of_k)]
+            return
+        for k, fold in enumerate(self.folds):
+            for rest, part in inner_folds(len(fold.index), _N_FOLDS, self.learner.seed):
+                yield fold.index[rest], [(k, fold.index[part])]
 
 
 def _with_trees(start: _Start, trees: Boosting, n_steps: int) -> BoostedPredictor:

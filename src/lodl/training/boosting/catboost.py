@@ -22,8 +22,7 @@ from lodl.losses import is_squared_error
 from lodl.training._features import as_pandas
 from lodl.training._learner import file_in, unusable
 from lodl.training.boosting._learner import BoostingLearner
-from lodl.training.boosting._objective import BoostingObjective
-from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
+from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Trees
 
 require("catboost", extra="catboost")
 
@@ -53,7 +52,7 @@ class CatBoostBoosting(Boosting):
         self.size = _LONG_BLOCK if is_squared_error(objective.loss) else _BLOCK
         self.parameters = {
             "random_seed": seed,
-            "thread_count": -1 if self.margin.size >= N_FOR_THREADS else 1,
+            "thread_count": -1 if objective.is_large else 1,
             **_parameters(estimator),
             "loss_function": "RMSE" if self.margin.shape[1] == 1 else "MultiRMSE",
             "iterations": self.size,

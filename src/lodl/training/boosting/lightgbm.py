@@ -21,8 +21,7 @@ from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in, unusable
 from lodl.training.boosting._learner import BoostingLearner
 from lodl.training.boosting._lightgbm_text import checked_text
-from lodl.training.boosting._objective import BoostingObjective
-from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
+from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Trees
 
 require("lightgbm", extra="lightgbm")
 
@@ -56,12 +55,10 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
         >>> from lodl.losses import squared_error_loss
         >>> from lodl.training.boosting.lightgbm import objective
         >>> x, y = np.arange(80.0).reshape(80, 1), np.arange(160.0).reshape(80, 2)
-        >>> start = np.tile(y.mean(axis=0), (80, 1))
+        >>> start, loss = np.tile(y.mean(axis=0), (80, 1)), squared_error_loss(y)
         >>> data = lightgbm.Dataset(x, label=np.zeros(80), init_score=start)
-        >>> loss = squared_error_loss(y)
         >>> parameters = {"objective": objective(loss), "num_class": 2, "verbosity": -1}
-        >>> y_hat = start + lightgbm.train(parameters, data).predict(x)
-        >>> y_hat.shape
+        >>> (start + lightgbm.train(parameters, data).predict(x)).shape
         (80, 2)
     """
     return BoostingObjective.of(loss)
@@ -74,7 +71,7 @@ class LightGBMBoosting(Boosting):
         given = estimator.get_params().items()
         self.parameters = {
             "random_state": seed,
-            "n_jobs": 0 if objective.start.size >= N_FOR_THREADS else 1,
+            "n_jobs": 0 if objective.is_large else 1,
             "verbosity": -1,
             "deterministic": True,
             "force_col_wise": True,  # otherwise a measurement of time decides
@@ -123,13 +120,11 @@ class LightGBMPredictor(BoostedPredictor):
 
     @staticmethod
     def added(trees: Trees, x: Any) -> Array:
-        booster, table = trees.booster, with_categories(x, trees.categories)
         # By default, predicting sets the threads of the process to all cores, and a booster that
         # grows further waits for them in every split.
-        n_threads = booster.params.get("n_jobs", 0)
-        margin = booster.predict(
-            table, raw_score=True, num_iteration=trees.n_rounds, num_threads=n_threads
-        )
+        options = {"raw_score": True, "num_threads": trees.booster.params.get("n_jobs", 0)}
+        table = with_categories(x, trees.categories)
+        margin = trees.booster.predict(table, num_iteration=trees.n_rounds, **options)
         return np.asarray(margin, dtype=np.float64)
 
     @staticmethod

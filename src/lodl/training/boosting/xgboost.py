@@ -22,8 +22,7 @@ from lodl.losses import LearnedLoss
 from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in
 from lodl.training.boosting._learner import BoostingLearner
-from lodl.training.boosting._objective import BoostingObjective
-from lodl.training.boosting._trees import N_FOR_THREADS, BoostedPredictor, Boosting, Trees
+from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Trees
 
 require("xgboost", extra="xgboost")
 
@@ -72,7 +71,7 @@ class XGBoostBoosting(Boosting):
     """
 
     def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
-        n_threads = 0 if objective.start.size >= N_FOR_THREADS else 1
+        n_threads = 0 if objective.is_large else 1
         self.options = {
             "missing": None if math.isnan(estimator.missing) else estimator.missing,
             "enable_categorical": estimator.enable_categorical,

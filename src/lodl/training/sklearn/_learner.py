@@ -44,22 +44,14 @@ _N_FOLDS = 3  # for out-of-fold predictions
 
 @dataclass(frozen=True, eq=False)
 class SklearnPredictor(Predictor):
-    """Fitted regressors that predict labels of any shape.
-
-    Attributes:
-        models: One for all values of a label, or one for each.
-        label_shape: Shape of a label.
-        n_features: Number of features.
-        n_steps: Steps on the loss, or rounds of changed targets.
-        is_linear: Whether it is linear and was trained on the loss itself.
-    """
+    """Fitted regressors that predict labels of any shape."""
 
     kind: ClassVar[str] = "sklearn"
-    models: list[Any]
+    models: list[Any]  # one for all values of a label, or one for each
     label_shape: tuple[int, ...]
     n_features: int
-    n_steps: int
-    is_linear: bool = False
+    n_steps: int  # on the loss, or rounds of changed targets
+    is_linear: bool = False  # and trained on the loss itself
 
     @classmethod
     def mean(cls, predictors: "Sequence[SklearnPredictor]") -> "list[SklearnPredictor]":
@@ -117,10 +109,9 @@ class SklearnLearner(Learner):
       model of a search. Its `coef_` and `intercept_` change; zeros stay 0, so a lasso keeps its
       features. For a convex loss fitted to regrets, a penalty keeps it near the baseline (see
       `lodl.training._pulled`); for other losses, early stopping does.
-    - Any other model is fitted again in rounds, to targets that follow from its predictions (see
-      `lodl.training.sklearn._targets`): shifted labels for a loss made of decisions; targets with
-      weights for a loss fitted to regrets, if the estimator takes `sample_weight`. There are at
-      most 4 rounds, of 4 fits each; they end as soon as the validation loss does not fall.
+    - Any other model is fitted again to targets that follow from its predictions (see
+      `lodl.training.sklearn._targets`): shifted labels, or targets with weights for a loss fitted
+      to regrets if the estimator takes `sample_weight`. There are at most 4 rounds of 4 fits.
 
     Attributes:
         estimator: The regressor or pipeline. It is cloned, never changed. With weights, or if it

@@ -80,12 +80,9 @@ class LinearForm:
 
         An L1 penalty counts as the ridge penalty that has the same slope at the weight.
         """
-        regressors = [_regressor(model) for model in self.models]
-        columns = [np.full(_n_outputs(part), i) for i, part in enumerate(regressors)]
-        penalties = np.zeros_like(self.weights)
-        for j, i in enumerate(np.concatenate(columns)):
-            penalties[:, j] = _penalty(regressors[i], self.weights[:, j], n_rows)
-        return penalties
+        by_output = [part for part in map(_regressor, self.models) for _ in range(_n_outputs(part))]
+        columns = zip(by_output, self.weights.T, strict=True)
+        return np.array([_penalty(part, weights, n_rows) for part, weights in columns]).T
 
     def changed(self, weights: Array, constant: Array) -> list[Any]:
         """Return copies of the models with other weights."""

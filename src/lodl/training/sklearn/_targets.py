@@ -42,10 +42,7 @@ def shifted_targets(
 ) -> Iterator[Targets]:
     """Yield the labels, then the shifted labels of one round after another.
 
-    Args:
-        loss: The learned loss.
-        index: The training instances.
-        out_of_fold: Returns out-of-fold predictions of a model fitted to targets with weights.
+    `out_of_fold` returns predictions of the instances `index`, by models of targets and weights.
     """
     y = loss.y[index]
     targets, g_bar, mu = y, np.zeros(y.shape), 0.0
@@ -62,10 +59,7 @@ def shifted_targets(
 def weighted_targets(
     loss: LearnedLoss, index: Index, out_of_fold: Callable[[Array, Array | None], Array]
 ) -> Iterator[Targets]:
-    """Yield the labels without weights, then targets and weights of one round after another.
-
-    The arguments are those of `shifted_targets`.
-    """
+    """Yield the labels without weights, then targets and weights of one round after another."""
     targets: Array = loss.y[index]
     weights: Array | None = None
     while True:

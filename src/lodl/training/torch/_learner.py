@@ -40,20 +40,13 @@ _N_FOLDS = 5  # one of which stops the baseline if nothing else does
 
 @dataclass(frozen=True, eq=False)
 class TorchPredictor(Predictor):
-    """The mean of several trained modules, in the labels' own unit.
-
-    Attributes:
-        modules: The modules, of one architecture.
-        features: The scale of features.
-        labels: The scale of outputs.
-        n_steps: Steps of training, the mean over the modules.
-    """
+    """The mean of several trained modules, in the labels' own unit."""
 
     kind: ClassVar[str] = "torch"
-    modules: tuple[nn.Module, ...]
+    modules: tuple[nn.Module, ...]  # of one architecture
     features: Scaling
-    labels: Scaling
-    n_steps: int
+    labels: Scaling  # of outputs
+    n_steps: int  # mean over the modules
 
     @property
     def n_features(self) -> int:  # type: ignore[override]

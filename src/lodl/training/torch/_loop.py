@@ -6,7 +6,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 
@@ -176,16 +176,13 @@ def train_masked(
     There are as many starts for each mask, all of one architecture. Models that cannot be stacked
     are trained one after another. If `stops`, instances outside a mask stop its models.
     """
-    patience = settings.patience if stops else None
-    if not stops:
-        settings = replace(settings, validate_every=max(settings.n_steps, 1))
     n, features = len(starts[0]), as_tensor(x, starts[0][0])
     of_mask = np.repeat(np.arange(len(masks)), n)
     models = [model for of_one in starts for model in of_one]
     if can_be_stacked(models[0]):
         stack = Stack(models, tuple(part[of_mask] for part in scales))
         is_in = torch.as_tensor(masks[of_mask], device=features.device)
-        models, stopping = _train_stack(stack, features, criterion, is_in, settings, patience)
+        models, stopping = _train_stack(stack, features, criterion, is_in, settings, stops)
         steps = stopping.best_steps
     else:
         steps = np.zeros(len(models), dtype=np.int64)
@@ -194,7 +191,7 @@ def train_masked(
                 torch.manual_seed(settings.seed + i % n)
                 single = Single(models[i], tuple(part[k] for part in scales))
                 (models[i],), stopping = _train_single(
-                    single, features, criterion, masks[k], settings, patience
+                    single, features, criterion, masks[k], settings, stops
                 )
                 steps[i] = stopping.best_steps[0]
     return [
@@ -209,7 +206,7 @@ def _train_stack(
     criterion: Criterion,
     is_in: Tensor,
     settings: TrainingSettings,
-    patience: int | None,
+    stops: bool,
 ) -> tuple[list[nn.Module], EarlyStopping]:
     """Train models at once, each on its mask.
 
@@ -223,7 +220,7 @@ def _train_stack(
             losses = criterion(stack.predict(features), torch.arange(len(features)))
         return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
 
-    return run(stack, features, criterion, score, settings, patience=patience, is_in=is_in)
+    return run(stack, features, criterion, score if stops else None, settings, is_in)
 
 
 def _train_single(
@@ -232,7 +229,7 @@ def _train_single(
     criterion: Criterion,
     mask: Masks,
     settings: TrainingSettings,
-    patience: int | None,
+    stops: bool,
 ) -> tuple[list[nn.Module], EarlyStopping]:
     """Train a model on features of its mask only: batch normalisation would see the others."""
     inside, outside = (torch.as_tensor(np.flatnonzero(part)) for part in (mask, ~mask))
@@ -243,28 +240,26 @@ def _train_single(
     def score(_: Tensor | None) -> Tensor:
         return criterion(single.predict(features[outside]), outside).mean(dim=-1)
 
-    return run(single, features[inside], loss, score, settings, patience=patience)
+    return run(single, features[inside], loss, score if stops else None, settings)
 
 
 def run(
     stack: Stack | Single,
     features: Tensor,
     criterion: Criterion,
-    score: Callable[[Tensor | None], Tensor],
+    score: Callable[[Tensor | None], Tensor] | None,
     settings: TrainingSettings,
-    *,
-    patience: int | None,
     is_in: Tensor | None = None,
 ) -> tuple[list[nn.Module], EarlyStopping]:
     """Take steps until every model has stopped. Returns the models in their best states.
 
     `score` returns validation scores of the members, given the losses of the step if there is
     `is_in`: which instances each model learns from, shape (models, n), by default all. Without
-    patience, nothing is scored and nothing stops.
+    scores nothing stops.
     """
     optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
     batches = _batches(len(features), settings.batch_size, settings.seed)
-    stopping = EarlyStopping(patience, len(stack.members))
+    stopping = EarlyStopping(None if score is None else settings.patience, len(stack.members))
 
     def losses_of(index: Tensor) -> Tensor:
         is_whole = len(index) == len(features)  # then in order
@@ -273,9 +268,10 @@ def run(
 
     for step, index in enumerate(batches):
         losses = None if is_in is None else losses_of(index)
-        if step % settings.validate_every == 0 or step == settings.n_steps:
+        is_scored = score is not None and step % settings.validate_every == 0
+        if is_scored or step == settings.n_steps:
             scores = np.zeros(len(stack.members))
-            if patience is not None:
+            if score is not None:
                 with torch.no_grad():
                     scores = score(losses).double().cpu().numpy()
             if step == 0 and not np.isfinite(scores).all():

@@ -11,11 +11,7 @@ from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
 
 Output = Literal["identity", "relu", "tanh"]
-_OUTPUTS: dict[str, type[nn.Module]] = {
-    "identity": nn.Identity,
-    "relu": nn.ReLU,
-    "tanh": nn.Tanh,
-}
+_OUTPUTS = {"identity": nn.Identity, "relu": nn.ReLU, "tanh": nn.Tanh}
 
 
 def mlp(
@@ -56,16 +52,6 @@ def mlp(
                 layers[f"relu{i}"] = nn.ReLU()
             layers[f"linear{i + 1}"] = nn.Linear(n_in, n_out)
     layers["output"] = _OUTPUTS[output]()
-    layers["label"] = _Reshape(label_shape)
+    layers["flat"] = nn.Flatten()
+    layers["label"] = nn.Unflatten(1, tuple(label_shape))
     return nn.Sequential(layers)
-
-
-class _Reshape(nn.Module):
-    """Reshape the outputs of each instance to the shape of the label."""
-
-    def __init__(self, label_shape: tuple[int, ...]) -> None:
-        super().__init__()
-        self.label_shape = label_shape
-
-    def forward(self, outputs: torch.Tensor) -> torch.Tensor:
-        return outputs.reshape(len(outputs), *self.label_shape)
