@@ -97,10 +97,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class ChangedDecision:
-    """A validation instance on which the baseline and the selected model decide differently.
-
-    It has the name of the instance, both decisions as text, and their regrets.
-    """
+    """Two decisions for one validation instance, as text, with their regrets."""
 
     instance: str
     decision_baseline: str
@@ -116,10 +113,7 @@ class ChangedDecision:
         regrets: tuple[float, float],
         label_names: Sequence[str] | None,
     ) -> "ChangedDecision":
-        """Describe two decisions, the baseline's first.
-
-        Arrays with one number per label name are listed by name, differences only.
-        """
+        """Describe two decisions, the baseline's first; if numbers have names, differences only."""
         texts = _differences(*decisions, label_names or ()) or map(_decision_text, decisions)
         return cls(instance, *texts, *map(float, regrets))
 
@@ -186,10 +180,7 @@ class CoordinateCosts:
 
 @dataclass(frozen=True)
 class Failures:
-    """Numbers of validation decisions that failed, if the oracle skips failed calls.
-
-    Instances on which the solver failed with every model are left out.
-    """
+    """Numbers of failed validation decisions, and of instances on which all models failed."""
 
     baseline: int = 0
     selected: int = 0
@@ -221,8 +212,7 @@ class FitResult:
         trials: Every model that was scored.
         selected: Position of the selected model in `trials`.
         shift: What is added to predictions, flattened, or empty.
-        shrinkage: Share of the way from these predictions to the mean label. 0 leaves them, 1
-            predicts a constant.
+        shrinkage: Share of the way from these predictions to the mean label; 1 is a constant.
         baseline_shift: The shift that corrects the baseline best, or empty if none was found.
         instances: Names of the validation instances.
         data: Digest of the validation labels. Results with the same digest can be paired.
@@ -230,8 +220,7 @@ class FitResult:
         regret_baseline: Their regrets under the baseline. A failed decision counts as the
             baseline's worst one, here and below.
         regret_selected: Their regrets under the selected model.
-        loss_selected: The learned loss of the selected model's predictions for them, or empty if it
-            was trained on squared error.
+        loss_selected: Learned losses of its predictions, or empty if trained on squared error.
         changes: Instances whose regret fell most, then instances whose regret rose most.
         coordinates: Which errors cost most, or None for a model trained on squared error.
         label_shape: Shape of a label as it was given: () for labels of shape (n,).
@@ -393,8 +382,7 @@ class FitResult:
     def _inexactness(self) -> tuple[int, float]:
         """Return how many validation decisions beat the solver's own, and by how much on average.
 
-        An exact solver returns no such decision. The numbers are of the model with the more
-        negative regrets. The average is over all instances.
+        The numbers are of the model with the more negative regrets, averaged over all instances.
         """
         both = np.array([self.regret_baseline, self.regret_selected])
         sizes = -np.minimum(both, 0.0).mean(axis=1)

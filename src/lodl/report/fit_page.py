@@ -54,7 +54,7 @@ def fit_page(result: FitResult) -> str:
         title = "Does the loss tell the truth?"
         sections.append(Section("fidelity", title, _FIDELITY_TEXT, beside=figure))
     height = 2.1 if result.has_plain else 1.7
-    model = result.model  # as code, or with a capital
+    model = result.model
     model = model if "(" in model else model[:1].upper() + model[1:]
     return render(
         title=title_of(result.problem),

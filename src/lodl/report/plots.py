@@ -56,10 +56,7 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_interval(axes: Axes, row: int, regrets: Sequence[float]) -> float:
-    """Draw the 95% interval of a mean regret over its bar, and return the upper end.
-
-    No interval is drawn for too few instances: the upper end is then the end of the bar.
-    """
+    """Draw the 95% interval of a mean regret, if it has one, and return the upper end."""
     mean = Estimate.of(regrets)
     is_long = mean.n_instances >= FEWEST
     low, high = (mean.low, mean.high) if is_long else (mean.mean, mean.mean)
