@@ -35,7 +35,7 @@ class TopOneSamples:
     def select(self, indices: range, /) -> "TopOneSamples":
         return replace(self, numbers=tuple(self.numbers[i] for i in indices))
 
-    def instance(self, index: int, /) -> Answers:
+    def __getitem__(self, index: int, /) -> Answers:
         y = self.y[index]
         y_hat = y + shared_errors()
         return Answers(y, y_hat, y.max() - y[y_hat.argmax(axis=1)])

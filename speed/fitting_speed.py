@@ -55,7 +55,7 @@ ROWS = [
 
 def recipe(family: Family, samples: TopOneSamples, index: int, learning_rate: float) -> float:
     """Runs the paper's recipe on one instance; returns its mean squared error."""
-    drawn = samples.instance(index)
+    drawn = samples[index]
     d = torch.tensor(drawn.y_hat - samples.y[index], dtype=torch.float32)[None]
     regret = torch.tensor(drawn.regret, dtype=torch.float32)[None]
     generator = torch.Generator().manual_seed(0)
@@ -78,7 +78,7 @@ def recipe(family: Family, samples: TopOneSamples, index: int, learning_rate: fl
 
 
 def our_error(loss: LearnedLoss, samples: TopOneSamples, index: int) -> float:
-    drawn = samples.instance(index)
+    drawn = samples[index]
     phi = {name: value[index : index + 1] for name, value in loss.phi.items()}
     value = loss.family.value(phi, (drawn.y_hat - samples.y[index])[None])[0]
     return float(np.square(value - drawn.regret).mean())

@@ -78,7 +78,7 @@ def answers_of(name: str) -> list[Answers]:
         max(COUNTS) + N_UNSEEN,
         context=None if part.context is None else part.context[first],
     )
-    every = [samples.instance(i) for i in range(samples.n_instances)]
+    every = list(samples)
     return [answers for answers in every if answers.regret[: min(COUNTS)].any()][:N_INSTANCES]
 
 

@@ -72,7 +72,7 @@ def make_samples():
             chosen = list(indices)
             return ArraySamples(self.y[chosen], self.d[chosen], self.regret[chosen])
 
-        def instance(self, index):
+        def __getitem__(self, index):
             return Answers(self.y[index], self.y[index] + self.d[index], self.regret[index])
 
         def provenance(self):

@@ -155,7 +155,7 @@ def test_failed_samples_are_left_out(draw, make_samples):
     failed = np.arange(60) % 3 == 0
     with_failures = changed(make_samples, samples, 1, np.where(failed, np.nan, samples.regret[1]))
     loss = fit(with_failures, WeightedMSE(min_weight=0), holdout=0)
-    expected = WeightedMSE(min_weight=0).fit(samples.instance(1).take(~failed))
+    expected = WeightedMSE(min_weight=0).fit(samples[1].take(~failed))
     np.testing.assert_allclose(loss.phi["w"][1], expected["w"], atol=1e-12)
     assert loss.errors.n_fitted[1] == 40
     assert loss.errors.mean_regret[1] == pytest.approx(samples.regret[1, ~failed].mean())

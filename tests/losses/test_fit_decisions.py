@@ -38,7 +38,7 @@ def best_item():
         def select(self, indices):
             return BestItem(self.y[list(indices)], self.d[list(indices)])
 
-        def instance(self, index):
+        def __getitem__(self, index):
             y, y_hat, items = self.y[index], self.y[index] + self.d[index], np.eye(self.y.shape[1])
             chosen = y_hat.argmin(axis=1)
             return Answers(y, y_hat, y[chosen] - y.min(), chosen, items - items[y.argmin()])
@@ -62,14 +62,14 @@ def test_all_decisions_are_in_the_loss_and_padding_ends_with_the_largest_number_
     loss = fit(samples, family)
     met = [
         np.unique(answers.decision[answers.regret > 0])
-        for answers in map(samples.instance, range(9))
+        for answers in (samples[k] for k in range(9))
     ]
     assert (
         loss.phi["slope"].any(axis=-1).sum(axis=1) == [len(decisions) for decisions in met]
     ).all()
     n_own = family.parameter_shapes(6)["slope"][0] - family.max_decisions  # the label's decision
     assert loss.phi["slope"].shape == (9, max(len(decisions) for decisions in met) + n_own, 6)
-    for i, answers in enumerate(map(samples.instance, range(9))):
+    for i, answers in enumerate(samples[k] for k in range(9)):
         alone = {name: rows[np.newaxis] for name, rows in family.fit(answers).items()}
         expected = family.value(alone, answers.d[np.newaxis])[0]
         actual = [loss.value(y_hat[np.newaxis], [i])[0] for y_hat in answers.y_hat]
@@ -81,7 +81,7 @@ def test_held_out_samples_judge_a_loss_made_of_the_others(family, best_item):
     samples = best_item(n_instances=40)
     errors = fit(samples, family, n_jobs=1).errors
     held_out = np.arange(20) % 5 == 4
-    for i, answers in enumerate(map(samples.instance, range(40))):
+    for i, answers in enumerate(samples[k] for k in range(40)):
         costly = answers.decision[held_out & (answers.regret > 0)]
         share = np.isin(costly, answers.decision[~held_out]).mean() if len(costly) else np.nan
         np.testing.assert_equal(errors.met_held_out[i], share)

@@ -35,7 +35,7 @@ def pick(sense="max", **kwargs):
 def test_regrets_are_those_of_the_points_under_the_true_label(problem_class, y, sampler):
     context = [{"price": 1.0 + i} for i in range(len(y))]
     samples = Oracle(problem_class()).sample(y, sampler, 130, context=context)
-    assert (samples.n_instances, samples.n_samples, samples.label_shape) == (6, 130, (5,))
+    assert (samples.n_instances, samples.n_samples, samples.y.shape) == (6, 130, (6, 5))
     for i, answers in enumerate(samples):
         assert answers.y_hat.shape == (130, 5)
         expected = regrets(problem_class(), answers.y_hat, y[i], context[i])

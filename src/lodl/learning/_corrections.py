@@ -1,22 +1,20 @@
 r"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
 
-What a careful practitioner does if shortage costs more than excess: add to every prediction the
-quantile of its residuals at which decisions are cheapest. A learned loss knows these costs for each
-number of a label, so the shift is
+If shortage costs more than excess, a careful practitioner adds to every prediction the quantile of
+its residuals at which decisions are cheapest. A learned loss knows these costs, so the shift is
 
     b = argmin_b sum_i L_i(y_hat_i + b)
 
-over out-of-fold predictions y_hat, for `DirectedWeightedMAE` a quantile of their residuals, and no
-solver call is needed to find it. It also mends models that were trained on the loss itself, whose
-constant is a quantile of residuals that are smaller than those of unseen instances. Without such a
-loss, solver calls search one level for all numbers of a label.
-
-A shift is judged on instances whose residuals it was not computed from.
+over out-of-fold predictions y_hat, and no solver call is needed to find it. It also mends models
+that were trained on the loss itself, whose residuals were smaller in training. Without such a loss,
+solver calls search one level for all numbers of a label. A shift is judged on instances whose
+residuals it was not computed from.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +36,7 @@ _N_GROUPS = 5  # groups of a single validation part, which judge each other's sh
 _MOST_LEVELS = 8  # levels that are tried: two or four, then steps in one direction
 _FEWEST = 20  # out-of-fold predictions that a learned loss can shift
 _ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
-_MAX_STEPS = 100  # of L-BFGS, per rounding
+_MAX_STEPS = 100  # L-BFGS steps per rounding
 
 
 def n_corrections(n_instances: int, *, by_loss: bool) -> int:
@@ -56,8 +54,7 @@ def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Conte
 def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
     """Return a contender whose mean residual is 0 in each number of a label, without regrets.
 
-    One model of all items errs by another mean for each of them, if their features do not tell them
-    apart.
+    One model of all items has another mean error for each item that its features do not identify.
     """
     residual, how = y - contender.y_hat, "shifted to each item's mean"
     return _shifted(contender, how, lambda rows: residual[rows].mean(axis=0), folds)
@@ -112,7 +109,7 @@ def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
 def _shifted(
     contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
 ) -> Contender:
-    """Return a contender with shifted predictions: a group's by what the other groups ask for.
+    """Return a contender with shifted predictions. The residuals of other groups shift a group.
 
     Groups are the folds, or blocks of the only validation part.
     """
@@ -143,29 +140,24 @@ def best_shift(
     rows = folds.validation
     if len(rows) > _N_JUDGED:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _N_JUDGED, replace=False))
-    unshifted = _mean(contender.regret[rows])
-    tried: dict[float, Contender] = {}
-    means: dict[float, float] = {}
 
+    @cache
     def mean_of(level: float) -> float:
-        if level not in means:
-            tried[level] = shifted(contender, level, y, folds)
-            means[level] = _mean(regrets(tried[level].y_hat[rows], rows))
-        return means[level]
+        return _mean(regrets(shifted(contender, level, y, folds).y_hat[rows], rows))
 
     for pair in (_FIRST, _SMALL):
         best = min(pair, key=mean_of)
-        if means[best] < unshifted:
+        if mean_of(best) < _mean(contender.regret[rows]):
             break
     else:
         return None
     for step in (1, -1):
         place = LEVELS.index(best) + step
-        while 0 <= place < len(LEVELS) and len(tried) < _MOST_LEVELS:
-            if mean_of(LEVELS[place]) >= means[best]:
+        while 0 <= place < len(LEVELS) and mean_of.cache_info().currsize < _MOST_LEVELS:
+            if mean_of(LEVELS[place]) >= mean_of(best):
                 break
             best, place = LEVELS[place], place + step
-    return tried[best]
+    return shifted(contender, best, y, folds)
 
 
 def _mean(regret: Array) -> float:

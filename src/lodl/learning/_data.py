@@ -86,9 +86,9 @@ class Data:
     def followed_by(self, validation: tuple[Any, ...]) -> "Data":
         """Return these instances, then those of `validation=(X, Y)` or `(X, Y, context)`."""
         if len(validation) not in (2, 3):
+            got = f"{len(validation)} entries"
             raise InvalidInputError(
-                "`validation` must be `(X, Y)` or `(X, Y, context)`, got "
-                f"{len(validation)} entries."
+                f"`validation` must be `(X, Y)` or `(X, Y, context)`, got {got}."
             )
         called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
@@ -125,8 +125,10 @@ def new_features(result: FitResult, x: Any) -> Features:
     return features
 
 
-def new_labels(result: FitResult, x: Any, y: Any) -> Array:
-    """Return the labels of new instances, one row for each row of the features."""
+def new_instances(
+    result: FitResult, x: Any, y: Any, context: Any, *, in_score: bool = False
+) -> tuple[Array, Context]:
+    """Return labels and contexts of new instances, one for each row of the features."""
     labels = labels_of(in_columns(y, result.label_names, "Y", _OF_FIT))
     expected = (np.shape(x)[0], *(result.label_shape or (1,)))
     if labels.shape != expected:
@@ -135,23 +137,20 @@ def new_labels(result: FitResult, x: Any, y: Any) -> Array:
             f"shape of `fit`, got {labels.shape}."
         )
     check_same_rows(X=x, Y=y)
-    return labels
+    return labels, new_contexts(result, x, context, in_score=in_score)
 
 
 def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = False) -> Context:
-    """Return a context for each row of the features, or None if `fit` had none.
-
-    `in_score`, scikit-learn may have lost the context on the way.
-    """
+    """Return a context for each row of the features, or None if `fit` had none."""
     if context is None and result.has_context:
+        hint = _ROUTING if in_score else ""  # scikit-learn may have lost it on the way
         raise InvalidInputError(
-            "`context` must be given: the model was fitted with one, got None."
-            f"{_ROUTING if in_score else ''}"
+            f"`context` must be given: the model was fitted with one, got None.{hint}"
         )
     if context is not None and not result.has_context:
+        got = f"a {type(context).__name__}"
         raise InvalidInputError(
-            "`context` must be None: the model was fitted without one, got a "
-            f"{type(context).__name__}."
+            f"`context` must be None: the model was fitted without one, got {got}."
         )
     contexts = check_context(context, np.shape(x)[0])
     check_same_rows(X=x, context=context)

@@ -9,15 +9,7 @@ from math import inf, prod
 
 from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
-from lodl.losses import (
-    ConvexDirectedQuadratic,
-    DecisionHinges,
-    DecisionRanking,
-    DirectedWeightedMAE,
-    DirectedWeightedMSE,
-    Family,
-    WeightedMSE,
-)
+from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMAE, Family
 from lodl.losses._family import check_can_fit
 from lodl.oracle import ObjectiveKind
 from lodl.samplers import AllPerturbed, Sampler
@@ -35,7 +27,6 @@ _N_MANY = 500  # instances that need less squared error, and fewer losses to ave
 _N_TRIED, _N_POINTS = 3, 4  # instances that a first look tries, and points at each, one twice
 _FEWEST_SAMPLES = 5  # around a label if the solver scores models
 _SAMPLES_PER_PARAMETER = 3  # with fewer, models decided worse than on squared error
-_BY_SIZE = (ConvexDirectedQuadratic(), DirectedWeightedMSE(), WeightedMSE())  # the largest first
 
 _logger = logging.getLogger(__name__)
 
@@ -55,8 +46,7 @@ class Schedule:
         n_per_round: Points per instance and round.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples.
         sampler: Draws the points around labels.
-        n_first: Points around each label to begin with. The others are sampled if the loss needs
-            them. Defaults to all.
+        n_first: Points around each label to begin with. The others follow if the loss needs them.
     """
 
     n_samples: int | None = None
@@ -74,10 +64,7 @@ class Schedule:
         check_sampler(self.sampler)
 
     def calls_per_instance(self, n_looks: Callable[[int], int]) -> int:
-        """Return the most calls about an instance, one for its label included.
-
-        `n_looks` returns the number of models that are only scored, for a number of rounds.
-        """
+        """Return the most calls about an instance, given models only scored by number of rounds."""
         n_rounds = self.n_rounds or 0
         return 1 + (self.n_samples or 0) + n_rounds * self.n_per_round + n_looks(n_rounds)
 
@@ -159,13 +146,12 @@ class Situation:
     def families(self) -> tuple[Family, ...]:
         """Return families that did well on paths, knapsacks, assignments and newsvendors.
 
-        The first one leads the rounds. All add a squared error to the decisions, which keeps models
-        from overfitting the decisions that are known; the fewer are known, the more of it is
-        needed. Margins and rankings err differently, so that their average is better than each. A
-        low temperature ranks only the best decisions and needs to know them: it is for instances
-        that share their decisions. If the objective is not affine in the label, decision families
-        see it near the label only, so a family that sees regrets competes. It is the only one if
-        the objective has a kink at the label, where slopes are those of one side.
+        The first one leads the rounds. All add a squared error, which keeps models from overfitting
+        the known decisions; the fewer are known, the more of it is needed. Margins and rankings err
+        differently, so that their average is better than each. A low temperature ranks only the
+        best decisions, which are known if they are shared. If the objective is not affine, decision
+        families see it near the label only, so a family that sees regrets competes. It is the only
+        one if there is a kink at the label, where slopes are those of one side.
         """
         if self.kind is ObjectiveKind.KINKED:
             return (self.family(),)
@@ -191,15 +177,10 @@ def check_families(families: Sequence[Family] | None, dim: int) -> None:
     """Check the families that a user gave for labels of `dim` numbers."""
     if families is None:
         return
-    if isinstance(families, Family):
-        raise InvalidInputError(
-            f"`families` must be a sequence of families, got one: write [{families}]."
-        )
-    if not isinstance(families, Sequence):
-        raise InvalidInputError(
-            f"`families` must be a sequence of families, got {type(families).__name__}. Use "
-            "`list(families)`."
-        )
+    if isinstance(families, Family) or not isinstance(families, Sequence):
+        got = f"{type(families).__name__}. Use `list(families)`"
+        got = f"one: write [{families}]" if isinstance(families, Family) else got
+        raise InvalidInputError(f"`families` must be a sequence of families, got {got}.")
     for family in families:
         check_can_fit(family, dim)
     if len(set(map(repr, families))) < len(families):
@@ -208,22 +189,12 @@ def check_families(families: Sequence[Family] | None, dim: int) -> None:
 
 def warn_of_few_samples(family: Family, n_samples: int, dim: int) -> None:
     """Log a warning if a family has too many parameters for the samples of an instance."""
-    n_needed = _n_samples_for(family, dim)
-    if family.uses_slopes or n_samples >= n_needed:
-        return
-    smaller = [
-        f"a smaller family (`{type(other).__name__}` needs {_n_samples_for(other, dim)}), "
-        for other in _BY_SIZE
-        if _n_samples_for(other, dim) < n_needed
-    ]
-    _logger.warning(
-        "%s has %d parameters per instance, and %d samples are few for them. Use %sat least %d "
-        "samples, or a family made of decisions (`DecisionHinges`), which needs about %d.",
-        *(family, n_needed // _SAMPLES_PER_PARAMETER, n_samples, "".join(smaller[:1]), n_needed),
-        _N_SAMPLES,
-    )
-
-
-def _n_samples_for(family: Family, dim: int) -> int:
-    """Return how many samples the parameters of an instance need."""
-    return _SAMPLES_PER_PARAMETER * sum(map(prod, family.parameter_shapes(dim).values()))
+    n_parameters = sum(map(prod, family.parameter_shapes(dim).values()))
+    n_needed = _SAMPLES_PER_PARAMETER * n_parameters
+    if not family.uses_slopes and n_samples < n_needed:
+        _logger.warning(
+            "%s has %d parameters per instance, and %d samples are few for them. Use at least %d "
+            "samples, a family with fewer parameters, or a family made of decisions "
+            "(`DecisionHinges`), which needs about %d.",
+            *(family, n_parameters, n_samples, n_needed, _N_SAMPLES),
+        )

@@ -24,15 +24,7 @@ from lodl.learning._corrections import (
 )
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import (
-    N_EXTRA_LOOKS,
-    Contender,
-    Index,
-    Scoreboard,
-    average,
-    is_right,
-    select,
-)
+from lodl.learning._search import N_EXTRA, Contender, Index, Scoreboard, average, is_right, select
 from lodl.losses import LearnedLoss
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
@@ -46,14 +38,13 @@ _logger = logging.getLogger(__name__)
 
 
 def plan(evidence: Evidence, trainer: Trainer) -> None:
-    """Fit the schedule of a fit to its budget, and log what it costs at most.
+    """Cut the schedule to the budget, and log what it costs at most.
 
-    If instances share their decisions and `max_calls` cannot pay for a solver call per instance and
-    model, the decisions that are known by then compare the models, and the solver compares only the
-    selected one with the baseline: `evidence.by_pool` is set.
+    If the budget cannot pay for a solver call per instance and model, shared decisions compare the
+    models (`by_pool`), and the solver compares only the selected one with the baseline.
     """
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
-    n_models = len(evidence.families) + stops_early + N_EXTRA_LOOKS
+    n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
         by_loss = situation.is_affine or any(map(can_correct, evidence.families))
         n_models += n_corrections(n, by_loss=by_loss) + stops_early
@@ -79,17 +70,17 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
         per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
         seconds = per_call * per_instance * n / n_workers
         cost = f"about {1e3 * per_call:.3g} ms each, {seconds:.3g} s in all"
-    told = "Up to %d solver calls, %d for each of %d instances: %s."
-    _logger.info(told, per_instance * n, per_instance, n, cost)
+    message = "Up to %d solver calls, %d for each of %d instances: %s."
+    _logger.info(message, per_instance * n, per_instance, n, cost)
 
 
 def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
-    """Return whether shifted predictions compete: costs may be uneven, or items not told apart."""
+    """Return whether shifted predictions compete: costs may be uneven, or items differ in mean."""
     return not evidence.situation.is_affine or trainer.data.has_items
 
 
 class Found(NamedTuple):
-    """What a search found: all contenders, the best one on squared error, and the selected."""
+    """All contenders of a search, the best one on squared error, and the selected one."""
 
     board: Scoreboard
     baseline: Contender
@@ -249,11 +240,10 @@ def _changes(
     rows = [*best, *worst][:n_affordable]
     if not rows:
         return ()
-    y_hats = np.stack([model.y_hat[index[rows]] for model in pair], axis=1)
-    context = data.context
-    contexts = None if context is None else [context[index[i]] for i in rows for _ in pair]
+    y_hats = np.concatenate([[model.y_hat[index[i]] for model in pair] for i in rows])
+    contexts = evidence.instances.take(np.repeat(index[rows], len(pair))).context
     try:
-        zs = evidence.oracle.decide(y_hats.reshape(-1, *data.y.shape[1:]), context=contexts)
+        zs = evidence.oracle.decide(y_hats, context=contexts)
     except OracleError as error:  # a fit that has come so far is not lost
         _logger.warning("Decisions that changed are not shown: %s", error)
         return ()

@@ -52,12 +52,8 @@ class Folds:
                 f"out, got 1 sample{f' and {n_copies} copies of it' if n_copies else ''}."
             )
         if n_copies:
-            _logger.warning(
-                "%d of %d instances are exact copies of others. Copies are held out together, so "
-                "that no model is validated by instances that it was trained on.",
-                n_copies,
-                n,
-            )
+            message = "%d of %d instances are exact copies of others, which are held out together."
+            _logger.warning(message, n_copies, n)
         together = originals if groups is None else _group_numbers(groups, n)
         check_same_rows(X=rows, groups=groups)
         is_splitter = hasattr(validation, "split") and not isinstance(validation, str)
@@ -66,7 +62,7 @@ class Folds:
             numbers = None if groups is None else together
             masks, parts = _of_splitter(validation, rows, data.y, numbers)
         else:
-            parts = _parts(together, validation, seed, data.time_order if are_blocks else 0)
+            parts = _parts(together, validation, seed, data.time_order * are_blocks)
             masks = ~parts
         if are_blocks:
             _logger.info(
@@ -85,8 +81,7 @@ class Folds:
             _logger.warning(
                 "%d of %d validation instances are also training instances: the validation regret "
                 "is too low. Leave them out of one of the two.",
-                is_copy.sum(),
-                len(is_copy),
+                *(is_copy.sum(), len(is_copy)),
             )
         part = np.arange(len(data.y))[np.newaxis] >= n
         return cls(~part, part, n)
@@ -97,10 +92,9 @@ class Folds:
         return np.flatnonzero(self.parts.any(axis=0))
 
     def joined(self, values: Iterable[Array], otherwise: Array) -> Array:
-        """Return for each instance the mean value of the models that it validates.
+        """Return for each instance the mean of the `values` of the models that it validates.
 
-        `values` are those of each model for the instances that validate it, `otherwise` those of
-        instances that validate none.
+        Each model has values for the instances that validate it.
         """
         mean, n_models = np.array(otherwise, dtype=np.float64), self.parts.sum(axis=0)
         mean[n_models > 0] = 0.0
@@ -137,8 +131,7 @@ class Trainer:
     def train(self, loss: LearnedLoss, n_steps: int | None = None) -> tuple[Models, Array]:
         """Return a model per fold, and predictions for instances that the models have not seen.
 
-        The last model predicts instances that validate none. Instances outside a mask stop the
-        training, unless `n_steps` is given.
+        The last model predicts instances that validate none.
         """
         models = self.learner.train(
             self.data.x, loss, self.folds.masks, prepared=self._prepared, n_steps=n_steps
@@ -156,19 +149,12 @@ class Trainer:
         except LodlError:
             raise
         except Exception as error:  # noqa: BLE001 - a user's estimator may raise anything
-            _logger.warning(
-                "%s is left out, because the estimator could not be trained on it: %s: %s",
-                loss.family,
-                type(error).__name__,
-                error,
-            )
+            message = "%s is left out, because the estimator could not be trained on it: %s: %s"
+            _logger.warning(message, loss.family, type(error).__name__, error)
             return None
 
     def train_plainly(self, loss: LearnedLoss, models: Models) -> Predictor:
-        """Return the plain model, trained on all rows that were not given for validation.
-
-        `loss` is squared error. If training takes steps, it takes as many as the baseline's models.
-        """
+        """Return the plain model, trained on squared error for as many steps as the baseline's."""
         rows = np.arange(self.folds.n_final)
         x, loss = take_rows(self.data.x, rows), loss.subset(rows)
         if self.plain_learner is not None:
@@ -189,9 +175,9 @@ class Trainer:
     ) -> list[Predictor]:
         """Return the models whose mean predicts.
 
-        The models of all folds decide better than one that is trained on all rows for as many
-        steps, and exist already. Without an ensemble, or with a single fold, there is one model per
-        loss, trained on all rows that were not given for validation.
+        The models of all folds decide better than one that is trained on all rows. Without an
+        ensemble, or with a single fold, one model per loss is trained on all rows but those given
+        for validation.
         """
         if ensemble and len(self.folds.parts) > 1:
             together = [model for _, models in parts for model in models]
@@ -210,10 +196,7 @@ def _mean_steps(models: Models) -> int:
 
 
 def _parts(groups: Index, validation: Any, seed: int, time_order: int = 0) -> Mask:
-    """Return parts of whole groups: several folds, or one share of the groups.
-
-    They are random, or, in the order of time, consecutive; the share is then the latest.
-    """
+    """Return parts of whole groups, random or in the order of time: folds, or the latest share."""
     _, numbers = np.unique(groups, return_inverse=True)
     n, n_groups = len(groups), int(numbers.max()) + 1
     if validation is None:
@@ -270,10 +253,8 @@ def _group_numbers(groups: Any, n: int) -> Index:
     if isinstance(groups, str | bytes | dict) or not hasattr(groups, "__len__"):
         raise InvalidInputError(f"{expected} {type(groups).__name__}.")
     values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
-    if len(values) != n:
-        raise InvalidInputError(
-            f"`groups` must have one entry per instance ({n}), got {len(values)}."
-        )
+    if (got := len(values)) != n:
+        raise InvalidInputError(f"`groups` must have one entry per instance ({n}), got {got}.")
     for i, value in enumerate(values):
         if isinstance(value, tuple | list | dict | set):
             kind = type(value).__name__

@@ -62,8 +62,7 @@ def learn_loss(
             default is `DecisionHinges(margin=1.0, squared_error=1.0)`.
         sampler: Draws the points.
         n_samples: Number of points per instance, with the defaults of `lodl.learning.Schedule`. A
-            family that is fitted to each instance should have at least three times as many samples
-            as parameters; otherwise a warning is logged.
+            warning is logged if they are fewer than three times the parameters of an instance.
         random_state: Random seed.
         verbose: Whether to log progress to standard error.
 
@@ -83,17 +82,13 @@ def learn_loss(
 
 
 def _evidence(
-    oracle: Oracle,
-    instances: Instances,
-    family: Family | None,
-    schedule: Schedule,
-    random_state: int,
+    oracle: Oracle, instances: Instances, family: Family | None, schedule: Schedule, seed: int
 ) -> Evidence:
-    """Return what the solver answers about points around labels, for one family."""
+    """Return the solver's answers about points around labels, to learn one family from."""
     families, dim = None if family is None else [family], instances.y[0].size
     check_families(families, dim)
     evidence = Evidence.of(
-        oracle, instances, families, schedule, random_state, default=lambda of: (of.family(),)
+        oracle, instances, families, schedule, seed, default=lambda facts: (facts.family(),)
     )
     evidence.schedule = plan = evidence.schedule.within_budget(len(instances.y), lambda _: 1)
     if not evidence.situation.is_pooled(evidence.families[0]):
@@ -178,10 +173,8 @@ def learn_in_rounds(
     and around it (`AtPredictions`). For decision families these are cutting planes: on large
     combinatorial problems samples around the labels miss the decisions that matter, and a few
     rounds make the whole difference. The loop ends after the rounds of the schedule, or after three
-    rounds without better validation decisions.
-
-    If the objective is affine in the label and there is no context, instances share their decisions
-    (`lodl.losses.fit_shared`).
+    rounds without better validation decisions. Print the result to see scores and costs, and take
+    `.best.model` for use.
 
     With a store, a killed run resumes: it trains again, but repeats no call as long as `train`
     gives the same predictions.
@@ -198,14 +191,6 @@ def learn_in_rounds(
         validation: Positions of the instances by whose regret the best round is selected, which
             `train` must not fit. Defaults to all of them.
         random_state: Random seed of the points.
-
-    Returns:
-        The models of all rounds: print it to see their scores and costs, and take
-        `.best.model` for use.
-
-    Raises:
-        InvalidInputError: An argument, or what `train` returned, is not what was expected.
-        OracleError: The solver failed, or did so for all validation instances of the first round.
 
     Example:
         >>> domain = lodl.domains.shortest_path(sizes=(30, 1, 1), grid=(3, 3))
@@ -246,11 +231,11 @@ def _check_validation(validation: npt.ArrayLike | None, n: int) -> Index:
         return np.arange(n)
     wanted = np.asarray(validation)
     try:
-        rows = np.arange(n)[wanted] if wanted.size else wanted
+        rows = np.atleast_1d(np.arange(n)[wanted] if wanted.size else wanted)
     except IndexError as error:
         raise InvalidInputError(
             f"`validation` must hold positions of instances from 0 to {n - 1}, or a mask: {error}."
         ) from error
     if not rows.size:
         raise InvalidInputError("`validation` must name at least one instance, got none.")
-    return np.asarray(rows)
+    return rows

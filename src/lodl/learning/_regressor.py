@@ -20,7 +20,7 @@ from lodl._arrays import Features, check_count, check_flag, check_readable, chec
 from lodl._progress import show_logs
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
-from lodl.learning._data import Data, new_contexts, new_features, new_labels
+from lodl.learning._data import Data, new_contexts, new_features, new_instances
 from lodl.learning._defaults import Schedule, check_families
 from lodl.learning._fit import plan, result_of, search
 from lodl.learning._folds import Folds, Trainer
@@ -47,7 +47,7 @@ class Average:
     shift: tuple[float, ...] = ()
     shrinkage: float = 0.0
 
-    def predict(self, X: Features) -> Array:  # noqa: N803 - as in scikit-learn
+    def predict(self, X: Features) -> Array:
         """Return predictions in the shape that the labels had in `fit`, (n, *label_shape)."""
         x, shape = new_features(self.result, X), self.result.label_shape
         y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
@@ -70,50 +70,40 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     folds, which share all answers; their models are averaged.
 
     If the objective is affine in the label and there is no context, instances share their
-    decisions (`lodl.losses.fit_shared`), and fifteen solver calls per instance are enough to
-    learn from. If it is not affine (shortage, excess, recourse), losses are fitted to all instances
-    together, points are sampled at half the size of the baseline's errors, and predictions shifted
-    as the loss asks for compete, too: of the baseline, and of the best model.
+    decisions (`lodl.losses.fit_shared`). If it is not affine (shortage, excess, recourse), losses
+    are fitted to all instances together, points are sampled at half the size of the baseline's
+    errors, and shifted predictions compete, too: of the baseline, and of the best model.
 
     Args:
         oracle: The problem whose solver makes the decisions, or a `lodl.Oracle` of it, which has
             workers, a store, a time limit and a policy for failures. With a store, a killed `fit`
             resumes where it stopped, and a `fit` with another estimator only calls the solver where
-            its own models predict. If failed calls are skipped, a validation decision that fails
-            counts as the baseline's worst one.
+            its own models predict. A validation decision that failed and was skipped counts as the
+            baseline's worst one.
         estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
             module, or a `lodl.training.Learner`. Defaults to a linear model.
         families: Losses to try. Defaults to decision families. If the objective is not affine in
             the label, a family that learns from regrets is added; it is the only one if the
             objective has a kink at the label.
-        n_samples: Points sampled around each label. Defaults to 10 if instances share their
-            decisions. With a context, defaults to 16, or 6 from 500 instances on. If the objective
-            has a kink at the label, defaults to 4, or 10 if losses do not predict left-out regrets
-            well from 4.
-        n_rounds: Rounds of two further points where the models predict, first the baseline.
-            Defaults to 2 if instances share their decisions, else to 4. There are none if the
-            objective is not affine in the label and all families are pooled.
-        max_calls: Limit on solver calls. Rounds are dropped first, then samples. If a budget cannot
-            pay for a call per model and instance, models are compared by the decisions that
-            instances share, if they do; only the selected model and the baseline are then compared
-            by the solver.
-        max_seconds: Seconds after which no further model is tried. With a limit, the result depends
-            on the speed of the machine.
+        n_samples: Points sampled around each label, with the defaults of `lodl.learning.Schedule`.
+        n_rounds: Rounds of two further points where the models predict, first the baseline, with
+            the defaults of `lodl.learning.Schedule`.
+        max_calls: Limit on solver calls. Rounds are dropped first, then samples. If that is not
+            enough and instances share their decisions, models are compared by these; the solver
+            only compares the selected model and the baseline.
+        max_seconds: Seconds after which no further model is tried.
         ensemble: Whether to average the models of all losses, and those of all folds. If False, one
-            model is selected and trained on all instances. (An average of linear models is itself
-            linear.)
-        random_state: Random seed for samples, folds and training. The same seed gives the same
-            model.
+            model is selected and trained on all instances.
+        random_state: Random seed for samples, folds and training.
         verbose: Whether to log cost and progress to standard error, and to show progress bars on a
             terminal.
 
     Attributes:
         result_: A `lodl.report.FitResult`: every model that was tried, the selected one, its
             validation regrets, what it gained and cost.
-        plain_: The estimator trained on squared error on all rows, as without this library: for a
-            scikit-learn, XGBoost, LightGBM or CatBoost regressor `clone(estimator).fit(X, Y)`. If
-            squared error is selected, it is the model that predicts, unless training was stopped
-            early on validation instances.
+        plain_: The estimator trained on squared error on all rows, as without this library:
+            `clone(estimator).fit(X, Y)`. It predicts if squared error is selected, unless training
+            was stopped early on validation instances.
         baseline_: The same model trained on squared error with the folds of the other models.
         loss_: The learned loss of the selected model, or of the best one if it averages several.
         predictors_: The trained models whose mean predicts.
@@ -169,18 +159,18 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def fit(
         self,
-        X: Features,  # noqa: N803 - as in scikit-learn
-        Y: npt.ArrayLike,  # noqa: N803
+        X: Features,
+        Y: npt.ArrayLike,
         *,
         context: Context = None,
         validation: Any = None,
-        groups: Any = None,
+        groups: Sequence[Any] | npt.NDArray[Any] | None = None,
     ) -> Self:
         """Train on several losses, and select what decides best on validation instances.
 
-        Frames are matched by name, here and in all other methods, and arrays by position. Columns
-        may come in any order. Rows of `X`, `Y`, `context` and `groups` must have the same index in
-        the same order. Exact copies of an instance are held out together.
+        Columns of frames are matched by name, here and in all other methods, and arrays by
+        position. Rows of `X`, `Y`, `context` and `groups` must have the same index in the same
+        order. Exact copies of an instance are held out together.
 
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
@@ -191,23 +181,22 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
                 With shape (n,), the problem gets labels of shape (1,) and `predict` returns (n,).
             context: One entry per instance, or None. From a frame, each row becomes a dict.
-            validation: How to validate: a number of folds, a share of the instances to hold out, a
-                splitter of scikit-learn such as `TimeSeriesSplit()`, or separate instances as a
-                tuple `(X, Y)` or `(X, Y, context)`. Defaults to five folds, or a held-out fifth
-                from 3000 instances on. Folds are random, unless the index or a column of a frame
-                holds dates in their order: then folds are consecutive blocks, and a share is the
-                latest instances.
+            validation: A number of folds, a share of the instances to hold out, a splitter of
+                scikit-learn such as `TimeSeriesSplit()`, or separate instances as a tuple `(X, Y)`
+                or `(X, Y, context)`. Defaults to five folds, or a held-out fifth from 3000
+                instances on. Folds are random, unless the index or a column of a frame holds dates
+                in their order: then folds are consecutive blocks, and a share is the latest.
             groups: The group of each instance (a customer, a shop), or None. Random folds hold out
                 whole groups; a splitter gets the groups.
         """
         started = time.perf_counter()
-        for name in ("ensemble", "verbose"):
-            check_flag(name, getattr(self, name))
-        max_seconds = check_seconds("max_seconds", self.max_seconds)
+        check_flag("ensemble", self.ensemble)
+        check_flag("verbose", self.verbose)
+        limit = check_seconds("max_seconds", self.max_seconds)
         if self.verbose:
             show_logs()
         schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
-        oracle = self._new_oracle()
+        oracle = Oracle.of(self.oracle, progress=self.verbose)
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
         data, folds = self._data(X, Y, context, validation, groups, learner)
@@ -217,14 +206,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         loss = squared_error_loss(data.y)
         models, y_hat = trainer.train(loss)
         squared_error = Contender(BASELINE, 0, y_hat, ((loss, models),), is_baseline=True)
+        instances = oracle.instances(data.y, data.context)
         evidence = Evidence.of(
-            oracle,
-            oracle.instances(data.y, data.context),
-            self.families,
-            schedule,
-            seed,
-            started=started,
-            max_seconds=max_seconds,
+            oracle, instances, self.families, schedule, seed, started=started, max_seconds=limit
         )
         plan(evidence, trainer)
         found = search(evidence, trainer, squared_error, ensemble=self.ensemble)
@@ -243,49 +227,31 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         _logger.info("%s: %s", result.selected_name, result.verdict)
         return self
 
-    def predict(self, X: Features) -> Array:  # noqa: N803
+    def predict(self, X: Features) -> Array:
         """Return predictions in the shape that the labels had, (n, *label_shape)."""
         result = self._result
         return Average(self.predictors_, result, result.shift, result.shrinkage).predict(X)
 
-    def decide(
-        self,
-        X: Features,  # noqa: N803
-        context: Context = None,
-    ) -> list[Decision]:
-        """Return the solver's decision for each instance, one solver call each.
-
-        If the oracle skips failed calls, the decision is None where the call failed.
-        """
+    def decide(self, X: Features, context: Context = None) -> list[Decision]:
+        """Return the solver's decision for each instance, None if a failed call is skipped."""
         contexts = new_contexts(self._result, X, context)
         return self._calls.decide(self._for_solver(self.predict(X)), context=contexts)
 
-    def regret(
-        self,
-        X: Features,  # noqa: N803
-        Y: npt.ArrayLike,  # noqa: N803
-        context: Context = None,
-    ) -> Array:
+    def regret(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Array:
         """Return how much more each decision costs than the best one, in the objective's unit."""
-        labels, contexts = new_labels(self._result, X, Y), new_contexts(self._result, X, context)
+        labels, contexts = new_instances(self._result, X, Y, context)
         return self._calls.regret(self._for_solver(self.predict(X)), labels, context=contexts)
 
-    def evaluate(
-        self,
-        X: Features,  # noqa: N803
-        Y: npt.ArrayLike,  # noqa: N803
-        context: Context = None,
-    ) -> Evaluation:
+    def evaluate(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Evaluation:
         """Compare the decisions of this model with simpler ones, on data that `fit` did not see.
 
         Print the result for a table of five rows: the plain model, the mean training label, squared
-        error as trained next to the learned losses, squared error with the simple correction that
-        `fit` found best (the same as squared error if it found none), and this model. It takes at
-        most six solver calls per instance. A model that was loaded has no row for the plain model
-        if that is a boosting regressor, whose own files a folder does not hold.
+        error as trained next to the learned losses, squared error with the best simple correction
+        that `fit` found, if any, and this model. It takes at most six solver calls per instance. A
+        loaded boosting regressor has no row for the plain model, which its folder does not hold.
         """
         result = self._result
-        labels, contexts = new_labels(result, X, Y), new_contexts(result, X, context)
+        labels, contexts = new_instances(result, X, Y, context)
         corrected = Average(self.baseline_.models, result, result.baseline_shift)
         mean = np.reshape(result.mean_label, labels.shape[1:])
         y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
@@ -295,9 +261,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             f"{BASELINE}, corrected": corrected.predict(X),
             "this model": self.predict(X),
         }
-        oracle = self._calls
+        oracle, regrets = self._calls, {}
         n_before, instances = oracle.n_calls, oracle.instances(labels, contexts)
-        regrets = {}
         for name, y_hat in y_hats.items():
             sampler = AtPredictions(self._for_solver(y_hat), scale=1.0, n_exact=1)
             samples = oracle.sample(instances, sampler, 1)
@@ -305,25 +270,17 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         n_calls = oracle.n_calls - n_before
         return Evaluation.of(regrets, samples.optimum, unit=result.unit, n_calls=n_calls)
 
-    def score(
-        self,
-        X: Features,  # noqa: N803
-        y: npt.ArrayLike,
-        context: Context = None,
-    ) -> float:
+    def score(self, X: Features, y: npt.ArrayLike, context: Context = None) -> float:
         """Return how much of the regret of always predicting the mean is avoided.
 
         1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
         """
-        labels = new_labels(self._result, X, y)
-        contexts = new_contexts(self._result, X, context, in_score=True)
-        constant = np.reshape(self._result.mean_label, labels.shape[1:])
-        y_hats = np.stack(
-            [self._for_solver(self.predict(X)), np.broadcast_to(constant, labels.shape)]
-        )
+        labels, contexts = new_instances(self._result, X, y, context, in_score=True)
+        y_hats = np.empty((2, *labels.shape))
+        y_hats[0] = self._for_solver(self.predict(X))
+        y_hats[1] = np.reshape(self._result.mean_label, labels.shape[1:])
         regret = self._calls.regret(y_hats, labels, context=contexts)
-        known = np.isfinite(regret).all(axis=0)
-        ours, constants = regret[:, known].mean(axis=1)
+        ours, constants = regret[:, np.isfinite(regret).all(axis=0)].mean(axis=1)
         if constants == 0:
             return 1.0 if ours == 0 else -np.inf
         return float(1 - ours / constants)
@@ -333,10 +290,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return self._result.summary()
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write an HTML page about what was gained, tried and spent; return its path.
-
-        The page is one file that needs nothing but a browser.
-        """
+        """Write a self-contained HTML page about gain, trials and cost; return its path."""
         from lodl.report.fit_page import write_page  # needs the extra `report`
 
         return write_page(self._result, path)
@@ -346,26 +300,13 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
         It contains JSON and files in the framework's own format, and no pickle. The problem is code
         and is not saved. Neither is the learned loss, which contains the training labels; save it
-        with `model.loss_.save(path)` if you want it.
-
-        Args:
-            folder: The folder to create.
-            overwrite: Whether to replace a model that already exists.
+        with `model.loss_.save(path)` if you want it. A model that already exists is only replaced
+        with `overwrite=True`.
         """
-        return write_model(
-            Path(folder),
-            self._result,
-            {
-                "predictors": self.predictors_,
-                "baseline": self.baseline_.models,
-                "plain": [
-                    model
-                    for model in self.plain_.models
-                    if type(model) is type(self.predictors_[0])  # so it loads as they do
-                ],
-            },
-            overwrite=overwrite,
-        )
+        result, kind = self._result, type(self.predictors_[0])
+        plain = [model for model in self.plain_.models if type(model) is kind]  # loads as they do
+        models = {"predictors": self.predictors_, "baseline": self.baseline_.models, "plain": plain}
+        return write_model(Path(folder), result, models, overwrite=overwrite)
 
     @property
     def problem(self) -> Problem:
@@ -381,14 +322,11 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Return predictions as the problem gets them: with an axis for labels of one number."""
         return y_hat.reshape(len(y_hat), *(self._result.label_shape or (1,)))
 
-    def _new_oracle(self) -> Oracle:
-        return Oracle.of(self.oracle, progress=self.verbose)
-
     @property
     def _calls(self) -> Oracle:
-        """The oracle that makes the calls after `fit`: that of the last `fit`, if there was one."""
+        """The oracle of the last `fit`, or a new one for a model that was loaded."""
         if self._used is None or self._used.problem is not self.problem:
-            self._used = self._new_oracle()
+            self._used = Oracle.of(self.oracle, progress=self.verbose)
         return self._used
 
     def _data(
@@ -402,25 +340,24 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             check_readable(x, "X")
         labels = in_label_columns(self.problem, y, "Y")
         data = Data.of(x, labels, context, takes_frames=learner.takes_frames)
-        n = len(data.y)
-        if isinstance(validation, tuple):
-            if groups is not None:
-                raise InvalidInputError("`groups` must be None if `validation` gives instances.")
-            data = data.followed_by(validation)
+        if not isinstance(validation, tuple):
+            folds = Folds.of(data, validation, groups, seed=self.random_state, rows=x)
+        elif groups is None:
+            n, data = len(data.y), data.followed_by(validation)
             folds = Folds.given(data, n)
         else:
-            folds = Folds.of(data, validation, groups, seed=self.random_state, rows=x)
+            raise InvalidInputError("`groups` must be None if `validation` gives instances.")
         names = data.label_names or label_names_of(self.problem, data.y[0].size)
         return replace(data, label_names=names), folds
 
     def _set(
         self,
         result: FitResult,
-        predictors: Sequence[Predictor],
-        baseline: Sequence[Predictor],
-        plain: Sequence[Predictor],
+        predictors: list[Predictor],
+        baseline: list[Predictor],
+        plain: list[Predictor],
     ) -> None:
-        self.result_, self.predictors_ = result, list(predictors)
+        self.result_, self.predictors_ = result, predictors
         self.baseline_, self.plain_ = Average(baseline, result), Average(plain, result)
         self.n_features_in_ = result.n_features
         if hasattr(self, "feature_names_in_"):
@@ -432,9 +369,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.input_tags.three_d_array = True
-        has_tags = hasattr(type(self.estimator), "__sklearn_tags__")
-        takes_missing = has_tags and get_tags(self.estimator).input_tags.allow_nan
-        tags.input_tags.allow_nan = takes_missing  # our own linear model does not
+        has_tags = hasattr(type(self.estimator), "__sklearn_tags__")  # our linear model has none
+        tags.input_tags.allow_nan = has_tags and get_tags(self.estimator).input_tags.allow_nan
         return tags
 
 
@@ -449,11 +385,9 @@ def load_model(
 
     Args:
         folder: The folder.
-        problem: The problem that decides, which a folder does not hold: it is code. One of another
-            class or function, or whose constructor parameters have other plain values (numbers,
-            texts, arrays), is taken with a warning.
-        estimator: The untrained PyTorch module of a model that was one, for the same reason. Other
-            models need none.
+        problem: The problem that decides, which a folder does not hold: it is code. A warning is
+            logged if its class or plain constructor parameters are not those of `fit`.
+        estimator: The untrained PyTorch module of a model that was one, for the same reason.
         trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
             harm. The error of a model that needs more names them.
 

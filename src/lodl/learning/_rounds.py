@@ -128,11 +128,9 @@ class Evidence:
         samples = self.oracle.sample(self.instances.take(rows), sampler, 1, random_state=seed)
         return samples.first_regrets()
 
-    def _sample(self, sampler: Sampler, n_samples: int) -> Samples:
-        seed = self.random_state
-        return self.oracle.sample(
-            self.instances, sampler, n_samples, slopes=self.slopes, random_state=seed
-        )
+    def _sample(self, sampler: Sampler, n: int) -> Samples:
+        slopes, seed = self.slopes, self.random_state
+        return self.oracle.sample(self.instances, sampler, n, slopes=slopes, random_state=seed)
 
 
 def _at_predictions(y: Array, y_hat: Array, family: Family | None) -> AtPredictions:

@@ -44,11 +44,7 @@ _logger = logging.getLogger(__name__)
 
 
 def write_model(
-    folder: Path,
-    result: FitResult,
-    models: Mapping[str, Sequence[Predictor]],
-    *,
-    overwrite: bool,
+    folder: Path, result: FitResult, models: Mapping[str, Sequence[Predictor]], *, overwrite: bool
 ) -> Path:
     """Write a fitted model, all of it or nothing; see `DecisionFocusedRegressor.save`."""
     _check_free(folder, overwrite=overwrite)
@@ -74,20 +70,32 @@ def read_model(
 ) -> tuple[FitResult, dict[str, Any], dict[str, list[Predictor]]]:
     """Return the result, parameters, and models that `write_model` wrote; see `load_model`."""
     result, files = _read(folder)
+    try:
+        settings = result.settings
+        parameters = {
+            name: from_json(kind, settings.get(name), name) for name, kind in _PARAMETERS.items()
+        }
+    except ValueError as error:
+        raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
 
-    def models(name: str) -> list[Predictor]:
+    def model(place: Path) -> Predictor:
+        loaded = load_predictor(place, estimator, trusted=trusted)
+        n_features, label_shape = loaded.n_features, tuple(loaded.label_shape)
+        if n_features != result.n_features or math.prod(label_shape) != len(result.mean_label):
+            raise _unusable(
+                folder,
+                f"a model in it has {n_features} features and labels of shape {label_shape}, "
+                f"{_RESULT} says {result.n_features} and {result.label_shape}",
+            )
+        return loaded
+
+    models = {}
+    for name in _MODELS:
         numbers = {parts[1] for parts in (file.split("/") for file in files) if parts[0] == name}
         if (name != "plain" and not numbers) or numbers != set(map(str, range(len(numbers)))):
             raise _unusable(folder, f"{name} must be numbered from 0, got {sorted(numbers)}")
-        loaded = [
-            load_predictor(folder / name / str(i), estimator, trusted=trusted)
-            for i in range(len(numbers))
-        ]
-        for model in loaded:
-            _check_predictor(folder, result, model)
-        return loaded
-
-    return result, _parameters(folder, result), {name: models(name) for name in _MODELS}
+        models[name] = [model(folder / name / str(i)) for i in range(len(numbers))]
+    return result, parameters, models
 
 
 def load_result(folder: str | PathLike[str]) -> FitResult:
@@ -124,33 +132,8 @@ def _checksums(folder: Path) -> Mapping[str, str]:
             return files
     except (OSError, ValueError, RecursionError) as error:
         raise _unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
-    raise _unusable(
-        folder,
-        f"its format is {version!r}, this package reads {_VERSION}; use the version of the package "
-        "that wrote it",
-    )
-
-
-def _parameters(folder: Path, result: FitResult) -> dict[str, Any]:
-    """Return the arguments of `DecisionFocusedRegressor` that say what was fitted."""
-    try:
-        return {
-            name: from_json(kind, result.settings.get(name), name)
-            for name, kind in _PARAMETERS.items()
-        }
-    except ValueError as error:
-        raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
-
-
-def _check_predictor(folder: Path, result: FitResult, predictor: Predictor) -> None:
-    """Raise if a trained model has other features or labels than the result says."""
-    n_features, label_shape = predictor.n_features, tuple(predictor.label_shape)
-    if n_features != result.n_features or math.prod(label_shape) != len(result.mean_label):
-        raise _unusable(
-            folder,
-            f"a model in it has {n_features} features and labels of shape {label_shape}, "
-            f"{_RESULT} says {result.n_features} and {result.label_shape}",
-        )
+    reads = f"its format is {version!r}, this package reads {_VERSION}"
+    raise _unusable(folder, f"{reads}; use the version of the package that wrote it")
 
 
 def warn_of_another_problem(problem: Problem, result: FitResult) -> None:
@@ -161,14 +144,12 @@ def warn_of_another_problem(problem: Problem, result: FitResult) -> None:
         changed = [name for name in sorted(fitted | given) if fitted.get(name) != given.get(name)]
         if not changed:
             return
-        texts = [f"{texts[0]} with {_listed(changed, values)}" for values in (fitted, given)]
+        for i, values in enumerate((fitted, given)):
+            listed = (
+                f"{name}={values[name]}" if name in values else f"other {name}" for name in changed
+            )
+            texts[i] += f" with {', '.join(listed)}"
     _logger.warning("The model was fitted for %s and will decide by %s.", *texts)
-
-
-def _listed(names: Sequence[str], values: Mapping[str, str]) -> str:
-    return ", ".join(
-        f"{name}={values[name]}" if name in values else f"other {name}" for name in names
-    )
 
 
 def _check_free(folder: Path, *, overwrite: bool) -> None:

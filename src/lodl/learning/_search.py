@@ -18,12 +18,12 @@ Index = npt.NDArray[np.intp]
 Masks = npt.NDArray[np.bool_]
 
 _SHRINKAGES = (0.5, 0.75, 1.0)  # shares of the way to the mean label, tried in this order
-N_EXTRA_LOOKS = 2 + len(_SHRINKAGES)  # contenders that `select` scores at most; two are averages
+N_EXTRA = 2 + len(_SHRINKAGES)  # contenders that `select` scores at most; two are averages
 
 _MOST_PRODUCTS = 500  # quadratic terms; if there are more, only powers are added
 _N_TRIED = 20  # pairs of instances that show whether a model is linear
 _LINEAR = -1.0  # standard errors below which a linear model is right
-_PENALTY = 1.0  # of the ridge on standardised terms
+_PENALTY = 1.0  # ridge penalty on standardised terms
 
 _logger = logging.getLogger(__name__)
 
@@ -102,15 +102,15 @@ class Scoreboard:
         return float(self.regret(contender).mean())
 
     def is_clear(self, before: Contender, after: Contender, n_errors: float = 1.0) -> bool:
-        """Return whether decisions got better by more than so many standard errors."""
+        """Return whether decisions got better by more than `n_errors` standard errors."""
         gain = Estimate.of(self.regret(before) - self.regret(after))
         return gain.mean > n_errors * gain.standard_error
 
     def trials(self) -> tuple[Trial, ...]:
         """Return a plain row per contender."""
         return tuple(
-            Trial(one.name, one.round, self.mean(one), one.n_calls, one.seconds)
-            for one in self.contenders
+            Trial(model.name, model.round, self.mean(model), model.n_calls, model.seconds)
+            for model in self.contenders
         )
 
 
@@ -240,48 +240,34 @@ def z_of_curvature(x: Array, y: Array, masks: Masks) -> float:
     n_items = x.shape[1] if x.ndim == 3 else 1  # one model of all items
     rows, labels = (values.reshape(len(x) * n_items, -1) for values in (x, y))
     scale = labels.std(axis=0)
-    if not (scale > 0).any():
-        return 0.0
     labels = labels[:, scale > 0] / scale[scale > 0]
-    return max(_z(rows, terms, labels, masks, n_items) for terms in _curved(rows))
-
-
-def _z(rows: Array, terms: Array, labels: Array, masks: Masks, n_items: int) -> float:
-    """Return by how many standard errors some terms lower the held-out squared error."""
-    saved = np.full(len(rows) // n_items, np.nan)
-    for mask in masks:
-        in_fold = np.repeat(mask, n_items)
-        if in_fold.all() or not in_fold.any():
-            continue
-        linear, curved = (
-            _squared_errors(features, labels, in_fold)
-            for features in (rows, np.hstack([rows, terms]))
-        )
-        saved[~mask] = (linear - curved).reshape(-1, n_items).sum(axis=1)
-    known = saved[np.isfinite(saved)]
-    error = known.std(ddof=1) / np.sqrt(len(known)) if len(known) > 1 else 0.0
-    return float(known.mean() / error) if error > 0 else 0.0
-
-
-def _curved(rows: Array) -> tuple[Array, Array]:
-    """Return squares of features with their products, if these are not too many, and cubes.
-
-    Features are centred first: otherwise powers of a feature far from zero repeat the feature.
-    """
-    scale = rows.std(axis=0)
-    rows = (rows - rows.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    linear = _standardised(rows)
     first, second = np.triu_indices(rows.shape[1])
     if len(first) > _MOST_PRODUCTS:
         first = second = np.arange(rows.shape[1])
-    return rows[:, first] * rows[:, second], rows**3
+    curved = (linear[:, first] * linear[:, second], linear**3)
+    terms = [rows, *(np.hstack([rows, more]) for more in curved)]
+    saved = np.full((len(curved), len(x)), np.nan)
+    for mask in masks:
+        if labels.size and mask.any() and not mask.all():
+            before, *after = (_squared_errors(of, labels, np.repeat(mask, n_items)) for of in terms)
+            saved[:, ~mask] = (before - after).reshape(len(curved), -1, n_items).sum(axis=2)
+    gains = [Estimate.of(row[np.isfinite(row)]) for row in saved if np.isfinite(row).any()]
+    zs = (gain.mean / gain.standard_error if gain.standard_error else 0.0 for gain in gains)
+    return max(zs, default=0.0)
+
+
+def _standardised(terms: Array, rows: Any = slice(None)) -> Array:
+    """Return terms in units of the deviation of some rows, whose mean becomes 0."""
+    mean, scale = terms[rows].mean(axis=0), terms[rows].std(axis=0)
+    return np.asarray((terms - mean) / np.where(scale > 0, scale, 1.0))
 
 
 def _squared_errors(terms: Array, labels: Array, in_fold: Masks) -> Array:
     """Return each held-out row's squared error under a ridge regression on the other rows."""
     from sklearn.linear_model import Ridge  # slow to import
 
-    mean, scale = terms[in_fold].mean(axis=0), terms[in_fold].std(axis=0)
-    scaled = (terms - mean) / np.where(scale > 0, scale, 1.0)
+    scaled = _standardised(terms, in_fold)
     model = Ridge(_PENALTY).fit(scaled[in_fold], labels[in_fold])
     error = model.predict(scaled[~in_fold]).reshape(-1, labels.shape[1]) - labels[~in_fold]
     return np.asarray(np.square(error).sum(axis=1))

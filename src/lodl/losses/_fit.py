@@ -145,7 +145,7 @@ def is_held_out(n_samples: int, holdout: float, *, offset: int = 0) -> npt.NDArr
 def _fit_chunk(samples: Samples, family: Family, holdout: float) -> list[InstanceFit]:
     """Fit a few instances in a worker, on one BLAS thread so that sums have one order."""
     with one_blas_thread():
-        splits = [_Split(samples.instance(i), holdout) for i in range(samples.n_instances)]
+        splits = [_Split(samples[i], holdout) for i in range(samples.n_instances)]
         learned = [split.usable if family.uses_slopes else split.fitted for split in splits]
         status = [_status_of(answers) for answers in learned]
         is_fitted = [value == FitStatus.FITTED for value in status]

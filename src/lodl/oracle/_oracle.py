@@ -213,7 +213,6 @@ class Oracle:
         if not self.settings.stops:
             rate, n_planned = self.settings.max_failure_rate, self._tally.n_outcomes
             samples.counts.tally.check_rate(rate, n_planned, samples.store.note)
-        samples.check_sense()
         samples.warn(with_negative=not self._has_warned)
         self._has_warned |= samples.counts.negative > 0
         return samples

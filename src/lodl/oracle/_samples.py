@@ -110,11 +110,6 @@ class Samples:
         return self.instances.y
 
     @property
-    def label_shape(self) -> tuple[int, ...]:
-        """Shape of one label."""
-        return self.y.shape[1:]
-
-    @property
     def optimum(self) -> Array:
         """DL(y, y) of each instance, NaN if its call failed, shape (n_instances,)."""
         return self.store.table([(self.instances.ids, 1)]).loss[:, 0]
@@ -147,17 +142,14 @@ class Samples:
         samplers = ", ".join(type(draws.sampler).__name__ for draws in self.draws)
         return (
             f"Samples(n_instances={self.n_instances}, n_samples={self.n_samples}, "
-            f"label_shape={self.label_shape}, samplers=[{samplers}], "
+            f"label_shape={self.y.shape[1:]}, samplers=[{samplers}], "
             f"has_slopes={self.has_slopes})"
         )
 
     def __iter__(self) -> Iterator[Answers]:
-        return (self.instance(i) for i in range(self.n_instances))
+        return (self[i] for i in range(self.n_instances))
 
     def __getitem__(self, i: int) -> Answers:
-        return self.instance(i)
-
-    def instance(self, i: int) -> Answers:
         """Return the answers about instance `i` that succeeded, in the order of its points."""
         if not isinstance(i, int | np.integer):
             raise InvalidInputError(
@@ -262,13 +254,13 @@ class Samples:
         has_slopes = self.has_slopes and other.has_slopes
         return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes)
 
-    def check_sense(self) -> None:
-        """Raise `ProblemError` if most decisions are better than those for the labels."""
-        check_sense_of(self.problem, self.counts.positive, self.counts.negative)
-
     def warn(self, *, with_negative: bool) -> None:
-        """Log failed samples and, if wanted, decisions that are better than the label's."""
+        """Log failed samples and, if wanted, decisions that are better than the label's.
+
+        If most of them are better, the sense is wrong: a `ProblemError`.
+        """
         counts, n_points = self.counts, self.n_instances * self.n_samples
+        check_sense_of(self.problem, counts.positive, counts.negative)
         if counts.negative and with_negative:
             _logger.warning(
                 "%d of %d points led to a better decision than the label itself, by %.3g on "

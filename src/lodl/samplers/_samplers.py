@@ -29,10 +29,9 @@ class Sampler(ABC):
 
         y_hat = centre + scale * noise
 
-    A block of points is a pure function of (seed, instance, block): it does not depend on the
-    worker that draws it or on earlier draws. A custom sampler implements `noise` and sets `scale`.
-    If its points are not centred on the labels, it also overrides `centres` and `take`, and
-    `settings` if its predictions are not called `y_hat`.
+    A block of points is a pure function of (seed, instance, block). A custom sampler implements
+    `noise` and sets `scale`. If its points are not centred on the labels, it also overrides
+    `centres` and `take`, and `settings` if its predictions are not called `y_hat`.
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
@@ -86,11 +85,7 @@ class Sampler(ABC):
     def draw(
         self, y: Array, centre: Array, scale: Array, *, seed: int, key: int, block: int, n: int
     ) -> Array:
-        """Return the first `n` points of a block of 500, shape (n, *label_shape).
-
-        `centre` is the instance's row of `centres`, `scale` that of `resolve_scale`, and `key` the
-        number of the instance's random stream.
-        """
+        """Return the first `n` points of a block of 500, drawn with the random stream `key`."""
         noise = self._unit_noise(seed, key, block, n, centre.shape)
         noise *= scale
         points = np.asarray(self.place(noise, y, centre, block), dtype=np.float64)
@@ -120,14 +115,10 @@ class AllPerturbed(Sampler):
 
         y_hat = y + scale * N(0, I)
 
-    Its samples show how errors in several coordinates interact.
-
     Example:
-        >>> y = np.array([[3.0, 1.0, 0.0]])
-        >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
-        >>> samples = oracle.sample(y, lodl.AllPerturbed(scale=0.5), n_samples=4)
-        >>> samples[0].d.shape  # four errors, wrong in all three coordinates
-        (4, 3)
+        >>> noise = lodl.AllPerturbed().noise(np.random.default_rng(0), 4, label_shape=(3,))
+        >>> (noise != 0).sum(axis=1)
+        array([3, 3, 3, 3])
     """
 
     scale: Scale = "auto"
@@ -193,11 +184,8 @@ class AtPredictions(Sampler):
 
     The points of a round (see `lodl.learning.learn_in_rounds`). Point 0 has the model's own regret,
     and at point 1 hinges are most violated. With `n_exact=0` all points are noisy: the paper's
-    empirical neighbourhood. Regrets are still scored under the label.
-
-    Alone it makes regret families worse than squared error: in most coordinates a prediction errs
-    on one side of the label, so the samples never show what the other side costs. Combine it with
-    samples around the labels (`samples.union(...)`).
+    empirical neighbourhood. Combine it with samples around the labels (`samples.union(...)`): alone
+    it shows regret families one side of the label only.
 
     Attributes:
         y_hat: Predictions in the labels' shape, one per instance.

@@ -62,7 +62,6 @@ class LinearPredictor(Predictor):
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
-        """Number of features."""
         return len(self.coefficients)
 
     def predict(self, x: Any) -> Array:
@@ -184,9 +183,8 @@ class LinearLearner(Learner):
         elif not is_squared_error(loss):
             patience = PATIENCE if n_steps is None and not masks.all() else None
             descent = Descent(known.data, loss, masks, self.learning_rate)
-            weights, steps = descent.run(
-                weights, self.n_steps if n_steps is None else n_steps, patience
-            )
+            most = self.n_steps if n_steps is None else n_steps
+            weights, steps = descent.run(weights, most, patience)
         models = []
         for part, w, taken in zip(known.data, weights, steps.tolist(), strict=True):
             slopes, constant = part.coefficients(w)
@@ -213,8 +211,8 @@ def _pulled(
 def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
     """Return the solution for standardised features and a constant, and its ridge penalty.
 
-    The penalty is the one whose left-out errors are least (each row left out in turn, in closed
-    form), unless the least penalty is nearly as good.
+    Left-out errors are least with it (each row left out in turn, in closed form), unless the least
+    penalty is nearly as good.
     """
     n, x, mean = len(rows), rows[:, :-1], targets.mean(axis=0)
     moments = x.T @ (targets - mean)

@@ -39,7 +39,7 @@ from lodl.training._learner import Learner
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Watched
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
-_N_FOLDS = 3  # for out-of-fold predictions of the baseline
+_N_FOLDS = 3  # folds of the baseline's out-of-fold predictions
 _MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
 
 

@@ -166,11 +166,9 @@ class SklearnLearner(Learner):
         else:
             steps = N_STEPS if n_steps is None else n_steps
             trained = descend(forms, x, loss, masks, steps, PATIENCE if stops else None)
-        label_shape, n_features = loss.label_shape, x.shape[-1]
+        model = SklearnPredictor([], loss.label_shape, x.shape[-1], n_steps or 0, is_linear=True)
         return [
-            SklearnPredictor(
-                models, label_shape, n_features, taken if n_steps is None else n_steps, True
-            )
+            replace(model, models=models, n_steps=taken if n_steps is None else n_steps)
             for models, taken in trained
         ]
 

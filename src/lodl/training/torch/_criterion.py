@@ -66,11 +66,10 @@ class LearnedLossModule(nn.Module):
         """Return the losses of predictions.
 
         Args:
-            y_hat: Predictions, shape (n, *label_shape); axes in front, as in
+            y_hat: Predictions, shape (n, *label_shape). Axes in front, as in
                 (models, n, *label_shape), are several predictions for the same instances.
-            index: The instances that the predictions are for, shape (n,): a tensor, an array or a
-                list of whole numbers. Defaults to all instances in order, which avoids copying the
-                parameters.
+            index: The instances of the predictions, a list of whole numbers. Defaults to all in
+                order, which avoids copying the parameters.
 
         Returns:
             A scalar, or losses of shape (n,) or (..., n) if the reduction is "none".
@@ -87,7 +86,6 @@ class LearnedLossModule(nn.Module):
         return losses if self.reduction == "none" else getattr(losses, self.reduction)()
 
     def extra_repr(self) -> str:
-        """Return the family and the size of the buffers."""
         return f"{self.family}, n_instances={len(self.y)}, label_shape={tuple(self.label_shape)}"
 
 

@@ -50,12 +50,10 @@ class TorchPredictor(Predictor):
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
-        """Number of features."""
         return len(self.features.centre)
 
     @property
     def label_shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        """Shape of a label."""
         return np.shape(self.labels.centre)
 
     def predict(self, x: Any) -> Array:
