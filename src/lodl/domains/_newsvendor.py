@@ -61,7 +61,6 @@ class Newsvendor(VectorisedProblem):
         min_z  sum_i c_i z_i + b_i max(y_i - z_i, 0) - s_i max(z_i - y_i, 0)
         z >= 0,   sum_i c_i z_i <= budget
 
-    What is missing must be bought later at the price b, what is left over is sold at the price s,
     with s < c < b. A label is a vector (N,) of demands, a decision a vector (N,) of orders. There
     is no context. Predictions are clipped at 0.
 

@@ -94,10 +94,9 @@ class DecisionRanking(DecisionFamily):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return a bound of the second derivative that holds for every prediction.
 
-        The second derivative by coordinate i is the variance of s_ki over t under the distribution
-        of the prediction. It vanishes where one decision dominates, which is where a model is most
-        wrong, and boosting would take huge steps there. The variance of numbers in an interval is
-        at most a quarter of its squared length (Popoviciu):
+        The second derivative by coordinate i is the variance of s_ki over t, which vanishes where
+        one decision dominates: boosting would take huge steps there. The variance of numbers in an
+        interval is at most a quarter of its squared length (Popoviciu):
 
             (max_k s_ki - min_k s_ki)^2 / (4 t) + 2 w_i
         """

@@ -186,10 +186,8 @@ def solve_nnls(
         min_w |P w - t|^2 + ridge |w - towards|^2,   w >= 0
 
     Block principal pivoting on the Gram matrix (Judice and Pires, 1994; Kim and Park, 2011): guess
-    which weights are positive, solve for them, and exchange all that break an optimality
-    condition. Each exchange is one Cholesky solve, and few are needed for any number of weights. If
-    the Gram matrix is singular (fewer samples than weights), a ridge of the size of its rounding
-    error picks one of the optima.
+    which weights are positive, solve for them, and exchange all that break an optimality condition.
+    If the Gram matrix is singular, a ridge of the size of its rounding error picks an optimum.
 
     SciPy's `nnls` may pick a different optimum, so recorded fits would change, and is slower for
     many weights with a ridge (speed/fit_solvers.py).

@@ -164,8 +164,7 @@ class _Answers:
 def terms_of(family: Family, d: Array) -> Array:
     """Return the functions of errors (n, m, D) that the weights multiply: (n, m, parameters, D).
 
-    A function of degree q is d times its derivative over q, and the derivative is the family's
-    gradient if all other weights are 0.
+    One of degree q is d / q times its derivative, the gradient if all other weights are 0.
     """
     dim = d.shape[-1]
     zero = {name: np.zeros((1, *s)) for name, s in family.parameter_shapes(dim).items()}
@@ -244,10 +243,7 @@ def _solve_gram(gram: Array, moment: Array, pull: float = 0.0) -> Array:
 
 
 def _left_out(f: Array, e: Array, common: Array, taus: Sequence[float]) -> Iterator[Array]:
-    """Yield, for each tau, the residuals (n, K) of answers that are left out one at a time.
-
-    Features `f` have shape (n, K, P), residuals `e` of the common weights (n, K).
-    """
+    """Yield, for each tau, the residuals (n, K) of answers that are left out one at a time."""
     if np.isinf(taus[0]):
         yield e
         taus = taus[1:]

@@ -53,9 +53,8 @@ class BoostingLearner(Learner):
     """Boost trees on a learned loss.
 
     Attributes:
-        estimator: The regressor whose parameters are used. It is not changed. Its number of trees
-            is the largest. Its `early_stopping_rounds` are the patience, by default
-            3 / learning rate, between 10 and 50.
+        estimator: The regressor whose parameters are used. It is not changed. The patience is its
+            `early_stopping_rounds`, by default 3 / learning rate, between 10 and 50.
         seed: Random seed for the folds and, unless the estimator has one, the trees.
     """
 

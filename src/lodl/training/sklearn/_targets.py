@@ -19,9 +19,8 @@ gradient g and curvature h is, coordinate by coordinate,
     L(v) ~ sum_i h_i / 2 (v_i - t_i)^2 + constant,   t = p - g / h
 
 so its minimum is a weighted least-squares fit to t. As in boosting, h is the curvature plus its
-mean: steps are half as long as Newton's, and never longer. On orders under a budget (newsvendor),
-with ridge regression and histogram gradient boosting, this had a lower learned loss and regret on
-validation instances than shifted labels. Hinges have no curvature.
+mean: steps are half as long as Newton's, and never longer. On newsvendors this was better than
+shifted labels. Hinges have no curvature.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,10 +39,7 @@ Targets = tuple[Array, Array | None]
 def shifted_targets(
     loss: LearnedLoss, index: Index, out_of_fold: Callable[[Array, Array | None], Array]
 ) -> Iterator[Targets]:
-    """Yield the labels, then the shifted labels of one round after another.
-
-    `out_of_fold` returns predictions of the instances `index`, by models of targets and weights.
-    """
+    """Yield the labels, then the shifted labels of one round after another."""
     y = loss.y[index]
     targets, g_bar, mu = y, np.zeros(y.shape), 0.0
     for k in count():
