@@ -8,9 +8,8 @@ a `RidgeFamily` minimises, in units in which errors and regrets have size one,
       + ridge b sqrt(D / (K + 4 D)) |A|^2       a factor or hinges, b a constant of the family
 
 where c is the weight of the best plain squared error c |d|^2. The first penalty corresponds to a
-Gaussian prior. The second is the trace norm of the quadratic form, so it lowers the rank;
-sqrt(D / K) is how fast the noise in its gradient fades. Both fade with the number of samples, so
-one strength suits any number.
+Gaussian prior, the second is the trace norm of the quadratic form, so it lowers the rank. Both fade
+with the number of samples, so one strength suits any number.
 
 The strengths were selected by validation decisions (results/regularisation.md). Stronger penalties
 repeat unseen samples better, but models then decide as if trained on squared error: noise of single

@@ -7,8 +7,7 @@ mean, which was better for orders under a budget (newsvendor).
 
 The baseline's predictions that trees start from are *out of fold* on the training instances: a
 fitted model hardly errs on those, so nothing would be left to learn. The inner folds also say how
-many trees the baseline should have. If masks are the folds of a partition, the model of fold k
-starts from models that saw neither k nor the fold they predict: each serves two folds.
+many trees it should have. If masks are a partition, each inner model leaves out two folds.
 """
 
 from abc import abstractmethod

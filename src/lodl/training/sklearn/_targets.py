@@ -1,8 +1,7 @@
 r"""Targets and weights for regressors that minimise squared error only.
 
 A model m should minimise sum_i L_i(m(x_i)), but its `fit` minimises squared error. So it is fitted
-again and again, to targets t that depend on its predictions p. These are out of fold: fitted
-predictions are too good to show where the model errs.
+again and again, to targets t that depend on its out-of-fold predictions p.
 
 **Shifted labels**, for losses made of decisions. Adding a weak squared error,
 mu/2 |m(x) - y|^2 + L(m(x)), the dual problem is a fit to labels shifted by a subgradient g of L,
