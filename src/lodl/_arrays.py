@@ -188,8 +188,7 @@ def row_names(table: object) -> tuple[str, ...] | None:
 def check_same_rows(**tables: Any) -> None:
     """Check that the rows of pandas frames and series have the same names in the same order.
 
-    Arrays, frames of polars and a default index have no row names. A default index next to other
-    integers counts as names: it may be what is left of an order.
+    A default index counts as names only next to other integers: it may be left of an order.
     """
     named = [(name, _index_of(table)) for name, table in tables.items() if hasattr(table, "iloc")]
     for first, second in combinations(named, 2):
