@@ -32,9 +32,8 @@ def check_labels(y: Any, name: str = "y") -> Array:
         raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
     if not np.isfinite(array).all():
         where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        raise InvalidInputError(
-            f"`{name}` must be finite, got {array[where]} {place_of(y, where)}."
-        )
+        got = f"{array[where]} {place_of(y, where)}"
+        raise InvalidInputError(f"`{name}` must be finite, got {got}.")
     return array
 
 
@@ -59,9 +58,8 @@ def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Ar
     """Return predictions as a finite array of the labels' shape."""
     array = check_labels(y_hat, name)
     if array.shape != y.shape:
-        raise InvalidInputError(
-            f"`{name}` must have the labels' shape {y.shape}, got {array.shape}."
-        )
+        wanted = f"the labels' shape {y.shape}"
+        raise InvalidInputError(f"`{name}` must have {wanted}, got {array.shape}.")
     return array
 
 
