@@ -33,8 +33,7 @@ def newsvendor(seed: int = 135, *, sizes: Sizes = (300, 100, 1000), n_products: 
 
     Today's budget pays for the mean demand of the training instances. x has shape (n, 5), y has
     shape (n, 20). Model: linear, from the features to all demands at once. Problem: `Newsvendor`.
-    Too large an order costs c - s a unit, too small a one b - c, so the mean is not the best
-    prediction. The objective has a kink at the label: prefer losses that see regrets only.
+    The objective has a kink at the label: prefer losses that see regrets only.
 
     The task is ours: a predicted right-hand side with recourse, where SPO+ does not apply. The
     least-squares model has a relative test regret of 0.17 to 0.19, the mean demand 0.4.

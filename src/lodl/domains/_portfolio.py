@@ -42,22 +42,19 @@ def portfolio(
     The label is its return to the next day. The context is Q, the correlation of the last 365 daily
     returns plus 0.1 on the diagonal. Days are in order of time, and features and Q of a day use
     that day and earlier days only. Features are standardised by the training days and clipped at 5
-    deviations, as a price or a variance may drift far beyond its range on these days. x has shape
-    (n, 50, 28), y has shape (n, 50), the context has shape (n, 50, 50).
+    deviations. x has shape (n, 50, 28), y has shape (n, 50), the context has shape (n, 50, 50).
 
     Model: one network for all stocks, from 28 features to a return, with 500 ReLU units and tanh at
-    the end. Problem: `Portfolio`. Returns are mostly noise, and the risk alone already leads to a
-    sensible portfolio: compare with a model that predicts a constant before you praise another.
+    the end. Problem: `Portfolio`. Returns are mostly noise: compare with a model that predicts a
+    constant before you praise another.
 
     Differences from the paper: it allows sum(z) <= 1, its authors' code requires sum(z) = 1, as we
-    do. Their decisions and their scores use different quadratic forms; ours use one. Their Q comes
-    from the days after the instance, though the text says historical; ours is historical. Their
-    prices come from QuandlWIKI, which is closed.
+    do. Their decisions and their scores use different quadratic forms, their Q comes from the days
+    after the instance, and their prices from QuandlWIKI, which is closed.
 
     Args:
         seed: Random seed for the choice of stocks and for the simulated prices.
         prices: Daily prices, shape (n_days, n_symbols). Defaults to `synthetic_prices(seed)`.
-            Prices of today's index members have survivorship bias: firms that failed are missing.
         sizes: Number of training, validation and test days.
         n_stocks: Stocks to draw at random from `prices`.
     """
@@ -102,8 +99,7 @@ def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -
     (own), and beta uniform on [0.6, 1.4]: a daily volatility of about 0.02. Only the last term can
     be predicted, a hundredth of a stock's own variance.
     """
-    check_count("n_days", n_days)
-    check_count("n_stocks", n_stocks)
+    n_days, n_stocks = check_count("n_days", n_days), check_count("n_stocks", n_stocks)
     market_rng, sector_rng, own_rng, stock_rng = streams("synthetic prices", seed, 4)
     beta = stock_rng.uniform(0.6, 1.4, size=n_stocks)
     sector = stock_rng.integers(10, size=n_stocks)
@@ -134,8 +130,7 @@ def _features_of_stock(close: Array, days: range) -> Array:
     moments = _rolling_moments(daily, days, _RETURN_WINDOW)
     for width in _PRICE_WINDOWS:
         moments += _rolling_moments(close, days, width)
-    price = close[days.start : days.stop]
-    return np.stack([*returns, *horizons, *moments, price], axis=1)
+    return np.stack([*returns, *horizons, *moments, close[days.start : days.stop]], axis=1)
 
 
 def _return_over(horizon: int, close: Array, days: range, lag: int = 0) -> Array:
@@ -233,11 +228,9 @@ class Portfolio(VectorisedProblem):
         """Return DAQP set up for one instance, and the types of its constraints."""
         n_stocks = len(risk)
         most, least = np.full(n_stocks + 1, np.inf), np.zeros(n_stocks + 1)
+        most[-1], least[-1] = 1.0, 1.0 if self.fully_invested else -np.inf  # the last is the sum
         constraint_types = np.zeros(n_stocks + 1, dtype=np.int32)
-        most[-1], least[-1] = 1.0, -np.inf  # the last is the sum, the rest bound single shares
-        if self.fully_invested:
-            least[-1] = 1.0
-            constraint_types[-1] = _EQUALITY
+        constraint_types[-1] = _EQUALITY if self.fully_invested else 0
         solver = require("daqp", "portfolio").Model()
         costs, row = np.zeros(n_stocks), np.ones((1, n_stocks))
         quadratic = 2 * self.risk_aversion * risk
@@ -252,14 +245,9 @@ class Portfolio(VectorisedProblem):
 
 
 def _starts(y_hats: Array, constraint_types: Any) -> Any:
-    """Return the start of each solve: only the stocks with the highest predictions are bought.
-
-    A solution has few of many stocks, and a start without active constraints would take a step for
-    each stock that it leaves out.
-    """
-    n_stocks = y_hats.shape[1]
+    """Return the start of each solve: only the stocks with the highest predictions are bought."""
     starts = np.tile(constraint_types, (len(y_hats), 1))
-    if n_stocks > _N_STARTING_STOCKS:
+    if y_hats.shape[1] > _N_STARTING_STOCKS:  # otherwise a step for each stock that is left out
         left_out = np.argpartition(y_hats, -_N_STARTING_STOCKS)[:, :-_N_STARTING_STOCKS]
         np.put_along_axis(starts, left_out, _AT_LOWER_BOUND, axis=1)
     return starts

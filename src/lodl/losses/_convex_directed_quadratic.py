@@ -32,8 +32,7 @@ class ConvexDirectedQuadratic(RidgeFamily):
         rank: Number of hinges. With `rank=None` it is 2 D, enough for every `Quadratic`. More
             hinges can overfit, which shows in the held-out errors.
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
-            coordinate with errors in units of their size. Hinges count half, because each is on at
-            half of the errors.
+            coordinate, hinges included, with errors in units of their size.
         ridge: Strength of the pull of the fit towards a plain squared error.
 
     Example:
@@ -70,9 +69,8 @@ class ConvexDirectedQuadratic(RidgeFamily):
     def fit(self, answers: Answers) -> dict[str, Array]:
         r"""Minimise over hinges and weights together, then lift the weights to the floor.
 
-        The loss is convex in the prediction but the fit is not convex in the hinges, so the result
-        is a local optimum. Descent starts from smaller versions of the best directed weights, and
-        hinges in random directions, drawn once for all instances.
+        The result is a local optimum: the fit is not convex in the hinges. Descent starts from
+        smaller versions of the best directed weights, and hinges in random directions.
         """
         data = Standardised.of(answers)
         shape = self.parameter_shapes(data.d.shape[1])["a"]

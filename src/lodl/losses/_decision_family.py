@@ -23,8 +23,7 @@ decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
  6. At d = 0 the k-th term is (1 - m) r_k <= 0 for m >= 1, so L(0) = 0, the minimum.
 
 **When it is exact.** With m = 2 and all decisions, L is the SPO+ loss of Elmachtoub and Grigas
-("Smart 'predict, then optimize'", 2022). The term most violated at y_hat then belongs to the
-decision taken at the point 2 y_hat - y.
+("Smart 'predict, then optimize'", 2022).
 
 **When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
 good near it, no bound far from it, and at a kink of f it depends on the side of the difference.
@@ -91,10 +90,7 @@ class DecisionFamily(Family):
         """Return the distinct decisions, and the weights of the squared error.
 
         The label's decision, which has neither regret nor slope, is left out. Of the others, those
-        are selected that account for most of the sampled regret: regret times the number of points
-        that led to the decision. So the costliest and the most frequent decisions, without which
-        the loss would not bound the regret where it matters, come before rare decisions that cost
-        little.
+        are selected that account for most of the sampled regret: regret times number of points.
         """
         decision, slope = decisions_of(answers)
         _, first, count = np.unique(decision, return_index=True, return_counts=True)

@@ -76,9 +76,8 @@ class DecisionHinges(DecisionFamily):
             max(0, u) <= (u + c)^2 / (4 c),   with equality and the same slope at u = c,
 
         which has curvature 1 / (2 c) in u, and margin^2 s_ki^2 / (2 c) in coordinate i. Here c is
-        the mean regret of the instance's decisions, and s the slope of the steepest decision. The
-        bound does not depend on the error and is positive for every coordinate that some decision,
-        or `min_weight`, depends on: a Newton step closes a hinge of typical height.
+        the mean regret of the instance's decisions, and s the slope of the steepest decision: a
+        Newton step closes a hinge of typical height.
         """
         regret, slope = phi["regret"], phi["slope"]
         is_positive = (regret > 0) + 0 * regret

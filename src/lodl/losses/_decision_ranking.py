@@ -21,13 +21,11 @@ class DecisionRanking(DecisionFamily):
         f(d) = t KL( softmax_k(-r_k / t) || softmax_k(-(r_k + s_k . d) / t) ) + sum_i w_i d_i^2
 
     over the sampled decisions and the label's best decision, for which r = 0 and s = 0. r_k is the
-    regret of decision k, s_k its slope. (M + 1) (D + 1) + D + 1 parameters, none of which is
-    fitted. Convex, smooth and zero at the label, in units of the regret. `DecisionHinges` depends
-    on the worst decision only, this family on all of them. Use it with about 20 samples if the
-    objective is linear in the label, or nearly so, and for boosting. The samples must have slopes.
-
-    The factor t gives instances with more at stake more weight, as the regret does. The parameters
-    `regret` and `slope` are r_k / t and s_k / t.
+    regret of decision k, s_k its slope; the parameters `regret` and `slope` are both over t.
+    (M + 1) (D + 1) + D + 1 parameters, none of which is fitted. Convex, smooth and zero at the
+    label, in units of the regret. `DecisionHinges` depends on the worst decision only, this family
+    on all of them. Use it with about 20 samples if the objective is linear in the label, or nearly
+    so, and for boosting. The samples must have slopes.
 
     Attributes:
         temperature: t in units of the mean regret of the instance's costly decisions, above 0. If

@@ -35,9 +35,8 @@ class NeuralLoss(Family):
 
     The paper's network reads the prediction, this one the error: the same up to the first bias. By
     default it has 100 D + 20,401 parameters. Use it, with many samples, to find out how much of the
-    cost the simpler families miss. It is not convex, need not be zero nor smallest at the label,
-    has no second derivative for tree models to use, and its gradient may vanish. Fitting it needs
-    the extra "torch"; using it does not.
+    cost the simpler families miss. It is not convex, need not be smallest at the label, and its
+    gradient may vanish. Fitting it needs the extra "torch"; using it does not.
 
     Attributes:
         n_layers: Number of layers with weights, output included.
@@ -84,11 +83,7 @@ class NeuralLoss(Family):
         return self.fit_many([answers])[0]
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
-        """Take Adam steps on the mean squared error, for all instances together.
-
-        Every instance starts from the same weights and sees its samples in the same order, drawn
-        from a fixed seed, so a fit does not depend on the other instances.
-        """
+        """Take Adam steps for all instances together. A fit does not depend on the others."""
         if not instances:
             return []
         data = [Standardised.of(answers) for answers in instances]

@@ -68,8 +68,7 @@ class Quadratic(RidgeFamily):
 
         plus the penalties of `lodl.losses._least_squares`. Without them c is 0: L alone can express
         any H. At full rank every second-order stationary point is the optimum of the convex problem
-        over positive semidefinite H, so a descent method that avoids saddles ends there. Products
-        in single precision halve the time and change the error of the result by about 1e-5.
+        over positive semidefinite H. Products in single precision halve the time.
         """
         data = Standardised.of(answers)
         dim, rank = self.parameter_shapes(data.d.shape[1])["L"]

@@ -84,10 +84,7 @@ class _FunctionProblem(Problem):
 
 
 class FunctionWithContext:
-    """A user's function, to be called with `context=` whether it takes one or not.
-
-    `name` is for messages, `n_before` the number of arguments before the context.
-    """
+    """A user's function with `n_before` arguments and, if it takes one, a context."""
 
     def __init__(self, name: str, function: _Function, n_before: int) -> None:
         self.function = function

@@ -53,10 +53,9 @@ class Model(ABC):
 
 
 class ModelProblem(Problem):
-    """A problem that is solved by a model of a solver library.
+    """A problem that is solved by a model of a solver library, built once per process and thread.
 
-    Models are built on first use, once per process and thread; only the functions that build them
-    are pickled. `build_scorer` builds the model that scores decisions, if another than decides.
+    `build_scorer` builds the model that scores decisions, if another than the one that decides.
     """
 
     def __init__(
@@ -95,10 +94,7 @@ class ModelProblem(Problem):
 
 
 def check_replacements(context: InstanceContext, names: Collection[str], kind: str) -> Any:
-    """Return the context of an instance as a dict from known names to values.
-
-    `kind` says what is named, for the message: "arrays", "parameters".
-    """
+    """Return the context of an instance as a dict from known names, of a `kind`, to values."""
     if context is None:
         return {}
     if isinstance(context, Mapping) and set(context) <= set(names):

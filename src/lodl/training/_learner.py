@@ -37,10 +37,7 @@ _LEARNERS = {  # the class of estimators in a package, and our learner
 
 
 class Predictor(ABC):
-    """A trained model.
-
-    A subclass that names its `kind` can be saved and loaded: it overrides `save` and `load`, and
-    `load_predictor` finds it by that name once its module is imported.
+    """A trained model. A subclass with a `kind` that overrides `save` and `load` has a file format.
 
     Attributes:
         kind: Unique name of the class in files.
@@ -199,10 +196,8 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
         module = sys.modules.get(package)
         if module is not None and isinstance(estimator, attrgetter(kind)(module)):
             return _learner(package, learner, estimator, seed)
-    # Searches have `predict` only once they are fitted.
-    if hasattr(estimator, "fit") and (
-        hasattr(estimator, "predict") or hasattr(estimator, "get_params")
-    ):
+    is_regressor = hasattr(estimator, "predict") or hasattr(estimator, "get_params")
+    if hasattr(estimator, "fit") and is_regressor:  # searches get `predict` when they are fitted
         return _learner("sklearn", "SklearnLearner", estimator, seed)
     raise InvalidInputError(
         "`estimator` must be None, a PyTorch module, a scikit-learn regressor or a subclass of "
@@ -225,13 +220,12 @@ def load_predictor(
 
     Args:
         folder: The folder.
-        estimator: The untrained PyTorch module of a saved module. Other models need none.
+        estimator: The untrained PyTorch module, if one was saved.
         trusted: Types that the file of a scikit-learn model may hold besides harmless ones. The
             error of a model that needs more names them.
 
     Raises:
-        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
-            holds types that are not trusted.
+        ModelFolderError: The folder cannot be used; the message gives the reason.
         MissingExtraError: The model's framework is not installed.
     """
     kind = Predictor.read(folder)["kind"]

@@ -39,10 +39,7 @@ _LEAST_UNIT = 0.01  # u_j, as a share of the mean, in units of the plain model's
 
 
 def is_pulled(family: Family) -> bool:
-    """Return whether linear models are trained on a family by `train_pulled`.
-
-    Losses made of decisions have too many kinks to round.
-    """
+    """Return whether a family suits `train_pulled`: decisions have too many kinks to round."""
     return family.is_convex and not family.uses_slopes
 
 
@@ -58,10 +55,9 @@ def train_pulled(
 ) -> tuple[Array, Array, int]:
     """Train a plain linear model further on a convex loss. Returns slopes, constant and steps.
 
-    There is one row per instance or item. Slopes have one row per feature, one column per output;
-    `penalty` is their ridge penalty in the plain model, per unit of mean squared error. Only slopes
-    that are free and, if there is one, the constant are trained; without one, features are not
-    centred.
+    There is one row per instance or item, and slopes have one row per feature. `penalty` is their
+    ridge penalty in the plain model, per unit of mean squared error. Without a constant, features
+    are not centred.
     """
     from scipy.optimize import minimize  # slow to import
 
@@ -121,9 +117,8 @@ class _Objective:
         d, n = self._by_instance(errors), self.loss.n_instances
         by_error = self.family.gradient(self.loss.phi, d).reshape(errors.shape) / n
         pulled = self.units * (self.gram @ slopes + self.penalty * slopes)
-        value = float(self.family.value(self.loss.phi, d).sum()) / n + float(
-            np.vdot(pulled, slopes)
-        )
+        value = float(self.family.value(self.loss.phi, d).sum()) / n
+        value += float(np.vdot(pulled, slopes))
         by_slope = self.whiten.T @ (self.rows.T @ by_error + 2 * pulled)
         gradient = np.vstack([by_slope, by_error.sum(axis=0)]) * self.scale
         if self.is_free is not None:

@@ -1,12 +1,8 @@
 """CatBoost regressors trained on a learned loss.
 
-learner = CatBoostLearner(CatBoostRegressor(depth=4))
-(model,) = learner.train(x, loss)
-
-CatBoost calls a custom objective of several labels twice for each row and tree, which is far too
-slow, and calls an objective of a single label with blocks of rows, which may split an instance. So
-trees are fitted to squared error ten at a time, towards the Newton step of the loss from the
-predictions so far.
+CatBoost calls a custom objective of several labels twice for each row and tree, which is too slow,
+and one of a single label with blocks of rows, which may split an instance. So trees are fitted to
+squared error ten at a time, towards the Newton step of the loss from the predictions so far.
 """
 
 from collections.abc import Callable, Iterator
@@ -168,10 +164,7 @@ def _pool(table: Any, targets: Array, categories: Any) -> Any:
 
 
 def _table(x: Any) -> Any:
-    """Return rows as an array, or as a pandas frame whose categories are strings.
-
-    CatBoost crashes on categories of polars, and rejects missing ones.
-    """
+    """Return an array, or a pandas frame whose categories are strings: others crash CatBoost."""
     if not is_frame(x):
         return x
     table = as_pandas(x)
