@@ -361,14 +361,14 @@ class FitResult:
         numbers = f"regret {before} -> {after}{self.in_unit} per instance"
         if gain.n_instances < FEWEST:
             return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
-        if gain.mean <= 0:
-            regret = f"{before}{self.in_unit} per instance"
-            return f"Keep squared error: no clear gain here. Its regret is {regret}."
         if self.shrinkage == 1:
             return (
                 "The features do not help: the mean label decides no worse than any model. With "
                 f"it: {numbers}."
             )
+        if gain.mean <= 0:
+            regret = f"{before}{self.in_unit} per instance"
+            return f"Keep squared error: no clear gain here. Its regret is {regret}."
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"Perhaps use this model: {numbers}, {why}."
