@@ -41,9 +41,8 @@ def knapsack(
 ) -> Domain:
     """Knapsack: pack the items of most value, by their predicted values.
 
-    Data: the 16 items have fixed weights in two dimensions, drawn uniformly from 3.00 to 7.99, so
-    that about four of them fit. An instance has 5 features in all, x ~ N(0, I), and the value of
-    each item is a polynomial of a random half of them, rounded up to a whole number,
+    Data: the 16 items have fixed weights in two dimensions, drawn uniformly from 3.00 to 7.99. An
+    instance has 5 features, x ~ N(0, I), and values are polynomials of a random half of them,
 
         y_i = ceil(5 ((B_i x / sqrt(5) + 3)^degree + 1) / 3.5^degree * e_i),
 

@@ -20,8 +20,7 @@ def linear_model(seed: int = 0, *, sizes: Sizes = (200, 200, 400), n_items: int 
     Model: a straight line, y_hat = w x + b, the same for all items. The least-squares line falls
     and picks nearly always the worst item, any rising line nearly always the best. Problem: `TopK`.
 
-    Differences from the paper: it prints x ~ U[0, 1]. On that range every method that predicts a
-    rising line scores 1, which contradicts its table (2-stage -0.95, DirectedWeightedMSE 0.96).
+    Differences from the paper: it prints x ~ U[0, 1], which contradicts its table.
 
     Args:
         seed: Random seed for the features.

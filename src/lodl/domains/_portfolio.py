@@ -96,8 +96,7 @@ def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -
         r_it = 0.0003 + beta_i market_t + sector_s(i),t + own_it + 0.1 own_i,t-1
 
     with normal shocks of standard deviation 0.01 (market), 0.008 (each of 10 sectors) and 0.015
-    (own), and beta uniform on [0.6, 1.4]: a daily volatility of about 0.02. Only the last term can
-    be predicted, a hundredth of a stock's own variance.
+    (own), and beta uniform on [0.6, 1.4]. Only the last term can be predicted.
     """
     n_days, n_stocks = check_count("n_days", n_days), check_count("n_stocks", n_stocks)
     market_rng, sector_rng, own_rng, stock_rng = streams("synthetic prices", seed, 4)
@@ -108,16 +107,14 @@ def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -
     sectors = 0.008 * sector_rng.standard_normal((n_days, 10))
     own = 0.015 * own_rng.standard_normal((n_days + 1, n_stocks))
     returns = 0.0003 + beta * market + sectors[:, sector] + own[1:] + 0.1 * own[:-1]
-    prices: Array = first_price * np.cumprod(1 + returns, axis=0)
-    return prices
+    return np.asarray(first_price * np.cumprod(1 + returns, axis=0))
 
 
 def stock_features(close: Array, days: range) -> Array:
     """Return the paper's 28 features of each stock on each day, shape (len(days), n_stocks, 28).
 
-    In order: the return of the day and of the 10 days before; the returns over 365, 120, 30 and 7
-    days; mean and variance of the last 7 returns; mean and variance of the price over 365, 120,
-    30, 7 and 3 days; the price. All windows end on the day itself.
+    In order: the returns of the last 11 days; over 365, 120, 30 and 7 days; mean and variance of
+    the last 7 returns; of the price over 365, 120, 30, 7 and 3 days; the price.
     """
     return np.stack([_features_of_stock(series, days) for series in close.T], axis=1)
 
@@ -218,8 +215,7 @@ class Portfolio(VectorisedProblem):
         zs = np.ascontiguousarray(zs, dtype=np.float64)
         # One product per row: a single matrix product may round by the number of rows.
         risk = (zs * (zs[:, np.newaxis] @ context)[:, 0]).sum(axis=1)
-        values: Array = (zs * y).sum(axis=1) - self.risk_aversion * risk
-        return values
+        return np.asarray((zs * y).sum(axis=1) - self.risk_aversion * risk)
 
     def slope(self, z: Any, y: Array, context: InstanceContext) -> Array:
         return np.asarray(z, dtype=np.float64)  # the risk does not depend on the label

@@ -155,15 +155,13 @@ class WebAdvertising(VectorisedProblem):
         no_click = np.ones((len(zs), y.shape[1]))
         for website, rates in enumerate(y):
             no_click *= 1 - zs[:, website, np.newaxis] * rates
-        shares: Array = 1 - no_click.mean(axis=1)
-        return shares
+        return np.asarray(1 - no_click.mean(axis=1))
 
     def slope(self, z: Any, y: Array, context: InstanceContext = None) -> Array:
         """Return d/dy_ij = 1/N z_i prod_{m != i} (1 - z_m y_mj)."""
         no_click = 1 - np.asarray(z, dtype=np.float64)[:, np.newaxis] * y
         others = [np.delete(no_click, website, axis=0).prod(axis=0) for website in range(len(y))]
-        slope: Array = np.asarray(z)[:, np.newaxis] * np.array(others) / y.shape[1]
-        return slope
+        return np.asarray(np.asarray(z)[:, np.newaxis] * np.array(others) / y.shape[1])
 
     def project(self, y_hats: Array) -> Array:
         return np.clip(y_hats, 0.0, 1.0)
@@ -175,5 +173,4 @@ def _best_subset(y_hats: Array, subsets: npt.NDArray[np.intp]) -> npt.NDArray[np
     together = no_click[:, subsets[:, 0]]
     for websites in subsets.T[1:]:
         together *= no_click[:, websites]
-    best: npt.NDArray[np.intp] = subsets[together.sum(axis=2).argmin(axis=1)]
-    return best
+    return np.asarray(subsets[together.sum(axis=2).argmin(axis=1)])

@@ -25,12 +25,10 @@ class ConvexDirectedQuadratic(RidgeFamily):
     D * rank + 2 D parameters. Convex, smooth and zero at the label for all parameters. Use it when
     direction matters *and* errors of several coordinates add up or cancel. It contains
     `WeightedMSE` and `DirectedWeightedMSE` (no hinge), and `Quadratic` (two opposite hinges for
-    each column of L). It cannot see costs that do not grow with the square of the error, such as
-    costs that level off.
+    each column of L).
 
     Attributes:
-        rank: Number of hinges. With `rank=None` it is 2 D, enough for every `Quadratic`. More
-            hinges can overfit, which shows in the held-out errors.
+        rank: Number of hinges. With `rank=None` it is 2 D, enough for every `Quadratic`.
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
             coordinate, hinges included, with errors in units of their size.
         ridge: Strength of the pull of the fit towards a plain squared error.

@@ -19,9 +19,8 @@ class DecisionHinges(DecisionFamily):
 
     r_k is the regret of decision k, s_k its slope. M (D + 1) + D parameters, none of which is
     fitted. Convex, zero at the label, and at least the regret wherever the decision taken was
-    sampled and the objective is affine in the label (proof: `lodl.losses._decision_family`). With
-    margin 2 and all decisions it is SPO+. Use it with about 20 samples if the objective is linear
-    in the label, or nearly so. The samples must have slopes.
+    sampled and the objective is affine in the label. With margin 2 and all decisions it is SPO+.
+    Use it with about 20 samples, with slopes, if the objective is nearly linear in the label.
 
     Attributes:
         margin: Steepness of the hinges, at least 1. Larger margins keep predictions further from a

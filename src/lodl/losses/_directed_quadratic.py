@@ -64,10 +64,9 @@ class DirectedQuadratic(RidgeFamily):
     def fit(self, answers: Answers) -> dict[str, Array]:
         r"""Minimise over the four factors, then add the floor.
 
-        The problem is not convex: descent from random factors, drawn once for all instances, ends
-        near a local optimum. One product computes everything: with e = [d+, d-] of shape (K, 2 D)
-        and the factors as a matrix M of shape (2 D, 2 k), row sign by column sign, e M is each
-        column's projection for both of its signs, and a mask selects the actual sign.
+        The problem is not convex: descent from random factors ends near a local optimum. With
+        e = [d+, d-] of shape (K, 2 D) and the factors as a matrix M of shape (2 D, 2 k), row sign
+        by column sign, e M is each column's projection for both signs; a mask selects the actual.
         """
         data = Standardised.of(answers)
         dim, rank = self.parameter_shapes(data.d.shape[1])["L"][2:]

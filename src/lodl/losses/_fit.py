@@ -38,9 +38,8 @@ def fit(
 ) -> LearnedLoss:
     """Fit a loss to every instance's samples.
 
-    A regret family is fitted to the fitted samples only, so the held-out error is the error of the
-    loss that is returned. A decision family is made of all samples, and its held-out samples
-    evaluate a loss without their decisions. Failed samples are left out.
+    A regret family is fitted without the held-out samples. A decision family is made of all
+    samples, and held-out samples evaluate a loss without their decisions.
 
     An instance with nothing to fit (no regret above zero, fewer than two samples) gets a plain
     squared error, weaker than the other losses by the family's `min_weight` (1e-3 if that is 0).

@@ -39,8 +39,8 @@ def fit_shared(
         samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose
             objective is affine in the label, which `Oracle.is_affine` tests.
         family: `DecisionHinges` or `DecisionRanking`. Its `max_decisions` does not apply.
-        at: A prediction for each instance, shape (n, *label_shape), of a model that is to be
-            improved. By default, only decisions near the labels are taken.
+        at: A prediction for each instance, shape (n, *label_shape). By default, only decisions near
+            the labels are taken.
         holdout: Share of all samples that are held out to measure the loss, at regular intervals.
 
     Raises:

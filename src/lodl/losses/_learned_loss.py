@@ -44,7 +44,7 @@ class FitErrors:
         rank_correlation_held_out: Rank correlation of loss and regret on held-out samples.
         met_held_out: Share of the costly held-out samples that led to a known decision.
         explained_held_out: Share of the held-out samples that led to the cheapest known decision by
-            the slopes: 1 if the objective is affine in the label and the solver is exact.
+            the slopes.
         mean_regret: Mean regret of all samples.
         n_fitted: Number of fitted samples.
         n_held_out: Number of held-out samples.

@@ -8,9 +8,8 @@ a `RidgeFamily` minimises, in units in which errors and regrets have size one,
       + ridge b sqrt(D / (K + 4 D)) |A|^2       a factor or hinges, b a constant of the family
 
 where c is the weight of the best plain squared error c |d|^2. The first penalty corresponds to a
-Gaussian prior. The second is the trace norm of the quadratic form, so it lowers the rank;
-sqrt(D / K) is how fast the noise in its gradient fades. Both fade with the number of samples, so
-one strength suits any number.
+Gaussian prior, the second is the trace norm of the quadratic form, so it lowers the rank. Both fade
+with the number of samples, so one strength suits any number.
 
 The strengths were selected by validation decisions (results/regularisation.md). Stronger penalties
 repeat unseen samples better, but models then decide as if trained on squared error: noise of single
@@ -186,10 +185,8 @@ def solve_nnls(
         min_w |P w - t|^2 + ridge |w - towards|^2,   w >= 0
 
     Block principal pivoting on the Gram matrix (Judice and Pires, 1994; Kim and Park, 2011): guess
-    which weights are positive, solve for them, and exchange all that break an optimality
-    condition. Each exchange is one Cholesky solve, and few are needed for any number of weights. If
-    the Gram matrix is singular (fewer samples than weights), a ridge of the size of its rounding
-    error picks one of the optima.
+    which weights are positive, solve for them, and exchange all that break an optimality condition.
+    If the Gram matrix is singular, a ridge of the size of its rounding error picks an optimum.
 
     SciPy's `nnls` may pick a different optimum, so recorded fits would change, and is slower for
     many weights with a ridge (speed/fit_solvers.py).

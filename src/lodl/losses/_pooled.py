@@ -5,10 +5,8 @@ For losses that are linear in their weights (`Family.degrees`), with b(d) the fu
 weights multiply:
 
 1. *One set of weights for all instances*, w0 >= 0, by least squares over all answers, pulled
-   towards one weight per parameter for all coordinates, with the strength that predicts left-out
-   instances best (five groups). "One weight" is meant in the label's unit or in units of the
-   sampled errors, whichever predicts better. This keeps weights that the answers hardly see off
-   zero.
+   towards one weight per parameter for all coordinates (in the label's unit or in units of the
+   sampled errors), with the strength and unit that predict left-out instances best.
 2. *The weights of each instance* minimise, over w >= 0,
 
        sum_k (b(d_k) . w - regret_k)^2 + tau sum_j (w_j - w0_j)^2 / w0_j^2
@@ -22,9 +20,6 @@ weights multiply:
 
 All instances are solved at once, by Newton's method on the dual: the optimum is
 w = max(0, w0 + S F' a) for the a with tau a + F w = regret, one equation per answer.
-
-Answers about near labels gain most: with four samples per instance, linear models decide as well as
-with twelve.
 """
 
 from collections.abc import Iterator, Sequence
@@ -164,8 +159,7 @@ class _Answers:
 def terms_of(family: Family, d: Array) -> Array:
     """Return the functions of errors (n, m, D) that the weights multiply: (n, m, parameters, D).
 
-    A function of degree q is d times its derivative over q, and the derivative is the family's
-    gradient if all other weights are 0.
+    One of degree q is d / q times its derivative, the gradient if all other weights are 0.
     """
     dim = d.shape[-1]
     zero = {name: np.zeros((1, *s)) for name, s in family.parameter_shapes(dim).items()}
@@ -244,10 +238,7 @@ def _solve_gram(gram: Array, moment: Array, pull: float = 0.0) -> Array:
 
 
 def _left_out(f: Array, e: Array, common: Array, taus: Sequence[float]) -> Iterator[Array]:
-    """Yield, for each tau, the residuals (n, K) of answers that are left out one at a time.
-
-    Features `f` have shape (n, K, P), residuals `e` of the common weights (n, K).
-    """
+    """Yield, for each tau, the residuals (n, K) of answers that are left out one at a time."""
     if np.isinf(taus[0]):
         yield e
         taus = taus[1:]

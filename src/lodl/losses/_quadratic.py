@@ -26,12 +26,10 @@ class Quadratic(RidgeFamily):
     cancel, and samples are many (at full rank a few times D (D + 1) / 2). It sees no signs.
 
     Attributes:
-        rank: Number of columns of L. Defaults to D, the only rank for which the fit is certain to
-            be optimal.
+        rank: Number of columns of L. Defaults to D, for which the fit is certain to be optimal.
         min_weight: The least c, as a share of the mean fitted diagonal of H with errors in units of
             their size, so that no gradient vanishes. 0 is the formula as published.
-        ridge: Strength of the pull of the fit towards a plain squared error. 0 is the fit as
-            published, in which c is the floor alone.
+        ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])

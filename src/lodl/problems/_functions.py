@@ -23,7 +23,7 @@ def problem(
     """Return a problem made of plain functions.
 
     The context is passed to the parameter named `context`, or else to the next positional
-    parameter without a default. A context that neither `solve` nor `objective` takes is an error.
+    parameter without a default.
 
     Args:
         solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.

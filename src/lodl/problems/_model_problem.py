@@ -16,12 +16,10 @@ class Model(ABC):
     """A model of a solver library, as one thread uses it. An adapter derives from it.
 
     For a decision, `ModelProblem` calls `set`, `optimise` and `read`; for its objective `set`,
-    `fix`, `optimise` or `check_fixed`, and `value`. A linear problem needs no objective. Every call
-    starts with `set`, which must leave no trace of the call before.
+    `fix`, `optimise` or `check_fixed`, and `value`. `set` must leave no trace of the call before.
     """
 
-    has_recourse: bool = True
-    """Whether variables that are not part of a decision are solved for once it is fixed."""
+    has_recourse: bool = True  # whether other variables are solved for once a decision is fixed
 
     @abstractmethod
     def set(self, y: Array, context: InstanceContext) -> None:

@@ -96,10 +96,9 @@ class Problem(ABC):
 class VectorisedProblem(Problem):
     """A problem whose solver handles many predictions at once.
 
-    A subclass writes `solve_many` and `objective_many`; `solve` and `objective` follow from them.
-    The decision for a prediction must not depend on the other predictions. `objective_many` may
-    return NaN for predictions without a decision. If a call raises, each prediction of the batch is
-    tried by itself, to find out which one failed.
+    A subclass writes `solve_many` and `objective_many`, which may return NaN for predictions
+    without a decision. The decision for a prediction must not depend on the other predictions. If a
+    call raises, each prediction of the batch is tried by itself.
 
     Example:
         >>> class Cheapest(lodl.problems.VectorisedProblem):
@@ -132,8 +131,7 @@ class LinearProblem(Problem):
         objective(z, y) = <z, y> = sum_i z_i y_i
 
     A subclass states its `sense` and writes one method: `solve`, or `solve_many` if the solver
-    handles many predictions at once. Decision and label have the same shape. The slope of the
-    objective is the decision itself, so losses that use slopes cost nothing extra.
+    handles many predictions at once. Decision and label have the same shape.
 
     Example:
         >>> class Cheapest(lodl.LinearProblem):
@@ -159,8 +157,7 @@ class LinearProblem(Problem):
             raise ShapeError(f"A decision of a linear problem must have {shapes}.")
         # Not `@`: BLAS rounds a row differently when the number of rows changes.
         products = np.ascontiguousarray(decisions * y).reshape(len(decisions), -1)
-        values: Array = products.sum(axis=1)
-        return values
+        return np.asarray(products.sum(axis=1))
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         return np.asarray(z, dtype=np.float64)

@@ -25,9 +25,8 @@ class CvxpyProblem(ModelProblem):
     names of variables to their values. Its objective is the model's, at the true value of the
     parameter, with the variables fixed. Predictions are projected on the range of the parameter.
 
-    If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
-    list the variables that are decided first in `first_stage`: the others are the recourse, found
-    by a second solve under the truth with the first stage fixed.
+    If the parameter occurs in constraints, the truth may forbid a decision. Then list the variables
+    that are decided first in `first_stage`: the others are found by a second solve under the truth.
 
     A copy of the model is compiled once per process and thread, which saves most of the time of a
     call if CVXPY considers the model DPP (`problem.is_dpp()`). The slope is CVXPY's gradient of the

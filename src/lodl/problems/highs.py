@@ -42,8 +42,7 @@ class LinearProgram(LinearProblem, ModelProblem):
         integrality: 1 for a whole number, 0 for any, as in `scipy.optimize.milp`.
         costs: Costs, shape (n_variables,), of the variables that are not in `predicted`.
         predicted: Positions of the variables with predicted costs. Defaults to all of them.
-        options: Options of `scipy.optimize.milp`, e.g. `{"time_limit": 10}`. Programs with whole
-            numbers are solved to optimality unless `mip_rel_gap` says otherwise.
+        options: Options of `scipy.optimize.milp`, e.g. `{"time_limit": 10}`; `mip_rel_gap` is 0.
 
     Example:
         >>> knapsack = LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1, integrality=1)

@@ -74,8 +74,7 @@ class OrtoolsProblem(ModelProblem):
 
     Use it if the prediction occurs in constraints, or not in every term of the objective. `build`
     makes the whole model, objective included, as if a prediction were true, and returns it with the
-    variables that are decided: a list or array of them, or a dict of these. A decision is an array
-    of their values, or a dict of arrays.
+    variables that are decided. A decision is an array of their values, or a dict of arrays.
 
     To score a decision without a function `objective`, the model is built for the truth, the
     decision is fixed in it, and the rest is solved: variables that `build` does not return are the
@@ -86,7 +85,7 @@ class OrtoolsProblem(ModelProblem):
 
     Args:
         build: `build(y_hat, context)`, or `build(y_hat)`, returns a model and the variables that
-            are decided.
+            are decided: a list or an array of them, or a dict of these.
         sense: "min" or "max", as in the model.
         objective: `objective(z, y, context) -> float`, or without `context`. By default the model
             is solved with the decision fixed.

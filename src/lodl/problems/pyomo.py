@@ -25,14 +25,12 @@ class PyomoProblem(ModelProblem):
     """A Pyomo model with a mutable `pyo.Param` that is predicted.
 
     The sense is the sense of the model's active objective. A label has one number per index of the
-    parameter, in the order of its index set and in any shape. A decision is a dict from the names
-    of variables to arrays of their values, in the order of their index sets. Its objective is the
-    model's, at the true value of the parameter, with the variables fixed. Predictions are clipped
-    to the domain of the parameter.
+    parameter, in the order of its index set and in any shape, a decision is a dict from the names
+    of variables to arrays of values. Its objective is the model's, at the true value of the
+    parameter, with the variables fixed. Predictions are clipped to the parameter's domain.
 
-    If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
-    list the variables that are decided first in `first_stage`: the others are the recourse, found
-    by a second solve under the truth with the first stage fixed.
+    If the parameter occurs in constraints, the truth may forbid a decision. Then list the variables
+    that are decided first in `first_stage`: the others are found by a second solve under the truth.
 
     A copy of the model is built once per process and thread. A persistent solver such as
     `appsi_highs` continues from its last solution, so of several best decisions it may return

@@ -11,9 +11,8 @@ Mask = npt.NDArray[np.bool_]
 class EarlyStopping:
     """The best step of each model, and the models that go on.
 
-    A model stops as soon as more than `patience` steps have passed since its best score. If
-    `patience` is None, no model stops, and its last step counts as the best. Scores that are NaN
-    are never better.
+    A model stops more than `patience` steps after its best score. If `patience` is None, no model
+    stops, and its last step counts as the best. Scores that are NaN are never better.
     """
 
     def __init__(self, patience: int | None, n_models: int) -> None:

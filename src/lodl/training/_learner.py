@@ -117,11 +117,10 @@ class Predictor(ABC):
 
 
 class Learner(ABC):
-    """Trains models on a learned loss.
+    """Trains models on a learned loss. `lodl.testing.check_learner` checks a custom learner.
 
     Features have shape (n, p), from which the whole label is predicted, or (n, items, p), where one
-    model predicts each item's part of the label. `lodl.losses.squared_error_loss(y)` is the loss of
-    the baseline. `lodl.testing.check_learner` checks a custom learner.
+    model predicts each item's part of it. The baseline is `lodl.losses.squared_error_loss(y)`.
 
     Attributes:
         takes_frames: Whether features may be pandas or polars frames. Other learners get arrays.
@@ -138,10 +137,7 @@ class Learner(ABC):
         return None
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> Any:
-        """Return what depends on features, labels and masks only, to be shared by losses.
-
-        Hand it to every `train` with the same three arguments. The models are the same without it.
-        """
+        """Return what losses share, for every `train` with the same features, labels and masks."""
         return None
 
     @abstractmethod
@@ -159,9 +155,8 @@ class Learner(ABC):
         Args:
             x: Features of all instances.
             loss: Their loss, in the same order.
-            masks: Which instances each model trains on, shape (n_models, n). The other instances
-                stop it: it has the state in which their mean loss was least. Defaults to one model
-                that trains on all instances.
+            masks: Which instances each model trains on, shape (n_models, n). It has the state in
+                which the mean loss of the others was least. Defaults to one model of all instances.
             prepared: The result of `prepare` for the same features, labels and masks.
             n_steps: How many steps to train, such as the `n_steps` of a model that was stopped.
                 Nothing stops the models then. Defaults to the learner's choice.
@@ -173,8 +168,7 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
 
     Args:
         estimator: None for a linear model, a PyTorch module, a regressor of XGBoost, LightGBM or
-            CatBoost, a scikit-learn regressor or pipeline, or a `Learner`, which is returned
-            unchanged.
+            CatBoost, a scikit-learn regressor or pipeline, or a `Learner`, returned unchanged.
         seed: Random seed of the training.
 
     Example:

@@ -7,8 +7,7 @@ mean, which was better for orders under a budget (newsvendor).
 
 The baseline's predictions that trees start from are *out of fold* on the training instances: a
 fitted model hardly errs on those, so nothing would be left to learn. The inner folds also say how
-many trees the baseline should have. If masks are the folds of a partition, the model of fold k
-starts from models that saw neither k nor the fold they predict: each serves two folds.
+many trees it should have. If masks are a partition, each inner model leaves out two folds.
 """
 
 from abc import abstractmethod
@@ -53,9 +52,8 @@ class BoostingLearner(Learner):
     """Boost trees on a learned loss.
 
     Attributes:
-        estimator: The regressor whose parameters are used. It is not changed. Its number of trees
-            is the largest. Its `early_stopping_rounds` are the patience, by default
-            3 / learning rate, between 10 and 50.
+        estimator: The regressor whose parameters are used. It is not changed. The patience is its
+            `early_stopping_rounds`, by default 3 / learning rate, between 10 and 50.
         seed: Random seed for the folds and, unless the estimator has one, the trees.
     """
 

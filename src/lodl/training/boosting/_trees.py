@@ -3,8 +3,7 @@ r"""Boosted trees of any framework: their objective, while they grow, as a model
 Boosting takes Newton steps from a diagonal Hessian. That of a learned loss is often 0 or nearly so,
 where steps would be huge. So:
 
-- **Losses fitted to regrets** have their curvature plus its mean: half as fast as Newton where the
-  curvature is ordinary, and never faster.
+- **Losses fitted to regrets** have their curvature plus its mean.
 - **Losses made of decisions** have a constant Hessian of 10 c, c = rms(gradient) / sd(label) at the
   mean label: a step along a gradient of ordinary size is a tenth of a deviation.
 

@@ -122,10 +122,9 @@ class CatBoostPredictor(BoostedPredictor):
 class CatBoostLearner(BoostingLearner):
     """Train a `CatBoostRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
-    All parameters of the estimator are used except `loss_function` and `eval_metric`. The default
+    All of its parameters are used except `loss_function` and `eval_metric`. The default
     `learning_rate` is 0.1: CatBoost's own depends on the number of trees. Columns of strings and
-    categories are categorical features. For a category that did not occur in training, CatBoost
-    predicts its prior.
+    categories are categorical features.
     """
 
     predictor = CatBoostPredictor

@@ -138,8 +138,7 @@ class LightGBMLearner(BoostingLearner):
     """Train an `LGBMRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
     All of its parameters are used except `objective` and `metric`. LightGBM itself handles missing
-    values and categories, which are known by their names; one that did not occur in training counts
-    as missing. A polars frame is converted to pandas.
+    values and categories; a category that did not occur in training counts as missing.
     """
 
     predictor = LightGBMPredictor

@@ -71,10 +71,7 @@ class LinearForm:
         return np.asarray(dense, dtype=np.float64)
 
     def penalty(self, n_rows: int) -> Array:
-        """Return the ridge penalty of each weight, per unit of mean squared error.
-
-        An L1 penalty counts as the ridge penalty that has the same slope at the weight.
-        """
+        """Return the ridge penalty of each weight, or one of the same slope as its L1 penalty."""
         by_output = [part for part in map(_regressor, self.models) for _ in range(_n_outputs(part))]
         columns = zip(by_output, self.weights.T, strict=True)
         return np.array([_penalty(part, weights, n_rows) for part, weights in columns]).T

@@ -126,8 +126,8 @@ class TorchLearner(Learner):
             It is not changed.
         n_initialisations: Number of initial states: the module's own, then new ones by the
             `reset_parameters` of its layers.
-        settings: How fast and how long to train. Defaults to at most 1000 steps, of batches of 32
-            to 256 instances if there are at least 2000 instances or items of all instances.
+        settings: How fast and how long to train. Defaults to at most 1000 steps, in batches if
+            there are at least 2000 instances or items of all instances.
         scale_labels: Whether outputs are scaled. Turn it off if the range of the last layer, such
             as a ReLU or a tanh, is meant for the labels themselves.
         seed: Random seed for initial states, batches and dropout.
@@ -216,13 +216,12 @@ class _Prepared:
     @cached_property
     def starts(self) -> list[Sequence[nn.Module]]:
         """Modules of the baseline. If nothing stops it, a fifth of the instances says how long."""
-        loss = squared_error_loss(self.y)
+        loss, n = squared_error_loss(self.y), len(self.y)
         if not self.masks.all():
             models = self.baseline
-        elif len(self.y) < _N_FOLDS:
+        elif n < _N_FOLDS:
             models = self.trained(loss, self.initial, None, stops=False)
         else:
-            n = len(self.y)
             _, part = next(inner_folds(n, _N_FOLDS, self.learner.seed))
             masks = ~np.isin(np.arange(n), part)[np.newaxis]
             (stopped,) = self.learner.train(self.x, loss, masks)

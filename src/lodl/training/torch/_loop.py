@@ -114,7 +114,7 @@ class Stack:
 
 
 class Single:
-    """One model with buffers or dropout, and its scales, trained like a stack of one."""
+    """One model with buffers or dropout, trained like a stack of one."""
 
     def __init__(self, model: nn.Module, scales: Scales) -> None:
         self.module, self.scales = deepcopy(model), scales
