@@ -1,7 +1,7 @@
-"""The commands of `lodl`, followed by the commands that other packages add.
+"""The commands of `lodl`, and those that other packages add.
 
-Other packages add commands by entry points in the group `lodl.commands`, which name a `typer.Typer`
-or a function with Typer's annotations. An entry point is loaded when its command runs.
+These are entry points in the group `lodl.commands`, which name a `typer.Typer` or a function with
+Typer's annotations. An entry point is loaded when its command runs.
 """
 
 from importlib.metadata import EntryPoint, entry_points

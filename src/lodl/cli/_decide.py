@@ -73,10 +73,10 @@ def _loaded(
     folder: Path, oracle: Oracle, features: Path, model: str | None, trust: list[str] | None
 ) -> tuple[DecisionFocusedRegressor, Any]:
     """Return a saved model, which calls the solver through the oracle, and new features."""
-    result = load_result(folder)
+    result, estimator = load_result(folder), None
     x = only_columns(read_features(features), result.feature_names)
-    shape = result.label_shape or (1,)
-    estimator = None if model is None else estimator_named(model, x.shape, shape, 0)
+    if model is not None:
+        estimator = estimator_named(model, x.shape, result.label_shape or (1,), seed=0)
     fitted = load_model(folder, oracle.problem, estimator, trusted=trust or ())
     return fitted.set_params(oracle=oracle), x
 

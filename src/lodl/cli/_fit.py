@@ -107,8 +107,7 @@ def fit(
         random_state=seed,
         verbose=True,
     )
-    has_groups = held_together is not None
-    folds = _folds(validation, len(x), shuffle=shuffle, has_groups=has_groups)
+    folds = _folds(validation, len(x), shuffle=shuffle, has_groups=held_together is not None)
     fitted.fit(x, y, context=read_context(context), validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)
@@ -116,8 +115,8 @@ def fit(
     if test_features is not None and test_labels is not None:
         new = named_by(read_features(test_features), names)
         new = only_columns(new, fitted.result_.feature_names)
-        contexts = read_context(test_context)
-        typer.echo(f"{fitted.evaluate(new, read_labels(test_labels), contexts)}\n")
+        test = new, read_labels(test_labels), read_context(test_context)
+        typer.echo(f"{fitted.evaluate(*test)}\n")
     typer.echo(f"Model: {out}")
     if page is not None:
         typer.echo(f"Report: {page}")

@@ -63,13 +63,10 @@ def learn(
 ) -> None:
     """Learn a loss for your problem and write it to a file."""
     check_out(out)
+    names = None if keys is None else read_column(keys, "keys")
     loss = learn_loss(
         oracle,
-        oracle.instances(
-            read_labels(labels),
-            read_context(context),
-            None if keys is None else read_column(keys, "keys"),
-        ),
+        oracle.instances(read_labels(labels), read_context(context), names),
         family=None if family is None else named("family", family, _FAMILIES)(),
         sampler=named("sampler", sampler, _SAMPLERS)(scale=_number(scale)),
         n_samples=n_samples,

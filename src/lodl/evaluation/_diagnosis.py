@@ -35,9 +35,8 @@ _GOOD = 0.9  # decision quality from which the loss has done its work, however l
 # Ratio of the errors of predictions to those sampled. In Web Advertising decisions were good below
 # 1, worse at 3 and poor from 4 on; in the Linear Model good at 2, and for most families at 15.
 _FAR = 3.0
-# Ratio of learned loss to true regret below which the loss hardly sees the regret. Small errors
-# alone do no harm: a loss that saw 0.4 of it was learned (Web Advertising, samples seven times as
-# large), one that saw 0.04 was not (Linear Model).
+# Ratio of learned loss to true regret below which the loss hardly sees the regret. A loss that saw
+# 0.4 of it was learned (Web Advertising), one that saw 0.04 was not (Linear Model).
 _UNSEEN = 0.25
 
 
@@ -45,15 +44,13 @@ _UNSEEN = 0.25
 class Diagnosis:
     """A learned loss compared with the true regret at predictions. `str(diagnosis)` is the text.
 
-    Numbers are NaN if they are not defined.
-
     Attributes:
         summary: Errors of the loss on its held-out samples.
         instances: Positions of the examined instances, shape (n,).
         losses: Learned loss of each examined prediction, shape (n,).
         regrets: True regret of each examined prediction, shape (n,).
-        foreign_regret: Mean regret of using another instance's prediction, drawn at random: the
-            cost of predictions without information.
+        foreign_regret: Mean regret of using another instance's prediction, drawn at random. This
+            and the next three numbers are NaN if they are not defined.
         rank_correlation_within: Rank correlation of loss and regret among points of one instance
             (its prediction, halfway to the label, and around the prediction), mean over instances.
         scale: Scale of the sampler, the largest if there is one per coordinate.
@@ -175,14 +172,10 @@ def diagnose(
         loss: The learned loss.
         oracle: The problem it was learned from, or an oracle of it.
         y: The labels it was learned for, shape (n, *label_shape).
-        y_hat: Predictions for the same instances, if you can of a model trained on the loss:
-            another model may itself be the cause of poor decisions.
+        y_hat: Predictions for the same instances, if you can of a model trained on the loss.
         context: One entry per instance, or None.
         n_calls: Maximum number of solver calls. It limits the number of instances, drawn at random.
         random_state: Random seed for the selection of instances and points.
-
-    Raises:
-        OracleError: A solver call failed.
 
     Example:
         >>> domain = lodl.domains.knapsack(sizes=(20, 1, 1))
@@ -218,8 +211,7 @@ def diagnose(
     d = np.moveaxis(points - y[index], 0, 1).reshape(len(index), len(points), loss.dim)
     value = np.asarray(loss.family.value(loss.subset(index).phi, d)).T
     scale, size_ratio = _compare_sizes(loss, (y_hat - y)[index])
-    pairs = zip(value[1:].T, regret[1:].T, strict=True)
-    within = np.array([rank_correlation(*pair) for pair in pairs])
+    within = np.array(list(map(rank_correlation, value[1:].T, regret[1:].T)))
     return Diagnosis(
         summary=summarise(loss),
         instances=index,
@@ -242,17 +234,14 @@ def _near(problem: Problem, y_hat: Array, y: Array, rng: np.random.Generator) ->
 
 
 def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:
-    """Return the sampler's scale, and the size of errors in units of it.
-
-    Both are NaN unless all samples were drawn around labels, with a scale that the loss records.
-    """
-    recorded, is_auto = loss.provenance.get("scale"), loss.provenance.get("scale_is_auto")
+    """Return the recorded scale of points around labels, or NaN, and the size of errors in it."""
+    recorded = loss.provenance.get("scale")
     if loss.provenance.get("sampler") not in _AROUND_LABELS or "draws" in loss.provenance:
         return math.nan, math.nan
     scale: Array | float = math.nan  # an array that was passed is not recorded
     if isinstance(recorded, int | float):
         scale = float(recorded)
-    elif is_auto:
+    elif loss.provenance.get("scale_is_auto"):
         deviation = np.std(loss.y, axis=0)
         scale = np.where(deviation > 0, deviation, np.std(loss.y))
     sizes = np.sqrt(np.square(d / scale).mean(axis=tuple(range(1, d.ndim))))

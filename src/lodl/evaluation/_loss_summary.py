@@ -36,12 +36,9 @@ _LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where suc
 
 @dataclass(frozen=True)
 class Finding:
-    """A piece of advice about a learned loss.
+    """A piece of advice about a learned loss, with a sentence about the numbers that led to it.
 
-    Attributes:
-        name: The kind of finding: "wrong sense", "nothing to decide", "scale", "local slopes" or
-            "more samples".
-        evidence: The numbers that led to it, as a sentence.
+    Its name is "wrong sense", "nothing to decide", "scale", "local slopes" or "more samples".
     """
 
     name: str
@@ -60,8 +57,8 @@ def finding_text(title: str, findings: Sequence[Finding], numbers: Mapping[str, 
     """Return a title, the findings, and named numbers, as lines for a terminal."""
     advice = [f"- {finding}" for finding in findings] or ["- No change suggested."]
     lines = [textwrap.fill(line, 88, subsequent_indent="  ") for line in advice]
-    for name, text in numbers.items():
-        lines.append(textwrap.fill(f"  {name:<18}{text}", 88, subsequent_indent=" " * 20))
+    named = (f"  {name:<18}{text}" for name, text in numbers.items())
+    lines += (textwrap.fill(line, 88, subsequent_indent=" " * 20) for line in named)
     return "\n".join([title, *lines])
 
 
@@ -85,10 +82,9 @@ class Quantiles:
 class LossSummary:
     """Errors of a learned loss. `str(summary)` is the text.
 
-    Errors are mean absolute errors divided by the instance's mean regret: 1 is an error as large as
-    the regret itself. Numbers are of fitted instances unless noted, and NaN if they are not
-    defined. Decision families do not repeat regrets: they have shares of decisions instead of
-    errors and R2.
+    Errors are mean absolute errors divided by the instance's mean regret. Numbers are of fitted
+    instances unless noted, and NaN if they are not defined. Decision families do not repeat
+    regrets: they have shares of decisions instead of errors and R2.
 
     Attributes:
         family: The parametric loss.
@@ -104,8 +100,7 @@ class LossSummary:
         error_held_out: Relative error on held-out samples.
         error_fitted: Relative error on fitted samples.
         r2: R2 on held-out samples.
-        n_negative: Number of instances with a mean regret below 0: none for an exact solver and
-            the right sense.
+        n_negative: Number of instances with a mean regret below 0: the sense or solver is wrong.
     """
 
     family: Family
@@ -177,14 +172,13 @@ class LossSummary:
                 "error, fitted": f"{self.error_fitted} of the mean regret",
                 "R2": f"{self.r2}",
             }
-        lines = {}
-        if not math.isnan(self.decisions_met):
-            met = f"{self.decisions_met:.0%} of the costly ones in held-out samples (mean)"
-            lines["known decisions"] = met
-        if not math.isnan(self.decisions_explained):
-            lines["slopes"] = f"local: they explain {self.decisions_explained:.1%} of decisions"
-            if self.decisions_explained == 1:
-                lines["slopes"] = "exact: they explain all held-out decisions"
+        met, explained, lines = self.decisions_met, self.decisions_explained, {}
+        if not math.isnan(met):
+            lines["known decisions"] = f"{met:.0%} of the costly ones in held-out samples (mean)"
+        if explained == 1:
+            lines["slopes"] = "exact: they explain all held-out decisions"
+        elif not math.isnan(explained):
+            lines["slopes"] = f"local: they explain {explained:.1%} of decisions"
         return lines
 
 

@@ -64,8 +64,7 @@ def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Co
     """Return a contender with the shift that a learned loss prefers, without regrets.
 
     That is a quantile of the residuals at one level for all numbers of a label, or a shift for each
-    number if its loss is clearly lower, on instances that did not set it. Returns None if there are
-    too few validation instances.
+    number if its loss is clearly lower, on instances that did not set it; None if these are few.
     """
     rows, how = folds.validation, "shifted by the learned loss"
     if len(rows) < _FEWEST:
@@ -109,12 +108,9 @@ def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
 def _shifted(
     contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
 ) -> Contender:
-    """Return a contender with shifted predictions. The residuals of other groups shift a group.
-
-    Groups are the folds, or blocks of the only validation part.
-    """
+    """Return a contender with shifted predictions. The residuals of other groups shift a group."""
     rows, y_hat = folds.validation, contender.y_hat.copy()
-    if len(folds.parts) > 1:
+    if len(folds.parts) > 1:  # the folds are the groups
         groups = folds.parts.argmax(axis=0)[rows]
     else:
         groups = np.repeat(np.arange(_N_GROUPS), list(map(len, np.array_split(rows, _N_GROUPS))))

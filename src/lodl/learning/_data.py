@@ -86,10 +86,8 @@ class Data:
     def followed_by(self, validation: tuple[Any, ...]) -> "Data":
         """Return these instances, then those of `validation=(X, Y)` or `(X, Y, context)`."""
         if len(validation) not in (2, 3):
-            got = f"{len(validation)} entries"
-            raise InvalidInputError(
-                f"`validation` must be `(X, Y)` or `(X, Y, context)`, got {got}."
-            )
+            expected, n = "`validation` must be `(X, Y)` or `(X, Y, context)`", len(validation)
+            raise InvalidInputError(f"{expected}, got {n} entries.")
         called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
         takes_frames = is_frame(self.x)
@@ -148,10 +146,8 @@ def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = Fa
             f"`context` must be given: the model was fitted with one, got None.{hint}"
         )
     if context is not None and not result.has_context:
-        got = f"a {type(context).__name__}"
-        raise InvalidInputError(
-            f"`context` must be None: the model was fitted without one, got {got}."
-        )
+        expected, got = "must be None: the model was fitted without one", type(context).__name__
+        raise InvalidInputError(f"`context` {expected}, got a {got}.")
     contexts = check_context(context, np.shape(x)[0])
     check_same_rows(X=x, context=context)
     return contexts
@@ -170,9 +166,8 @@ def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
 
 def _time_order(table: Any) -> int:
     """Return 1 if the index or a column of dates increases, -1 if it decreases, else 0."""
-    index = getattr(table, "index", None)
     columns = [table[name] for name in table.columns] if is_frame(table) else []
-    for values in (index, *columns):
+    for values in (getattr(table, "index", None), *columns):
         if str(getattr(values, "dtype", "")).lower().startswith(("date", "period")):
             dates = values.to_numpy()
             rises, falls = (dates[1:] >= dates[:-1]).all(), (dates[1:] <= dates[:-1]).all()

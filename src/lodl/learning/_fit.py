@@ -55,14 +55,13 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
         return n_models + (n_rounds == 0)  # a round looks at the first baseline
 
     try:
-        schedule = evidence.schedule.within_budget(n, n_looks)
+        evidence.schedule = evidence.schedule.within_budget(n, n_looks)
     except InvalidInputError:
         if not situation.is_shared:
             raise
-        evidence.by_pool, evidence.slopes = True, True
-        schedule = evidence.schedule.within_budget(n, n_looks, fewest=1)
-    evidence.schedule, oracle = schedule, evidence.oracle
-    per_instance = schedule.calls_per_instance(n_looks)
+        evidence.by_pool = evidence.slopes = True
+        evidence.schedule = evidence.schedule.within_budget(n, n_looks, fewest=1)
+    oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
     cost = "the first answers are in the store already"
     if oracle.n_calls:
         from joblib import effective_n_jobs  # slow to import
@@ -158,11 +157,11 @@ def _corrected(
     `judge` finds the shift of models that were not trained on a loss. If the objective is affine,
     it says whether a shift is worth the solver calls.
     """
+    if contender.shrinkage:
+        return contender
     y, folds = trainer.data.y, trainer.folds
     has_own = not contender.is_baseline and can_correct(contender.loss.family)
     loss = contender.loss if has_own else judge
-    if contender.shrinkage:
-        return contender
     if evidence.situation.is_affine:
         shifted = shifted_to_means(contender, y, folds)
         moved = shifted if _is_worth(judge, folds.validation, contender, shifted) else None
@@ -179,7 +178,7 @@ def result_of(
     """Return the record of a fit. The solver is called for the decisions that changed most."""
     board, baseline, corrected, selected = found
     problem, data, folds = evidence.oracle.problem, trainer.data, trainer.folds
-    index, mean_label = board.index, data.y[: folds.n_final].mean(axis=0)
+    index = board.index
     loss = None if selected.is_baseline else selected.loss.subset(index)
     before, after = (tuple(board.regret(model).tolist()) for model in (baseline, selected))
     failed = [int(np.sum(~np.isfinite(model.regret[index]))) for model in (baseline, selected)]
@@ -209,7 +208,7 @@ def result_of(
         feature_names=data.feature_names,
         takes_frames=trainer.learner.takes_frames,
         has_context=data.context is not None,
-        mean_label=_flat(mean_label),
+        mean_label=_flat(data.y[: folds.n_final].mean(axis=0)),
         n_calls=evidence.n_calls,
         seconds=time.perf_counter() - evidence.started,
         settings={
@@ -237,8 +236,7 @@ def _changes(
     best = [i for i in order[:_N_CHANGES] if avoided[i] > 0]
     worst = [i for i in order[::-1][:_N_CHANGES] if avoided[i] < 0]
     n_affordable = None if max_calls is None else max(max_calls - evidence.n_calls, 0) // 2
-    rows = [*best, *worst][:n_affordable]
-    if not rows:
+    if not (rows := [*best, *worst][:n_affordable]):
         return ()
     y_hats = np.concatenate([[model.y_hat[index[i]] for model in pair] for i in rows])
     contexts = evidence.instances.take(np.repeat(index[rows], len(pair))).context

@@ -99,11 +99,7 @@ def read_model(
 
 
 def load_result(folder: str | PathLike[str]) -> FitResult:
-    """Return the result of the fit of a saved model, which needs neither problem nor framework.
-
-    Raises:
-        ModelFolderError: The folder is not one of a model, is damaged, or is of another version.
-    """
+    """Return the result of the fit of a saved model, which needs neither problem nor framework."""
     return _read(Path(folder))[0]
 
 
@@ -144,10 +140,8 @@ def warn_of_another_problem(problem: Problem, result: FitResult) -> None:
         changed = [name for name in sorted(fitted | given) if fitted.get(name) != given.get(name)]
         if not changed:
             return
-        for i, values in enumerate((fitted, given)):
-            listed = (
-                f"{name}={values[name]}" if name in values else f"other {name}" for name in changed
-            )
+        for i, has in enumerate((fitted, given)):
+            listed = (f"{name}={has[name]}" if name in has else f"other {name}" for name in changed)
             texts[i] += f" with {', '.join(listed)}"
     _logger.warning("The model was fitted for %s and will decide by %s.", *texts)
 

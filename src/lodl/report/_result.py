@@ -29,10 +29,7 @@ _AS_GIVEN = ("problem_parameters", "label_names", "feature_names")  # compared w
 
 
 def amounts(*values: float) -> list[str]:
-    """Return numbers as text with the same number of decimals: `["86.2", "30.5"]`, `["9,783"]`.
-
-    The largest has three significant digits, or all digits before its point.
-    """
+    """Return numbers as text with the same decimals, three digits for the largest: `["86.2"]`."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     n_before_point = math.floor(math.log10(max(sizes))) + 1 if sizes else 3
     if not -6 < n_before_point < 13:
@@ -73,14 +70,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Trial:
-    """A model that was scored.
+    """A model that was scored, with its mean validation regret and the cost of the fit so far.
 
-    Attributes:
-        name: The loss it was trained on, or the models it averages.
-        round: Rounds of points at predictions that its loss had learned from.
-        regret: Mean validation regret.
-        n_calls: Solver calls of the fit so far.
-        seconds: Seconds of the fit so far.
+    Its name is the loss it was trained on, or the models it averages; `round` counts the rounds of
+    points at predictions that its loss had learned from.
     """
 
     name: str
@@ -120,9 +113,8 @@ class ChangedDecision:
 
 def _differences(before: Any, after: Any, names: Sequence[str]) -> list[str]:
     """Return the numbers in which two arrays differ, by name; nothing if they have no names."""
-    for z in (before, after):
-        if not isinstance(z, np.ndarray) or z.size != len(names) or z.dtype.kind not in "biuf":
-            return []
+    if not all(_is_numeric(z) and z.size == len(names) for z in (before, after)):
+        return []
     both = np.ravel(before), np.ravel(after)
     differing = np.flatnonzero(~np.isclose(*both, rtol=1e-3, atol=1e-6)).tolist()
     return [_joined([f"{names[i]} {_number(z[i])}" for i in differing]) for z in both]
@@ -140,7 +132,7 @@ def _joined(parts: list[str]) -> str:
 def _decision_text(z: Any) -> str:
     if isinstance(z, Mapping):
         text = ", ".join(f"{name}: {_decision_text(part)}" for name, part in z.items())
-    elif not isinstance(z, np.ndarray) or z.dtype.kind not in "biuf":
+    elif not _is_numeric(z):
         text = " ".join(str(z).split())
     elif z.ndim == 1 and z.size > _MAX_LISTED and np.isin(z, (0, 1)).all():
         text = "ones at " + ", ".join(map(str, np.flatnonzero(z)))
@@ -150,19 +142,17 @@ def _decision_text(z: Any) -> str:
     return shortened(text, _WIDTH)
 
 
+def _is_numeric(z: Any) -> bool:
+    return isinstance(z, np.ndarray) and z.dtype.kind in "biuf"
+
+
 def _number(value: Any) -> str:
     return f"{float(value):z.3g}" if abs(value) < 1e4 else f"{float(value):,.0f}"
 
 
 @dataclass(frozen=True)
 class CoordinateCosts:
-    """Mean learned loss of an error in one number of the label alone.
-
-    Attributes:
-        names: Names of the label's numbers.
-        over: Loss of predicting a number one standard deviation too high.
-        under: Loss of predicting it one standard deviation too low.
-    """
+    """Mean learned loss if one number of the label alone is one deviation too high or too low."""
 
     names: tuple[str, ...]
     over: tuple[float, ...]
@@ -208,13 +198,10 @@ class FitResult:
 
     Attributes:
         problem_parameters: Class and plain constructor parameters of the problem.
-        validation: Description of the validation instances.
-        trials: Every model that was scored.
         selected: Position of the selected model in `trials`.
         shift: What is added to predictions, flattened, or empty.
         shrinkage: Share of the way from these predictions to the mean label; 1 is a constant.
         baseline_shift: The shift that corrects the baseline best, or empty if none was found.
-        instances: Names of the validation instances.
         data: Digest of the validation labels. Results with the same digest can be paired.
         regret_plain: Their regrets under the plain model, or empty if it was not scored.
         regret_baseline: Their regrets under the baseline. A failed decision counts as the
@@ -380,10 +367,7 @@ class FitResult:
         return f"Perhaps use this model: {numbers}. {advice}"
 
     def _inexactness(self) -> tuple[int, float]:
-        """Return how many validation decisions beat the solver's own, and by how much on average.
-
-        The numbers are of the model with the more negative regrets, averaged over all instances.
-        """
+        """Return how many decisions of the worse model beat the solver's own, and the mean gap."""
         both = np.array([self.regret_baseline, self.regret_selected])
         sizes = -np.minimum(both, 0.0).mean(axis=1)
         worse = int(sizes.argmax())
@@ -415,10 +399,9 @@ class FitResult:
     def _remarks(self) -> str:
         """Explain what may surprise in the table of trials."""
         best = min(self.trials, key=lambda trial: trial.regret)
-        selected = self.trials[self.selected]
-        remarks = ""
+        selected, remarks = self.trials[self.selected], ""
         if selected.name.startswith("average") and not best.name.startswith("average"):
-            remarks += " A single loss is selected only if it is clearly better."
+            remarks = " A single loss is selected only if it is clearly better."
         if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
             remarks += (
                 " The table shows the regrets of the cheapest known decisions, the first line "
@@ -448,11 +431,7 @@ class FitResult:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the result of a JSON text.
-
-        Raises:
-            DataError: The text is not JSON, or not a result of this version.
-        """
+        """Return the result of a JSON text; raise `DataError` if it is none of this version."""
         try:
             content = json.loads(text)
             version = content.get("lodl_result") if isinstance(content, dict) else None

@@ -16,13 +16,10 @@ _HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Regrets of several models on the same instances, which none of them was trained on.
-
-    Print it for the table.
+    """Regrets of several models on instances that none was trained on. Print it for the table.
 
     Attributes:
-        regrets: Regret of each instance by the name of what predicts, in the objective's unit. The
-            evaluated model comes last.
+        regrets: Regret of each instance by the name of what predicts. The evaluated model is last.
         optimum: Objective of the best decision for each instance's label.
         unit: The unit of the objective, or empty.
         n_calls: Solver calls that the evaluation took.
@@ -85,11 +82,7 @@ class Comparison:
     """Results of fits by name, compared with the first by their validation decisions.
 
     Differences are paired by instance if both fits were validated on the same instances. Print it
-    for the table and its conclusions.
-
-    Raises:
-        InvalidInputError: There are fewer than two results, or they are of different problems or
-            units.
+    for the table and its conclusions. All results must be of one problem and unit.
     """
 
     results: Mapping[str, FitResult]

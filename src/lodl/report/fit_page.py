@@ -53,8 +53,7 @@ def fit_page(result: FitResult) -> str:
         figure = Block(svgs=_svg("fidelity", result, "Learned loss against true regret"))
         title = "Does the loss tell the truth?"
         sections.append(Section("fidelity", title, _FIDELITY_TEXT, beside=figure))
-    height = 2.1 if result.has_plain else 1.7
-    model = result.model
+    height, model = 2.1 if result.has_plain else 1.7, result.model
     model = model if "(" in model else model[:1].upper() + model[1:]
     return render(
         title=title_of(result.problem),

@@ -20,12 +20,9 @@ def shortened(text: str, longest: int = 32) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table.
+    """A cell of a table, sorted by its value, if any, else by its text.
 
-    Attributes:
-        text: Text of the cell.
-        value: Number to sort by. By default the cell is sorted by its text.
-        colour: Colour of a mark before the text on the page; empty for no mark.
+    The page shows a mark of its colour, if any, before the text.
     """
 
     text: str
@@ -40,16 +37,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first column names the row. Readers of a page can sort it.
+    """A table whose first column names the row. Readers of a page can sort it."""
 
-    Attributes:
-        caption: Description for readers who cannot see the table.
-        columns: Titles of the columns; empty for a list of names and values.
-        rows: Cells of each row, one per column.
-    """
-
-    caption: str
-    columns: tuple[str, ...]
+    caption: str  # for readers who cannot see the table
+    columns: tuple[str, ...]  # empty for a list of names and values
     rows: tuple[tuple[Cell, ...], ...]
 
     def markdown(self) -> str:
@@ -62,11 +53,10 @@ class Table:
         """Return the table as aligned text, without its caption."""
         rows = [self.columns, *([cell.text for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for name, *others in rows:
-            cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-            lines.append("  ".join([name.ljust(widths[0]), *cells]).rstrip())
-        return "\n".join(lines)
+        lines = (
+            [name.ljust(widths[0]), *map(str.rjust, others, widths[1:])] for name, *others in rows
+        )
+        return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
 @dataclass(frozen=True)

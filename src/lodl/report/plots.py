@@ -1,12 +1,7 @@
 """The figures of a fit as Matplotlib axes, for its page and for notebooks.
 
 Each function takes a fitted `lodl.DecisionFocusedRegressor` or its `result_`, and draws into `ax`
-or into new axes.
-
-Example:
-    >>> from lodl.report import plots
-    >>> plots.gain(model)
-    >>> plots.coordinates(model, ax=axes[1])
+or into new axes: `plots.gain(model)`, `plots.coordinates(model, ax=axes[1])`.
 """
 
 import math
@@ -60,8 +55,7 @@ def _draw_interval(axes: Axes, row: int, regrets: Sequence[float]) -> float:
     mean = Estimate.of(regrets)
     is_long = mean.n_instances >= FEWEST
     low, high = (mean.low, mean.high) if is_long else (mean.mean, mean.mean)
-    if mean.mean >= 0:
-        low = max(low, 0.0)
+    low = max(low, 0.0) if mean.mean >= 0 else low
     axes.plot([low, high], [row, row], color=INK, linewidth=1.2)
     return high
 
@@ -115,10 +109,7 @@ def changes(model: Any, *, ax: Axes | None = None) -> Axes:
 def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the learned loss of an error in one number, too high to the right, too low to the left.
 
-    The 20 numbers that cost most are shown.
-
-    Raises:
-        InvalidInputError: The selected model was trained on squared error.
+    The 20 numbers that cost most are shown. A model trained on squared error is refused.
     """
     axes, result = _opened(model, ax)
     costs = result.coordinates
@@ -142,10 +133,8 @@ def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
 def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the learned loss against the true regret at the selected model's predictions.
 
-    A few losses far above all others are drawn as triangles at the upper edge.
-
-    Raises:
-        InvalidInputError: The selected model was trained on squared error.
+    A few losses far above all others are drawn as triangles at the upper edge. A model trained on
+    squared error is refused.
     """
     axes, result = _opened(model, ax)
     regret, loss = np.array(result.regret_selected), np.array(result.loss_selected)
