@@ -88,9 +88,7 @@ def check(oracle: Oracle, labels: Labels, context: Context = None) -> None:
 
 
 @app.command()
-def store(
-    place: Annotated[str, typer.Argument(help="File that keeps solver answers.")],
-) -> None:
+def store(place: Annotated[str, typer.Argument(help="File that keeps solver answers.")]) -> None:
     """Show what a store of solver answers holds, and what is missing."""
     typer.echo(f"{place}\n{Progress.read(place)}")
 

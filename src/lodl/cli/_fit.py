@@ -34,8 +34,7 @@ def fit(
     model: Annotated[str, Option(help=f"{MODELS}.")] = "linear",
     report: Annotated[Path | None, Option(help="HTML report to write.")] = None,
     n_samples: Annotated[
-        int | None,
-        Option(help="Points sampled around each label. Default: suited to the problem."),
+        int | None, Option(help="Points sampled around each label. Default: suited to the problem.")
     ] = None,
     n_rounds: Annotated[
         int | None,

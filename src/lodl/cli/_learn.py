@@ -56,8 +56,7 @@ def learn(
         str, typer.Option(help="Standard deviation of the noise: a number, or auto.")
     ] = "auto",
     n_samples: Annotated[
-        int | None,
-        typer.Option(help="Samples per instance. Default: suited to the problem."),
+        int | None, typer.Option(help="Samples per instance. Default: suited to the problem.")
     ] = None,
     seed: Seed = 0,
 ) -> None:

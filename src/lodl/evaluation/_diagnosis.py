@@ -44,29 +44,20 @@ _UNSEEN = 0.25
 class Diagnosis:
     """A learned loss compared with the true regret at predictions. `str(diagnosis)` is the text.
 
-    Attributes:
-        summary: Errors of the loss on its held-out samples.
-        instances: Positions of the examined instances, shape (n,).
-        losses: Learned loss of each examined prediction, shape (n,).
-        regrets: True regret of each examined prediction, shape (n,).
-        foreign_regret: Mean regret of using another instance's prediction, drawn at random. This
-            and the next three numbers are NaN if they are not defined.
-        rank_correlation_within: Rank correlation of loss and regret among points of one instance
-            (its prediction, halfway to the label, and around the prediction), mean over instances.
-        scale: Scale of the sampler, the largest if there is one per coordinate.
-        size_ratio: Root mean square error of a prediction in units of it, median over instances.
-        n_calls: Number of solver calls made.
+    Numbers are NaN if they are not defined.
     """
 
-    summary: LossSummary
-    instances: npt.NDArray[np.intp]
-    losses: Array
-    regrets: Array
-    foreign_regret: float
+    summary: LossSummary  #: Errors of the loss on its held-out samples.
+    instances: npt.NDArray[np.intp]  #: Positions of the examined instances, shape (n,).
+    losses: Array  #: Learned loss of each examined prediction, shape (n,).
+    regrets: Array  #: True regret of each examined prediction, shape (n,).
+    foreign_regret: float  #: Mean regret of using another instance's prediction, at random.
+    #: Rank correlation of loss and regret among points of one instance (its prediction, halfway to
+    #: the label, and around the prediction), mean over instances.
     rank_correlation_within: float
-    scale: float
-    size_ratio: float
-    n_calls: int
+    scale: float  #: Scale of the sampler, the largest if there is one per coordinate.
+    size_ratio: float  #: Root mean square error in units of the scale, median over instances.
+    n_calls: int  #: Number of solver calls made.
 
     @property
     def regret(self) -> float:

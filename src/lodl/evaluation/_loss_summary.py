@@ -36,13 +36,10 @@ _LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where suc
 
 @dataclass(frozen=True)
 class Finding:
-    """A piece of advice about a learned loss, with a sentence about the numbers that led to it.
+    """A piece of advice about a learned loss."""
 
-    Its name is "wrong sense", "nothing to decide", "scale", "local slopes" or "more samples".
-    """
-
-    name: str
-    evidence: str
+    name: str  #: "wrong sense", "nothing to decide", "scale", "local slopes" or "more samples".
+    evidence: str  #: The numbers that led to it, as a sentence.
 
     @property
     def advice(self) -> str:
@@ -85,36 +82,24 @@ class LossSummary:
     Errors are mean absolute errors divided by the instance's mean regret. Numbers are of fitted
     instances unless noted, and NaN if they are not defined. Decision families do not repeat
     regrets: they have shares of decisions instead of errors and R2.
-
-    Attributes:
-        family: The parametric loss.
-        n_instances: Number of instances, fitted or not.
-        n_parameters: Number of parameters per instance.
-        n_by_status: Number of instances by status of the fit.
-        n_samples: Median number of samples per instance, held-out samples included.
-        rank_correlation: Rank correlation with the regret on held-out samples, mean over instances.
-        decisions_met: Share of the costly held-out samples that led to a known decision, mean over
-            instances: low if there are many decisions, and 0 if they are continuous.
-        decisions_explained: Share of the held-out samples whose decision is the cheapest of the
-            known decisions by its slope: 1 for an affine objective and an exact solver.
-        error_held_out: Relative error on held-out samples.
-        error_fitted: Relative error on fitted samples.
-        r2: R2 on held-out samples.
-        n_negative: Number of instances with a mean regret below 0: the sense or solver is wrong.
     """
 
     family: Family
-    n_instances: int
-    n_parameters: int
-    n_by_status: dict[FitStatus, int]
-    n_samples: float
-    rank_correlation: float
+    n_instances: int  #: Number of instances, fitted or not.
+    n_parameters: int  #: Number of parameters per instance.
+    n_by_status: dict[FitStatus, int]  #: Number of instances by status of the fit.
+    n_samples: float  #: Median number of samples per instance, held-out samples included.
+    rank_correlation: float  #: With the regret on held-out samples, mean over instances.
+    #: Share of the costly held-out samples that led to a known decision, mean over instances: low
+    #: if there are many decisions, and 0 if they are continuous.
     decisions_met: float
+    #: Share of the held-out samples whose decision is the cheapest of the known decisions by its
+    #: slope: 1 for an affine objective and an exact solver.
     decisions_explained: float
-    error_held_out: Quantiles
-    error_fitted: Quantiles
-    r2: Quantiles
-    n_negative: int
+    error_held_out: Quantiles  #: Relative error on held-out samples.
+    error_fitted: Quantiles  #: Relative error on fitted samples.
+    r2: Quantiles  #: R2 on held-out samples.
+    n_negative: int  #: Instances whose mean regret is below 0: none with the right sense.
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -23,13 +23,7 @@ class RegretScorer(BaseEstimator):  # type: ignore[misc]
     def __init__(self, oracle: Oracle | None = None) -> None:
         self.oracle = oracle
 
-    def score(
-        self,
-        estimator: Any,
-        X: Features,  # noqa: N803 - as in scikit-learn
-        Y: Any,  # noqa: N803
-        context: Context = None,
-    ) -> float:
+    def score(self, estimator: Any, X: Features, Y: Any, context: Context = None) -> float:
         """Return the score of a fitted estimator."""
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         oracle = self.oracle or getattr(last, "oracle", None)

@@ -97,18 +97,13 @@ def _evidence(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rounds:
-    """The models of all rounds, from samples at the labels alone to all answers.
+    """The models of all rounds, from samples at the labels alone to all answers."""
 
-    Attributes:
-        rounds: One entry per trained model, with its `model`, `y_hat`, `loss`, the `regret` of each
-            instance (NaN if the solver failed), and the `n_calls` and `seconds` so far.
-        validation: Positions of the instances whose regret selects.
-        samples: All answers, those at predictions included.
-    """
-
+    #: One entry per trained model, with its `model`, `y_hat`, `loss`, the `regret` of each instance
+    #: (NaN if the solver failed), and the `n_calls` and `seconds` so far.
     rounds: tuple[Contender, ...]
-    validation: Index
-    samples: Samples
+    validation: Index  #: Positions of the instances whose regret selects.
+    samples: Samples  #: All answers, those at predictions included.
 
     def __repr__(self) -> str:
         return f"Rounds of {len(self.rounds)} models, the best is number {self._best}"

@@ -270,9 +270,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
         """
         labels, contexts = new_instances(self._result, X, y, context, in_score=True)
-        y_hats = np.empty((2, *labels.shape))
-        y_hats[0] = self._for_solver(self.predict(X))
-        y_hats[1] = np.reshape(self._result.mean_label, labels.shape[1:])
+        mean = np.reshape(self._result.mean_label, labels.shape[1:])
+        y_hats = np.stack(np.broadcast_arrays(self._for_solver(self.predict(X)), mean))
         regret = self._calls.regret(y_hats, labels, context=contexts)
         ours, constants = regret[:, np.isfinite(regret).all(axis=0)].mean(axis=1)
         if constants == 0:

@@ -70,17 +70,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Trial:
-    """A model that was scored, with its mean validation regret and the cost of the fit so far.
+    """A model that was scored."""
 
-    Its name is the loss it was trained on, or the models it averages; `round` counts the rounds of
-    points at predictions that its loss had learned from.
-    """
-
-    name: str
-    round: int
-    regret: float
-    n_calls: int
-    seconds: float
+    name: str  #: The loss it was trained on, or the models it averages.
+    round: int  #: Rounds of points at predictions that its loss had learned from.
+    regret: float  #: Mean validation regret.
+    n_calls: int  #: Solver calls of the fit so far.
+    seconds: float  #: Seconds of the fit so far.
 
     @property
     def is_baseline(self) -> bool:
@@ -152,11 +148,11 @@ def _number(value: Any) -> str:
 
 @dataclass(frozen=True)
 class CoordinateCosts:
-    """Mean learned loss if one number of the label alone is one deviation too high or too low."""
+    """Mean learned loss of an error in one number of the label alone."""
 
-    names: tuple[str, ...]
-    over: tuple[float, ...]
-    under: tuple[float, ...]
+    names: tuple[str, ...]  #: Names of the label's numbers.
+    over: tuple[float, ...]  #: Loss of predicting a number one standard deviation too high.
+    under: tuple[float, ...]  #: Loss of predicting it one standard deviation too low.
 
     @classmethod
     def of(
@@ -195,56 +191,38 @@ class FitResult:
     """The result of one `fit`: trials, selection, gain and cost.
 
     The validation regrets are those by which the model was selected, so they are a little too good.
-
-    Attributes:
-        problem_parameters: Class and plain constructor parameters of the problem.
-        selected: Position of the selected model in `trials`.
-        shift: What is added to predictions, flattened, or empty.
-        shrinkage: Share of the way from these predictions to the mean label; 1 is a constant.
-        baseline_shift: The shift that corrects the baseline best, or empty if none was found.
-        data: Digest of the validation labels. Results with the same digest can be paired.
-        regret_plain: Their regrets under the plain model, or empty if it was not scored.
-        regret_baseline: Their regrets under the baseline. A failed decision counts as the
-            baseline's worst one, here and below.
-        regret_selected: Their regrets under the selected model.
-        loss_selected: Learned losses of its predictions, or empty if trained on squared error.
-        changes: Instances whose regret fell most, then instances whose regret rose most.
-        coordinates: Which errors cost most, or None for a model trained on squared error.
-        label_shape: Shape of a label as it was given: () for labels of shape (n,).
-        takes_frames: Whether the models get features as a frame.
-        mean_label: Mean training label, flattened.
-        settings: Parameters of the regressor; as text unless they are plain values.
+    A failed decision counts as the baseline's worst one.
     """
 
     problem: str
-    problem_parameters: Mapping[str, str]
+    problem_parameters: Mapping[str, str]  #: Class and plain constructor parameters.
     model: str
     unit: str
-    validation: str
-    trials: tuple[Trial, ...]
-    selected: int
-    shift: tuple[float, ...] = ()
-    shrinkage: float = 0.0
-    baseline_shift: tuple[float, ...] = ()
-    instances: tuple[str, ...]
-    data: str
-    regret_plain: tuple[float, ...] = ()
-    regret_baseline: tuple[float, ...]
-    regret_selected: tuple[float, ...]
-    loss_selected: tuple[float, ...] = ()
+    validation: str  #: Description of the validation instances.
+    trials: tuple[Trial, ...]  #: Every model that was scored.
+    selected: int  #: Position of the selected model in `trials`.
+    shift: tuple[float, ...] = ()  #: What is added to predictions, flattened, or empty.
+    shrinkage: float = 0.0  #: Share of the way from these predictions to the mean label.
+    baseline_shift: tuple[float, ...] = ()  #: The shift that corrects the baseline best, or empty.
+    instances: tuple[str, ...]  #: Names of the validation instances.
+    data: str  #: Digest of their labels. Results with the same digest can be paired.
+    regret_plain: tuple[float, ...] = ()  #: Their regrets under the plain model, if it was scored.
+    regret_baseline: tuple[float, ...]  #: Their regrets under the baseline.
+    regret_selected: tuple[float, ...]  #: Their regrets under the selected model.
+    loss_selected: tuple[float, ...] = ()  #: Learned losses of its predictions, if it has any.
     failures: Failures = Failures()
-    changes: tuple[ChangedDecision, ...] = ()
-    coordinates: CoordinateCosts | None = None
-    label_shape: tuple[int, ...]
+    changes: tuple[ChangedDecision, ...] = ()  #: The largest falls of regret, then the rises.
+    coordinates: CoordinateCosts | None = None  #: None for a model trained on squared error.
+    label_shape: tuple[int, ...]  #: Shape of a label as it was given: () for shape (n,).
     label_names: tuple[str, ...] | None = None
     n_features: int
     feature_names: tuple[str, ...] | None = None
-    takes_frames: bool = False
+    takes_frames: bool = False  #: Whether the models get features as a frame.
     has_context: bool
-    mean_label: tuple[float, ...]
+    mean_label: tuple[float, ...]  #: Mean training label, flattened.
     n_calls: int
     seconds: float
-    settings: Mapping[str, int | float | bool | str | None]
+    settings: Mapping[str, int | float | bool | str | None]  #: Parameters of the regressor.
     versions: Mapping[str, str]
 
     def __post_init__(self) -> None:

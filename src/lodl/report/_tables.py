@@ -16,21 +16,13 @@ _HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Regrets of several models on instances that none was trained on. Print it for the table.
+    """Regrets of several models on instances that none was trained on. Print it for the table."""
 
-    Attributes:
-        regrets: Regret of each instance by the name of what predicts. The evaluated model is last.
-        optimum: Objective of the best decision for each instance's label.
-        unit: The unit of the objective, or empty.
-        n_calls: Solver calls that the evaluation took.
-        n_left_out: Instances left out of all regrets because a solver call failed on them.
-    """
-
-    regrets: Mapping[str, tuple[float, ...]]
-    optimum: tuple[float, ...]
-    unit: str
-    n_calls: int
-    n_left_out: int = 0
+    regrets: Mapping[str, tuple[float, ...]]  #: By what predicts; the evaluated model is last.
+    optimum: tuple[float, ...]  #: Objective of the best decision for each instance's label.
+    unit: str  #: The unit of the objective, or empty.
+    n_calls: int  #: Solver calls that the evaluation took.
+    n_left_out: int = 0  #: Instances left out because a solver call failed on them.
 
     @classmethod
     def of(

@@ -20,14 +20,11 @@ def shortened(text: str, longest: int = 32) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table, sorted by its value, if any, else by its text.
-
-    The page shows a mark of its colour, if any, before the text.
-    """
+    """A cell of a table."""
 
     text: str
-    value: float | None = None
-    colour: str = ""
+    value: float | None = None  #: Number to sort by. By default the cell is sorted by its text.
+    colour: str = ""  #: Colour of a mark before the text on the page; empty for no mark.
 
     @classmethod
     def of_number(cls, value: float | None, text: str = "{:z.2f}") -> "Cell":
@@ -39,8 +36,8 @@ class Cell:
 class Table:
     """A table whose first column names the row. Readers of a page can sort it."""
 
-    caption: str  # for readers who cannot see the table
-    columns: tuple[str, ...]  # empty for a list of names and values
+    caption: str  #: Description for readers who cannot see the table.
+    columns: tuple[str, ...]  #: Titles of the columns; empty for a list of names and values.
     rows: tuple[tuple[Cell, ...], ...]
 
     def markdown(self) -> str:

@@ -94,11 +94,7 @@ def _fit_findings(
 
 
 def _formula_findings(
-    family: Family,
-    phi: dict[str, Array],
-    d: Array,
-    zero_at_label: bool,
-    rng: np.random.Generator,
+    family: Family, phi: dict[str, Array], d: Array, zero_at_label: bool, rng: np.random.Generator
 ) -> Iterator[str]:
     results = {of: getattr(family, of)(phi, d) for of in ("value", "gradient", "curvature")}
     for method, result in results.items():

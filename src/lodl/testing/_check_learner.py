@@ -18,11 +18,7 @@ _ROUNDING = 1e-6  # share of the labels' deviation: sums in another order
 
 
 def check_learner(
-    learner: Learner,
-    *,
-    items: bool = False,
-    estimator: Any = None,
-    trusted: Sequence[str] = (),
+    learner: Learner, *, items: bool = False, estimator: Any = None, trusted: Sequence[str] = ()
 ) -> None:
     """Check that a learner does what `lodl` relies on, with a few short training runs.
 
