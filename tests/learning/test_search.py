@@ -214,3 +214,17 @@ def test_the_shift_of_an_average_is_the_mean_of_the_shifts():
     np.testing.assert_array_equal(blend.shift, [1.5, 0.5])
     np.testing.assert_array_equal(blend.y_hat, y_hat + 1.5)
     assert average([plain, plain]).shift is None
+
+
+def test_shrunk_predictions_need_as_many_standard_errors_as_a_loss():
+    error = NOISE.std(ddof=1) / np.sqrt(N)
+    means = FOLDS.means(Y)
+    board = Scoreboard(
+        FOLDS.validation,
+        lambda model: replace(
+            model, regret=5.0 + NOISE if not model.shrinkage else np.full(N, 5.0 - 2 * error)
+        ),
+    )
+    baseline = board.score(contender("squared error", BASELINE))
+    assert select(board, baseline, [], y=Y, means=means).shrinkage == 0.5
+    assert select(board, baseline, [], y=Y, means=means, n_errors=3.0).shrinkage == 0.0

@@ -182,7 +182,7 @@ def select(
     for shrinkage in _SHRINKAGES:
         moved = shrunk(whole, shrinkage, means)
         moved = best if is_late() or not is_worth(best, moved) else board.score(moved)
-        if not board.is_clear(best, moved):
+        if not board.is_clear(best, moved, max(1.0, n_errors)):
             break
         best = moved
     return best
