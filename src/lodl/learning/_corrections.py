@@ -1,14 +1,13 @@
-r"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
+"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
 
 If shortage costs more than excess, a careful practitioner adds to every prediction the quantile of
 its residuals at which decisions are cheapest. A learned loss knows these costs, so the shift is
 
     b = argmin_b sum_i L_i(y_hat_i + b)
 
-over out-of-fold predictions y_hat, and no solver call is needed to find it. It also mends models
-that were trained on the loss itself, whose residuals were smaller in training. Without such a loss,
-solver calls search one level for all numbers of a label. A shift is judged on instances whose
-residuals it was not computed from.
+over out-of-fold predictions y_hat, without a solver call. It also mends models that were trained on
+the loss itself. Without such a loss, solver calls search one level for all numbers of a label. A
+shift is judged on instances whose residuals it was not computed from.
 """
 
 import math
@@ -52,10 +51,7 @@ def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Conte
 
 
 def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
-    """Return a contender whose mean residual is 0 in each number of a label, without regrets.
-
-    One model of all items has another mean error for each item that its features do not identify.
-    """
+    """Return a contender whose mean residual is 0 for each item, without regrets."""
     residual, how = y - contender.y_hat, "shifted to each item's mean"
     return _shifted(contender, how, lambda rows: residual[rows].mean(axis=0), folds)
 
@@ -131,7 +127,6 @@ def best_shift(
     """Return a contender with the shift that decides best, without regrets; None if none helps.
 
     Levels are tried outwards from the middle, in the direction in which decisions get better.
-    `regrets` calls the solver for predictions at some rows; `seed` draws the rows that judge.
     """
     rows = folds.validation
     if len(rows) > _N_JUDGED:

@@ -15,13 +15,7 @@ from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
-from lodl.learning._corrections import (
-    best_shift,
-    can_correct,
-    n_corrections,
-    shifted_by_loss,
-    shifted_to_means,
-)
+from lodl.learning import _corrections as corrections
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
 from lodl.learning._search import N_EXTRA, Contender, Index, Scoreboard, average, is_right, select
@@ -46,8 +40,8 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
-        by_loss = situation.is_affine or any(map(can_correct, evidence.families))
-        n_models += n_corrections(n, by_loss=by_loss) + stops_early
+        by_loss = situation.is_affine or any(map(corrections.can_correct, evidence.families))
+        n_models += corrections.n_corrections(n, by_loss=by_loss) + stops_early
 
     def n_looks(n_rounds: int) -> int:
         if evidence.by_pool:
@@ -102,7 +96,9 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     found = rounds(evidence, trainer.train_if_possible, board.score, leader=baseline)
     last = [model for model in found if model.round == schedule.n_rounds]
-    losses = [model.loss for model in last if is_affine or can_correct(model.loss.family)]
+    losses = [
+        model.loss for model in last if is_affine or corrections.can_correct(model.loss.family)
+    ]
     judge = losses[0] if losses else None
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
     selected = select(
@@ -160,15 +156,16 @@ def _corrected(
     if contender.shrinkage:
         return contender
     y, folds = trainer.data.y, trainer.folds
-    has_own = not contender.is_baseline and can_correct(contender.loss.family)
+    has_own = not contender.is_baseline and corrections.can_correct(contender.loss.family)
     loss = contender.loss if has_own else judge
     if evidence.situation.is_affine:
-        shifted = shifted_to_means(contender, y, folds)
+        shifted = corrections.shifted_to_means(contender, y, folds)
         moved = shifted if _is_worth(judge, folds.validation, contender, shifted) else None
     elif loss is not None:
-        moved = shifted_by_loss(contender, loss, folds)
+        moved = corrections.shifted_by_loss(contender, loss, folds)
     else:
-        moved = best_shift(contender, y, folds, evidence.regrets, seed=evidence.random_state)
+        seed = evidence.random_state
+        moved = corrections.best_shift(contender, y, folds, evidence.regrets, seed=seed)
     return contender if moved is None else board.score(moved)
 
 
@@ -267,8 +264,7 @@ def _setting(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    is_plain = value is None or isinstance(value, bool | int | float | str)
-    return value if is_plain else shortened(str(value))
+    return value if isinstance(value, bool | int | float | str | None) else shortened(str(value))
 
 
 def _versions() -> dict[str, str]:

@@ -215,21 +215,18 @@ def _of_splitter(splitter: Any, x: Any, y: Array, groups: Index | None) -> tuple
     splits = list(splitter.split(x, y, groups))
     masks, parts = (np.zeros((len(splits), len(y)), dtype=bool) for _ in range(2))
     for k, (trained, validated) in enumerate(splits):
-        masks[k, trained], parts[k, validated] = True, True
+        masks[k, trained] = parts[k, validated] = True
     if not splits or not (masks.any(axis=1) & parts.any(axis=1)).all():
-        raise InvalidInputError(
-            f"`validation` must give instances to train and to validate, got none of {splitter}."
-        )
+        expected = "`validation` must give instances to train and to validate"
+        raise InvalidInputError(f"{expected}, got none of {splitter}.")
     return masks, parts
 
 
 def _originals(data: Data) -> Index:
     """Return, for each instance, the first one with the same features, label and context."""
-    labels = row_keys(data.y)
-    n_equal = Counter(labels)
+    labels, seen = row_keys(data.y), dict[Any, int]()
+    n_equal, original = Counter(labels), np.arange(len(labels))
     suspects = np.array([i for i, label in enumerate(labels) if n_equal[label] > 1], dtype=np.intp)
-    original = np.arange(len(labels))
-    seen: dict[Any, int] = {}
     for i, features in zip(suspects.tolist(), row_keys(take_rows(data.x, suspects)), strict=True):
         context = None if data.context is None else digest(context_of(data.context, i))
         original[i] = seen.setdefault((labels[i], features, context), i)

@@ -168,10 +168,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
-                of the label. A pandas or polars frame is passed on as it is to estimators that take
-                frames, with categories and missing values; for others it must hold numbers.
-                Categories are matched by name, and one that `fit` did not see counts as missing.
-                The index of a pandas frame names the instances in reports.
+                of the label. Estimators that take frames get a pandas or polars frame as it is; for
+                others it must hold numbers. Categories are matched by name, and an unseen one
+                counts as missing. The index of a pandas frame names the instances in reports.
             Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
                 With shape (n,), the problem gets labels of shape (1,) and `predict` returns (n,).
             context: One entry per instance, or None. From a frame, each row becomes a dict.
@@ -180,8 +179,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
                 or `(X, Y, context)`. Defaults to five folds, or a held-out fifth from 3000
                 instances on. Folds are random, unless the index or a column of a frame holds dates
                 in their order: then folds are consecutive blocks, and a share is the latest.
-            groups: The group of each instance (a customer, a shop), or None. Random folds hold out
-                whole groups; a splitter gets the groups.
+            groups: The group of each instance, or None. Random folds hold out whole groups.
         """
         started = time.perf_counter()
         check_flag("ensemble", self.ensemble)

@@ -208,8 +208,7 @@ def _averaged(board: Scoreboard, baseline: Contender, others: Sequence[Contender
 def is_right(model: Predictor, x: Any, y: Array, masks: Masks) -> bool:
     """Return whether a model is linear in its features, and curved terms would not improve it.
 
-    If a linear model describes the labels, no loss can improve on squared error by much, and what
-    validation decisions show is mostly chance.
+    Then no loss can improve on squared error by much, and most of what validation shows is chance.
     """
     return is_linear(model, x) and z_of_curvature(x, y, masks) < _LINEAR
 
