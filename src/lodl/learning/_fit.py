@@ -96,10 +96,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     found = rounds(evidence, trainer.train_if_possible, board.score, leader=baseline)
     last = [model for model in found if model.round == schedule.n_rounds]
-    losses = [
-        model.loss for model in last if is_affine or corrections.can_correct(model.loss.family)
-    ]
-    judge = losses[0] if losses else None
+    losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
+    judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
     selected = select(
         board,

@@ -290,8 +290,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.
 
         It contains JSON and files in the framework's own format, and no pickle. The problem, which
-        is code, and the learned loss, which contains the training labels, are not saved;
-        `model.loss_.save(path)` does. Only `overwrite=True` replaces a model.
+        is code, and the learned loss, which contains the training labels, are not saved:
+        `model.loss_.save(path)` writes the loss. Only `overwrite=True` replaces a model.
         """
         result, kind = self._result, type(self.predictors_[0])
         plain = [model for model in self.plain_.models if type(model) is kind]  # loads as they do

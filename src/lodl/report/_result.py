@@ -246,8 +246,7 @@ class FitResult:
             or_none = "" if default == "required" else " or none"
             is_right = value == default or len(value) == length
             _check(is_right, f"`{name}` must have {length} values{or_none}")
-        costs = {} if self.coordinates is None else vars(self.coordinates)
-        for name, column in costs.items():
+        for name, column in vars(self.coordinates).items() if self.coordinates else ():
             _check(len(column) == n_numbers, f"`{name}` must be of {n_numbers} coordinates")
         try:
             self.to_json()
@@ -327,13 +326,11 @@ class FitResult:
         if gain.n_instances < FEWEST:
             return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
         if gain.mean <= 0:
-            regret = f"{before}{self.in_unit} per instance"
-            return f"Keep squared error: no clear gain here. Its regret is {regret}."
+            advice = "Keep squared error: no clear gain here."
+            return f"{advice} Its regret is {before}{self.in_unit} per instance."
         if self.shrinkage == 1:
-            return (
-                "The features do not help: the mean label decides no worse than any model. With "
-                f"it: {numbers}."
-            )
+            advice = "The features do not help: the mean label decides no worse than any model."
+            return f"{advice} With it: {numbers}."
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"Perhaps use this model: {numbers}, {why}."
@@ -398,8 +395,7 @@ class FitResult:
         widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
         lines = []
         for *numbers, name in rows:
-            texts = (text.rjust(width) for text, width in zip(numbers, widths, strict=True))
-            start = "  ".join([*texts, ""])
+            start = "  ".join([*map(str.rjust, numbers, widths), ""])
             lines.append(fill(start + name, _WIDTH, subsequent_indent=" " * (len(start) + 2)))
         return lines
 

@@ -55,12 +55,11 @@ class Evaluation:
         n, means = len(self.optimum), self.means
         smallest = min((abs(mean) for mean in means.values() if mean), default=0.0)
         decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
-        rows = []
-        for i, (name, mean) in enumerate(means.items(), 1):
+        rows, last = [], list(means)[-1]
+        for name, mean in means.items():
             percent = self.percent(name)
             share = "" if percent is None else f"{percent:.2f}"
-            has_gap = i < len(means) and n >= FEWEST
-            gap = _with_interval(self.difference(name)) if has_gap else ""
+            gap = _with_interval(self.difference(name)) if name != last and n >= FEWEST else ""
             rows.append(tuple(map(Cell, (name, f"{mean:z,.{decimals}f}", share, gap))))
         unit = f", in {self.unit}" if self.unit else ""
         note = f"Regret per instance{unit}: {n:,} test instances, {self.n_calls:,} solver calls."
@@ -165,9 +164,6 @@ def _conclusion(gain: Estimate, first: str, other: str, in_unit: str) -> str:
     if gain.low <= 0 <= gain.high:
         return f"No clear difference between {first} and {other}: what there is may be chance."
     better, worse = (other, first) if gain.mean > 0 else (first, other)
-    ends = sorted((abs(gain.low), abs(gain.high)))
-    mean, low, high = amounts(abs(gain.mean), *ends)
-    return (
-        f"{better} decides better than {worse}, by {mean}{in_unit} per instance (95% interval: "
-        f"{low} to {high})."
-    )
+    mean, low, high = amounts(abs(gain.mean), *sorted((abs(gain.low), abs(gain.high))))
+    size = f"{mean}{in_unit} per instance (95% interval: {low} to {high})"
+    return f"{better} decides better than {worse}, by {size}."

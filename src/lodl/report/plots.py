@@ -161,8 +161,7 @@ def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
 
 def _top(loss: Array) -> float:
     """Return the highest loss to draw, so that a few outliers do not flatten the others."""
-    highest = float(max(loss.max(), 1e-12))
-    usual = 1.5 * float(np.quantile(loss, 0.97))
+    highest, usual = float(max(loss.max(), 1e-12)), 1.5 * float(np.quantile(loss, 0.97))
     return usual if 0 < 2 * usual < highest else 1.05 * highest
 
 
