@@ -37,16 +37,15 @@ class AddedCommand(TyperCommand):
         try:
             target = self.entry_point.load()
         except (ImportError, AttributeError) as error:
-            raise LodlError(
-                f"The command {self.name} of {self.package} cannot be loaded: {error}"
-            ) from error
+            command = f"The command {self.name} of {self.package}"
+            raise LodlError(f"{command} cannot be loaded: {error}") from error
         holder = typer.Typer(rich_markup_mode=None, add_completion=False)
         if isinstance(target, typer.Typer):
             holder.add_typer(target, name=self.name)
         else:
             holder.command(self.name)(target)
-        command: Any = typer.main.get_command(holder)
-        return getattr(command, "commands", {self.name: command})[self.name]
+        whole: Any = typer.main.get_command(holder)
+        return getattr(whole, "commands", {self.name: whole})[self.name]
 
 
 class _MissingCommand(TyperCommand):

@@ -160,10 +160,9 @@ def normalised_decision_quality(
         1.0
     """
     if np.ndim(y_hat) > np.ndim(y):
-        raise InvalidInputError(
-            f"`y_hat` must have the labels' shape {np.shape(y)}, got {np.shape(y_hat)}. To score "
-            "several models, use `quality_scale`."
-        )
+        advice = "To score several models, use `quality_scale`."
+        expected = f"`y_hat` must have the labels' shape {np.shape(y)}"
+        raise InvalidInputError(f"{expected}, got {np.shape(y_hat)}. {advice}")
     quality = decision_quality(oracle, y_hat, y, context=context)
     scale = quality_scale(oracle, y, context=context, y_random=y_random, random_state=random_state)
     return float(scale.normalise(quality))

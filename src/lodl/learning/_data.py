@@ -27,7 +27,7 @@ from lodl.report import FitResult
 
 _OF_FIT = "it had in `fit`"  # whose columns new frames must have
 _SMALLEST, _LARGEST = 1e-15, 1e15  # of the largest label: single precision ends at 1e-38 and 3e38
-_ROUTING = (
+_ROUTING = (  # scikit-learn may have lost a context on the way
     " scikit-learn's searches and `cross_val_score` pass it on after "
     "`sklearn.set_config(enable_metadata_routing=True)`."
 )
@@ -141,10 +141,8 @@ def new_instances(
 def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = False) -> Context:
     """Return a context for each row of the features, or None if `fit` had none."""
     if context is None and result.has_context:
-        hint = _ROUTING if in_score else ""  # scikit-learn may have lost it on the way
-        raise InvalidInputError(
-            f"`context` must be given: the model was fitted with one, got None.{hint}"
-        )
+        expected = "`context` must be given: the model was fitted with one, got None."
+        raise InvalidInputError(expected + (_ROUTING if in_score else ""))
     if context is not None and not result.has_context:
         expected, got = "must be None: the model was fitted without one", type(context).__name__
         raise InvalidInputError(f"`context` {expected}, got a {got}.")
@@ -202,7 +200,6 @@ def _items_advice(features: Features, n: int, name: str) -> str:
     n_items, rest = divmod(len(features), n)
     if rest or n_items < 2:
         return ""
-    return (
-        f" If there are {n_items} rows for each instance, one for each item, pass an array of "
-        f"shape (n, items, p): `{name}.to_numpy().reshape({n}, {n_items}, -1)`."
-    )
+    array = f"`{name}.to_numpy().reshape({n}, {n_items}, -1)`"
+    rows = f"{n_items} rows for each instance, one for each item"
+    return f" If there are {rows}, pass an array of shape (n, items, p): {array}."

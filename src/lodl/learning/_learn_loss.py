@@ -169,10 +169,10 @@ def learn_in_rounds(
         train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
             order, and returns it with its predictions for all of them, out-of-fold ones for
             training instances if the model can overfit.
-        context: One entry per instance, or None. From a frame, each row becomes a dict.
+        context: One entry per instance, or None.
         family: The parametric loss. Defaults to that of `learn_loss`.
         schedule: The numbers of samples and rounds, and the limit on solver calls.
-        validation: Positions of the instances by whose regret the best round is selected, which
+        validation: Positions of the instances whose regret selects the best round, and which
             `train` must not fit. Defaults to all of them.
         random_state: Random seed of the points.
 
@@ -217,9 +217,8 @@ def _check_validation(validation: npt.ArrayLike | None, n: int) -> Index:
     try:
         rows = np.atleast_1d(np.arange(n)[wanted] if wanted.size else wanted)
     except IndexError as error:
-        raise InvalidInputError(
-            f"`validation` must hold positions of instances from 0 to {n - 1}, or a mask: {error}."
-        ) from error
+        expected = f"must hold positions of instances from 0 to {n - 1}, or a mask"
+        raise InvalidInputError(f"`validation` {expected}: {error}.") from error
     if not rows.size:
         raise InvalidInputError("`validation` must name at least one instance, got none.")
     return rows

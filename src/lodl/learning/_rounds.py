@@ -152,8 +152,8 @@ def rounds(
 
     The first family leads the rounds: the solver is called where its model predicts, and the next
     loss is learned from all answers so far. After the last round, all families are tried. `train`
-    returns a model and its predictions, or None to leave a loss out; `score` is `evidence.scored`
-    or calls it. The first round was already sampled where a given `leader` predicts.
+    returns a model and its predictions, or None to leave a loss out. The first round was already
+    sampled where a given `leader` predicts.
     """
     schedule, families = evidence.schedule, evidence.families
     n_rounds = schedule.n_rounds or 0

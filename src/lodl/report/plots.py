@@ -84,8 +84,7 @@ def trials(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.plot(*place, "o", color=INK, markersize=12, fillstyle="none")
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlabel("solver calls")
-    axes.set_ylabel(f"validation regret{_unit(result)}")
+    axes.set(xlabel="solver calls", ylabel=f"validation regret{_unit(result)}")
     return axes
 
 
@@ -98,8 +97,7 @@ def changes(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.stairs(np.maximum(change, 0), edges, fill=True, color=SELECTED_COLOUR, alpha=0.85)
     axes.stairs(np.minimum(change, 0), edges, fill=True, color=WORSE_COLOUR, alpha=0.85)
     axes.axhline(0, color=MUTED, linewidth=0.9)
-    axes.set_xlim(0, len(change))
-    axes.set_xlabel("validation instances, best change first")
+    axes.set(xlabel="validation instances, best change first", xlim=(0, len(change)))
     axes.set_ylabel(f"regret avoided{_unit(result)}")
     axes.grid(visible=False, axis="x")
     return axes
@@ -140,9 +138,8 @@ def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
     regret, loss = np.array(result.regret_selected), np.array(result.loss_selected)
     if not len(loss):
         raise InvalidInputError("The selected model was trained on squared error.")
-    top = _top(loss)
+    inside = loss <= (top := _top(loss))
     axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=_DASHED)
-    inside = loss <= top
     marks: Any = {"color": SELECTED_COLOUR, "markersize": 4, "markeredgewidth": 0}
     axes.plot(regret[inside], loss[inside], "o", alpha=0.45, **marks)
     axes.plot(regret[~inside], np.full((~inside).sum(), top), "^", clip_on=False, **marks)
@@ -151,10 +148,8 @@ def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
     notes += [] if inside.all() else [f"{(~inside).sum()} above the edge"]
     axes.set_title(", ".join(notes), color=MUTED, fontweight="normal")
     high = float(max(regret.max(), 1e-12))
-    axes.set_xlim(-0.03 * high, 1.05 * high)
-    axes.set_ylim(-0.03 * top, 1.02 * top)
-    axes.set_xlabel(f"true regret{_unit(result)}")
-    axes.set_ylabel("learned loss")
+    axes.set(xlim=(-0.03 * high, 1.05 * high), ylim=(-0.03 * top, 1.02 * top))
+    axes.set(xlabel=f"true regret{_unit(result)}", ylabel="learned loss")
     axes.grid(color=LINE)
     return axes
 

@@ -26,12 +26,11 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
 
     Checked, for random parameters and for parameters fitted to the choice of the best of `dim`
     items: shapes; that the loss is never negative, zero at the label, depends on the instance's own
-    parameters only, and is convex along segments if it claims `is_convex`; the gradient against
-    finite differences; the shape and the sign of the curvature; that the loss is linear in the
-    parameters that `degrees` names; that a fit and a fallback have finite parameters of the right
-    shapes that keep `non_negative`; that NumPy and torch agree (if torch is installed); and that a
-    saved loss can be loaded. Not checked: how well `fit` repeats regrets, the value of `fallback`,
-    and how large the curvature is. Raises a `FamilyError` with one line per finding.
+    parameters only, and is convex if it claims `is_convex`; the gradient against finite
+    differences; the sign of the curvature; that the loss is linear in the parameters that `degrees`
+    names; that a fit and a fallback have finite parameters that keep `non_negative`; that NumPy and
+    torch agree (if torch is installed); and that a saved loss can be loaded. Not checked: how well
+    `fit` repeats regrets. Raises a `FamilyError` with one line per finding.
 
     Args:
         family: The family to check.
