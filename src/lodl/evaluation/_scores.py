@@ -175,10 +175,9 @@ def regret_scorer(oracle: Problem | Oracle | None = None) -> RegretScorer:
     the folds once routing is on: `sklearn.set_config(enable_metadata_routing=True)`, then
     `GridSearchCV(...).fit(X, Y, context=context)`.
 
-    With a store, all fits of a search share the answers around labels, but each setting calls the
-    solver where its own models predict. A search over 20 settings in 3 folds takes about as many
-    calls as 21 fits with the defaults, and as 5 with `n_rounds=0, families=[], n_samples=1`, which
-    compares the decisions of squared error.
+    With a store, all fits of a search share the answers around labels. A search over 20 settings in
+    3 folds then takes about as many calls as 21 fits with the defaults, and as 5 with
+    `n_rounds=0, families=[], n_samples=1`, which compares the decisions of squared error.
 
     Args:
         oracle: The problem whose decisions are scored, or an oracle of it. Defaults to that of the

@@ -25,6 +25,7 @@ from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.report import FitResult
 
+_CALLED = ("X", "Y", "context")  # the arguments of `fit`
 _OF_FIT = "it had in `fit`"  # whose columns new frames must have
 _SMALLEST, _LARGEST = 1e-15, 1e15  # of the largest label: single precision ends at 1e-38 and 3e38
 _ROUTING = (  # scikit-learn may have lost a context on the way
@@ -53,13 +54,7 @@ class Data:
 
     @classmethod
     def of(
-        cls,
-        x: Any,
-        y: Any,
-        context: Any,
-        *,
-        takes_frames: bool,
-        called: tuple[str, str, str] = ("X", "Y", "context"),
+        cls, x: Any, y: Any, context: Any, *, takes_frames: bool, called: Sequence[str] = _CALLED
     ) -> "Data":
         """Check the arguments of a user, which messages call by the names `called`."""
         features = _features_of(x, takes_frames=takes_frames, name=called[0])
@@ -72,16 +67,10 @@ class Data:
         contexts = check_context(context, len(labels))
         check_same_rows(**dict(zip(called, (x, y, context), strict=True)))
         names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
-        return cls(
-            features,
-            labels,
-            () if is_vector(y) else labels.shape[1:],
-            contexts,
-            column_names(x, called[0]),
-            column_names(y, called[1]),
-            names,
-            next(filter(None, map(_time_order, (x, y, context))), 0),
-        )
+        label_shape = () if is_vector(y) else labels.shape[1:]
+        columns = column_names(x, called[0]), column_names(y, called[1])
+        time_order = next(filter(None, map(_time_order, (x, y, context))), 0)
+        return cls(features, labels, label_shape, contexts, *columns, names, time_order)
 
     def followed_by(self, validation: tuple[Any, ...]) -> "Data":
         """Return these instances, then those of `validation=(X, Y)` or `(X, Y, context)`."""

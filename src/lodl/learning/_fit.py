@@ -26,6 +26,7 @@ from lodl.report.page import shortened
 
 _N_CHANGES = 10  # most instances to show whose regret fell, and as many whose regret rose
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
+_OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
 _logger = logging.getLogger(__name__)
@@ -206,11 +207,7 @@ def result_of(
         mean_label=_flat(data.y[: folds.n_final].mean(axis=0)),
         n_calls=evidence.n_calls,
         seconds=time.perf_counter() - evidence.started,
-        settings={
-            name: _setting(value)
-            for name, value in parameters.items()
-            if name not in ("oracle", "estimator")
-        },
+        settings={name: _setting(parameters[name]) for name in parameters if name not in _OBJECTS},
         versions=_versions(),
     )
 

@@ -128,12 +128,9 @@ def average(contenders: Sequence[Contender]) -> Contender:
 
 def shrunk(contender: Contender, shrinkage: float, means: Array) -> Contender:
     """Return a contender whose predictions are moved towards mean labels, without its regrets."""
-    return replace(
-        contender,
-        name=f"{contender.name}, {shrinkage:.0%} of the way to the mean",
-        y_hat=means + (1 - shrinkage) * (contender.y_hat - means),
-        shrinkage=shrinkage,
-    )
+    name = f"{contender.name}, {shrinkage:.0%} of the way to the mean"
+    y_hat = means + (1 - shrinkage) * (contender.y_hat - means)
+    return replace(contender, name=name, y_hat=y_hat, shrinkage=shrinkage)
 
 
 def predicts(y_hat: Array, y: Array, means: Array) -> bool:

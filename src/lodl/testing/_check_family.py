@@ -103,10 +103,8 @@ def _formula_findings(
             return
     value, gradient, curvature = results.values()
     if (value < 0).any():
-        yield (
-            f"the loss is negative, as low as {value.min():.3g}. If a parameter must not be "
-            "negative, name it in `non_negative`."
-        )
+        advice = "If a parameter must not be negative, name it in `non_negative`."
+        yield f"the loss is negative, as low as {value.min():.3g}. {advice}"
     if zero_at_label and np.abs(family.value(phi, 0 * d)).max() > 0:
         yield "the loss is not zero at the label."
     share = rng.random((*value.shape, 1))
