@@ -32,8 +32,9 @@ def check_labels(y: Any, name: str = "y") -> Array:
         raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
     if not np.isfinite(array).all():
         where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        got = f"{array[where]} {place_of(y, where)}"
-        raise InvalidInputError(f"`{name}` must be finite, got {got}.")
+        raise InvalidInputError(
+            f"`{name}` must be finite, got {array[where]} {place_of(y, where)}."
+        )
     return array
 
 
@@ -58,8 +59,9 @@ def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Ar
     """Return predictions as a finite array of the labels' shape."""
     array = check_labels(y_hat, name)
     if array.shape != y.shape:
-        wanted = f"the labels' shape {y.shape}"
-        raise InvalidInputError(f"`{name}` must have {wanted}, got {array.shape}.")
+        raise InvalidInputError(
+            f"`{name}` must have the labels' shape {y.shape}, got {array.shape}."
+        )
     return array
 
 
@@ -159,7 +161,6 @@ def in_columns(table: Any, expected: Sequence[str] | None, name: str, whose: str
     """Return a frame with its columns in the expected order, and anything else unchanged.
 
     Columns are matched by position if either side has no names, or counts its columns from 0.
-    Otherwise other names than `expected` are an error, which says `whose` names they are.
     """
     given = _columns(table, name)
     if given is None:
@@ -333,7 +334,6 @@ def _column_numbers(column: Any) -> Array | None:
 
 
 def _is_misread(column: Any) -> bool:
-    """Return whether a column holds dates, durations or complex numbers."""
     if not hasattr(column, "iloc"):
         return bool(column.dtype.is_temporal())
     return getattr(column.dtype, "categories", column).dtype.kind in _NO_NUMBERS
@@ -343,14 +343,9 @@ def rank_correlation(a: Array, b: Array) -> float:
     """Return Spearman's correlation of two arrays (n,); NaN if one of them is constant or empty."""
     if not len(a) or np.ptp(a) == 0 or np.ptp(b) == 0:
         return np.nan
-    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
+    from scipy.stats import rankdata  # slow to import
 
-
-def _ranks(values: Array) -> Array:
-    """Return ranks; equal values share the mean of theirs."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2)[place])
+    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
 
 
 def printable(text: str) -> str:

@@ -49,8 +49,7 @@ def _encode(value: Any) -> bytes:
     if _is_sparse(value):
         return _encode_sparse(value)
     if is_dataclass(value) and not isinstance(value, type):
-        compared = [field.name for field in fields(value) if field.compare]
-        content = {name: getattr(value, name) for name in compared}
+        content = {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
         return _join("object", [_class(value), _encode(content or None)])
     raise InvalidInputError(
         f"A {type(value).__module__}.{type(value).__qualname__} has no content that can be "
@@ -79,8 +78,8 @@ def _(value: npt.NDArray[Any]) -> bytes:
         content = _encode(value.tolist())
     else:
         content = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data  # no copy
-    array = _join("array", [dtype.encode(), repr(value.shape).encode(), content])
-    return _with_attributes(value, array)
+    parts = [dtype.encode(), repr(value.shape).encode(), content]
+    return _with_attributes(value, _join("array", parts))
 
 
 @_encode.register(list | tuple | range)
@@ -114,8 +113,7 @@ def _is_sparse(value: Any) -> bool:
 
 def _encode_sparse(value: Any) -> bytes:
     """Encode a SciPy sparse array by its arrays: its other attributes change at first use."""
-    has_arrays = value.format in ("csr", "csc", "bsr", "dia", "coo")
-    plain = value if has_arrays else value.tocoo()
+    plain = value if value.format in ("csr", "csc", "bsr", "dia", "coo") else value.tocoo()
     names = ("data", "indices", "indptr", "offsets", "row", "col", "coords")
     parts = [getattr(plain, name, None) for name in names]
     return _join("sparse", map(_encode, (value.format, value.shape, *parts)))
@@ -143,13 +141,9 @@ def problem_parameters(problem: object) -> dict[str, str]:
 
     A parameter is an argument of `__init__` that is an attribute, by the same name or with a
     leading underscore. Only plain values are included: numbers, strings, None, lists and tuples of
-    these, arrays (by their digest), and the arguments bound by `functools.partial`. Other objects,
-    dataclass fields with `compare=False`, and names that suggest a secret, such as a licence key,
-    are left out, because the texts are stored.
-
-    Example:
-        >>> problem_parameters(lodl.domains.knapsack(sizes=(1, 1, 1)).problem)["class"]
-        'Knapsack'
+    these, arrays (by their digest), and the arguments bound by `functools.partial`. Dataclass
+    fields with `compare=False` are left out, and so are names that suggest a secret, such as a
+    licence key, because the texts are stored.
     """
     names: set[str] = set()
     for kind in type(problem).__mro__[:-1]:

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 def progress_bar(
     total: int, *, unit: str, description: str, enabled: bool, delay: float = 0.0
 ) -> "tqdm[Any]":
-    """Return a bar that shows the amount done, the rate and the time left.
-
-    The bar appears after `delay` seconds if the work is not done by then, and never without a
-    terminal.
-    """
+    """Return a bar that appears after `delay` seconds, and never without a terminal."""
     return _bar_type()(
         total=total,
         unit=f" {unit}",
@@ -31,11 +27,7 @@ def progress_bar(
 
 @cache
 def _bar_type() -> "type[tqdm[Any]]":
-    """Return a tqdm class whose lock belongs to this process alone.
-
-    tqdm's default lock is shared with forked processes: if one is killed while it holds the lock,
-    all others wait forever.
-    """
+    """Return a tqdm class whose lock is not shared: a killed fork may never release it."""
     from tqdm import tqdm  # slow to import
 
     class Bar(tqdm):  # type: ignore[type-arg]  # generic in the stubs only

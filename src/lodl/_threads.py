@@ -22,8 +22,7 @@ T = TypeVar("T")
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread until the last task of this process has left.
 
-    The limit belongs to the process, but tasks may be its threads (joblib's threading backend, a
-    Dask worker): the first to enter sets it, the last to leave restores it.
+    The limit belongs to the process, but tasks may be its threads (joblib's, a Dask worker's).
     """
     from threadpoolctl import threadpool_limits  # slow to import
 

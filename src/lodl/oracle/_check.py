@@ -88,10 +88,7 @@ class ProblemReport:
 def check(
     y: Array, context: Context, seed: int, apply: Callable[..., ProblemReport]
 ) -> ProblemReport:
-    """Return the report of a problem, or raise its findings. `apply` calls a function in a worker.
-
-    It is tried on a few instances and on noisy predictions for them.
-    """
+    """Try a problem on a few instances and noisy predictions; `apply` runs in a worker."""
     few, scale, others = slice(0, N_INSTANCES), float(y.std()) or 1.0, other_labels(y, context)
     contexts = None if context is None else context[few]
     return apply(_report, y[few], contexts, others, scale, seed).checked()
@@ -138,7 +135,6 @@ class _Trial:
 
     @cached_property
     def decisions(self) -> list[Decision]:
-        """The decisions for the label and for the points."""
         return [self.solve(y_hat) for y_hat in (self.y, *self.points)]
 
     def believed(self, zs: Sequence[Decision] | None = None) -> list[float]:
@@ -196,8 +192,7 @@ def _project(trial: _Trial) -> Iterator[str]:
             "It is called with many points at once, one per row."
         )
         return
-    singles = np.concatenate([trial.project(row[np.newaxis]) for row in raw])
-    if not np.array_equal(block, singles):
+    if not np.array_equal(block, np.concatenate([trial.project(row[np.newaxis]) for row in raw])):
         yield "`project` maps a point differently when there are others."
     if not np.allclose(trial.project(trial.y[np.newaxis])[0], trial.y):
         yield "`project` changes the true label: the label lies outside the valid range."
@@ -206,10 +201,9 @@ def _project(trial: _Trial) -> Iterator[str]:
 def _decision(trial: _Trial) -> Iterator[str]:
     """Compare the shapes of arrays, but not of lists of positions, which may have any length."""
     arrays = [z for z in trial.decisions if isinstance(z, np.ndarray)]
-    fixed = {z.shape for z in arrays if z.dtype.kind in "bf"}
-    if len(fixed) > 1 or len({z.ndim for z in arrays}) > 1:
-        shapes = sorted({z.shape for z in arrays})
-        yield f"`solve` returns decisions of different shapes: {shapes}."
+    fixed, shapes = {z.shape for z in arrays if z.dtype.kind in "bf"}, {z.shape for z in arrays}
+    if len(fixed) > 1 or len(set(map(len, shapes))) > 1:
+        yield f"`solve` returns decisions of different shapes: {sorted(shapes)}."
 
 
 def _objective(trial: _Trial) -> Iterator[str]:
@@ -236,8 +230,7 @@ def _arguments(trial: _Trial) -> Iterator[str]:
 
 def _order(trial: _Trial) -> Iterator[str]:
     believed = trial.believed()
-    backward = [trial.solve(y_hat) for y_hat in trial.points[::-1]]
-    again = trial.believed(backward[::-1])
+    again = trial.believed([trial.solve(y_hat) for y_hat in trial.points[::-1]][::-1])
     if not _close(believed, again):
         yield (
             "the decision depends on earlier calls: the same predictions in another order give "
@@ -262,11 +255,11 @@ def _many(trial: _Trial) -> Iterator[str]:
 
 
 def _label_is_best(trial: _Trial) -> Iterator[str]:
-    problem = trial.guard.problem
-    losses = sign_of(problem) * np.array([trial.value(z, trial.y) for z in trial.decisions])
+    problem, sign = trial.guard.problem, sign_of(trial.guard.problem)
+    losses = sign * np.array([trial.value(z, trial.y) for z in trial.decisions])
     n_better = int((losses[1:] < losses[0] - RELATIVE * np.abs(losses).max()).sum())
     if n_better:
-        optimum, best = sign_of(problem) * losses[0], sign_of(problem) * losses.min()
+        optimum, best = sign * losses[0], sign * losses.min()
         other = "max" if problem.sense == "min" else "min"
         yield (
             f"the decision under the true label (objective {optimum:.6g}) is worse than under "

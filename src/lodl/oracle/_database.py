@@ -65,7 +65,6 @@ class Database:
             raise StoreError(f"{path} {what}. Choose another file.")
 
     def read(self, query: str, *values: Any) -> list[Any]:
-        """Return the rows of a query."""
         try:
             return self._connected().execute(query, values).fetchall()
         except _FAULTS as error:
@@ -135,9 +134,8 @@ class Database:
     def _create(self, header: Mapping[str, Any]) -> None:
         """Create the tables, unless another process has just done so.
 
-        With a write-ahead log a commit takes a tenth of a millisecond, and readers never wait. A
-        file keeps its kind of journal. Some file systems have no logs, and while several processes
-        create a file none of them may get the lock: then it keeps a rollback journal.
+        With a write-ahead log commits are fast, and readers never wait. A file keeps a rollback
+        journal if its system has no logs, or if several processes compete to create it.
         """
         try:
             self._connected().execute("PRAGMA journal_mode = wal").fetchall()

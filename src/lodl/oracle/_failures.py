@@ -47,10 +47,7 @@ class FailedCall(BaseException):
 
 
 class TaskError(Exception):
-    """A task failed outside of its solver calls, with a message and `while_unpickling`.
-
-    Workers raise it in place of any other exception: SystemExit, say, would end the parent.
-    """
+    """A task failed outside of its solver calls, with a message and `while_unpickling`."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -74,7 +71,6 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException, row: int, column: int, context: InstanceContext) -> "Failure":
-        """Return the failure that an exception stands for."""
         if isinstance(error, FailedCall):
             return cls(error.status, row, column, str(error))
         status = Status.WRONG_SHAPE if isinstance(error, ShapeError) else Status.RAISED
@@ -96,8 +92,7 @@ class Failure:
         return error
 
     def __getstate__(self) -> dict[str, Any]:
-        cause = None if self.cause is None else _portable(self.cause)
-        return self.__dict__ | {"cause": cause}
+        return self.__dict__ | {"cause": None if self.cause is None else _portable(self.cause)}
 
 
 @dataclass(eq=False)
@@ -114,13 +109,12 @@ class Tally:
 
     @property
     def n_outcomes(self) -> int:
-        """Calls that have an outcome."""
         return self.n_labels + self.n_samples
 
     def check_rate(self, max_rate: float, n_planned: int, note: str) -> None:
         """Raise if more than a share `max_rate` of the calls, made and planned, has failed."""
-        n_failed = self.failed_labels + self.failed_samples
-        if n_failed > max_rate * max(n_planned, self.n_outcomes):
+        limit = max_rate * max(n_planned, self.n_outcomes)
+        if self.failed_labels + self.failed_samples > limit:
             raise OracleError(
                 f"{self}, more than max_failure_rate={max_rate:g} allows. "
                 f"The first of each kind: {listed(self.first_failures.values())} {note}"
@@ -144,7 +138,7 @@ def listed(messages: Iterable[str]) -> str:
     return text if text.endswith(("?", "!")) else f"{text}."
 
 
-def described(error: BaseException) -> str:
+def as_text(error: BaseException) -> str:
     """Return an exception's type and message."""
     is_described = isinstance(error, TaskError)  # its message has both
     return str(error) if is_described else f"{type(error).__name__}: {error}".rstrip(": ")

@@ -79,7 +79,7 @@ def look(
 ) -> ObjectiveKind:
     """Return the kind of the objective, and warn if the solver is random or not exact.
 
-    `run` makes calls and goes on if some fail, and `apply` calls a function in a worker.
+    `run` goes on if some calls fail, and `apply` calls a function in a worker.
     """
     tried = _try_instances(samples, run)
     if not tried:
@@ -100,8 +100,7 @@ def _try_instances(samples: Samples, run: Callable[..., Runner]) -> list[Tried]:
     for first in range(0, n, N_INSTANCES):
         rows = np.arange(first, min(first + N_INSTANCES, n))
         made = run(samples, [Calls(rows, 0, N_POINTS + 1)], Wanted(decisions=True)).decisions
-        unscored = Wanted(scores=False, decisions=True)
-        again = run(scratch, [Calls(rows, 0, 1)], unscored).decisions
+        again = run(scratch, [Calls(rows, 0, 1)], Wanted(scores=False, decisions=True)).decisions
         for row in rows.tolist():
             columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
             if 0 in columns and len(columns) > 1 and (row, 0) in again:
@@ -119,16 +118,16 @@ def _compare(
     guard: Guard, instances: Sequence[Tried], others: Array, scale: Array
 ) -> tuple[ObjectiveKind, str]:
     """Return the kind of the objective, and a warning. This evaluates objectives only."""
-    sign, differences, kinds = sign_of(guard.problem), [np.empty(0)], list[ObjectiveKind]()
-    warning = ""
+    sign, warning = sign_of(guard.problem), ""
+    differences, kinds = [np.empty(0)], list[ObjectiveKind]()
     for instance in instances:
         value = values_of(guard, instance.context)
-        rows = [[value(z, point) for point in instance.points] for z in instance.decisions]
-        table = sign * np.array(rows)
+        points, decisions = instance.points, instance.decisions
+        table = sign * np.array([[value(z, point) for point in points] for z in decisions])
         gain = (np.diag(table) - table)[~np.eye(len(table), dtype=bool)]  # > 0: another is better
         size = np.abs(table[np.isfinite(table)]).max(initial=0.0)
         differences.append(gain[np.abs(gain) > RELATIVE * size])  # NaN is not
-        again = value(instance.repeated, instance.points[0])
+        again = value(instance.repeated, points[0])
         if abs(sign * again - table[0, 0]) > RELATIVE * size:
             warning = (
                 "The solver is not deterministic: two calls with the same label led to objectives "
@@ -174,11 +173,8 @@ def values_of(guard: Guard, context: InstanceContext) -> _Value:
 
 
 def kind_of(kinds: Sequence[ObjectiveKind]) -> ObjectiveKind:
-    """Return the kind of an objective, given its kind at some instances.
-
-    It is affine if it is so at all of them, and kinked if it is so at half of them: a kink
-    elsewhere may lie next to a label by chance.
-    """
+    """Return the kind of an objective: affine if it is so at all instances, kinked if at half."""
+    # A kink elsewhere may lie next to a label by chance.
     if kinds and all(kind is ObjectiveKind.AFFINE for kind in kinds):
         return ObjectiveKind.AFFINE
     n_kinked = sum(kind is ObjectiveKind.KINKED for kind in kinds)
@@ -194,8 +190,7 @@ def kind_at(value: _Value, instance: Tried, others: Array, scale: Array) -> Obje
     y, decisions, ahead = instance.points[0], instance.decisions, instance.points[1:]
     around = [(z, point, 2 * y - point, y) for z in decisions for point in ahead]
     between = [(z, y, other, (y + other) / 2) for z in decisions[:2] for other in others]
-    bends = (_bend(value, *line) for line in around + between)
-    if all(bend <= unit for bend, unit in bends):
+    if all(bend <= unit for bend, unit in (_bend(value, *line) for line in around + between)):
         return ObjectiveKind.AFFINE
     n = min(_MAX_COORDINATES, y.size)
     units = np.zeros((n, y.size))
@@ -237,10 +232,9 @@ def other_labels(y: Array, context: Context) -> Array:
 def verify(samples: Samples, run: Callable[..., Runner]) -> None:
     """Compute a few stored answers again: they must be this problem's.
 
-    These are at most 32 calls, or 8 if a call takes longer than 0.1 s: the labels and one point
-    each of some instances. For half of them it is the point with the smallest positive regret,
-    where the decision nearly ties and a small change of the problem shows; for the others it is the
-    one with the largest regret.
+    At most 32 calls, or 8 if a call takes longer than 0.1 s, are made: at the labels of some
+    instances and at one point each. For half of them it is the point with the smallest positive
+    regret, where a small change of the problem shows, for the others the one with the largest.
     """
     samples = replace(samples, has_slopes=False)
     places = [] if samples.store.is_verified else _stored(samples)
@@ -263,9 +257,8 @@ def verify(samples: Samples, run: Callable[..., Runner]) -> None:
                 f"The solver is not deterministic: {differences}, and different again the next "
                 "time. Fix its seed, threads and time limit, or do without a store."
             )
-        raise StoreError(
-            f"The store holds answers of another problem: {differences}. Choose another store."
-        )
+        other = f"The store holds answers of another problem: {differences}."
+        raise StoreError(f"{other} Choose another store.")
     if not np.isfinite(now).any():
         _logger.warning(
             "%d of %d spot checks failed: %s The stored answers could not be verified.",
@@ -304,11 +297,10 @@ def _stored(samples: Samples) -> _Places:
     most = N_VERIFIED if progress.seconds_per_call > _CHEAP else N_VERIFIED_IF_CHEAP
     n = min(max(progress.n_answers // 20, N_VERIFIED), most, len(numbers))
     near, others = order[: n // 2], np.sort(order[n // 2 :])
-    far = others[_evenly(len(others), n - n // 2)]
+    rows = np.concatenate([near, others[_evenly(len(others), n - n // 2)]])
     columns = regret.argmax(axis=1)
     near_ties = near[np.isfinite(ties[near].min(axis=1))]
     columns[near_ties] = ties[near_ties].argmin(axis=1)
-    rows = np.concatenate([near, far])
     return sorted(zip(numbers[rows].tolist(), columns[rows].tolist(), strict=True))
 
 
@@ -328,16 +320,13 @@ def _recompute(samples: Samples, places: _Places, run: Callable[..., Runner]) ->
     """Return the losses that the problem gives now, and why calls failed."""
     again = replace(samples, store=samples.store.part(()))
     calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]
-    failures = run(again, calls).first_failures
-    return _losses(again, places), listed(failures.values())
+    reasons = listed(run(again, calls).first_failures.values())
+    return _losses(again, places), reasons
 
 
 def _differences(before: Array, now: Array) -> Array:
-    """Return how much losses differ, shape (places, 2). A call that failed counts as 0.
-
-    The unit is the largest difference of two stored losses of an instance, plus a hundredth of the
-    loss itself: a solver may be off by that much if the objective is large.
-    """
+    """Return how much losses differ, shape (places, 2). A call that failed counts as 0."""
+    # If the objective is large, a solver may be off by a hundredth of it.
     unit = np.abs(before[:, 1] - before[:, 0]).max() + np.abs(before) / 100
     off = np.where(np.isfinite(now), np.abs(before - now), 0.0)
     return np.asarray(np.where(off > _TINY, off / np.maximum(unit, _TINY), 0.0))

@@ -30,9 +30,8 @@ class CtrlC(KeyboardInterrupt):
 class Guard:
     """Calls the solver of a problem.
 
-    In the main thread of a process, an alarm interrupts calls that exceed `timeout` seconds.
-    Solvers that ignore it, and calls in other threads, end with their worker process, which ends
-    itself if it may exit.
+    In the main thread of a process, an alarm interrupts calls that exceed `timeout` seconds. Other
+    calls, and solvers that ignore it, end with their worker process, if that may exit.
     """
 
     def __init__(
@@ -47,9 +46,8 @@ class Guard:
         self.n_calls += 1
         z = self.problem.solve(y_hat, context)
         if z is None:
-            raise ProblemError(
-                "`solve` returned None: is a `return` missing, or is there no solution?"
-            )
+            reasons = "is a `return` missing, or is there no solution?"
+            raise ProblemError(f"`solve` returned None: {reasons}")
         return z
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Any:
@@ -131,8 +129,8 @@ def owned(z: Decision) -> Decision:
 def marked_ctrl_c() -> Iterator[None]:
     """Distinguish Ctrl-C and SIGTERM from exceptions that a solver raises.
 
-    In the block, an exception raised by a handler of these signals is raised as `CtrlC`. The end of
-    the block raises the handler's exception again. Signals without a Python handler stay as is.
+    In the block, an exception of a Python handler of these signals is raised as `CtrlC`, and again
+    as itself at the end of the block.
     """
     handlers = {number: signal.getsignal(number) for number in _STOPS} if _is_main() else {}
     own: dict[int, Any] = {number: f for number, f in handlers.items() if callable(f)}
@@ -159,10 +157,9 @@ def marked_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def delayed_signals() -> Iterator[None]:
-    """Delay Ctrl-C and SIGTERM until a block has started its processes completely.
+    """Delay Ctrl-C, and SIGTERM inside `marked_ctrl_c`, until a block has started its processes.
 
-    The processes inherit a blocked SIGINT until they ignore it. SIGTERM is delayed only inside
-    `marked_ctrl_c`.
+    The processes inherit a blocked SIGINT until they ignore it.
     """
     global _delayed
     has_mask, held = hasattr(signal, "pthread_sigmask"), list[tuple[int, Any]]()

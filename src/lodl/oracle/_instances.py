@@ -32,10 +32,7 @@ class Instances:
 
     @classmethod
     def of(cls, y: npt.ArrayLike, context: Context, keys: Sequence[Any] | None) -> "Instances":
-        """Check labels, contexts and keys, and identify every instance.
-
-        Keys name the random streams, and replace contexts that cannot be digested.
-        """
+        """Check all, and identify every instance. Keys replace contexts that have no digest."""
         labels = check_labels(y) + 0.0  # a copy, as points are drawn from it; no -0.0
         labels.flags.writeable = False
         context = check_context(context, len(labels))

@@ -26,13 +26,7 @@ from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store
 from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
-from lodl.problems._problem import (
-    check_instances,
-    check_predicted,
-    check_problem_type,
-    projected,
-    sign_of,
-)
+from lodl.problems._problem import check_instances, check_predicted, check_problem_type, projected
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import AllPerturbed, Sampler
 from lodl.samplers._samplers import check_sampler, label_scale
@@ -87,7 +81,6 @@ class Oracle:
         progress: bool = True,
     ) -> None:
         check_problem_type(problem)
-        sign_of(problem)
         if not isinstance(store, str | os.PathLike | None):
             raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
         self.problem = problem
@@ -118,10 +111,7 @@ class Oracle:
         return self
 
     def close(self) -> None:
-        """Close the store and end the worker processes. The next call opens them again.
-
-        An executor or a client that was handed over stays open.
-        """
+        """Close the store and end the oracle's own processes. The next call opens them again."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -152,10 +142,7 @@ class Oracle:
         return Progress(0, 0, 0, 0.0) if self._store is None else self._store.progress
 
     def instances(
-        self,
-        y: Labels,
-        context: Context = None,
-        keys: Sequence[int | str] | None = None,
+        self, y: Labels, context: Context = None, keys: Sequence[int | str] | None = None
     ) -> Instances:
         """Return checked instances, which all methods accept in place of labels and contexts.
 
@@ -195,7 +182,6 @@ class Oracle:
             random_state: Random seed of the points.
 
         Raises:
-            InvalidInputError: An argument is not what was expected.
             OracleError: A solver call failed, or too many did. Finished answers stay in the store.
             ProblemError: Most points lead to better decisions than the labels: a wrong `sense`.
             StoreError: The store is damaged, or belongs to another problem.
@@ -220,8 +206,7 @@ class Oracle:
     def decide(self, y_hat: npt.ArrayLike, *, context: Context = None) -> list[Decision]:
         """Return the decision for each prediction (n, *label_shape), None if its call failed."""
         points = projected(self.problem, check_labels(y_hat, "y_hat"))
-        contexts = check_context(context, len(points))
-        instances = Instances.of(points, contexts, range(len(points)))
+        instances = Instances.of(points, check_context(context, len(points)), range(len(points)))
         store = Store(None, label_scale(points))
         draws = Draws.of(AllPerturbed(1.0), instances, 1, 0, store.label_scale)
         samples = Samples(instances, (draws,), False, self.problem, store, "decision")
@@ -310,8 +295,7 @@ class Oracle:
         calls = [part for part in calls if part.width > 0]
         self._verify(samples)
         if n_pending := sum(part.n_calls for part in calls):
-            n_planned = samples.store.progress.n_answers + n_pending
-            samples.store.remember("n_planned", n_planned)
+            samples.store.remember("n_planned", samples.store.progress.n_answers + n_pending)
         self._run(samples, calls)
 
     def _verify(self, samples: Samples) -> None:
@@ -325,7 +309,6 @@ class Oracle:
         wanted: Wanted = Wanted(),  # noqa: B008 - it is frozen
         settings: RunSettings | None = None,
     ) -> Runner:
-        """Make calls, and keep the answers in the samples' store."""
         # Failures of a first look or a verification are no failures of the run that follows.
         tally = self._tally if settings is None else Tally()
         runner = Runner(samples, calls, self._workers, settings or self.settings, tally, wanted)
@@ -357,8 +340,6 @@ class Oracle:
         if store is None or (store.place is None and store.label_scale.shape != scale.shape):
             self._store = store = Store(self._place, scale, self.problem)
         return store
-
-    # Steps of the methods -------------------------------------------------------------------
 
     def _losses(
         self, y_hat: npt.ArrayLike, y: Any, context: Context, *, with_labels: bool

@@ -84,8 +84,7 @@ class DecisionPool:
         """Return the regret of the cheapest known decision under predictions (n, D), or NaN."""
         regrets = np.full(len(self.y), np.nan)
         for start, costs in self._costs(y_hat - self.centre):
-            cheapest = self._compared[costs.argmin(axis=1)]
-            for row, decision in enumerate(cheapest, start):
+            for row, decision in enumerate(self._compared[costs.argmin(axis=1)], start):
                 if self.met[row, 0] >= 0:
                     regrets[row] = self.regrets(row, np.array([decision]))[0]
         return regrets
@@ -122,8 +121,7 @@ class DecisionPool:
         if y_hat is not None:
             predicted = y_hat - self.centre
             points += [predicted, 2 * predicted - self.y]
-        n_taken = min(n, len(self._compared))
-        near = [[met] for met in self.met]
+        n_taken, near = min(n, len(self._compared)), [[met] for met in self.met]
         for at in points:
             for start, costs in self._costs(at):
                 cheapest = np.argpartition(costs, n_taken - 1, axis=1)[:, :n_taken]
@@ -138,9 +136,8 @@ def _keys(gradient: Array, constant: Array, y: Array, cost: Array) -> Array:
     Gradients may come from differences of costs, which lose digits if costs are large compared with
     their changes, and constants lose what gradients do.
     """
-    size = np.abs(gradient).max(initial=0.0) or 1.0
+    size, largest = np.abs(gradient).max(initial=0.0) or 1.0, float(np.abs(cost).max())
     scale = float(y.std(axis=0).max(initial=0.0)) or 1.0
-    largest = float(np.abs(cost).max())
     lost = min(_NOISE * largest / (_STEP * scale * size), _MAX_LOST)
     of_constants = max(_TOLERANCE * float(np.ptp(cost)), _NOISE * largest)
     if lost > _TOLERANCE:

@@ -14,18 +14,7 @@ import numpy.typing as npt
 
 from lodl._progress import progress_bar
 from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.oracle._failures import (
-    NO_OPTIMUM,
-    OK,
-    PENDING,
-    FailedCall,
-    Status,
-    Tally,
-    TaskError,
-    describe,
-    described,
-    late,
-)
+from lodl.oracle._failures import OK, FailedCall, Status, Tally, TaskError, as_text, describe, late
 from lodl.oracle._guard import marked_ctrl_c
 from lodl.oracle._samples import N_PER_READ, Samples
 from lodl.oracle._task import Result, Task, given_up
@@ -72,7 +61,6 @@ class RunSettings:
 
     @property
     def stops(self) -> bool:
-        """Whether the first failure ends the run."""
         return self.on_failure == "raise"
 
 
@@ -113,8 +101,7 @@ class Calls(NamedTuple):
 
     def cut(self) -> "list[Calls]":
         """Return about 16 pieces, none of them empty."""
-        n_pieces = min(_N_PIECES, self.n_calls)
-        edges = np.linspace(0, self.n_calls, n_pieces + 1).astype(int).tolist()
+        edges = np.linspace(0, self.n_calls, min(_N_PIECES, self.n_calls) + 1).astype(int).tolist()
         return [piece for a, b in pairwise(edges) for piece in self.between(a, b)]
 
 
@@ -133,7 +120,7 @@ def pending(samples: Samples, *, retry: bool) -> list[Calls]:
     for begin in range(0, len(stored), N_PER_READ):
         numbers = stored[begin : begin + N_PER_READ]
         status = samples.table(numbers).status
-        is_pending = status != OK if retry else status == PENDING
+        is_pending = status != OK if retry else status == Status.PENDING.value
         if not retry:  # without its optimum an instance has no regrets
             is_pending[status[:, 0] > OK] = False
         for number, row in zip(numbers, is_pending, strict=True):
@@ -185,12 +172,9 @@ class Runner:
 
     def finish(self) -> None:
         """Make all calls, or raise the error that ended the run."""
+        show = self._settings.progress
         bar = progress_bar(
-            self._n_calls,
-            unit="calls",
-            description="solving",
-            enabled=self._settings.progress,
-            delay=_BAR_DELAY,
+            self._n_calls, unit="calls", description="solving", enabled=show, delay=_BAR_DELAY
         )
         try:
             with bar, marked_ctrl_c():
@@ -254,9 +238,8 @@ class Runner:
             if problem.is_vectorised:
                 n_calls = 1 + max(stop - start for start, stop in task.batches(problem))
             allowed = task.seconds + n_calls * task.timeout + _SLACK + _ARRIVAL * arrival
-        now = time.monotonic()
-        future = self._workers.submit(task, with_problem=with_problem)
-        self._flying[future] = _Flight(calls, is_suspect, now, allowed)
+        flight = _Flight(calls, is_suspect, time.monotonic(), allowed)
+        self._flying[self._workers.submit(task, with_problem=with_problem)] = flight
 
     def _task(self, calls: Calls, seconds: float) -> Task:
         samples, settings, (numbers, start, stop) = self._samples, self._settings, calls
@@ -321,10 +304,8 @@ class Runner:
         hint = ""
         if isinstance(error, ImportError) or (isinstance(error, TaskError) and error.args[1]):
             hint = "Can the problem be unpickled there, and is what it imports installed? "
-        return OracleError(
-            f"{self._workers.title} could not do a task ({described(error)}). "
-            f"{hint}{self._samples.note}"
-        )
+        what = f"{self._workers.title} could not do a task ({as_text(error)})"
+        return OracleError(f"{what}. {hint}{self._samples.note}")
 
     # Giving up ----------------------------------------------------------------------------------
 
@@ -353,13 +334,12 @@ class Runner:
 
         A lost worker may take others with it, so that a task is guilty only if it ran alone.
         """
-        is_late = reason.status == Status.TIMED_OUT
-        for calls, is_suspect in ((flight.calls, flight.is_suspect) for flight in flights):
-            if calls.n_calls > 1 and (is_suspect or is_late):
+        for flight in flights:
+            calls = flight.calls
+            if calls.n_calls > 1 and (flight.is_suspect or reason.status == Status.TIMED_OUT):
                 self._suspects.extend(calls.cut())
-            elif is_suspect:
-                task = self._task(calls, 0.0)
-                self._take(calls, given_up(self._workers.problem, task, reason))
+            elif flight.is_suspect:
+                self._take(calls, given_up(self._workers.problem, self._task(calls, 0.0), reason))
             else:
                 self._suspects.append(calls)
 
@@ -397,7 +377,9 @@ class Runner:
         failed_labels = sum(failure.column == 0 for failure in result.failures)
         if failed_labels:  # their points are not called
             runs = (run.answers["status"] for _, _, run in result.runs)
-            tally.n_samples -= sum(int(np.sum(status == NO_OPTIMUM)) for status in runs)
+            tally.n_samples -= sum(
+                int(np.sum(status == Status.NO_OPTIMUM.value)) for status in runs
+            )
         tally.failed_labels += failed_labels
         tally.failed_samples += len(result.failures) - failed_labels
 

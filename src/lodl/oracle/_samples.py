@@ -52,12 +52,8 @@ class Answers:
 
     def take(self, index: Any) -> "Answers":
         """Return the answers about some of the points, given their numbers or a mask."""
-        return replace(
-            self,
-            y_hat=self.y_hat[index],
-            regret=self.regret[index],
-            decision=None if self.decision is None else self.decision[index],
-        )
+        decision = None if self.decision is None else self.decision[index]
+        return replace(self, y_hat=self.y_hat[index], regret=self.regret[index], decision=decision)
 
 
 @dataclass(eq=False)
@@ -74,10 +70,7 @@ class _Counts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """The oracle's answers at points around every label.
-
-    Regrets are read from the store, and points are drawn again, when an instance is accessed:
-    `samples[i]`.
+    """The oracle's answers at points around every label, read when `samples[i]` is accessed.
 
     Attributes:
         instances: Labels, contexts and keys.
@@ -142,8 +135,7 @@ class Samples:
         samplers = ", ".join(type(draws.sampler).__name__ for draws in self.draws)
         return (
             f"Samples(n_instances={self.n_instances}, n_samples={self.n_samples}, "
-            f"label_shape={self.y.shape[1:]}, samplers=[{samplers}], "
-            f"has_slopes={self.has_slopes})"
+            f"label_shape={self.y.shape[1:]}, samplers=[{samplers}], has_slopes={self.has_slopes})"
         )
 
     def __iter__(self) -> Iterator[Answers]:
@@ -176,14 +168,10 @@ class Samples:
     def errors_and_regrets(self) -> tuple[Array, Array]:
         """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed.
 
-        Errors are those of the points as drawn, before the problem projects them into its valid
-        range: a loss sees predictions that are not projected, too.
+        Points are not projected into the problem's valid range, as predictions may not be either.
         """
         rows = range(self.n_instances)
-        drawn = [
-            [draws.drawn(self.instances, row, 0, draws.n_samples) for row in rows]
-            for draws in self.draws
-        ]
+        drawn = [[d.drawn(self.instances, row, 0, d.n_samples) for row in rows] for d in self.draws]
         errors = np.concatenate(drawn, axis=1) - self.y[:, np.newaxis]
         regrets = self._regrets(self._complete(rows))
         return errors.reshape(*regrets.shape, -1), regrets
@@ -204,10 +192,7 @@ class Samples:
     def pool(self) -> DecisionPool:
         """Return the decisions of all instances, each priced under every label.
 
-        This needs an objective that is affine in the label, which is not checked here.
-
-        Raises:
-            InvalidInputError: There are contexts, or answers without slopes.
+        This needs slopes, no contexts, and an affine objective, which is not checked here.
         """
         if self.instances.context is not None:
             raise InvalidInputError(
@@ -255,10 +240,7 @@ class Samples:
         return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes)
 
     def warn(self, *, with_negative: bool) -> None:
-        """Log failed samples and, if wanted, decisions that are better than the label's.
-
-        If most of them are better, the sense is wrong: a `ProblemError`.
-        """
+        """Log failed samples and better decisions than the label's. Raise if most are better."""
         counts, n_points = self.counts, self.n_instances * self.n_samples
         check_sense_of(self.problem, counts.positive, counts.negative)
         if counts.negative and with_negative:
@@ -350,9 +332,8 @@ class Samples:
             if kind not in tally.first_failures:
                 place, column = np.argwhere(table.status == status)[0].tolist()
                 message = table.messages.get((place, kind), "its call failed")
-                instance = self.instances.describe(rows[place])
-                text = describe(instance, self.describe_point(column), message)
-                tally.first_failures[kind] = text
+                instance, point = self.instances.describe(rows[place]), self.describe_point(column)
+                tally.first_failures[kind] = describe(instance, point, message)
 
     @property
     def note(self) -> str:

@@ -18,6 +18,7 @@ import weakref
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from lodl._digest import problem_parameters
 from lodl._typing import Array
 from lodl.errors import StoreError
 from lodl.oracle._database import VERSION, Database, check_place
-from lodl.oracle._failures import OK, Status, described
+from lodl.oracle._failures import OK, Status, as_text
 from lodl.problems import Problem
 
 _MAX_UNSAVED = 2**24  # bytes of answers that are not yet written
@@ -90,10 +91,7 @@ class Progress:
 
     @classmethod
     def read(cls, place: str | os.PathLike[str]) -> "Progress":
-        """Return the progress of the store in a file.
-
-        Raises:
-            StoreError: There is no store, or it is damaged.
+        """Return the progress of the store in a file, or raise `StoreError`.
 
         Example:
             >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
@@ -127,10 +125,7 @@ class Store:
     """Answers by id, in a file or in memory. Threads and forked processes may share it."""
 
     def __init__(
-        self,
-        place: Path | None,
-        label_scale: Array | None = None,
-        problem: Problem | None = None,
+        self, place: Path | None, label_scale: Array | None = None, problem: Problem | None = None
     ) -> None:
         """Open the store in a file. With a label scale, create it if there is none."""
         self.place = place
@@ -169,7 +164,7 @@ class Store:
             version, problem = json.loads(texts["version"]), json.loads(texts["problem"])
             scale = np.array(json.loads(texts["label_scale"]), dtype=np.float64)
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-            version, problem, scale, reason = VERSION, None, np.empty(0), described(error)
+            version, problem, scale, reason = VERSION, None, np.empty(0), as_text(error)
         if version != VERSION:
             raise StoreError(
                 f"{self.place} has format version {version}, this version of lodl reads {VERSION}. "
@@ -185,8 +180,8 @@ class Store:
             if problem[name] != identity[name]
         )
         if differences:
-            what = f"{self.place} holds answers of another problem: {differences}"
-            raise StoreError(f"{what}. Choose another store.")
+            message = f"{self.place} holds answers of another problem: {differences}."
+            raise StoreError(f"{message} Choose another store.")
         return scale
 
     def check_labels(self, label_scale: Array, *, is_auto: bool) -> None:
@@ -194,8 +189,7 @@ class Store:
         stored = self.label_scale
         if label_scale.shape != stored.shape:
             what = f"{self.place} holds answers about labels of shape {stored.shape}"
-            these = f"these have shape {label_scale.shape}"
-            raise StoreError(f"{what}, {these}. Choose another store.")
+            raise StoreError(f"{what}, these have shape {label_scale.shape}. Choose another store.")
         if self.place is None or not is_auto or self._has_checked_scale:
             return
         self._has_checked_scale = True
@@ -245,7 +239,6 @@ class Store:
             self.disconnect()
 
     def disconnect(self) -> None:
-        """Close the file until it is needed again."""
         if self._file is not None:
             self._file.disconnect()
 
@@ -279,8 +272,7 @@ class Store:
             self._write()
             totals = self._totals.tolist() if self._file is None else map(self._total, _TOTALS)
             n_answers, n_failures, seconds = totals
-            n_planned = self._total("n_planned")
-            return Progress(int(n_answers), int(n_failures), int(n_planned), seconds)
+            return Progress(int(n_answers), int(n_failures), int(self._total("n_planned")), seconds)
 
     def _total(self, key: str) -> float:
         """Return a number of the header, or 0 if it is missing or damaged."""
@@ -299,12 +291,9 @@ class Store:
     def table(
         self, columns: Sequence[tuple[Sequence[bytes], int]], *, slopes: bool = False
     ) -> AnswerTable:
-        """Return the answers about some instances.
+        """Return the answers under the ids of some instances, for each group of columns.
 
-        Args:
-            columns: The ids of the instances and a number of columns, for each group of columns.
-            slopes: Whether an answer without a slope is a failure if the slope failed, else
-                pending.
+        With `slopes`, an answer without a slope is a failure if the slope failed, else pending.
         """
         raw = np.full((len(columns[0][0]), sum(n for _, n in columns)), NO_ANSWER.view(_RAW))
         gradients, n_gradients = [np.empty((0, self.label_scale.size))], 0
@@ -320,8 +309,7 @@ class Store:
                         for kind, message in block.messages.items():
                             messages.setdefault((row, kind), str(message))
             first += n
-        answers = raw.view(ANSWER)
-        loss, status, decision = (answers[name] for name in ("loss", "status", "decision"))
+        loss, status, decision = (raw.view(ANSWER)[name] for name in ("loss", "status", "decision"))
         if slopes:
             lacks = (status == OK) & (decision < 0)
             status[lacks] = -1 - decision[lacks]
@@ -335,7 +323,6 @@ class Store:
         return Store._in_memory(self.label_scale, runs, totals, self.note)
 
     def _read(self, ids: set[bytes]) -> _Runs:
-        """Return the answers under some ids."""
         with self._lock:
             self._write()
             if self._file is None:
@@ -354,11 +341,9 @@ class Store:
             return stored
 
     def _rows(self, what: str, ids: Collection[bytes]) -> Iterator[list[Any]]:
-        """Yield the rows of a query about some ids, in pieces."""
         assert self._file is not None
-        every = list(ids)
-        for first in range(0, len(every), _IDS_PER_QUERY):
-            part = every[first : first + _IDS_PER_QUERY]
+        rest = iter(ids)
+        while part := list(islice(rest, _IDS_PER_QUERY)):
             marks = ",".join("?" * len(part))
             yield self._file.read(f"SELECT {what} FROM answers WHERE id IN ({marks})", *part)
 
@@ -417,10 +402,7 @@ def _count(blocks: Iterable[Block]) -> tuple[int, int]:
 
 
 def _put(block: Block, raw: npt.NDArray[np.void], n_gradients: int) -> None:
-    """Put answers into a row of a table that has some slopes already.
-
-    A successful answer replaces a failed one, and an answer with a slope one without.
-    """
+    """Put answers into a row of a table, where they are worth more than the present ones."""
     part, new = raw[: len(block.answers)], block.answers[: len(raw)]
     if len(block.gradient):
         new = new.copy()
@@ -460,17 +442,14 @@ def _decoded(rows: Sequence[Sequence[Any]], dim: int, damaged: set[int]) -> Iter
     n_slopes = np.repeat([len(row[4]) // (8 * dim) for row in rows], sizes)
     answers = np.frombuffer(b"".join(row[3] for row in rows), ANSWER)
     n_unsound = np.append(0, np.cumsum(~_is_sound(answers, n_slopes)))
-    stops = np.cumsum(sizes)
-    starts = stops - sizes
-    is_sound = n_unsound[stops] == n_unsound[starts]
-    for row, start, stop, sound in zip(
-        rows, starts.tolist(), stops.tolist(), is_sound, strict=True
-    ):
+    edges = np.append(0, np.cumsum(sizes))
+    is_sound = np.diff(n_unsound[edges]) == 0
+    for row, (start, stop), sound in zip(rows, pairwise(edges.tolist()), is_sound, strict=True):
         number, id_, first, _, slopes, messages, _ = row
         gradient = np.frombuffer(slopes, "<f8").reshape(-1, dim)
         if sound and (not slopes or np.isfinite(gradient).all()):
-            block = Block(answers[start:stop], gradient, json.loads(messages) if messages else {})
-            yield id_, first, block
+            reasons = json.loads(messages) if messages else {}
+            yield id_, first, Block(answers[start:stop], gradient, reasons)
         else:
             damaged.add(number)
 

@@ -16,16 +16,7 @@ from lodl._arrays import context_of
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.errors import LodlError, OracleError, ProblemError
-from lodl.oracle._failures import (
-    NO_OPTIMUM,
-    OK,
-    PENDING,
-    FailedCall,
-    Failure,
-    Status,
-    TaskError,
-    what_failed,
-)
+from lodl.oracle._failures import OK, FailedCall, Failure, Status, TaskError, what_failed
 from lodl.oracle._guard import CtrlC, Guard, owned
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._store import NO_ANSWER, Block, Run
@@ -125,7 +116,7 @@ class _Row:
         for start, stop in batches:
             self._call(start, stop)
             if self._label_failed():
-                self.status[self.n_done :] = NO_OPTIMUM
+                self.status[self.n_done :] = Status.NO_OPTIMUM
                 self.n_done = self.width
             if self.n_done == self.width or self.must_end():
                 break
@@ -133,7 +124,6 @@ class _Row:
             raise ProblemError(CHANGES_CONTEXT)
 
     def fail(self, error: BaseException) -> None:
-        """Note that the next call failed."""
         self._note(self.n_done, error)
         self.n_done += 1
 
@@ -204,10 +194,8 @@ class _Row:
         self.loss[first:last] = self.sign * losses
         self.status[first:last] = OK
         self.n_done = last
-        is_finite = np.abs(losses) < _LARGEST  # NaN is not
-        if not is_finite.all():
-            for place in np.flatnonzero(~is_finite).tolist():
-                self._note(first + place, _not_finite(losses[place]))
+        for place in np.flatnonzero(~(np.abs(losses) < _LARGEST)).tolist():  # NaN is not
+            self._note(first + place, _not_finite(losses[place]))
         return True
 
     def _call_once(self, y_hat: Array, *, is_finite: bool) -> None:
@@ -242,7 +230,7 @@ class _Row:
 def _result(task: Task, rows: list[_Row], n_calls: int, seconds: float) -> Result:
     if task.stop_at_failure:  # calls that failed stay pending: the next run makes them again
         for row in rows:
-            row.status[row.status != OK] = PENDING
+            row.status[row.status != OK] = Status.PENDING
     return Result(
         sum(row.n_done for row in rows),
         n_calls,
@@ -319,10 +307,8 @@ def _key(z: Any) -> Any:
 
 
 def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
-    """Run a task, or return None if this worker thread does not have the problem yet.
-
-    Each thread keeps its own problem from task to task: solvers are seldom safe to share.
-    """
+    """Run a task, or return None if this worker thread does not have the problem yet."""
+    # Each thread keeps its own problem from task to task: solvers are seldom safe to share.
     if getattr(_kept, "key", None) != key:
         if pickled is None:
             return None
@@ -334,10 +320,7 @@ def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
 
 
 def apply(call: bytes | tuple[Any, ...]) -> tuple[Any, int]:
-    """Return `function(guard, *arguments)`, and the number of solver calls it made.
-
-    A call is the function, problem, arguments, time limit and whether this process may exit.
-    """
+    """Return `function(guard, *arguments)`, and the number of solver calls it made."""
     unpickled = _unpickle(call) if isinstance(call, bytes) else call
     function, problem, arguments, timeout, may_exit = unpickled
     guard = Guard(problem, timeout, may_exit=may_exit)

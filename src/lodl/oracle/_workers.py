@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from lodl._threads import PerThread
 from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.oracle._failures import described
+from lodl.oracle._failures import as_text
 from lodl.oracle._guard import delayed_signals, marked_ctrl_c
 from lodl.oracle._task import Result, Task, answer, apply, work
 from lodl.problems import Problem
@@ -93,7 +93,6 @@ class Workers:
 
     @property
     def n_workers(self) -> int:
-        """Number of tasks that run at a time."""
         return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
 
     def submit(self, task: Task, *, with_problem: bool = False) -> "Future[Result | None]":
@@ -107,14 +106,12 @@ class Workers:
             return future
 
     def run(self, function: Function, *arguments: Any) -> "Future[Any]":
-        """Start a function in a worker."""
         with self._open():
             return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
     def apply(self, function: Function, *arguments: Any, timeout: float | None) -> tuple[Any, int]:
         """Return `function(guard, *arguments)`, run by a worker, and the solver calls it made."""
-        call = (function, self.problem, arguments, timeout, self.may_exit)
-        pickled = _dumps(call, "The check")
+        pickled = _dumps((function, self.problem, arguments, timeout, self.may_exit), "The check")
         seconds = None if timeout is None else _MAX_CALLS * timeout + _STARTING
         limit = "" if timeout is None else f", or took longer than {timeout:g} seconds"
         futures: Futures = []
@@ -132,7 +129,7 @@ class Workers:
                 raise OracleError(
                     f"While the problem was tried, a call ended its worker process{limit}."
                 ) from error
-            raise OracleError(f"The problem could not be tried ({described(error)}).") from error
+            raise OracleError(f"The problem could not be tried ({as_text(error)}).") from error
         except BaseException:  # the user wants to stop
             self.abandon(futures)
             raise
@@ -171,7 +168,7 @@ class Workers:
         except (BrokenExecutor, OracleError):
             raise
         except (Exception, CancelledError) as error:
-            what = f"{self.title} no longer accepts tasks ({described(error)})"
+            what = f"{self.title} no longer accepts tasks ({as_text(error)})"
             raise WorkersLostError(f"{what}. Keep it open until the run has ended.") from error
 
     def _hopeless(self, why: str) -> OracleError:
@@ -297,9 +294,8 @@ def _dumps(thing: object, name: str, hint: str = "") -> bytes:
     try:
         return bytes(cloudpickle.dumps(thing))
     except Exception as error:
-        raise OracleError(
-            f"{name} cannot be sent to a worker ({type(error).__name__}: {error}). {hint}".rstrip()
-        ) from error
+        text = f"{name} cannot be sent to a worker ({type(error).__name__}: {error}). {hint}"
+        raise OracleError(text.rstrip()) from error
 
 
 # Dask --------------------------------------------------------------------------------------
@@ -389,8 +385,8 @@ class Dask(Workers):
     def _held(self) -> dict[str, set[str]]:
         """Return the tasks that each worker runs, or has in its queue."""
         with self._open():
-            held = self._client.processing()
-        return {worker: set(map(str, tasks)) for worker, tasks in held.items()}
+            held = self._client.processing().items()
+            return {worker: set(map(str, tasks)) for worker, tasks in held}
 
 
 def _hand_over(done: Any, outer: "Future[Any]") -> None:

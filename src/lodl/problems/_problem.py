@@ -247,9 +247,10 @@ def projected(problem: Problem, y_hats: Array) -> Array:
 
 
 def check_problem_type(problem: object) -> None:
-    """Check that an argument is a problem. The error says how to make one."""
+    """Check that an argument is a problem with a sense. The error says how to make one."""
     hint = "To make one from two functions, use `lodl.problem(solve, objective, sense=...)`."
     check_instance_of(Problem, "problem", problem, wanted="a `lodl.Problem`", hint=hint)
+    check_sense(getattr(problem, "sense", None), type(problem).__name__)
 
 
 def sign_of(problem: Problem) -> int:

@@ -65,15 +65,15 @@ class Sampler(ABC):
             np.broadcast_to(scale, y.shape[1:])
         except ValueError as error:
             wanted = f"a number or broadcast to the label's shape {y.shape[1:]}"
-            message = f"`scale` must be {wanted}, got shape {scale.shape}."
-            raise InvalidInputError(message) from error
+            raise InvalidInputError(
+                f"`scale` must be {wanted}, got shape {scale.shape}."
+            ) from error
         return scale
 
     def settings(self) -> dict[str, Any]:
         """Return what the points depend on besides label, centre, scale, seed and key.
 
         Answers are stored under it. By default it is all attributes but `scale` and `y_hat`.
-        Predictions under another name must be left out too, because their rows are the centres.
         """
         return {name: value for name, value in vars(self).items() if name not in ("scale", "y_hat")}
 
