@@ -155,9 +155,8 @@ def diagnose(
 ) -> Diagnosis:
     """Compare a learned loss with the true regret where a model predicts.
 
-    A loss is learned around the labels but used where the model errs. Eight solver calls per
-    instance compare it with the true regret there. The findings say whether more samples or another
-    scale would help. Instances with failed calls are left out.
+    A loss is learned around the labels but used where the model errs. Eight calls per instance show
+    whether more samples or another scale would help. Instances with failed calls are left out.
 
     Args:
         loss: The learned loss.

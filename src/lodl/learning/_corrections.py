@@ -124,10 +124,7 @@ def best_shift(
     *,
     seed: int = 0,
 ) -> Contender | None:
-    """Return a contender with the shift that decides best, without regrets; None if none helps.
-
-    Levels are tried outwards from the middle, in the direction in which decisions get better.
-    """
+    """Return a contender with the shift that decides best, without regrets; None if none helps."""
     rows = folds.validation
     if len(rows) > _N_JUDGED:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _N_JUDGED, replace=False))
@@ -136,7 +133,7 @@ def best_shift(
     def mean_of(level: float) -> float:
         return _mean(regrets(shifted(contender, level, y, folds).y_hat[rows], rows))
 
-    for pair in (_FIRST, _SMALL):
+    for pair in (_FIRST, _SMALL):  # then outwards, in the direction in which decisions get better
         best = min(pair, key=mean_of)
         if mean_of(best) < _mean(contender.regret[rows]):
             break

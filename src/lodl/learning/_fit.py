@@ -35,8 +35,7 @@ _logger = logging.getLogger(__name__)
 def plan(evidence: Evidence, trainer: Trainer) -> None:
     """Cut the schedule to the budget, and log what it costs at most.
 
-    If the budget cannot pay for a solver call per instance and model, shared decisions compare the
-    models (`by_pool`), and the solver compares only the selected one with the baseline.
+    If it cannot pay for a call per instance and model, shared decisions compare models (`by_pool`).
     """
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
@@ -149,8 +148,7 @@ def _corrected(
 ) -> Contender:
     """Return a contender with the best simple correction, or as it is if none helps.
 
-    `judge` finds the shift of models that were not trained on a loss. If the objective is affine,
-    it says whether a shift is worth the solver calls.
+    `judge` finds the shift of models without a loss, or says if a shift is worth the solver calls.
     """
     if contender.shrinkage:
         return contender

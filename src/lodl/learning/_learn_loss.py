@@ -52,8 +52,8 @@ def learn_loss(
     Args:
         oracle: The problem whose solver is called, `n_samples + 1` times per instance, or a
             `lodl.Oracle` of it, which has workers, a store, a time limit and a policy for failures.
-        y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
-            column for each number of a label. Instances with keys come from `Oracle.instances`.
+        y: Labels of training and validation instances, shape (n, *label_shape), a frame with a
+            column for each number of a label, or instances with keys of `Oracle.instances`.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
         family: The parametric loss. Defaults to `DirectedWeightedMAE(squares=True)` if the
             objective is not affine in the label, which some twenty calls find out, else to

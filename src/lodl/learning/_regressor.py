@@ -71,9 +71,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     squared error if nothing beats it. The models of all folds share all answers and are averaged.
 
     If the objective is affine in the label and there is no context, instances share their
-    decisions (`lodl.losses.fit_shared`). If it is not affine (shortage, excess, recourse), losses
-    are fitted to all instances together, points are sampled at half the size of the baseline's
-    errors, and shifted predictions compete, too: of the baseline, and of the best model.
+    decisions (`lodl.losses.fit_shared`). If it is not affine, losses are fitted to all instances
+    together, at half the size of the baseline's errors, and shifted predictions compete, too.
 
     Args:
         oracle: The problem whose solver makes the decisions, or a `lodl.Oracle` of it, which has
@@ -263,10 +262,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return Evaluation.of(regrets, samples.optimum, unit=result.unit, n_calls=n_calls)
 
     def score(self, X: Features, y: npt.ArrayLike, context: Context = None) -> float:
-        """Return how much of the regret of always predicting the mean is avoided.
-
-        1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
-        """
+        """Return the share of the mean label's regret that is avoided: 1 is perfect, 0 is none."""
         labels, contexts = new_instances(self._result, X, y, context, in_score=True)
         mean = np.reshape(self._result.mean_label, labels.shape[1:])
         y_hats = np.stack(np.broadcast_arrays(self._for_solver(self.predict(X)), mean))

@@ -97,10 +97,9 @@ def render(
     headline: Headline | None = None,
     verdict: Sequence[str] = (),
 ) -> str:
-    """Return the HTML of a page, every text escaped. Figures are inserted as they are.
+    """Return the HTML of a page, every text escaped; figures are inserted as they are.
 
-    `scope` is the subject in one line, `verdict` has one conclusion a line, and `footer` says how
-    to read the numbers.
+    `scope` is the subject in one line, and `verdict` has one conclusion a line.
     """
     jinja2 = require("jinja2", extra="report")
     environment = jinja2.Environment(
