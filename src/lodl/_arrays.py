@@ -32,9 +32,8 @@ def check_labels(y: Any, name: str = "y") -> Array:
         raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
     if not np.isfinite(array).all():
         where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        raise InvalidInputError(
-            f"`{name}` must be finite, got {array[where]} {place_of(y, where)}."
-        )
+        got = f"{array[where]} {place_of(y, where)}"
+        raise InvalidInputError(f"`{name}` must be finite, got {got}.")
     return array
 
 
@@ -59,9 +58,8 @@ def check_predictions(y_hat: npt.ArrayLike, y: Array, name: str = "y_hat") -> Ar
     """Return predictions as a finite array of the labels' shape."""
     array = check_labels(y_hat, name)
     if array.shape != y.shape:
-        raise InvalidInputError(
-            f"`{name}` must have the labels' shape {y.shape}, got {array.shape}."
-        )
+        wanted = f"the labels' shape {y.shape}"
+        raise InvalidInputError(f"`{name}` must have {wanted}, got {array.shape}.")
     return array
 
 
@@ -188,8 +186,7 @@ def row_names(table: object) -> tuple[str, ...] | None:
 def check_same_rows(**tables: Any) -> None:
     """Check that the rows of pandas frames and series have the same names in the same order.
 
-    Arrays, frames of polars and a default index have no row names. A default index next to other
-    integers counts as names: it may be what is left of an order.
+    A default index counts as names only next to other integers: it may be left of an order.
     """
     named = [(name, _index_of(table)) for name, table in tables.items() if hasattr(table, "iloc")]
     for first, second in combinations(named, 2):
@@ -343,9 +340,13 @@ def rank_correlation(a: Array, b: Array) -> float:
     """Return Spearman's correlation of two arrays (n,); NaN if one of them is constant or empty."""
     if not len(a) or np.ptp(a) == 0 or np.ptp(b) == 0:
         return np.nan
-    from scipy.stats import rankdata  # slow to import
+    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
 
-    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+
+def _ranks(values: Array) -> Array:
+    """Return ranks like `scipy.stats.rankdata`, which is slower, and slow to import."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
 
 
 def printable(text: str) -> str:

@@ -133,9 +133,6 @@ def _with_attributes(value: Any, content: bytes) -> bytes:
     return _join("subclass", [content, _class(value), _encode(own)]) if own else content
 
 
-# Parameters -----------------------------------------------------------------------------------
-
-
 def problem_parameters(problem: object) -> dict[str, str]:
     """Return the class name of a problem and its constructor parameters as texts.
 

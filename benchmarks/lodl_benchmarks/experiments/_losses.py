@@ -7,14 +7,14 @@ import numpy as np
 import torch
 
 from lodl._typing import Array, InstanceContext
-from lodl.losses import Family, fit, mean_squared_error
+from lodl.losses import Family, fit
 from lodl.oracle import Oracle, Samples
 from lodl.problems import Problem
 from lodl.samplers import AllPerturbed
 from lodl_benchmarks.experiments._rounded import rounded, rounded_rows
 from lodl_benchmarks.paper import LossesFigure, LossesSettings, LossShape
 from lodl_benchmarks.runner import METHODS, Learned
-from lodl_benchmarks.surrogates import SoftTopK, SurrogateLoss
+from lodl_benchmarks.surrogates import SoftTopK, SurrogateLoss, mean_squared_error
 
 _LABEL = np.array([0.0, 1.0])
 _SWAPPED = np.array([1.0, 0.0])

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from lodl._arrays import check_labels
 from lodl._typing import Array
-from lodl.losses import mean_squared_error
 from lodl.training.torch import TrainingSettings
 from lodl.training.torch._loop import Criterion, Stack, as_tensor, run
+from lodl_benchmarks.surrogates import mean_squared_error
 
 __all__ = ["Criterion", "Trained", "predict", "squared_error", "train"]
 

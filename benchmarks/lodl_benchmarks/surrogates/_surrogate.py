@@ -7,7 +7,6 @@ import torch
 
 from lodl._typing import Sense
 from lodl.errors import InvalidInputError
-from lodl.losses import mean_squared_error
 
 
 class Surrogate(ABC):
@@ -64,3 +63,11 @@ class SurrogateLoss(torch.nn.Module):
         z = self.surrogate(y_hat, context)
         mse: torch.Tensor = mean_squared_error(y_hat, y)
         return sign * self.surrogate.objective(z, y, context) + self.mse_weight * mse
+
+
+def mean_squared_error(y_hat: Any, y: Any) -> Any:
+    """Return the mean squared error of each instance, for NumPy arrays and torch tensors.
+
+    Predictions have shape (*batch, n, *label_shape), the result has shape (*batch, n).
+    """
+    return ((y_hat - y) ** 2).mean(tuple(range(1 - y.ndim, 0)))

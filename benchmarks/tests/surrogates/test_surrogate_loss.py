@@ -9,6 +9,7 @@ from lodl_benchmarks.surrogates import (
     SoftTopK,
     Surrogate,
     SurrogateLoss,
+    mean_squared_error,
 )
 
 N_INSTANCES = 4
@@ -96,3 +97,19 @@ def test_predictions_of_another_shape_are_refused():
 def test_a_negative_weight_is_refused(weight):
     with pytest.raises(InvalidInputError, match="`mse_weight` must be at least 0"):
         SurrogateLoss(SoftTopK(1), mse_weight=weight)
+
+
+def test_mean_squared_error_averages_over_the_label_and_keeps_leading_axes():
+    y = np.zeros((2, 3, 4))
+    y_hat = np.zeros((5, 2, 3, 4))
+    y_hat[1, 0, 2, 3] = 6.0
+    expected = np.zeros((5, 2))
+    expected[1, 0] = 36 / 12
+    np.testing.assert_array_equal(mean_squared_error(y_hat, y), expected)
+
+
+def test_mean_squared_error_of_tensors_equals_that_of_arrays():
+    rng = np.random.default_rng(0)
+    y_hat, y = rng.standard_normal((2, 3, 4, 5)), rng.standard_normal((3, 4, 5))
+    of_tensors = mean_squared_error(torch.as_tensor(y_hat), torch.as_tensor(y))
+    np.testing.assert_allclose(of_tensors.numpy(), mean_squared_error(y_hat, y), rtol=1e-14)

@@ -120,9 +120,8 @@ def polynomial_labels(
         x ~ N(0, I_p),   B_jk ~ Bernoulli(1/2),   e_j ~ U[1 - noise, 1 + noise]
         y_j = scale * ((B_j x / sqrt(p) + 3)^degree + 1) / 3.5^degree * e_j
 
-    This is the generator of Elmachtoub and Grigas (Smart "predict, then optimize", 2022). Numbers
-    are drawn in the order of PyEPO (Tang and Khalil, 2024), so that the same seed gives the same
-    data. `shape` is (n, p, n_outputs).
+    This is the generator of Elmachtoub and Grigas (Smart "predict, then optimize", 2022), drawn in
+    the order of PyEPO (Tang and Khalil, 2024). `shape` is (n, p, n_outputs).
     """
     n, n_features, n_outputs = shape
     check_count("n_features", n_features)

@@ -41,9 +41,8 @@ def knapsack(
 ) -> Domain:
     """Knapsack: pack the items of most value, by their predicted values.
 
-    Data: the 16 items have fixed weights in two dimensions, drawn uniformly from 3.00 to 7.99, so
-    that about four of them fit. An instance has 5 features in all, x ~ N(0, I), and the value of
-    each item is a polynomial of a random half of them, rounded up to a whole number,
+    Data: the 16 items have fixed weights in two dimensions, drawn uniformly from 3.00 to 7.99. An
+    instance has 5 features, x ~ N(0, I), and values are polynomials of a random half of them,
 
         y_i = ceil(5 ((B_i x / sqrt(5) + 3)^degree + 1) / 3.5^degree * e_i),
 
@@ -51,9 +50,8 @@ def knapsack(
     x has shape (n, 5), y has shape (n, 16). Model: linear, from the features to all values at once.
     Problem: `Knapsack`; in batches of 500 a call takes 2 µs, with 32 items 18 µs.
 
-    PyEPO (Tang and Khalil, 2024) gives the same weights, features and values for the same seed and
-    the same number of instances in all. The least-squares model has a relative test regret of 0.06
-    to 0.08, depending on the seed.
+    PyEPO (Tang and Khalil, 2024) gives the same data for the same seed and number of instances. The
+    least-squares model has a relative test regret of 0.06 to 0.08.
 
     Args:
         seed: Random seed for the data.
@@ -75,11 +73,7 @@ def knapsack(
 
 
 def item_knapsack(
-    seed: int = 135,
-    *,
-    sizes: Sizes = (200, 100, 400),
-    n_items: int = 20,
-    capacity: int = 25,
+    seed: int = 135, *, sizes: Sizes = (200, 100, 400), n_items: int = 20, capacity: int = 25
 ) -> Domain:
     """Knapsack, item by item: pack items that differ from instance to instance.
 
@@ -90,11 +84,8 @@ def item_knapsack(
         y_i = 5 ((b x_i / sqrt(5) + 3)^6 + 1) / 3.5^6 * e_i,   e_i ~ U[0.5, 1.5].
 
     x has shape (n, 20, 5), y and the context have shape (n, 20). Model: one linear model for all
-    items. The decision depends on the value per weight, so predicting the right order of the values
-    is not enough. Problem: `Knapsack`; in batches of 500 a call takes 1 µs.
-
-    The task is ours, for models that see one item at a time (gradient-boosted trees among them).
-    The least-squares model has a relative test regret of 0.03 to 0.05, depending on the seed.
+    items. Problem: `Knapsack`; in batches of 500 a call takes 1 µs. The task is ours, for models
+    that see one item at a time. The least-squares model has a relative test regret of 0.03 to 0.05.
 
     Args:
         seed: Random seed for the data.
@@ -206,9 +197,7 @@ class _Subsets(NamedTuple):
     """The sets of items that fit, ordered by size, the empty set first."""
 
     members: npt.NDArray[np.bool_]  # whether an item is in a set, shape (n_sets, N)
-    # For each size from 1 on: the position, among the sets of the size before, of the set that each
-    # set extends, and the item that it adds.
-    levels: list[_Level]
+    levels: list[_Level]  # for sizes from 1: the position of the set before, and the item it adds
 
 
 @lru_cache(maxsize=8)  # the same weights come back with the next instance or batch of points

@@ -18,11 +18,9 @@ def linear_model(seed: int = 0, *, sizes: Sizes = (200, 200, 400), n_items: int 
     utility y = 10 x^3 - 6.5 x. x has shape (n, 50, 1), y has shape (n, 50).
 
     Model: a straight line, y_hat = w x + b, the same for all items. The least-squares line falls
-    (w = -0.5) and so picks the item with the smallest x, nearly always the worst; any rising line
-    picks the item with the largest x, nearly always the best. Problem: `TopK`.
+    and picks nearly always the worst item, any rising line nearly always the best. Problem: `TopK`.
 
-    Differences from the paper: it prints x ~ U[0, 1]. On that range every method that predicts a
-    rising line scores 1, which contradicts its table (2-stage -0.95, DirectedWeightedMSE 0.96).
+    Differences from the paper: it prints x ~ U[0, 1], which contradicts its table.
 
     Args:
         seed: Random seed for the features.

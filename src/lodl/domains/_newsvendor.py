@@ -26,15 +26,13 @@ def newsvendor(seed: int = 135, *, sizes: Sizes = (300, 100, 1000), n_products: 
 
     Data: each of 20 products has a fixed price c ~ U[1, 5] today, a higher one tomorrow for what is
     missing, b = c U[1.2, 4], and a lower one for what is left over, s = c U[0.2, 0.9]. An instance
-    has 5 features in all, x ~ N(0, I), and the demand for a product is a polynomial of a random
-    half of them, with noise,
+    has 5 features, x ~ N(0, I), and demands are polynomials of a random half of them, with noise,
 
         y_i = 10 ((B_i x / sqrt(5) + 3)^4 + 1) / 3.5^4 * e_i,   e_i ~ U[0.5, 1.5].
 
     Today's budget pays for the mean demand of the training instances. x has shape (n, 5), y has
     shape (n, 20). Model: linear, from the features to all demands at once. Problem: `Newsvendor`.
-    Too large an order costs c - s a unit, too small a one b - c, so the mean is not the best
-    prediction. The objective has a kink at the label: prefer losses that see regrets only.
+    The objective has a kink at the label: prefer losses that see regrets only.
 
     The task is ours: a predicted right-hand side with recourse, where SPO+ does not apply. The
     least-squares model has a relative test regret of 0.17 to 0.19, the mean demand 0.4.
@@ -62,9 +60,8 @@ class Newsvendor(VectorisedProblem):
         min_z  sum_i c_i z_i + b_i max(y_i - z_i, 0) - s_i max(z_i - y_i, 0)
         z >= 0,   sum_i c_i z_i <= budget
 
-    What is missing must be bought later at the price b, what is left over is sold at the price s,
-    with s < c < b. A label is a vector (N,) of demands, a decision a vector (N,) of orders. There
-    is no context. Predictions are clipped at 0.
+    Prices rise: s < c < b. A label is a vector (N,) of demands, a decision a vector (N,) of orders.
+    There is no context. Predictions are clipped at 0.
 
     Attributes:
         budget: What today's order may cost.

@@ -42,22 +42,19 @@ def portfolio(
     The label is its return to the next day. The context is Q, the correlation of the last 365 daily
     returns plus 0.1 on the diagonal. Days are in order of time, and features and Q of a day use
     that day and earlier days only. Features are standardised by the training days and clipped at 5
-    deviations, as a price or a variance may drift far beyond its range on these days. x has shape
-    (n, 50, 28), y has shape (n, 50), the context has shape (n, 50, 50).
+    deviations. x has shape (n, 50, 28), y has shape (n, 50), the context has shape (n, 50, 50).
 
     Model: one network for all stocks, from 28 features to a return, with 500 ReLU units and tanh at
-    the end. Problem: `Portfolio`. Returns are mostly noise, and the risk alone already leads to a
-    sensible portfolio: compare with a model that predicts a constant before you praise another.
+    the end. Problem: `Portfolio`. Returns are mostly noise: compare with a model that predicts a
+    constant before you praise another.
 
     Differences from the paper: it allows sum(z) <= 1, its authors' code requires sum(z) = 1, as we
-    do. Their decisions and their scores use different quadratic forms; ours use one. Their Q comes
-    from the days after the instance, though the text says historical; ours is historical. Their
-    prices come from QuandlWIKI, which is closed.
+    do. Their decisions and their scores use different quadratic forms, their Q comes from the days
+    after the instance, and their prices from QuandlWIKI, which is closed.
 
     Args:
         seed: Random seed for the choice of stocks and for the simulated prices.
         prices: Daily prices, shape (n_days, n_symbols). Defaults to `synthetic_prices(seed)`.
-            Prices of today's index members have survivorship bias: firms that failed are missing.
         sizes: Number of training, validation and test days.
         n_stocks: Stocks to draw at random from `prices`.
     """
@@ -99,11 +96,9 @@ def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -
         r_it = 0.0003 + beta_i market_t + sector_s(i),t + own_it + 0.1 own_i,t-1
 
     with normal shocks of standard deviation 0.01 (market), 0.008 (each of 10 sectors) and 0.015
-    (own), and beta uniform on [0.6, 1.4]: a daily volatility of about 0.02. Only the last term can
-    be predicted, a hundredth of a stock's own variance.
+    (own), and beta uniform on [0.6, 1.4]. Only the last term can be predicted.
     """
-    check_count("n_days", n_days)
-    check_count("n_stocks", n_stocks)
+    n_days, n_stocks = check_count("n_days", n_days), check_count("n_stocks", n_stocks)
     market_rng, sector_rng, own_rng, stock_rng = streams("synthetic prices", seed, 4)
     beta = stock_rng.uniform(0.6, 1.4, size=n_stocks)
     sector = stock_rng.integers(10, size=n_stocks)
@@ -112,16 +107,14 @@ def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -
     sectors = 0.008 * sector_rng.standard_normal((n_days, 10))
     own = 0.015 * own_rng.standard_normal((n_days + 1, n_stocks))
     returns = 0.0003 + beta * market + sectors[:, sector] + own[1:] + 0.1 * own[:-1]
-    prices: Array = first_price * np.cumprod(1 + returns, axis=0)
-    return prices
+    return np.asarray(first_price * np.cumprod(1 + returns, axis=0))
 
 
 def stock_features(close: Array, days: range) -> Array:
     """Return the paper's 28 features of each stock on each day, shape (len(days), n_stocks, 28).
 
-    In order: the return of the day and of the 10 days before; the returns over 365, 120, 30 and 7
-    days; mean and variance of the last 7 returns; mean and variance of the price over 365, 120,
-    30, 7 and 3 days; the price. All windows end on the day itself.
+    In order: the returns of the last 11 days; over 365, 120, 30 and 7 days; mean and variance of
+    the last 7 returns; of the price over 365, 120, 30, 7 and 3 days; the price.
     """
     return np.stack([_features_of_stock(series, days) for series in close.T], axis=1)
 
@@ -134,8 +127,7 @@ def _features_of_stock(close: Array, days: range) -> Array:
     moments = _rolling_moments(daily, days, _RETURN_WINDOW)
     for width in _PRICE_WINDOWS:
         moments += _rolling_moments(close, days, width)
-    price = close[days.start : days.stop]
-    return np.stack([*returns, *horizons, *moments, price], axis=1)
+    return np.stack([*returns, *horizons, *moments, close[days.start : days.stop]], axis=1)
 
 
 def _return_over(horizon: int, close: Array, days: range, lag: int = 0) -> Array:
@@ -223,8 +215,7 @@ class Portfolio(VectorisedProblem):
         zs = np.ascontiguousarray(zs, dtype=np.float64)
         # One product per row: a single matrix product may round by the number of rows.
         risk = (zs * (zs[:, np.newaxis] @ context)[:, 0]).sum(axis=1)
-        values: Array = (zs * y).sum(axis=1) - self.risk_aversion * risk
-        return values
+        return np.asarray((zs * y).sum(axis=1) - self.risk_aversion * risk)
 
     def slope(self, z: Any, y: Array, context: InstanceContext) -> Array:
         return np.asarray(z, dtype=np.float64)  # the risk does not depend on the label
@@ -233,11 +224,9 @@ class Portfolio(VectorisedProblem):
         """Return DAQP set up for one instance, and the types of its constraints."""
         n_stocks = len(risk)
         most, least = np.full(n_stocks + 1, np.inf), np.zeros(n_stocks + 1)
+        most[-1], least[-1] = 1.0, 1.0 if self.fully_invested else -np.inf  # the last is the sum
         constraint_types = np.zeros(n_stocks + 1, dtype=np.int32)
-        most[-1], least[-1] = 1.0, -np.inf  # the last is the sum, the rest bound single shares
-        if self.fully_invested:
-            least[-1] = 1.0
-            constraint_types[-1] = _EQUALITY
+        constraint_types[-1] = _EQUALITY if self.fully_invested else 0
         solver = require("daqp", "portfolio").Model()
         costs, row = np.zeros(n_stocks), np.ones((1, n_stocks))
         quadratic = 2 * self.risk_aversion * risk
@@ -252,14 +241,9 @@ class Portfolio(VectorisedProblem):
 
 
 def _starts(y_hats: Array, constraint_types: Any) -> Any:
-    """Return the start of each solve: only the stocks with the highest predictions are bought.
-
-    A solution has few of many stocks, and a start without active constraints would take a step for
-    each stock that it leaves out.
-    """
-    n_stocks = y_hats.shape[1]
+    """Return the start of each solve: only the stocks with the highest predictions are bought."""
     starts = np.tile(constraint_types, (len(y_hats), 1))
-    if n_stocks > _N_STARTING_STOCKS:
+    if y_hats.shape[1] > _N_STARTING_STOCKS:  # otherwise a step for each stock that is left out
         left_out = np.argpartition(y_hats, -_N_STARTING_STOCKS)[:, :-_N_STARTING_STOCKS]
         np.put_along_axis(starts, left_out, _AT_LOWER_BOUND, axis=1)
     return starts

@@ -42,9 +42,9 @@ def shortest_path(
     x has shape (n, 5), y has shape (n, 40). Model: linear, from the features to all costs at once.
     Problem: `ShortestPath`; in batches of 500 a call takes 0.5 µs, on a 30 x 30 grid 15 µs.
 
-    The task is by Elmachtoub and Grigas (2022). PyEPO gives the same features and costs, rounded to
-    single precision, for the same seed and the same number of instances in all. The least-squares
-    model has a relative test regret of 0.08 to 0.10, depending on the seed.
+    The task is by Elmachtoub and Grigas (2022). PyEPO gives the same features and costs, in single
+    precision, for the same seed and number of instances. The least-squares model has a relative
+    test regret of 0.08 to 0.10.
 
     Args:
         seed: Random seed for the data.
@@ -104,18 +104,15 @@ class ShortestPath(LinearProblem):
 def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[_Arcs, _Arcs]:
     """Return the arcs that lead to each node from above and from the left, -1 where none does."""
     rows, columns = np.indices(grid)
-    n_columns = grid[1]
-    first_of_row = rows * (2 * n_columns - 1)
-    down = np.where(rows > 0, first_of_row - n_columns + columns, -1)
-    right = np.where(columns > 0, first_of_row + columns - 1, -1)
-    return down, right
+    first_of_row = rows * (2 * grid[1] - 1)
+    down = np.where(rows > 0, first_of_row - grid[1] + columns, -1)
+    return down, np.where(columns > 0, first_of_row + columns - 1, -1)
 
 
 def _cheapest_arcs(y_hats: Array, down: _Arcs, right: _Arcs) -> npt.NDArray[np.bool_]:
     """Return whether the cheapest way to a node comes from above, shape (diagonals, rows, k).
 
-    All predictions and all nodes of a diagonal are handled at once: a node can only be reached from
-    the diagonal before.
+    All nodes of a diagonal are handled at once: they are reached from the diagonal before.
     """
     n_rows, n_columns = down.shape
     # The predictions side by side, and behind the last arc (at -1) the cost of one that is missing.

@@ -33,24 +33,19 @@ def web_advertising(seed: int = 0, *, sizes: Sizes = (80, 20, 500)) -> Domain:
         a_i = exp(1.25 n_i),   b_j = exp(1.1 m_j),   P(link ij) = 1 - exp(-c a_i b_j),
 
     with standard normal n and m, and c such that the mean probability of a matrix is 0.0397. A link
-    has a click rate uniform on [0, 0.2]; without a link the rate is 0, and in more than a fifth of
-    the instances there is nothing to win. The constants are fitted to the statistics of the paper's
-    data. The features of a website are its own click rates, standardised by user and sent through a
-    random linear map that a model has to invert,
+    has a click rate uniform on [0, 0.2]; without a link the rate is 0. The constants are fitted to
+    the statistics of the paper's data. The features of a website are its own click rates,
+    standardised by user over the training split and sent through a random linear map,
 
         x_m = A ((y_m - mean) / deviation) + b,   A and b uniform on +-1/sqrt(10).
 
-    Mean and deviation are taken from the training split. x and y have shape (n, 5, 10).
+    x and y have shape (n, 5, 10). Model: one network for all websites, from the 10 features of a
+    website to its 10 click rates, with 500 ReLU units and a ReLU at the end, which can die
+    permanently if steps are large. Problem: `WebAdvertising`.
 
-    Model: one network for all websites, from the 10 features of a website to its 10 click rates,
-    with 500 ReLU units and a ReLU at the end. With a large step the last ReLU can die permanently;
-    Adam with a learning rate of 1e-4 trains well. Problem: `WebAdvertising`.
-
-    Differences from the paper: it scores fractional decisions of the multilinear relaxation, found
-    by gradient steps; we score what can be bought. It counts users who click, we take their share.
-    Its data (Yahoo! Webscope) is no longer public, and was a bid graph with random rates. It
-    standardises features by each split's own mean and deviation, which moves the map from split to
-    split.
+    Differences from the paper: it scores fractional decisions of the multilinear relaxation; we
+    score what can be bought. It counts users who click, we take their share. Its data (Yahoo!
+    Webscope) is no longer public, and it standardises each split by its own mean and deviation.
 
     Args:
         seed: Random seed for the click rates and the features.
@@ -85,8 +80,7 @@ def _click_rates(
 def _density(site_weights: Array, user_weights: Array) -> float:
     """Return c with mean(1 - exp(-c a_i b_j)) equal to the rate of links, to seven digits.
 
-    Newton's method on log(rate) as a function of log(c), which is increasing and concave, from a
-    start below the root, from where it converges monotonically. Single precision halves the time.
+    Newton's method on log(rate) as a function of log(c), increasing and concave, from below.
     """
     exposure = np.multiply.outer(site_weights, user_weights).astype(np.float32).ravel()
     log_c = np.log(_LINK_RATE / exposure.mean(dtype=np.float64))
@@ -120,9 +114,7 @@ class WebAdvertising(VectorisedProblem):
 
     A label is a matrix (M, N) of click rates, a decision a vector of M zeros and ones, the
     objective the expected share of users who click. There is no context. Predictions are clipped
-    to [0, 1], the range of click rates.
-
-    All ways to choose are tried, so the decision is exact.
+    to [0, 1], the range of click rates. All ways to choose are tried, so the decision is exact.
 
     Attributes:
         budget: Number of websites to choose.
@@ -163,15 +155,13 @@ class WebAdvertising(VectorisedProblem):
         no_click = np.ones((len(zs), y.shape[1]))
         for website, rates in enumerate(y):
             no_click *= 1 - zs[:, website, np.newaxis] * rates
-        shares: Array = 1 - no_click.mean(axis=1)
-        return shares
+        return np.asarray(1 - no_click.mean(axis=1))
 
     def slope(self, z: Any, y: Array, context: InstanceContext = None) -> Array:
         """Return d/dy_ij = 1/N z_i prod_{m != i} (1 - z_m y_mj)."""
         no_click = 1 - np.asarray(z, dtype=np.float64)[:, np.newaxis] * y
         others = [np.delete(no_click, website, axis=0).prod(axis=0) for website in range(len(y))]
-        slope: Array = np.asarray(z)[:, np.newaxis] * np.array(others) / y.shape[1]
-        return slope
+        return np.asarray(np.asarray(z)[:, np.newaxis] * np.array(others) / y.shape[1])
 
     def project(self, y_hats: Array) -> Array:
         return np.clip(y_hats, 0.0, 1.0)
@@ -183,5 +173,4 @@ def _best_subset(y_hats: Array, subsets: npt.NDArray[np.intp]) -> npt.NDArray[np
     together = no_click[:, subsets[:, 0]]
     for websites in subsets.T[1:]:
         together *= no_click[:, websites]
-    best: npt.NDArray[np.intp] = subsets[together.sum(axis=2).argmin(axis=1)]
-    return best
+    return np.asarray(subsets[together.sum(axis=2).argmin(axis=1)])

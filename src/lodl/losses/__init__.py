@@ -14,12 +14,7 @@ from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss, load_lo
 from lodl.losses._neural import NeuralLoss
 from lodl.losses._pooled import fit_pooled
 from lodl.losses._quadratic import Quadratic
-from lodl.losses._weighted_mse import (
-    WeightedMSE,
-    is_squared_error,
-    mean_squared_error,
-    squared_error_loss,
-)
+from lodl.losses._weighted_mse import WeightedMSE, is_squared_error, squared_error_loss
 
 __all__ = [
     "ConvexDirectedQuadratic",
@@ -43,6 +38,5 @@ __all__ = [
     "fit_shared",
     "is_squared_error",
     "load_loss",
-    "mean_squared_error",
     "squared_error_loss",
 ]

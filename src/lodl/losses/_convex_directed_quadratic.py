@@ -25,15 +25,12 @@ class ConvexDirectedQuadratic(RidgeFamily):
     D * rank + 2 D parameters. Convex, smooth and zero at the label for all parameters. Use it when
     direction matters *and* errors of several coordinates add up or cancel. It contains
     `WeightedMSE` and `DirectedWeightedMSE` (no hinge), and `Quadratic` (two opposite hinges for
-    each column of L). It cannot see costs that do not grow with the square of the error, such as
-    costs that level off.
+    each column of L).
 
     Attributes:
-        rank: Number of hinges. With `rank=None` it is 2 D, enough for every `Quadratic`. More
-            hinges can overfit, which shows in the held-out errors.
+        rank: Number of hinges. With `rank=None` it is 2 D, enough for every `Quadratic`.
         min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
-            coordinate with errors in units of their size. Hinges count half, because each is on at
-            half of the errors.
+            coordinate, hinges included, with errors in units of their size.
         ridge: Strength of the pull of the fit towards a plain squared error.
 
     Example:
@@ -70,9 +67,8 @@ class ConvexDirectedQuadratic(RidgeFamily):
     def fit(self, answers: Answers) -> dict[str, Array]:
         r"""Minimise over hinges and weights together, then lift the weights to the floor.
 
-        The loss is convex in the prediction but the fit is not convex in the hinges, so the result
-        is a local optimum. Descent starts from smaller versions of the best directed weights, and
-        hinges in random directions, drawn once for all instances.
+        The result is a local optimum: the fit is not convex in the hinges. Descent starts from
+        smaller versions of the best directed weights, and hinges in random directions.
         """
         data = Standardised.of(answers)
         shape = self.parameter_shapes(data.d.shape[1])["a"]

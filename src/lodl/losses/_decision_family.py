@@ -1,8 +1,5 @@
 r"""`DecisionFamily`: losses made of sampled decisions, and the proof that they bound the regret.
 
-The paper's families learn from what a decision *costs*. The solver also returns *which* decision it
-took, and that is worth more: a handful of answers per instance instead of hundreds.
-
 **Notation.** For an instance with label y and best decision z* = solve(y), let
 e(z; v) = f(z; v) - f(z*; v) be the cost of a decision z above that of z* if the label were v, costs
 counted so that lower is better. An answer about z_k is its regret r_k = e(z_k; y) >= 0 and its
@@ -23,18 +20,15 @@ decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
  6. At d = 0 the k-th term is (1 - m) r_k <= 0 for m >= 1, so L(0) = 0, the minimum.
 
 **When it is exact.** With m = 2 and all decisions, L is the SPO+ loss of Elmachtoub and Grigas
-("Smart 'predict, then optimize'", 2022). The term most violated at y_hat then belongs to the
-decision taken at the point 2 y_hat - y.
+("Smart 'predict, then optimize'", 2022).
 
 **When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
-good near it, no bound far from it, and at a kink of f it depends on the side of the difference.
-Held-out samples show it: slopes do not *explain* a decision that the solver took although another
-known decision is cheaper by (1). A decision that no sample led to is not in the loss.
+good near it, no bound far from it. Held-out samples show it: slopes do not *explain* a decision
+that the solver took although another known decision is cheaper by (1).
 
-**Free directions.** Errors that change no difference between decisions, such as a constant added
-to all items of which exactly one is chosen, cost nothing, and a prediction may drift along them
-until an output layer saturates. A weak squared error prevents that: `min_weight`, by default 0.01
-of the samples' errors (results/min_weight.md). docs/explanation/decision-families.md has more.
+**Free directions.** Errors that change no difference between decisions cost nothing, and a
+prediction may drift along them until an output layer saturates. A weak squared error prevents that:
+`min_weight` (results/min_weight.md). docs/explanation/decision-families.md has more.
 """
 
 from abc import abstractmethod
@@ -61,10 +55,8 @@ class DecisionFamily(Family):
         squared_error: Weight of a squared error that is added to the loss: an error of the samples'
             size costs this share of the instance's mean regret. The fewer decisions are known, the
             larger it should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
-        min_weight: The least weight of that squared error, between 0 and 1. It only pins directions
-            that change no decision, so it can be small.
-        max_decisions: Number of decisions per instance. Decisions that account for most of the
-            sampled regret are selected first. `fit_shared` ignores it.
+        min_weight: The least weight of that squared error, between 0 and 1.
+        max_decisions: Number of decisions per instance, which `fit_shared` ignores.
     """
 
     is_convex = True
@@ -91,10 +83,7 @@ class DecisionFamily(Family):
         """Return the distinct decisions, and the weights of the squared error.
 
         The label's decision, which has neither regret nor slope, is left out. Of the others, those
-        are selected that account for most of the sampled regret: regret times the number of points
-        that led to the decision. So the costliest and the most frequent decisions, without which
-        the loss would not bound the regret where it matters, come before rare decisions that cost
-        little.
+        are selected that account for most of the sampled regret: regret times number of points.
         """
         decision, slope = decisions_of(answers)
         _, first, count = np.unique(decision, return_index=True, return_counts=True)
@@ -126,9 +115,7 @@ def are_explained(
 ) -> npt.NDArray[np.bool_]:
     """Return whether decisions taken at errors `d` are, by their slopes, the cheapest known.
 
-    The solver takes the cheapest decision under a prediction y + d, and by (1) a decision costs
-    r_k + s_k . d more there than the label's. If another decision seems to cost less, the objective
-    is not affine in the label, or the solver is not exact.
+    Otherwise the objective is not affine in the label, or the solver is not exact.
     """
     cost = regret + (slope * d).sum(axis=1)
     others = known_regret + d @ known_slope.T

@@ -19,9 +19,8 @@ class DecisionHinges(DecisionFamily):
 
     r_k is the regret of decision k, s_k its slope. M (D + 1) + D parameters, none of which is
     fitted. Convex, zero at the label, and at least the regret wherever the decision taken was
-    sampled and the objective is affine in the label (proof: `lodl.losses._decision_family`). With
-    margin 2 and all decisions it is SPO+. Use it with about 20 samples if the objective is linear
-    in the label, or nearly so. The samples must have slopes.
+    sampled and the objective is affine in the label. With margin 2 and all decisions it is SPO+.
+    Use it with about 20 samples, with slopes, if the objective is nearly linear in the label.
 
     Attributes:
         margin: Steepness of the hinges, at least 1. Larger margins keep predictions further from a
@@ -76,9 +75,8 @@ class DecisionHinges(DecisionFamily):
             max(0, u) <= (u + c)^2 / (4 c),   with equality and the same slope at u = c,
 
         which has curvature 1 / (2 c) in u, and margin^2 s_ki^2 / (2 c) in coordinate i. Here c is
-        the mean regret of the instance's decisions, and s the slope of the steepest decision. The
-        bound does not depend on the error and is positive for every coordinate that some decision,
-        or `min_weight`, depends on: a Newton step closes a hinge of typical height.
+        the mean regret of the instance's decisions, and s the slope of the steepest decision: a
+        Newton step closes a hinge of typical height.
         """
         regret, slope = phi["regret"], phi["slope"]
         is_positive = (regret > 0) + 0 * regret

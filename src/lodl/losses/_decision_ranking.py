@@ -21,19 +21,16 @@ class DecisionRanking(DecisionFamily):
         f(d) = t KL( softmax_k(-r_k / t) || softmax_k(-(r_k + s_k . d) / t) ) + sum_i w_i d_i^2
 
     over the sampled decisions and the label's best decision, for which r = 0 and s = 0. r_k is the
-    regret of decision k, s_k its slope. (M + 1) (D + 1) + D + 1 parameters, none of which is
-    fitted. Convex, smooth and zero at the label, in units of the regret. `DecisionHinges` depends
-    on the worst decision only, this family on all of them. Use it with about 20 samples if the
-    objective is linear in the label, or nearly so, and for boosting. The samples must have slopes.
-
-    The factor t gives instances with more at stake more weight, as the regret does. The parameters
-    `regret` and `slope` are r_k / t and s_k / t.
+    regret of decision k, s_k its slope; the parameters `regret` and `slope` are both over t.
+    (M + 1) (D + 1) + D + 1 parameters, none of which is fitted. Convex, smooth and zero at the
+    label, in units of the regret. `DecisionHinges` depends on the worst decision only, this family
+    on all of them. Use it with about 20 samples if the objective is linear in the label, or nearly
+    so, and for boosting. The samples must have slopes.
 
     Attributes:
-        temperature: t in units of the mean regret of the instance's costly decisions, above 0. If
-            instances share decisions (`lodl.losses.fit_shared`), the unit is the mean regret of all
-            samples of all instances, which is smaller. A lower t gives the best decisions more
-            weight and makes the loss less smooth.
+        temperature: t in units of the mean regret of the instance's costly decisions or, if
+            instances share decisions (`lodl.losses.fit_shared`), of all samples. A lower t gives
+            the best decisions more weight and makes the loss less smooth.
         squared_error: Weight of a squared error that is added to the loss (`DecisionFamily`).
         min_weight: The least weight of that squared error, between 0 and 1.
         max_decisions: Number of decisions per instance.
@@ -96,10 +93,9 @@ class DecisionRanking(DecisionFamily):
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return a bound of the second derivative that holds for every prediction.
 
-        The second derivative by coordinate i is the variance of s_ki over t under the distribution
-        of the prediction. It vanishes where one decision dominates, which is where a model is most
-        wrong, and boosting would take huge steps there. The variance of numbers in an interval is
-        at most a quarter of its squared length (Popoviciu):
+        The second derivative by coordinate i is the variance of s_ki over t, which vanishes where
+        one decision dominates: boosting would take huge steps there. The variance of numbers in an
+        interval is at most a quarter of its squared length (Popoviciu):
 
             (max_k s_ki - min_k s_ki)^2 / (4 t) + 2 w_i
         """

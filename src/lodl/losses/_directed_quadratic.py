@@ -18,15 +18,12 @@ _MAX_STEPS = 60  # enough for a lower error than the paper's 100 steps of Adam
 class DirectedQuadratic(RidgeFamily):
     r"""A quadratic form with a factor per pair of signs, as published (paper, section 4.2).
 
-        f(d) = sum_j (sum_i L_ij^{s_i s_j} d_i)^2 + sum_i c_i d_i^2
+        f(d) = sum_j (sum_i L_ij^{s_i s_j} d_i)^2 + sum_i c_i d_i^2,   s_i = + if d_i >= 0, else -
 
-    with s_i = + if d_i >= 0, else -.
-
-    Column j is tied to coordinate j. 4 D * rank parameters, and the floor c. Use it to repeat the
-    paper's tables, and `ConvexDirectedQuadratic` for everything else: **as published it is neither
-    convex nor continuous**. The whole column j switches where d_j changes sign, even though d_j
-    itself is zero there, so the value jumps. If rank < D, only the signs of the first `rank`
-    coordinates switch a column.
+    4 D * rank parameters, and the floor c. Use it to repeat the paper's tables, and
+    `ConvexDirectedQuadratic` for everything else: **as published it is neither convex nor
+    continuous**. The whole column j switches where d_j changes sign, so the value jumps. If
+    rank < D, only the signs of the first `rank` coordinates switch a column.
 
     Attributes:
         rank: Number of columns, at most D. Defaults to D.
@@ -67,10 +64,9 @@ class DirectedQuadratic(RidgeFamily):
     def fit(self, answers: Answers) -> dict[str, Array]:
         r"""Minimise over the four factors, then add the floor.
 
-        The problem is not convex: descent from random factors, drawn once for all instances, ends
-        near a local optimum. One product computes everything: with e = [d+, d-] of shape (K, 2 D)
-        and the factors as a matrix M of shape (2 D, 2 k), row sign by column sign, e M is each
-        column's projection for both of its signs, and a mask selects the actual sign.
+        The problem is not convex: descent from random factors ends near a local optimum. With
+        e = [d+, d-] of shape (K, 2 D) and the factors as a matrix M of shape (2 D, 2 k), row sign
+        by column sign, e M is each column's projection for both signs; a mask selects the actual.
         """
         data = Standardised.of(answers)
         dim, rank = self.parameter_shapes(data.d.shape[1])["L"][2:]
@@ -88,14 +84,9 @@ class DirectedQuadratic(RidgeFamily):
             gradient = (e.T @ u).astype(np.float64)
             return float(value), gradient.ravel() * (2 / len(residual))
 
+        start, weights = _random_start(data, dim, rank), np.empty(0)
         solution, _ = self.descend(
-            objective,
-            data,
-            _random_start(data, dim, rank),
-            np.empty(0),
-            b=0.0,
-            tolerance=_TOLERANCE,
-            max_steps=_MAX_STEPS,
+            objective, data, start, weights, b=0.0, tolerance=_TOLERANCE, max_steps=_MAX_STEPS
         )
         factor = solution.swapaxes(1, 2)
         floor = np.full(dim, self.min_weight * np.square(factor).sum(axis=-1).mean())

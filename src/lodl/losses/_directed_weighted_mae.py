@@ -26,15 +26,13 @@ class DirectedWeightedMAE(RidgeFamily):
     see such a cost where the model errs little. With one label and no constraints it is the
     pinball loss whose minimum is the newsvendor's quantile w- / (w+ + w-).
 
-    The kink has no second derivative. Boosting gets the curvature of the parabola that touches the
-    loss at `d` and lies above it everywhere (Hunter and Lange, 2000):
+    Boosting gets the curvature of the parabola that touches the loss at `d` and lies above it
+    everywhere (Hunter and Lange, 2000), bounded by `width`, the size of the sampled errors:
 
         (w+_i + w-_i) / (2 max(|d_i|, width_i)) + 2 s_i
 
-    The parameter `width`, the size of the sampled errors, bounds it near the kink: with a tenth of
-    it trees did not get far in a hundred steps. Quasi-Newton learners need a continuous gradient:
-    with `rounding`, |d_i| is d_i^2 / (2 h) within h = rounding * width_i of the label, and
-    |d_i| - h / 2 outside.
+    Quasi-Newton learners need a continuous gradient: with `rounding`, |d_i| is d_i^2 / (2 h) within
+    h = rounding * width_i of the label, and |d_i| - h / 2 outside.
 
     Attributes:
         squares: Whether squared errors are added, for costs that grow faster than the error.
@@ -47,9 +45,8 @@ class DirectedWeightedMAE(RidgeFamily):
         >>> def cost(order, demand):
         ...     return float(np.maximum(order - demand, 4 * (demand - order)).sum())
         >>> shop = lodl.problem(lambda y_hat: y_hat, cost, sense="min")
-        >>> loss = lodl.learn_loss(
-        ...     shop, np.array([[10.0], [12.0]]), family=lodl.DirectedWeightedMAE(ridge=0.0)
-        ... )
+        >>> y, family = np.array([[10.0], [12.0]]), lodl.DirectedWeightedMAE(ridge=0.0)
+        >>> loss = lodl.learn_loss(shop, y, family=family)
         >>> loss.phi["w_minus"] / loss.phi["w_plus"]  # too small an order costs four times as much
         array([[4.],
                [4.]])
@@ -72,7 +69,6 @@ class DirectedWeightedMAE(RidgeFamily):
 
     @property
     def degrees(self) -> Mapping[str, int]:  # type: ignore[override]
-        """The power of the error that each parameter multiplies."""
         return {} if self.rounding else self._weights  # a rounded kink has no degree
 
     @property

@@ -31,9 +31,8 @@ class DirectedWeightedMSE(RidgeFamily):
         >>> def cost(order, demand):
         ...     return float(np.maximum(order - demand, 4 * (demand - order)).sum())
         >>> shop = lodl.problem(lambda y_hat: y_hat, cost, sense="min")
-        >>> loss = lodl.learn_loss(
-        ...     shop, np.array([[10.0], [12.0]]), family=lodl.DirectedWeightedMSE(), n_samples=50
-        ... )
+        >>> y, family = np.array([[10.0], [12.0]]), lodl.DirectedWeightedMSE()
+        >>> loss = lodl.learn_loss(shop, y, family=family, n_samples=50)
         >>> loss.phi["w_minus"] > 2 * loss.phi["w_plus"]  # too small an order costs more
         array([[ True],
                [ True]])

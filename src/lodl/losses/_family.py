@@ -32,19 +32,16 @@ class Family(ABC):
 
     A formula is written once, for NumPy arrays and torch tensors: it uses operators, `clip`, `sum`,
     `@`, indexing, and `largest`, `log_sum_exp` and `softmax` of `lodl.losses._family`, and keeps
-    the dtype of its arguments.
-
-    A custom family is one such class and gets everything that the built-in families have. Its class
-    name must be new, because a loss file names its family; import its module before you load such a
-    file. `lodl.testing.check_family` checks it.
+    the dtype of its arguments. The class name of a custom family must be new, because a loss file
+    names its family; import its module before you load such a file. `lodl.testing.check_family`
+    checks it.
 
     Attributes:
         is_convex: Whether the loss is convex in the prediction for all parameters.
         uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. It
             then bounds or ranks regrets instead of repeating them.
-        padded: Padding value of each parameter whose first axis counts decisions, or anything else
-            that instances have different numbers of. `parameter_shapes` gives the largest length;
-            a learned loss has the largest length in use.
+        padded: Padding value of each parameter whose first axis counts what instances have
+            different numbers of, such as decisions. `parameter_shapes` gives the largest length.
         min_weight: Least weight of a coordinate as a share of the mean fitted weight, 0 for none.
             Fallback losses are weaker than fitted losses by this factor.
         non_negative: Names of the parameters that are never negative, which `LearnedLoss` checks.
@@ -128,12 +125,11 @@ class Family(ABC):
 
     @abstractmethod
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        """Return parameters of one instance for which the loss is a plain squared error.
+        """Return parameters for which the loss is, at least nearly, a plain squared error.
 
             f(d) = cost * mean_i (d_i / scale_i)^2
 
-        Used for instances that have nothing to fit. A family without squared errors comes close to
-        it for errors of size `scale`, shape (D,).
+        Used for instances that have nothing to fit. `scale` has shape (D,).
         """
 
 
@@ -201,11 +197,8 @@ def check_at_least(name: str, value: float, least: float = 0.0) -> None:
         raise InvalidInputError(f"`{name}` must be a number of at least {least:g}, got {value!r}.")
 
 
-# Functions along the last axis that NumPy and torch spell differently.
-
-
 def largest(x: Tensor) -> Tensor:
-    """Return the largest value. Torch shares the gradient among ties."""
+    """Return the largest value on the last axis. Torch shares the gradient among ties."""
     return x.max(-1) if isinstance(x, np.ndarray) else x.amax(-1)
 
 

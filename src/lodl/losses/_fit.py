@@ -38,14 +38,12 @@ def fit(
 ) -> LearnedLoss:
     """Fit a loss to every instance's samples.
 
-    A regret family is fitted to the fitted samples only, so the held-out error is the error of the
-    loss that is returned. A decision family is made of all samples, and its held-out samples
-    evaluate a loss without their decisions. Failed samples are left out.
+    A regret family is fitted without the held-out samples. A decision family is made of all
+    samples, and held-out samples evaluate a loss without their decisions.
 
-    An instance with nothing to fit (no regret above zero, fewer than two samples) gets a fallback:
-    a plain squared error, weaker than the other losses by the family's `min_weight` (1e-3 if that
-    is 0), so that it does not drown the instances that were fitted. Its fit errors are NaN and its
-    status gives the reason.
+    An instance with nothing to fit (no regret above zero, fewer than two samples) gets a plain
+    squared error, weaker than the other losses by the family's `min_weight` (1e-3 if that is 0).
+    Its fit errors are NaN and its status gives the reason.
 
     Args:
         samples: Points with their regrets.
@@ -103,9 +101,7 @@ def build_loss(
 ) -> LearnedLoss:
     """Return the loss of all instances, with a plain squared error for those that are not fitted.
 
-    At errors of the samples' size, it costs a small share of the median loss of the fitted
-    instances (of 1 if there are none). Instances whose loss is negligible compared with that median
-    count as not fitted.
+    It costs a share of the median loss. Instances with a negligible loss count as not fitted.
     """
     losses = [fit.mean_loss for fit in fits if fit.phi]
     typical_loss = float(np.median(losses)) if losses else 1.0

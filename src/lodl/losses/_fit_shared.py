@@ -27,23 +27,20 @@ def fit_shared(
 ) -> LearnedLoss:
     """Make the loss of every instance from the decisions of all instances.
 
-    `fit` gives an instance the decisions that its own samples led to. Instances without context can
-    share decisions: the solver sees only the prediction, so any decision made for one instance is
-    feasible for all. If the objective is affine in the label, the answers also determine what each
-    decision costs at every instance, without a solver call. A loss then has some hundred decisions
-    instead of twenty: those that are cheapest under the label and, with `at`, under a prediction.
-
-    All instances count in one unit: the temperature of `DecisionRanking` is a share of the mean
-    regret of all instances, so that instances with much at stake do not drown the others. Held-out
-    samples evaluate a loss without the decisions that only they led to; the loss that is returned
-    has all decisions.
+    Instances without context can share decisions: the solver sees only the prediction, so any
+    decision made for one instance is feasible for all. If the objective is affine in the label, the
+    answers also determine what each decision costs at every instance, without a solver call. A loss
+    then has some hundred decisions instead of twenty: those that are cheapest under the label and,
+    with `at`, under a prediction. The temperature of `DecisionRanking` is a share of the mean
+    regret of all instances. Held-out samples evaluate a loss without the decisions that only they
+    led to; the loss that is returned has all decisions.
 
     Args:
         samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose
             objective is affine in the label, which `Oracle.is_affine` tests.
         family: `DecisionHinges` or `DecisionRanking`. Its `max_decisions` does not apply.
-        at: A prediction for each instance, shape (n, *label_shape), of a model that is to be
-            improved. By default, only decisions near the labels are taken.
+        at: A prediction for each instance, shape (n, *label_shape). By default, only decisions near
+            the labels are taken.
         holdout: Share of all samples that are held out to measure the loss, at regular intervals.
 
     Raises:
@@ -100,11 +97,7 @@ def fit_shared(
 
 
 class _HeldOut:
-    """The held-out samples of all instances.
-
-    The interval between held-out samples runs across instances, so a fifth is held out even if each
-    instance has one sample.
-    """
+    """The held-out samples, at intervals that run across instances: each may have one sample."""
 
     def __init__(self, samples: Samples, pool: DecisionPool, holdout: float) -> None:
         self._pool = pool
@@ -148,8 +141,7 @@ def _error_scales(pool: DecisionPool, y_hat: Array | None) -> Array:
     """Return the typical error of each instance and coordinate, shape (n, D).
 
     It is the root mean square of the points at which decisions are taken: the labels' deviation,
-    the residual, and twice the residual. At an instance that is hard to predict it is large, and
-    the squared error of the loss counts less.
+    the residual, and twice the residual.
     """
     deviation = pool.y.std(axis=0)
     deviation[deviation < _LAST_DIGITS * np.abs(pool.centre).max()] = 0.0  # labels are all the same

@@ -34,9 +34,8 @@ class FitStatus(IntEnum):
 class FitErrors:
     """Errors of each instance's loss on fitted and held-out samples.
 
-    Every field has shape (n_instances,) and is NaN if it is not defined: no held-out samples,
-    constant regrets, or an instance that was not fitted. Regret families have mean absolute errors
-    and R2. Decision families, which do not repeat regrets, have two shares instead.
+    Every field has shape (n_instances,) and is NaN if it is not defined. Regret families have mean
+    absolute errors and R2; decision families, which do not repeat regrets, two shares instead.
 
     Attributes:
         mae_fitted: Mean absolute error on fitted samples.
@@ -45,7 +44,7 @@ class FitErrors:
         rank_correlation_held_out: Rank correlation of loss and regret on held-out samples.
         met_held_out: Share of the costly held-out samples that led to a known decision.
         explained_held_out: Share of the held-out samples that led to the cheapest known decision by
-            the slopes: 1 if the objective is affine in the label and the solver is exact.
+            the slopes.
         mean_regret: Mean regret of all samples.
         n_fitted: Number of fitted samples.
         n_held_out: Number of held-out samples.
@@ -145,10 +144,8 @@ class LearnedLoss:
             _check_shape(f"errors.{name}", rows, (self.n_instances,))
 
     def __repr__(self) -> str:
-        return (
-            f"LearnedLoss({self.family}, n_instances={self.n_instances}, "
-            f"label_shape={self.label_shape})"
-        )
+        n, shape = self.n_instances, self.label_shape
+        return f"LearnedLoss({self.family}, n_instances={n}, label_shape={shape})"
 
     @property
     def n_instances(self) -> int:
@@ -193,10 +190,7 @@ class LearnedLoss:
         return LearnedLoss(self.family, y, phi, errors, provenance)
 
     def check_labels(self, y: npt.ArrayLike) -> None:
-        """Check that `y` are the labels this loss was learned for, in the same order.
-
-        If either array has single precision, both are compared in single precision.
-        """
+        """Check that `y` are the labels of this loss, in single precision if either array is."""
         labels = checks.check_labels(y)
         if labels.shape != self.y.shape:
             raise InvalidInputError(
@@ -251,8 +245,7 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
         y: Labels that the loss must have been learned for. Not checked by default.
 
     Raises:
-        LossFileError: The file is damaged, has another format version, is for other labels, or
-            names a custom family whose module has not been imported.
+        LossFileError: The file cannot be used; the message gives the reason.
 
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])

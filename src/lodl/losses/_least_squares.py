@@ -8,19 +8,14 @@ a `RidgeFamily` minimises, in units in which errors and regrets have size one,
       + ridge b sqrt(D / (K + 4 D)) |A|^2       a factor or hinges, b a constant of the family
 
 where c is the weight of the best plain squared error c |d|^2. The first penalty corresponds to a
-Gaussian prior. The second is the trace norm of the quadratic form, so it lowers the rank;
-sqrt(D / K) is how fast the noise in its gradient fades. Both fade with the number of samples, so
-one strength suits any number.
+Gaussian prior, the second is the trace norm of the quadratic form, so it lowers the rank. Both fade
+with the number of samples, so one strength suits any number.
 
-**Why not stronger.** With 50 samples, a penalty on weights thirty times as strong repeats unseen
-samples better, but models then decide as if trained on squared error. Noise of single instances
-averages out in a model trained on all of them; a bias that all of them share does not. The
-strengths were selected by validation decisions (results/regularisation.md).
-
-**Why one instance at a time.** Steps that NumPy takes for 300 instances at once need a tenth to a
-quarter of the time, but 22 to 43 % of the instances then end in a different local optimum, of the
-same value on average (speed/batched_fits.py): every recorded result of `ConvexDirectedQuadratic`
-would change to save two seconds per 300 instances.
+The strengths were selected by validation decisions (results/regularisation.md). Stronger penalties
+repeat unseen samples better, but models then decide as if trained on squared error: noise of single
+instances averages out in a model trained on all of them, a bias that they share does not.
+Instances are fitted one at a time: batches are faster (speed/batched_fits.py), but many instances
+would end in another local optimum.
 """
 
 import math
@@ -146,9 +141,8 @@ class RidgeFamily(Family):
     ) -> tuple[Array, Array]:
         """Return the factor and the weights at which L-BFGS stops, both penalties added.
 
-        The objective is a function of both in one flat array, and about 1/2 if nothing is
-        explained, so `tolerance`, the least gain of a step, needs no scale. `b` is the strength of
-        the second penalty.
+        The objective is a function of both in one flat array. `tolerance` is the least gain of a
+        step, `b` the strength of the second penalty.
         """
         from scipy.optimize import Bounds, minimize  # slow to import
 
@@ -191,15 +185,11 @@ def solve_nnls(
         min_w |P w - t|^2 + ridge |w - towards|^2,   w >= 0
 
     Block principal pivoting on the Gram matrix (Judice and Pires, 1994; Kim and Park, 2011): guess
-    which weights are positive, solve for them, and exchange all that break an optimality
-    condition. Each exchange is one Cholesky solve, and few are needed for any number of weights. If
-    the Gram matrix is singular (fewer samples than weights), a ridge of the size of its rounding
-    error picks one of the optima.
+    which weights are positive, solve for them, and exchange all that break an optimality condition.
+    If the Gram matrix is singular, a ridge of the size of its rounding error picks an optimum.
 
-    SciPy's `nnls` is faster with fewer samples than weights and no ridge, but may pick a different
-    optimum, and published fits would change. With a ridge, the default, both take a fraction of a
-    millisecond up to 100 weights; at 528 this function is two to four times as fast
-    (speed/fit_solvers.py).
+    SciPy's `nnls` may pick a different optimum, so recorded fits would change, and is slower for
+    many weights with a ridge (speed/fit_solvers.py).
     """
     unit = float(columns.max(initial=0.0)) or 1.0
     if not _SMALLEST < unit < _LARGEST:  # its square would not be a number
@@ -211,10 +201,7 @@ def solve_nnls(
 
 
 def solve_nnls_of_gram(gram: Array, moments: Array, target_length: float) -> Array:
-    """Return the w >= 0 that minimises w'Gw - 2 m'w, with G = P'P and m = P't.
-
-    The length of t is the unit of the optimality conditions.
-    """
+    """Return the w >= 0 that minimises w'Gw - 2 m'w, with G = P'P, m = P't and the length of t."""
     length = np.sqrt(gram.diagonal())
     length = np.where(length > 0, length, 1.0)
     gram = gram / np.outer(length, length)

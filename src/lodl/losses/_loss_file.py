@@ -1,8 +1,7 @@
 """Files of learned losses: written whole or not at all, checked when read, free of code.
 
-A file is in safetensors format. Its metadata contain a SHA-256 of everything else, so that any
-damaged byte is an error when the file is read, and name the family, whose class the reader must
-have imported.
+A file is in safetensors format. Its metadata contain a SHA-256 of everything else, and name the
+family, whose class the reader must have imported.
 """
 
 import hashlib

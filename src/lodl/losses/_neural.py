@@ -35,9 +35,8 @@ class NeuralLoss(Family):
 
     The paper's network reads the prediction, this one the error: the same up to the first bias. By
     default it has 100 D + 20,401 parameters. Use it, with many samples, to find out how much of the
-    cost the simpler families miss. It is not convex, need not be zero nor smallest at the label,
-    has no second derivative for tree models to use, and its gradient may vanish. Fitting it needs
-    the extra "torch"; using it does not.
+    cost the simpler families miss. It is not convex, need not be smallest at the label, and its
+    gradient may vanish. Fitting it needs the extra "torch"; using it does not.
 
     Attributes:
         n_layers: Number of layers with weights, output included.
@@ -84,11 +83,7 @@ class NeuralLoss(Family):
         return self.fit_many([answers])[0]
 
     def fit_many(self, instances: Sequence[Answers]) -> list[dict[str, Array]]:
-        """Take Adam steps on the mean squared error, for all instances together.
-
-        Every instance starts from the same weights and sees its samples in the same order, drawn
-        from a fixed seed, so a fit does not depend on the other instances.
-        """
+        """Take Adam steps for all instances together. A fit does not depend on the others."""
         if not instances:
             return []
         data = [Standardised.of(answers) for answers in instances]
@@ -103,10 +98,7 @@ class NeuralLoss(Family):
         return [{name: rows[i] for name, rows in arrays.items()} for i in range(len(data))]
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        """Return an absolute error, `cost * mean_i |d_i / scale_i|`, which ReLU units can express.
-
-        With fewer than 2 D units this is an approximation along random directions.
-        """
+        """Return an absolute error, `cost * mean_i |d_i / scale_i|`, if there are 2 D units."""
         dim = len(scale)
         phi = {name: np.zeros(shape) for name, shape in self.parameter_shapes(dim).items()}
         half = max(1, self.n_units // 2)
@@ -132,10 +124,7 @@ class NeuralLoss(Family):
 
 
 def _train(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, torch.Tensor]:
-    """Return trained parameters of all instances, from one draw of He's weights.
-
-    The output bias starts at the mean regret, so that its ReLU is on.
-    """
+    """Return trained parameters of all instances, from one draw of He's weights."""
     generator = torch.Generator().manual_seed(0)
     phi = {}
     for name, shape in family.parameter_shapes(data[0].d.shape[1]).items():
@@ -144,6 +133,7 @@ def _train(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str
             start = torch.randn(shape, generator=generator) * (2 / shape[0]) ** 0.5
         phi[name] = start.repeat(len(data), *[1] * len(shape))
     phi[f"W{family.n_layers}"] *= 0.1
+    # The output bias starts at the mean regret, so that its ReLU is on.
     phi[f"b{family.n_layers}"] += torch.tensor([[part.typical_cost] for part in data])
     d = [torch.tensor(part.d, dtype=torch.float32) for part in data]
     regret = [torch.tensor(part.regret, dtype=torch.float32) for part in data]

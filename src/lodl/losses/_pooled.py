@@ -5,10 +5,8 @@ For losses that are linear in their weights (`Family.degrees`), with b(d) the fu
 weights multiply:
 
 1. *One set of weights for all instances*, w0 >= 0, by least squares over all answers, pulled
-   towards one weight per parameter for all coordinates, with the strength that predicts left-out
-   instances best (five groups). "One weight" is meant in the label's unit or in units of the
-   sampled errors, whichever predicts better. This keeps weights that the answers hardly see off
-   zero.
+   towards one weight per parameter for all coordinates (in the label's unit or in units of the
+   sampled errors), with the strength and unit that predict left-out instances best.
 2. *The weights of each instance* minimise, over w >= 0,
 
        sum_k (b(d_k) . w - regret_k)^2 + tau sum_j (w_j - w0_j)^2 / w0_j^2
@@ -18,15 +16,10 @@ weights multiply:
    left-out answers best, or infinity (all instances alike) if that is best. Leaving out has a
    closed form: with A = F S F' + tau I, S = diag(w0^2), rows b(d_k) in F and e = regret - F w0, the
    residual of answer k if it is left out is [A^-1 e]_k / [A^-1]_kk. A tenth, because the noise of
-   single instances averages out in a model that is trained on all of them, and a pull that all of
-   them share does not: 1 to 2 % of the regret on the tasks below.
+   single instances averages out in a model that is trained on all of them, and a pull does not.
 
 All instances are solved at once, by Newton's method on the dual: the optimum is
 w = max(0, w0 + S F' a) for the a with tau a + F w = regret, one equation per answer.
-
-Answers about near labels gain most: with four samples per instance, linear models decide as well as
-with twelve. It costs 100 instead of 114 (dishes of a restaurant), 12 instead of 15 (staff of an
-airport) and 81 instead of 84 (newsvendor).
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,15 +57,14 @@ Index = npt.NDArray[np.intp]
 def fit_pooled(samples: Samples, family: Family) -> LearnedLoss:
     """Fit a loss to all instances' samples together: weights pulled towards common weights.
 
-    Four samples per instance suffice instead of fifty. `WeightedMSE`, `DirectedWeightedMSE`,
-    `DirectedWeightedMAE` and custom families with `degrees` can be pooled; the others are not
-    linear in their parameters, and are fitted by `lodl.losses.fit`. `ridge` is not used: the
-    strength of the pull is estimated. Held-out errors are those of answers that are left out one at
-    a time. An instance without samples has the common weights.
+    Four samples per instance suffice instead of fifty. The strength of the pull is estimated;
+    `ridge` is not used. Held-out errors are those of answers that are left out one at a time. An
+    instance without samples has the common weights.
 
     Args:
         samples: Points with their regrets.
-        family: The loss to fit.
+        family: `WeightedMSE`, `DirectedWeightedMSE`, `DirectedWeightedMAE`, or a custom family with
+            `degrees`. Others are not linear in their parameters: use `lodl.losses.fit`.
 
     Example:
         >>> def cost(order, demand):
@@ -103,10 +95,9 @@ def pool(
 ) -> tuple[dict[str, Array], Array, float | str]:
     """Return the parameters of all instances, the losses of left-out answers, and the strength.
 
-    The arguments have shapes (n, K, D), (n, K) with NaN if a call failed, and (n, D). Losses of
-    left-out answers, (n, K), come from weights that have not seen them. The strength is tau over
-    the residuals' variance, "all alike" if it is infinite, or "nothing" if no regret is above zero
-    and a squared error takes the place of a fit.
+    The arguments have shapes (n, K, D), (n, K) with NaN if a call failed, and (n, D). The strength
+    is tau over the residuals' variance, "all alike" if it is infinite, or "nothing" if no regret is
+    above zero and a squared error takes the place of a fit.
     """
     is_ok = np.isfinite(regret)
     r = np.where(is_ok, regret, 0.0)
@@ -157,10 +148,7 @@ class _Answers:
         return terms.reshape(*terms.shape[:2], -1)
 
     def near(self, rows: Index, without: Array) -> tuple[Array, Array, Array]:
-        """Return features, regrets and residuals of each instance's own and all near answers.
-
-        Residuals are those of `without`, common weights that have not seen the answer.
-        """
+        """Return features, regrets and residuals (of `without`) of own and near answers."""
         n, near = len(rows), self.nearest[rows]
         f = self.features(near.reshape(-1)).reshape(n, near.shape[1] * self.r.shape[1], -1)
         r = self.r[near].reshape(n, -1)
@@ -171,8 +159,7 @@ class _Answers:
 def terms_of(family: Family, d: Array) -> Array:
     """Return the functions of errors (n, m, D) that the weights multiply: (n, m, parameters, D).
 
-    A function of degree q is d times its derivative over q, and the derivative is the family's
-    gradient if all other weights are 0.
+    One of degree q is d / q times its derivative, the gradient if all other weights are 0.
     """
     dim = d.shape[-1]
     zero = {name: np.zeros((1, *s)) for name, s in family.parameter_shapes(dim).items()}
@@ -208,8 +195,7 @@ def _nearest(y: Array, n_samples: int) -> Index:
 def _common_weights(answers: _Answers, powers: Array, floor: float) -> tuple[Array, Array]:
     """Return weights of all instances, (P,), and of all but each group, (groups, P).
 
-    `powers` are the scales of the errors to the power of each parameter's degree. `floor` is the
-    least weight, as a share of the weights that are alike.
+    `powers` are error scales to the power of each degree, `floor` is the least share of a weight.
     """
     grams = np.zeros((_N_GROUPS, powers.size, powers.size))
     moments = np.zeros((_N_GROUPS, powers.size))
@@ -232,9 +218,7 @@ def _common_weights(answers: _Answers, powers: Array, floor: float) -> tuple[Arr
     best, best_error = (np.empty(0), np.empty(0)), np.inf
     for unit in (np.ones_like(powers), powers):  # alike in units of errors, in the label's unit
         alike = unit / unit.mean(axis=1, keepdims=True)
-        columns = (alike[..., np.newaxis] * np.eye(len(alike))[:, np.newaxis]).reshape(
-            unit.size, -1
-        )
+        columns = np.einsum("gd,gh->gdh", alike, np.eye(len(alike))).reshape(unit.size, -1)
         for pull in _PULLS:
             parts = zip(gram - grams, moment - moments, strict=True)
             without = np.stack([solve(*part, columns, pull) for part in parts])
@@ -254,10 +238,7 @@ def _solve_gram(gram: Array, moment: Array, pull: float = 0.0) -> Array:
 
 
 def _left_out(f: Array, e: Array, common: Array, taus: Sequence[float]) -> Iterator[Array]:
-    """Yield, for each tau, the residuals (n, K) of answers that are left out one at a time.
-
-    Features `f` have shape (n, K, P), residuals `e` of the common weights (n, K).
-    """
+    """Yield, for each tau, the residuals (n, K) of answers that are left out one at a time."""
     if np.isinf(taus[0]):
         yield e
         taus = taus[1:]

@@ -26,12 +26,10 @@ class Quadratic(RidgeFamily):
     cancel, and samples are many (at full rank a few times D (D + 1) / 2). It sees no signs.
 
     Attributes:
-        rank: Number of columns of L. Defaults to D, the only rank for which the fit is certain to
-            be optimal.
+        rank: Number of columns of L. Defaults to D, for which the fit is certain to be optimal.
         min_weight: The least c, as a share of the mean fitted diagonal of H with errors in units of
             their size, so that no gradient vanishes. 0 is the formula as published.
-        ridge: Strength of the pull of the fit towards a plain squared error. 0 is the fit as
-            published, in which c is the floor alone.
+        ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
 
     Example:
         >>> y = np.array([[3.0, 1.0]])
@@ -68,8 +66,7 @@ class Quadratic(RidgeFamily):
 
         plus the penalties of `lodl.losses._least_squares`. Without them c is 0: L alone can express
         any H. At full rank every second-order stationary point is the optimum of the convex problem
-        over positive semidefinite H, so a descent method that avoids saddles ends there. Products
-        in single precision halve the time and change the error of the result by about 1e-5.
+        over positive semidefinite H. Products in single precision halve the time.
         """
         data = Standardised.of(answers)
         dim, rank = self.parameter_shapes(data.d.shape[1])["L"]

@@ -30,10 +30,8 @@ class WeightedMSE(RidgeFamily):
         ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
 
     Example:
-        >>> y = np.array([[3.0, 1.0]])
-        >>> loss = lodl.learn_loss(
-        ...     lodl.domains.TopK(1), y, family=lodl.WeightedMSE(), n_samples=50
-        ... )
+        >>> y, family = np.array([[3.0, 1.0]]), lodl.WeightedMSE()
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=50)
         >>> loss.value([[2.0, 1.0]]) == loss.value([[4.0, 1.0]])  # the sign does not matter
         array([ True])
     """
@@ -84,15 +82,3 @@ def squared_error_loss(y: npt.ArrayLike) -> LearnedLoss:
 def is_squared_error(loss: LearnedLoss) -> bool:
     """Return whether a loss is plain squared error, with one weight for all errors."""
     return isinstance(loss.family, WeightedMSE) and float(np.ptp(loss.phi["w"])) == 0.0
-
-
-def mean_squared_error(y_hat: Tensor, y: Tensor) -> Tensor:
-    """Return the mean squared error of each instance, for NumPy arrays and torch tensors.
-
-        MSE(y_hat, y) = 1/D sum_i (y_hat_i - y_i)^2
-
-    Args:
-        y_hat: Predictions, shape (*batch, n, *label_shape); the result has shape (*batch, n).
-        y: Labels, shape (n, *label_shape).
-    """
-    return ((y_hat - y) ** 2).mean(tuple(range(1 - y.ndim, 0)))

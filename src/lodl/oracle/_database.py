@@ -89,8 +89,6 @@ class Database:
             self._close()
             self._connection = None
 
-    # Opening ------------------------------------------------------------------------------------
-
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
             self._open("rw")
@@ -115,12 +113,9 @@ class Database:
 
     def _connect(self, mode: str) -> None:
         self.disconnect()
+        uri = f"file:{quote(os.fsencode(self.path))}?mode={mode}"
         self._connection = connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(self.path))}?mode={mode}",
-            _PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=True,
+            uri, _PATIENCE, isolation_level=None, check_same_thread=False, uri=True
         )
         self._close = weakref.finalize(self, connection.close)  # also at the end of the program
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)

@@ -50,6 +50,7 @@ _ENOUGH, _MOST = 5, 0.9  # comparisons that reveal a wrong sense, and the share 
 
 _logger = logging.getLogger(__name__)
 
+_Run = Callable[..., Runner]  # makes calls
 _Places = list[tuple[int, int]]  # an instance and a column other than 0, or 0 for none
 _Value = Callable[[Decision, Array], float]  # the objective of a decision under a label, or NaN
 
@@ -72,10 +73,7 @@ class Tried(NamedTuple):
 
 
 def look(
-    samples: Samples,
-    scale: Array,
-    run: Callable[..., Runner],
-    apply: Callable[..., tuple[ObjectiveKind, str]],
+    samples: Samples, scale: Array, run: _Run, apply: Callable[..., tuple[ObjectiveKind, str]]
 ) -> ObjectiveKind:
     """Return the kind of the objective, and warn if the solver is random or not exact.
 
@@ -91,7 +89,7 @@ def look(
     return kind
 
 
-def _try_instances(samples: Samples, run: Callable[..., Runner]) -> list[Tried]:
+def _try_instances(samples: Samples, run: _Run) -> list[Tried]:
     """Call the solver for the first instances, and a second time at their labels."""
     tried: list[Tried] = []
     instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
@@ -182,11 +180,8 @@ def kind_of(kinds: Sequence[ObjectiveKind]) -> ObjectiveKind:
 
 
 def kind_at(value: _Value, instance: Tried, others: Array, scale: Array) -> ObjectiveKind:
-    """Return the kind of the objective at one instance.
-
-    Its decisions are tried along the lines from the label to the points, and two of them half-way
-    to each of the labels `others`, as a kink may lie where only few labels are.
-    """
+    """Return the kind of the objective at one instance."""
+    # Two decisions are tried half-way to other labels: a kink may lie where only few labels are.
     y, decisions, ahead = instance.points[0], instance.decisions, instance.points[1:]
     around = [(z, point, 2 * y - point, y) for z in decisions for point in ahead]
     between = [(z, y, other, (y + other) / 2) for z in decisions[:2] for other in others]
@@ -229,7 +224,7 @@ def other_labels(y: Array, context: Context) -> Array:
 # Verification of a store -------------------------------------------------------------------
 
 
-def verify(samples: Samples, run: Callable[..., Runner]) -> None:
+def verify(samples: Samples, run: _Run) -> None:
     """Compute a few stored answers again: they must be this problem's.
 
     At most 32 calls, or 8 if a call takes longer than 0.1 s, are made: at the labels of some
@@ -316,7 +311,7 @@ def _losses(samples: Samples, places: _Places) -> Array:
     return np.column_stack([loss[:, 0], loss[np.arange(len(places)), columns]])
 
 
-def _recompute(samples: Samples, places: _Places, run: Callable[..., Runner]) -> tuple[Array, str]:
+def _recompute(samples: Samples, places: _Places, run: _Run) -> tuple[Array, str]:
     """Return the losses that the problem gives now, and why calls failed."""
     again = replace(samples, store=samples.store.part(()))
     calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]

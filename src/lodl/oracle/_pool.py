@@ -131,11 +131,8 @@ class DecisionPool:
 
 
 def _keys(gradient: Array, constant: Array, y: Array, cost: Array) -> Array:
-    """Return rows of numbers that differ between decisions, rounded so that answers agree.
-
-    Gradients may come from differences of costs, which lose digits if costs are large compared with
-    their changes, and constants lose what gradients do.
-    """
+    """Return rows of numbers that differ between decisions, rounded so that answers agree."""
+    # Gradients may be differences of large costs, which lose digits. Constants lose them, too.
     size, largest = np.abs(gradient).max(initial=0.0) or 1.0, float(np.abs(cost).max())
     scale = float(y.std(axis=0).max(initial=0.0)) or 1.0
     lost = min(_NOISE * largest / (_STEP * scale * size), _MAX_LOST)

@@ -200,8 +200,6 @@ class Runner:
         if self._error is not None:
             raise self._error
 
-    # Sending ------------------------------------------------------------------------------------
-
     def _send(self) -> None:
         """Keep every worker busy. Tasks that may end their worker run one by one."""
         if self._error is not None:
@@ -265,8 +263,6 @@ class Runner:
                 self._arrival = time.monotonic() - sent_at
                 return self._arrival
 
-    # Gathering ----------------------------------------------------------------------------------
-
     def _gather(self) -> Iterator[tuple[Calls, Result]]:
         """Wait for tasks, and yield the results of those that returned."""
         patience = min(self._settings.timeout or np.inf, _PATIENCE)
@@ -307,8 +303,6 @@ class Runner:
         what = f"{self._workers.title} could not do a task ({as_text(error)})"
         return OracleError(f"{what}. {hint}{self._samples.note}")
 
-    # Giving up ----------------------------------------------------------------------------------
-
     def _give_up_late_tasks(self) -> None:
         """Replace the workers of late tasks, and narrow down which calls made them late."""
         now, lates = time.monotonic(), []
@@ -330,10 +324,8 @@ class Runner:
         self._blame([flying[future] for future in lates], late(self._settings.timeout))
 
     def _blame(self, flights: list[_Flight], reason: FailedCall) -> None:
-        """Find the call that ended, or held up, its worker, by cutting tasks into pieces.
-
-        A lost worker may take others with it, so that a task is guilty only if it ran alone.
-        """
+        """Find the call that ended, or held up, its worker, by cutting tasks into pieces."""
+        # A lost worker may take others with it: a task is guilty only if it ran alone.
         for flight in flights:
             calls = flight.calls
             if calls.n_calls > 1 and (flight.is_suspect or reason.status == Status.TIMED_OUT):
@@ -342,8 +334,6 @@ class Runner:
                 self._take(calls, given_up(self._workers.problem, self._task(calls, 0.0), reason))
             else:
                 self._suspects.append(calls)
-
-    # Taking -------------------------------------------------------------------------------------
 
     def _take(self, calls: Calls, result: Result) -> None:
         """Store the answers of a task, count its calls, and end the run if it must."""
@@ -376,10 +366,9 @@ class Runner:
         tally.n_samples += result.n_done - n_labels
         failed_labels = sum(failure.column == 0 for failure in result.failures)
         if failed_labels:  # their points are not called
-            runs = (run.answers["status"] for _, _, run in result.runs)
-            tally.n_samples -= sum(
-                int(np.sum(status == Status.NO_OPTIMUM.value)) for status in runs
-            )
+            skipped = Status.NO_OPTIMUM.value
+            blocks = (block.answers["status"] for _, _, block in result.runs)
+            tally.n_samples -= sum(int(np.sum(status == skipped)) for status in blocks)
         tally.failed_labels += failed_labels
         tally.failed_samples += len(result.failures) - failed_labels
 

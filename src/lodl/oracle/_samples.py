@@ -268,8 +268,6 @@ class Samples:
         whole = {"n_samples": self.n_samples, "problem": describe_problem(self.problem)}
         return draws[0] | several | whole
 
-    # Reading the store ----------------------------------------------------------------------------
-
     def table(self, rows: Sequence[int]) -> AnswerTable:
         """Return the stored answers about some instances: column 0 is the label, j point j - 1."""
         blocks = [([ids[row] for row in rows], n_columns) for ids, n_columns in self._blocks]

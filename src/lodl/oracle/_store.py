@@ -203,8 +203,6 @@ class Store:
                 *(self.place, ratio.min(), ratio.max()),
             )
 
-    # Writing ------------------------------------------------------------------------------------
-
     def add(self, runs: Collection[Run], seconds: float = 0.0) -> None:
         """Add answers and the time that they took. A file is written periodically."""
         with self._lock:
@@ -251,8 +249,6 @@ class Store:
             with self._file.writing() as connection:
                 query = "INSERT OR REPLACE INTO header VALUES (?, ?)"
                 connection.execute(query, (key, json.dumps(value)))
-
-    # Reading ------------------------------------------------------------------------------------
 
     def recall(self, key: str) -> Any:
         """Return a fact, or None if it is missing or damaged."""
@@ -383,9 +379,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
     )
-
-
-# Blocks ---------------------------------------------------------------------------------------
 
 
 def _identity(problem: Problem | None) -> dict[str, str]:

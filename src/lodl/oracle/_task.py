@@ -142,7 +142,6 @@ class _Row:
                 yield ids[self.row], max(task.start - 1, 0), block
 
     def _messages(self, first: int, last: int) -> dict[str, str]:
-        """Return the first message of each kind of failure in some columns."""
         failures = () if self.task.stop_at_failure else self.failures
         inside = [f for f in failures if first <= f.column - self.task.start < last]
         return {f.status.name.lower(): f.message for f in reversed(inside)}
@@ -249,7 +248,6 @@ def _owned_context(context: Any) -> Any:
 
 
 def _content(context: Any) -> bytes | None:
-    """Return the content of a plain context, to compare."""
     with suppress(Exception):  # it may hold an object that cannot be pickled
         return pickle.dumps(context) if isinstance(context, PLAIN) else None
     return None
@@ -301,9 +299,6 @@ def _key(z: Any) -> Any:
     if isinstance(z, list | tuple):
         return tuple(map(_key, z))
     return object()
-
-
-# What a worker runs ---------------------------------------------------------------------------
 
 
 def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:

@@ -298,9 +298,6 @@ def _dumps(thing: object, name: str, hint: str = "") -> bytes:
         raise OracleError(text.rstrip()) from error
 
 
-# Dask --------------------------------------------------------------------------------------
-
-
 class Dask(Workers):
     """The workers of a Dask cluster. Nannies restart workers that died, or were killed as late."""
 

@@ -23,7 +23,7 @@ def problem(
     """Return a problem made of plain functions.
 
     The context is passed to the parameter named `context`, or else to the next positional
-    parameter without a default. A context that neither `solve` nor `objective` takes is an error.
+    parameter without a default.
 
     Args:
         solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.
@@ -84,10 +84,7 @@ class _FunctionProblem(Problem):
 
 
 class FunctionWithContext:
-    """A user's function, to be called with `context=` whether it takes one or not.
-
-    `name` is for messages, `n_before` the number of arguments before the context.
-    """
+    """A user's function with `n_before` arguments and, if it takes one, a context."""
 
     def __init__(self, name: str, function: _Function, n_before: int) -> None:
         self.function = function

@@ -16,12 +16,10 @@ class Model(ABC):
     """A model of a solver library, as one thread uses it. An adapter derives from it.
 
     For a decision, `ModelProblem` calls `set`, `optimise` and `read`; for its objective `set`,
-    `fix`, `optimise` or `check_fixed`, and `value`. A linear problem needs no objective. Every call
-    starts with `set`, which must leave no trace of the call before.
+    `fix`, `optimise` or `check_fixed`, and `value`. `set` must leave no trace of the call before.
     """
 
-    has_recourse: bool = True
-    """Whether variables that are not part of a decision are solved for once it is fixed."""
+    has_recourse: bool = True  # whether other variables are solved for once a decision is fixed
 
     @abstractmethod
     def set(self, y: Array, context: InstanceContext) -> None:
@@ -53,10 +51,9 @@ class Model(ABC):
 
 
 class ModelProblem(Problem):
-    """A problem that is solved by a model of a solver library.
+    """A problem that is solved by a model of a solver library, built once per process and thread.
 
-    Models are built on first use, once per process and thread; only the functions that build them
-    are pickled. `build_scorer` builds the model that scores decisions, if another than decides.
+    `build_scorer` builds the model that scores decisions, if another than the one that decides.
     """
 
     def __init__(
@@ -95,10 +92,7 @@ class ModelProblem(Problem):
 
 
 def check_replacements(context: InstanceContext, names: Collection[str], kind: str) -> Any:
-    """Return the context of an instance as a dict from known names to values.
-
-    `kind` says what is named, for the message: "arrays", "parameters".
-    """
+    """Return the context of an instance as a dict from known names, of a `kind`, to values."""
     if context is None:
         return {}
     if isinstance(context, Mapping) and set(context) <= set(names):

@@ -19,10 +19,7 @@ from lodl.errors import InvalidInputError, ProblemError, ShapeError
 
 
 class Problem(ABC):
-    """A decision to be made from a prediction.
-
-    A subclass states its `sense` and answers two questions: which decision does the solver make if
-    it trusts `y_hat`, and what is that decision worth under `y`?
+    """A decision to be made from a prediction, and its worth under the label.
 
     Attributes:
         sense: "min" if the objective is a cost, "max" if it is a gain. It has no default.
@@ -73,8 +70,7 @@ class Problem(ABC):
     def project(self, y_hats: Array) -> Array:
         """Map predictions of shape (k, *label_shape) into the range that `solve` accepts.
 
-        Predictions are projected before they are solved; labels must already be in the range. By
-        default this is the identity.
+        Labels must already be in the range. By default this is the identity.
         """
         return y_hats
 
@@ -82,9 +78,8 @@ class Problem(ABC):
         """Return the derivative of the objective of `z` with respect to the label, at `y`.
 
         The derivative has the label's shape. If `slope` returns None, as it does by default, `lodl`
-        takes central differences of `objective`, which are exact if the objective is affine in the
-        label. They take two evaluations per number in a label and distinct decision: negligible if
-        the objective is a sum, but most of the time if it is a second solve.
+        takes central differences of `objective`: two evaluations per number in a label and distinct
+        decision. They are exact if the objective is affine in the label.
         """
         return None
 
@@ -101,10 +96,9 @@ class Problem(ABC):
 class VectorisedProblem(Problem):
     """A problem whose solver handles many predictions at once.
 
-    A subclass writes `solve_many` and `objective_many`; `solve` and `objective` follow from them.
-    The decision for a prediction must not depend on the other predictions. `objective_many` may
-    return NaN for predictions without a decision. If a call raises, each prediction of the batch is
-    tried by itself, to find out which one failed.
+    A subclass writes `solve_many` and `objective_many`, which may return NaN for predictions
+    without a decision. The decision for a prediction must not depend on the other predictions. If a
+    call raises, each prediction of the batch is tried by itself.
 
     Example:
         >>> class Cheapest(lodl.problems.VectorisedProblem):
@@ -137,8 +131,7 @@ class LinearProblem(Problem):
         objective(z, y) = <z, y> = sum_i z_i y_i
 
     A subclass states its `sense` and writes one method: `solve`, or `solve_many` if the solver
-    handles many predictions at once. Decision and label have the same shape. The slope of the
-    objective is the decision itself, so losses that use slopes cost nothing extra.
+    handles many predictions at once. Decision and label have the same shape.
 
     Example:
         >>> class Cheapest(lodl.LinearProblem):
@@ -160,14 +153,11 @@ class LinearProblem(Problem):
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
         decisions = np.asarray(zs, dtype=np.float64)
         if decisions.shape[1:] != y.shape:
-            kind = "A decision of a linear problem"
-            raise ShapeError(
-                f"{kind} must have the label's shape {y.shape}, got {decisions.shape[1:]}."
-            )
+            shapes = f"the label's shape {y.shape}, got {decisions.shape[1:]}"
+            raise ShapeError(f"A decision of a linear problem must have {shapes}.")
         # Not `@`: BLAS rounds a row differently when the number of rows changes.
         products = np.ascontiguousarray(decisions * y).reshape(len(decisions), -1)
-        values: Array = products.sum(axis=1)
-        return values
+        return np.asarray(products.sum(axis=1))
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         return np.asarray(z, dtype=np.float64)

@@ -44,12 +44,10 @@ def score_many(problem: Problem, zs: Any, y: Array, context: InstanceContext) ->
 
 
 def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
-    """Return decision losses less the optimum, 0 if they differ by rounding only.
+    """Return decision losses less the optimum, which broadcasts with them, 0 for rounding errors.
 
-    Rounding, of a sum or of a solver, is a difference of less than a billionth of the largest
-    difference of the same instance (the last axis of `losses`), or of the last digits of the
-    objective. A loss would learn it like any other cost, and rank correlations would see an order
-    in it. `optimum` broadcasts with `losses`.
+    These are below a billionth of the largest difference of the same instance (the last axis of
+    `losses`), or the last digits of the objective. A loss would learn them like any other cost.
     """
     regret = np.subtract(losses, optimum)
     size = np.abs(regret)
@@ -59,11 +57,9 @@ def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:
 
 
 def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
-    """Raise if nearly all decisions that differ in value are better than the labels' decisions.
+    """Raise if nearly all predictions that change a decision lead to a better one than the label.
 
-    With a wrong sense all of them are better; an inexact solver errs in both directions.
-    `n_positive` predictions led to worse decisions than their labels, `n_negative` to notably
-    better ones.
+    With a wrong sense all of them do (`n_negative`); an inexact solver errs in both directions.
     """
     n_changed = n_positive + n_negative
     if n_negative >= _MIN_NEGATIVE and n_negative > _NEGATIVE_SHARE * n_changed:
@@ -80,9 +76,8 @@ def gradients(
 ) -> Array:
     """Return the derivative of each decision's loss with respect to the label, shape (k, D).
 
-    The problem's own `slope` is used if it has one, else central differences of the objective, or
-    one-sided differences if the objective is not defined on one side. `spread`, of the labels in
-    each coordinate, broadcasts to the label.
+    Without a `slope`, central differences are taken, one-sided if the objective is not defined on
+    one side. `spread`, of the labels in each coordinate, broadcasts to the label.
     """
     rows = np.empty((len(zs), y.size))
     for row, z in zip(rows, zs, strict=True):

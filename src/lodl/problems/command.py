@@ -45,10 +45,8 @@ class CommandProblem(Problem):
     let it answer line by line until its input ends, flush each line, and set `persistent=True`.
     Then it runs once per process and thread, is restarted if it dies, and ends with the process. A
     program that reads ahead or does not flush never answers: pass a `timeout` while you try it.
-
     A call fails if the program ends with another exit code than 0, takes longer than `timeout`, or
-    prints something else; the message has the end of its standard error. A late program is killed
-    with everything that it started.
+    prints something else; the message has the end of its standard error.
 
     Args:
         command: The program and its arguments, not passed through a shell.

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -24,16 +25,14 @@ class CvxpyProblem(ModelProblem):
     names of variables to their values. Its objective is the model's, at the true value of the
     parameter, with the variables fixed. Predictions are projected on the range of the parameter.
 
-    If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
-    list the variables that are decided first in `first_stage`: the others are the recourse, found
-    by a second solve under the truth with the first stage fixed.
+    If the parameter occurs in constraints, the truth may forbid a decision. Then list the variables
+    that are decided first in `first_stage`: the others are found by a second solve under the truth.
 
-    A copy of the model is compiled once per process and thread, and solved again with new values.
-    That saves most of the time of a call if CVXPY considers the model DPP (`problem.is_dpp()`). The
-    slope is the gradient that CVXPY computes of the objective. With `first_stage` it comes from
-    differences: two solves per number in a label and distinct decision. A call fails, with CVXPY's
-    status, if the model is infeasible or unbounded, or if the solver ends without a decision that
-    satisfies the constraints.
+    A copy of the model is compiled once per process and thread, which saves most of the time of a
+    call if CVXPY considers the model DPP (`problem.is_dpp()`). The slope is CVXPY's gradient of the
+    objective or, with `first_stage`, comes from differences: two solves per number in a label and
+    distinct decision. A call fails, with CVXPY's status, if the model is infeasible or unbounded,
+    or if the solver ends without a decision that satisfies the constraints.
 
     Args:
         problem: The `cp.Problem`.
@@ -168,10 +167,9 @@ class _Model(Model):
             return None
         self.fix(z)
         self._at.save_value(self._parameter.value)
-        try:
+        gradient = None
+        with suppress(KeyError, NotImplementedError):
             gradient = self._gradient_of.grad[self._at]
-        except (KeyError, NotImplementedError):
-            gradient = None
         if gradient is None:  # at the edge of a domain, or of an atom without a gradient
             self._gradient_of = None
             return None

@@ -1,7 +1,4 @@
-"""Linear and mixed-integer programs given as arrays, solved by HiGHS through SciPy.
-
-`LinearProgram` takes predicted costs, `RecourseProgram` predicted right-hand sides.
-"""
+"""Linear and mixed-integer programs given as arrays, solved by HiGHS through SciPy."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -29,14 +26,11 @@ class LinearProgram(LinearProblem, ModelProblem):
         min_z or max_z  <z, y>     row_lower <= A z <= row_upper,   lower <= z <= upper,
                                    z_i a whole number where integrality_i = 1
 
-    Use it for a model of moderate size that is given by its matrix. A label has one cost per
-    variable, in any shape (a matrix of costs is read row by row), and a decision has the label's
-    shape. If only some variables have predicted costs, `predicted` lists them, `costs` has the
-    costs of the others, and a decision is the vector of all variables. An instance's context may
-    replace arrays: `{"row_upper": capacities}`.
-
+    A label has one cost per variable, in any shape (a matrix of costs is read row by row), and a
+    decision has the label's shape. If only some variables have predicted costs, a decision is the
+    vector of all variables. An instance's context may replace arrays: `{"row_upper": capacities}`.
     A call fails, with HiGHS's status, if the program is infeasible or unbounded, or if the time
-    limit passes before any decision is found. A decision found within the time limit is taken.
+    limit passes before any decision is found.
 
     Args:
         A: Matrix of the rows, shape (n_rows, n_variables), dense or sparse.
@@ -48,8 +42,7 @@ class LinearProgram(LinearProblem, ModelProblem):
         integrality: 1 for a whole number, 0 for any, as in `scipy.optimize.milp`.
         costs: Costs, shape (n_variables,), of the variables that are not in `predicted`.
         predicted: Positions of the variables with predicted costs. Defaults to all of them.
-        options: Options of `scipy.optimize.milp`, e.g. `{"time_limit": 10}`. Programs with whole
-            numbers are solved to optimality unless `mip_rel_gap` says otherwise.
+        options: Options of `scipy.optimize.milp`, e.g. `{"time_limit": 10}`; `mip_rel_gap` is 0.
 
     Example:
         >>> knapsack = LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1, integrality=1)
@@ -107,11 +100,8 @@ class RecourseProgram(ModelProblem):
     `z` are the variables of the first stage, decided before the truth is known, and `w` the others,
     the recourse: what is bought, sold or left undone once it is known. A decision is the vector z.
     A label has one number for each row in `rows`: its lower bound, its upper bound, or both. An
-    instance's context may replace arrays: `{"costs": prices}`. The objective is piecewise linear in
-    the label. Its slope comes from differences, two solves per number in a label.
-
-    A call fails as one of `LinearProgram` does. If the second stage is infeasible, the model lacks
-    recourse: add variables that make up for a wrong decision, at a price.
+    instance's context may replace arrays: `{"costs": prices}`. Slopes come from differences, two
+    solves per number in a label. A call fails as one of `LinearProgram` does.
 
     Args:
         program: The program, with the `costs` c of all variables.

@@ -1,8 +1,4 @@
-"""Models written with CP-SAT of OR-Tools.
-
-`OrtoolsLinearProblem` takes predicted costs, `OrtoolsProblem` predictions that occur anywhere in a
-model, as a demand does in a constraint.
-"""
+"""Models written with CP-SAT of OR-Tools, with predicted costs or predictions anywhere."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -34,13 +30,11 @@ class OrtoolsLinearProblem(LinearProblem, ModelProblem):
     known. `build` makes the model without an objective, once per process, thread and context; each
     call sets new costs and solves. A label has one cost per variable, in any shape (row by row),
     and a decision has the label's shape. The objective of a decision is <z, y>, computed in floats.
-    CP-SAT takes whole numbers only: costs are scaled and rounded by `integer_costs`, which states
-    how little that can matter, and refuses variables with too wide a range.
+    For CP-SAT, costs are scaled and rounded to whole numbers by `integer_costs`.
 
     Models are solved by one thread, so that the same prediction gets the same decision. A call
     fails, with CP-SAT's status, if the model is infeasible or invalid, or if the time limit passes
-    before a decision is found. A decision found within the limit is taken, although it may not be
-    the best one.
+    before any decision is found.
 
     Args:
         build: `build(context)`, or `build()` if it needs no context, returns a `cp_model.CpModel`
@@ -80,20 +74,18 @@ class OrtoolsProblem(ModelProblem):
 
     Use it if the prediction occurs in constraints, or not in every term of the objective. `build`
     makes the whole model, objective included, as if a prediction were true, and returns it with the
-    variables that are decided: a list or array of them, or a dict of these. A decision is an array
-    of their values, or a dict of arrays.
+    variables that are decided. A decision is an array of their values, or a dict of arrays.
 
     To score a decision without a function `objective`, the model is built for the truth, the
     decision is fixed in it, and the rest is solved: variables that `build` does not return are the
-    recourse, what is bought, sold or left undone once the truth is known.
+    recourse.
 
-    Write the objective in floats: CP-SAT scales it to whole numbers itself, within a millionth of
-    the best. Round a predicted right-hand side in `build`. Models are solved as by
-    `OrtoolsLinearProblem`.
+    Write the objective in floats, which CP-SAT scales itself. Round a predicted right-hand side in
+    `build`. Models are solved as by `OrtoolsLinearProblem`.
 
     Args:
         build: `build(y_hat, context)`, or `build(y_hat)`, returns a model and the variables that
-            are decided.
+            are decided: a list or an array of them, or a dict of these.
         sense: "min" or "max", as in the model.
         objective: `objective(z, y, context) -> float`, or without `context`. By default the model
             is solved with the decision fixed.
@@ -146,18 +138,15 @@ def integer_costs(
 
         n_i = round(s c_i),   s the largest power of two with  s C <= 2^50,   C = sum_i |c_i| u_i
 
-    for variables with |x_i| <= u_i. The sum of n_i x_i fits into 51 bits, so it can neither
-    overflow nor lose digits as a double. The decision that is best for n is, for c, within
+    for variables with |x_i| <= u_i. The decision that is best for n is, for c, within
 
         sum_i u_i / s  <  C * 2^-49 * sum_i u_i
 
-    of the best one: 2e-12 of C for a thousand yes-or-no variables, at most 2e-6. Costs that are
-    whole numbers already stay in proportion exactly.
+    of the best one: 2e-12 of C for a thousand yes-or-no variables, at most 2e-6.
 
     Args:
         costs: Costs c, any shape.
-        largest: Largest absolute value u of each variable, or of all of them; at most 2^30 in
-            total.
+        largest: Largest absolute value u of each variable, or of all; at most 2^30 in total.
 
     Example:
         >>> integer_costs([0.5, -2.0, 1.25])

@@ -20,9 +20,8 @@ class PyepoProblem(LinearProblem):
     """An `optModel` of PyEPO as a problem.
 
     The sense is the model's own; a label is its vector of costs, and a decision the solution that
-    it returns. There is no context. The model is built again, by PyEPO's recipe (`to_spec`), in
-    each process and thread. If it runs on Pyomo, threads of one process take turns: use processes
-    (`n_jobs`). A call fails if the model raises, or does not return one finite number per cost.
+    it returns. There is no context. The model is built again in each process and thread. If it runs
+    on Pyomo, threads of one process take turns: use processes (`n_jobs`).
 
     Args:
         model: The `optModel`, all of whose costs are predicted.

@@ -25,20 +25,17 @@ class PyomoProblem(ModelProblem):
     """A Pyomo model with a mutable `pyo.Param` that is predicted.
 
     The sense is the sense of the model's active objective. A label has one number per index of the
-    parameter, in the order of its index set and in any shape. A decision is a dict from the names
-    of variables to arrays of their values, in the order of their index sets. Its objective is the
-    model's, at the true value of the parameter, with the variables fixed. Predictions are clipped
-    to the domain of the parameter.
+    parameter, in the order of its index set and in any shape, a decision is a dict from the names
+    of variables to arrays of values. Its objective is the model's, at the true value of the
+    parameter, with the variables fixed. Predictions are clipped to the parameter's domain.
 
-    If the parameter occurs in constraints, as a demand does, the truth may forbid a decision. Then
-    list the variables that are decided first in `first_stage`: the others are the recourse, found
-    by a second solve under the truth with the first stage fixed.
+    If the parameter occurs in constraints, the truth may forbid a decision. Then list the variables
+    that are decided first in `first_stage`: the others are found by a second solve under the truth.
 
-    A copy of the model is built once per process and thread, and solved again with new values. A
-    persistent solver such as `appsi_highs` continues from its last solution, so of several best
-    decisions it may return another one next time. Threads of one process take turns, because Pyomo
-    is not thread-safe: use processes (`n_jobs`). A call fails, with Pyomo's termination condition,
-    if there is no feasible decision, no best one, or none within the solver's limits.
+    A copy of the model is built once per process and thread. A persistent solver such as
+    `appsi_highs` continues from its last solution, so of several best decisions it may return
+    another one next time. Threads of one process take turns: use processes (`n_jobs`). A call
+    fails, with Pyomo's termination condition, if no decision is found within the solver's limits.
 
     Args:
         model: A `pyo.ConcreteModel`, or a function without arguments that makes one.
@@ -216,10 +213,8 @@ class _Entries:
     def __init__(self, component: Any) -> None:
         self._name: str = component.name
         self._data = {index: component[index] for index in component.index_set()}
-        self._is_whole = [
-            hasattr(data, "is_continuous") and not data.is_continuous()
-            for data in self._data.values()
-        ]
+        data = self._data.values()
+        self._is_whole = [hasattr(d, "is_continuous") and not d.is_continuous() for d in data]
 
     def __len__(self) -> int:
         return len(self._data)
@@ -256,8 +251,7 @@ class _Entries:
 def forget_interrupts(solver: Any) -> None:
     """Remove the handler of Ctrl-C that Pyomo adds to HiGHS before every solve.
 
-    HiGHS calls every handler in every iteration (ERGO-Code/HiGHS#3251): after 1,000 solves a call
-    of 2 ms takes 4 ms, and after 10,000 about 20 ms.
+    HiGHS calls all of them in every iteration (ERGO-Code/HiGHS#3251), and calls get slower.
     """
     highs: Any = getattr(solver, "_solver_model", None)
     if getattr(highs, "HandleKeyboardInterrupt", False):

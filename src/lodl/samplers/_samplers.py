@@ -64,10 +64,8 @@ class Sampler(ABC):
         try:
             np.broadcast_to(scale, y.shape[1:])
         except ValueError as error:
-            wanted = f"a number or broadcast to the label's shape {y.shape[1:]}"
-            raise InvalidInputError(
-                f"`scale` must be {wanted}, got shape {scale.shape}."
-            ) from error
+            wanted = f"a number or broadcast to the label's shape {y.shape[1:]}, got shape"
+            raise InvalidInputError(f"`scale` must be {wanted} {scale.shape}.") from error
         return scale
 
     def settings(self) -> dict[str, Any]:

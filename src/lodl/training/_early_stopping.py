@@ -11,17 +11,14 @@ Mask = npt.NDArray[np.bool_]
 class EarlyStopping:
     """The best step of each model, and the models that go on.
 
-    A model stops as soon as more than `patience` steps have passed since its best score. If
-    `patience` is None, no model stops, and its last step counts as the best. Scores that are NaN
-    are never better.
+    A model stops more than `patience` steps after its best score. If `patience` is None, no model
+    stops, and its last step counts as the best. Scores that are NaN are never better.
     """
 
     def __init__(self, patience: int | None, n_models: int) -> None:
         self.patience = patience
         self.running = np.arange(n_models)  # models that go on, as numbers from 0
-        self.is_better = np.zeros(
-            n_models, dtype=np.bool_
-        )  # the models that ran at the last update
+        self.is_better = np.zeros(n_models, dtype=np.bool_)  # of those that ran at the last update
         self.best_scores = np.full(n_models, np.inf)
         self.best_steps = np.zeros(n_models, dtype=np.int64)
         self.last_steps = np.zeros(n_models, dtype=np.int64)  # last step at which a model ran

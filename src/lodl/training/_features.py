@@ -104,10 +104,7 @@ def categories_of(table: Any) -> dict[str, list[Any]]:
 
 
 def with_categories(x: Any, categories: dict[str, list[Any]]) -> Any:
-    """Return an array, or a pandas frame with the categories that a model was trained with.
-
-    Other categories become missing: XGBoost would mistake some of them for known ones.
-    """
+    """Return an array, or a pandas frame with a model's categories, in which others are missing."""
     table = as_pandas(x)
     columns = {
         name: table[name].astype("category").cat.set_categories(known)
@@ -133,13 +130,9 @@ class Scaling:
     @classmethod
     def of_labels(cls, y: Array, n_items: int | None) -> "Scaling":
         """Return the mean and deviation of each value of a label. Items share them."""
-        n_items = n_items or 1
-        item = cls.of_features(y.reshape(len(y) * n_items, -1))
-        shape = y.shape[1:]
-        return cls(
-            np.tile(item.centre, n_items).reshape(shape),
-            np.tile(item.spread, n_items).reshape(shape),
-        )
+        item = cls.of_features(y.reshape(len(y) * (n_items or 1), -1))
+        parts = (item.centre, item.spread)
+        return cls(*(np.tile(part, n_items or 1).reshape(y.shape[1:]) for part in parts))
 
     def around_zero(self) -> "Scaling":
         """Return the same spread around 0."""

@@ -37,10 +37,7 @@ _LEARNERS = {  # the class of estimators in a package, and our learner
 
 
 class Predictor(ABC):
-    """A trained model.
-
-    A subclass that names its `kind` can be saved and loaded: it overrides `save` and `load`, and
-    `load_predictor` finds it by that name once its module is imported.
+    """A trained model. A subclass with a `kind` that overrides `save` and `load` has a file format.
 
     Attributes:
         kind: Unique name of the class in files.
@@ -120,11 +117,10 @@ class Predictor(ABC):
 
 
 class Learner(ABC):
-    """Trains models on a learned loss.
+    """Trains models on a learned loss. `lodl.testing.check_learner` checks a custom learner.
 
     Features have shape (n, p), from which the whole label is predicted, or (n, items, p), where one
-    model predicts each item's part of the label. `lodl.losses.squared_error_loss(y)` is the loss of
-    the baseline. `lodl.testing.check_learner` checks a custom learner.
+    model predicts each item's part of it. The baseline is `lodl.losses.squared_error_loss(y)`.
 
     Attributes:
         takes_frames: Whether features may be pandas or polars frames. Other learners get arrays.
@@ -141,10 +137,7 @@ class Learner(ABC):
         return None
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> Any:
-        """Return what depends on features, labels and masks only, to be shared by losses.
-
-        Hand it to every `train` with the same three arguments. The models are the same without it.
-        """
+        """Return what losses share, for every `train` with the same features, labels and masks."""
         return None
 
     @abstractmethod
@@ -162,9 +155,8 @@ class Learner(ABC):
         Args:
             x: Features of all instances.
             loss: Their loss, in the same order.
-            masks: Which instances each model trains on, shape (n_models, n). The other instances
-                stop it: it has the state in which their mean loss was least. Defaults to one model
-                that trains on all instances.
+            masks: Which instances each model trains on, shape (n_models, n). It has the state in
+                which the mean loss of the others was least. Defaults to one model of all instances.
             prepared: The result of `prepare` for the same features, labels and masks.
             n_steps: How many steps to train, such as the `n_steps` of a model that was stopped.
                 Nothing stops the models then. Defaults to the learner's choice.
@@ -176,8 +168,7 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
 
     Args:
         estimator: None for a linear model, a PyTorch module, a regressor of XGBoost, LightGBM or
-            CatBoost, a scikit-learn regressor or pipeline, or a `Learner`, which is returned
-            unchanged.
+            CatBoost, a scikit-learn regressor or pipeline, or a `Learner`, returned unchanged.
         seed: Random seed of the training.
 
     Example:
@@ -199,10 +190,8 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
         module = sys.modules.get(package)
         if module is not None and isinstance(estimator, attrgetter(kind)(module)):
             return _learner(package, learner, estimator, seed)
-    # Searches have `predict` only once they are fitted.
-    if hasattr(estimator, "fit") and (
-        hasattr(estimator, "predict") or hasattr(estimator, "get_params")
-    ):
+    is_regressor = hasattr(estimator, "predict") or hasattr(estimator, "get_params")
+    if hasattr(estimator, "fit") and is_regressor:  # searches get `predict` when they are fitted
         return _learner("sklearn", "SklearnLearner", estimator, seed)
     raise InvalidInputError(
         "`estimator` must be None, a PyTorch module, a scikit-learn regressor or a subclass of "
@@ -225,13 +214,12 @@ def load_predictor(
 
     Args:
         folder: The folder.
-        estimator: The untrained PyTorch module of a saved module. Other models need none.
+        estimator: The untrained PyTorch module, if one was saved.
         trusted: Types that the file of a scikit-learn model may hold besides harmless ones. The
             error of a model that needs more names them.
 
     Raises:
-        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
-            holds types that are not trusted.
+        ModelFolderError: The folder cannot be used; the message gives the reason.
         MissingExtraError: The model's framework is not installed.
     """
     kind = Predictor.read(folder)["kind"]

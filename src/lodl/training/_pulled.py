@@ -5,21 +5,16 @@ A linear model with weights W and constant c minimises, over the instances of a 
     mean_i L_i(x_i W + c - y_i) + sum_j u_j (W_j - W0_j)' (p/n X'X/n + lambda) (W_j - W0_j)
 
 for the p centred features X of n rows, and the plain model W0, c0 with its own ridge penalty
-lambda. The second term is p/n of what squared error loses on the way from W0 to W (apart from a
-constant added to all predictions), and the whole penalty. So the slopes move as far as the data can
-tell, and the constant is free: a model with too many features is the plain model, shifted to the
-quantile that the loss wants. u_j is the weight of squared error that costs as much as the loss at
-the plain model's errors d,
+lambda. The second term is p/n of what squared error loses on the way from W0 to W, and the whole
+penalty. So the slopes move as far as the data can tell, and the constant is free: a model with too
+many features is the plain model, shifted to the quantile that the loss wants. u_j is the weight of
+squared error that costs as much as the loss at the plain model's errors d,
 
     u_j = mean(d_j dL/dd_j) / (2 mean(d_j^2)).
 
-The strength p / n needs no tuning: between 0.3 and 3 times it, decisions on newsvendors of 40 to
-1,000 instances and on load forecasts with 149 features were equally good, and best. The penalty
-pulls to W0, not to 0: a model that is far from 0 for good reasons should stay there.
-
-Kinks are rounded, first widely, then to a tenth of the sampled errors. Features are whitened by the
-Cholesky factor of X'X / n: L-BFGS needs thousands of steps for features that nearly repeat each
-other.
+The strength p / n needs no tuning: decisions were equally good between 0.3 and 3 times it. Kinks
+are rounded, first widely, then to a tenth of the sampled errors. Features are whitened by the
+Cholesky factor of X'X / n: L-BFGS needs thousands of steps for features that nearly repeat.
 """
 
 from typing import Any
@@ -39,10 +34,7 @@ _LEAST_UNIT = 0.01  # u_j, as a share of the mean, in units of the plain model's
 
 
 def is_pulled(family: Family) -> bool:
-    """Return whether linear models are trained on a family by `train_pulled`.
-
-    Losses made of decisions have too many kinks to round.
-    """
+    """Return whether a family suits `train_pulled`: decisions have too many kinks to round."""
     return family.is_convex and not family.uses_slopes
 
 
@@ -58,10 +50,9 @@ def train_pulled(
 ) -> tuple[Array, Array, int]:
     """Train a plain linear model further on a convex loss. Returns slopes, constant and steps.
 
-    There is one row per instance or item. Slopes have one row per feature, one column per output;
-    `penalty` is their ridge penalty in the plain model, per unit of mean squared error. Only slopes
-    that are free and, if there is one, the constant are trained; without one, features are not
-    centred.
+    There is one row per instance or item, and slopes have one row per feature. `penalty` is their
+    ridge penalty in the plain model, per unit of mean squared error. Without a constant, features
+    are not centred.
     """
     from scipy.optimize import minimize  # slow to import
 
@@ -121,9 +112,8 @@ class _Objective:
         d, n = self._by_instance(errors), self.loss.n_instances
         by_error = self.family.gradient(self.loss.phi, d).reshape(errors.shape) / n
         pulled = self.units * (self.gram @ slopes + self.penalty * slopes)
-        value = float(self.family.value(self.loss.phi, d).sum()) / n + float(
-            np.vdot(pulled, slopes)
-        )
+        value = float(self.family.value(self.loss.phi, d).sum()) / n
+        value += float(np.vdot(pulled, slopes))
         by_slope = self.whiten.T @ (self.rows.T @ by_error + 2 * pulled)
         gradient = np.vstack([by_slope, by_error.sum(axis=0)]) * self.scale
         if self.is_free is not None:

@@ -1,8 +1,4 @@
-"""Linear models trained on a learned loss with NumPy alone: `LinearLearner`.
-
-learner = LinearLearner()
-(model,) = learner.train(x, loss)
-"""
+"""Linear models trained on a learned loss with NumPy alone: `LinearLearner`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -73,13 +69,10 @@ class LinearPredictor(Predictor):
     def mean(cls, predictors: "Sequence[LinearPredictor]") -> "list[LinearPredictor]":
         """Return one model that predicts the mean."""
         first = predictors[0]
-        constants = [
-            model.constant + (first.centre - model.centre) @ model.coefficients
-            for model in predictors
-        ]
-        coefficients = np.mean([model.coefficients for model in predictors], axis=0)
-        n_steps = round(float(np.mean([model.n_steps for model in predictors])))
+        constants = [p.constant + (first.centre - p.centre) @ p.coefficients for p in predictors]
         constant = np.mean(constants, axis=0)
+        coefficients = np.mean([p.coefficients for p in predictors], axis=0)
+        n_steps = round(float(np.mean([p.n_steps for p in predictors])))
         return [replace(first, coefficients=coefficients, constant=constant, n_steps=n_steps)]
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -104,10 +97,9 @@ class LinearPredictor(Predictor):
 
 
 class Standardised:
-    """Features and labels of a linear model in units of their deviation, by the rows of a mask.
+    """Features, one row per instance or item, and labels in units of their deviation in a mask.
 
-    `x` has one row per instance or item, and `rows` have a constant feature, the last. Without a
-    constant in the model, nothing is centred.
+    The last feature of `rows` is constant. Without a constant in the model, nothing is centred.
     """
 
     def __init__(self, x: Array, y: Array, mask: Masks, *, has_constant: bool = True) -> None:
@@ -137,10 +129,9 @@ class LinearLearner(Learner):
     """Train a linear model on a learned loss.
 
     Squared error is solved in closed form, with the ridge penalty whose left-out error is least.
-    Convex losses that were fitted to regrets are minimised by L-BFGS, pulled towards that solution
-    (`lodl.training._pulled`). Any other loss is minimised by Adam, on all instances at once or in
-    batches of 256, from that solution: predictions near it make sense even in directions that the
-    loss does not see. Features and labels are standardised by the instances that train the model.
+    Convex losses fitted to regrets are minimised by L-BFGS, pulled towards that solution, other
+    losses by Adam, starting from it, in batches of at most 256 instances. Features and labels are
+    standardised by the instances that train the model.
 
     Attributes:
         learning_rate: Learning rate of Adam.
@@ -209,11 +200,7 @@ def _pulled(
 
 
 def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
-    """Return the solution for standardised features and a constant, and its ridge penalty.
-
-    Left-out errors are least with it (each row left out in turn, in closed form), unless the least
-    penalty is nearly as good.
-    """
+    """Return the solution with the ridge penalty of the least left-out error, and the penalty."""
     n, x, mean = len(rows), rows[:, :-1], targets.mean(axis=0)
     moments = x.T @ (targets - mean)
     value, vector = np.linalg.eigh(x.T @ x)
@@ -234,9 +221,8 @@ def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
 class Descent:
     """Minimises the mean loss of several linear models at once, by Adam.
 
-    Instances are divided into batches once: parameters of losses are large, and batches that stay
-    the same need no copy in every step. Losses are computed in single precision from errors
-    relative to the labels; weights are in double precision.
+    Batches stay the same, because parameters of losses are large to copy. Losses are computed in
+    single precision from errors relative to the labels; weights are in double precision.
     """
 
     def __init__(
@@ -273,10 +259,7 @@ class Descent:
     def run(
         self, start: Array, n_steps: int, patience: int | None, is_free: Masks | None = None
     ) -> tuple[Array, npt.NDArray[np.int64]]:
-        """Return the best weights of each model and their steps, the last if nothing stops it.
-
-        Weights have shape (models, features, outputs); all of them are free by default.
-        """
+        """Return the best weights (models, features, outputs) and steps, or the last."""
         stopping, best = EarlyStopping(patience, len(start)), start.copy()
         w, averaged, batches = start, start, self.batches
         mean, square = np.zeros_like(w), np.zeros_like(w)
@@ -359,10 +342,7 @@ class _Batch:
 
 
 def _divided(masks: Masks) -> list[Index]:
-    """Return the instances of each batch, with an equal share of every fold.
-
-    Within a batch, the instances that stop a model are adjacent if they stop only one.
-    """
+    """Return the instances of each batch: an equal share of every fold, sorted by fold."""
     n = masks.shape[1]
     fold = np.where(masks.all(axis=0), len(masks), (~masks).argmax(axis=0))
     n_batches = -(-n // _BATCH_SIZE)

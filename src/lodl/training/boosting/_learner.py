@@ -2,15 +2,12 @@ r"""BoostingLearner: trains boosted trees on a learned loss, for every framework
 
 A model is a constant, the mean label, plus trees. On a loss made of decisions, trees continue from
 the baseline: such a loss says in which direction a prediction should move, but hardly where it
-should be, and trees that started from the mean label lost on paths and knapsacks. A loss fitted to
-regrets is a kind of squared error around the label and starts from the mean, which was better for
-orders under a budget (newsvendor).
+should be. A loss fitted to regrets is a kind of squared error around the label and starts from the
+mean, which was better for orders under a budget (newsvendor).
 
 The baseline's predictions that trees start from are *out of fold* on the training instances: a
-fitted model hardly errs on those, so nothing would be left to learn. The squared error of the inner
-folds also says how many trees the baseline should have. If masks are the folds of a partition, the
-predictions that the model of fold k starts from come from models that saw neither k nor the fold
-they predict; such a model serves two folds, so that five folds need ten models.
+fitted model hardly errs on those, so nothing would be left to learn. The inner folds also say how
+many trees it should have. If masks are a partition, each inner model leaves out two folds.
 """
 
 from abc import abstractmethod
@@ -55,9 +52,8 @@ class BoostingLearner(Learner):
     """Boost trees on a learned loss.
 
     Attributes:
-        estimator: The regressor whose parameters are used. It is not changed. Its number of trees
-            is the largest. Its `early_stopping_rounds` are the patience, by default
-            3 / learning rate, between 10 and 50.
+        estimator: The regressor whose parameters are used. It is not changed. The patience is its
+            `early_stopping_rounds`, by default 3 / learning rate, between 10 and 50.
         seed: Random seed for the folds and, unless the estimator has one, the trees.
     """
 
@@ -181,10 +177,7 @@ class _Prepared:
 
     def __init__(self, learner: BoostingLearner, x: Any, y: Array, masks: Masks) -> None:
         self.learner, self.x, self.y, self.masks = learner, x, y, masks
-        self.folds = [self._fold(np.flatnonzero(mask)) for mask in masks]
-
-    def _fold(self, index: Index) -> _Fold:
-        return _Fold(self.learner, self.x, self.y, index)
+        self.folds = [_Fold(learner, x, y, np.flatnonzero(mask)) for mask in masks]
 
     @cached_property
     def starts(self) -> list[_Start]:
@@ -192,7 +185,7 @@ class _Prepared:
         loss, p = squared_error_loss(self.y), [np.empty(self.y.shape) for _ in self.folds]
         rounds: list[list[int]] = [[] for _ in self.folds]
         for index, parts in self._inner():
-            fold = self._fold(index)
+            fold = _Fold(self.learner, self.x, self.y, index)
             _, results = fold.grow(loss, fold.mean, [part for _, part in parts])
             for (k, part), (best, margin) in zip(parts, results, strict=True):
                 p[k][part] = margin.reshape(p[k][part].shape)

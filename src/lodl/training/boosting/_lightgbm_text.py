@@ -1,8 +1,8 @@
 """LightGBM's model text, checked before LightGBM reads it.
 
-LightGBM trusts a model's text: a child or a feature out of range, or a wrong length, ends the
-process. Here every list must have its length, every number its form, and every index its range.
-The header is written anew, so that nothing in it can disagree with the trees.
+LightGBM trusts a model's text: an index out of range, or a wrong length, ends the process. Here
+every list must have its length, every number its form, and every index its range. The header is
+written anew, so that nothing in it can disagree with the trees.
 """
 
 import json
@@ -39,13 +39,9 @@ _Tree = dict[str, list[float]]
 def checked_text(
     text: str, *, n_features: int, n_outputs: int, categories: Mapping[str, Sequence[Any]]
 ) -> str:
-    """Return the trees of a model file, with `n_outputs` trees per round, under a new header.
-
-    Raises `ValueError` if it is not what LightGBM writes, or a number in it is out of range.
-    """
-    header, *blocks = re.split(
-        r"^(?=Tree=)", text.partition("\nend of trees\n")[0] + "\n", flags=re.M
-    )
+    """Return the trees of a model file under a new header, or raise `ValueError`."""
+    body = text.partition("\nend of trees\n")[0] + "\n"
+    header, *blocks = re.split(r"^(?=Tree=)", body, flags=re.M)
     if not blocks or len(blocks) % n_outputs:
         raise ValueError(f"it has {len(blocks)} trees for {n_outputs} outputs")
     names = re.findall(r"^feature_names=(.*)$", header, re.M)
@@ -115,13 +111,10 @@ def _values(fields: Mapping[str, str], name: str, form: str, n: int) -> list[flo
 
 def _check_nodes(tree: _Tree, n_features: int) -> None:
     n_leaves = int(tree["num_leaves"][0])
-    children = [*tree["left_child"], *tree["right_child"]]
+    sides = (tree["left_child"], tree["right_child"])
+    children = [*sides[0], *sides[1]]
     # Each node is the child of one before it, each leaf (-1, -2, ...) of any: there is no cycle.
-    come_later = all(
-        child < 0 or child > node
-        for side in ("left_child", "right_child")
-        for node, child in enumerate(tree[side])
-    )
+    come_later = all(c < 0 or c > node for side in sides for node, c in enumerate(side))
     expected = [*range(-n_leaves, 0), *range(1, n_leaves - 1)] if n_leaves > 1 else []
     if not come_later or sorted(children) != expected:
         raise ValueError("`left_child` and `right_child` are not those of a tree")

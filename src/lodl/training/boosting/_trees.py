@@ -1,18 +1,15 @@
 r"""Boosted trees of any framework: their objective, while they grow, as a model, and in files.
 
-Boosting takes Newton steps, coordinate by coordinate, from a diagonal Hessian. The Hessian of a
-learned loss is often 0 (a hinge) or nearly so (in a direction in which no sample had a cost), where
-steps would be huge. So:
+Boosting takes Newton steps from a diagonal Hessian. That of a learned loss is often 0 or nearly so,
+where steps would be huge. So:
 
-- **Losses fitted to regrets** have their curvature plus its mean: half as fast as Newton where the
-  curvature is ordinary, and never faster.
+- **Losses fitted to regrets** have their curvature plus its mean.
 - **Losses made of decisions** have a constant Hessian of 10 c, c = rms(gradient) / sd(label) at the
   mean label: a step along a gradient of ordinary size is a tenth of a deviation.
 
-Gradients and Hessians are divided by the mean Hessian. Steps stay the same, and all that a
-framework compares with sums of Hessians (`min_child_weight`, `reg_lambda`, `min_sum_hessian`) acts
-as it does with squared error, whose Hessian is 1: with small Hessians and the default
-`min_child_weight` XGBoost silently grows trees without a split.
+Gradients and Hessians are divided by the mean Hessian, so that parameters in its unit
+(`min_child_weight`, `reg_lambda`, `min_sum_hessian`) act as they do with squared error: with small
+Hessians XGBoost silently grows trees without a split.
 """
 
 import math
@@ -39,11 +36,7 @@ _CAUTION = 10.0  # divides the steps on losses made of decisions
 
 @dataclass(frozen=True, eq=False)
 class BoostingObjective:
-    """Gradient and Hessian of a learned loss, in a unit in which the Hessian is about 1.
-
-    It can be called as XGBoost and LightGBM do, in both interfaces that each of them has. Unlike a
-    lambda it can be pickled with a regressor.
-    """
+    """Gradient and Hessian of a learned loss, as XGBoost and LightGBM call them, of mean 1."""
 
     loss: LearnedLoss
     floor: float  # added to the curvature, in the unit of the loss
@@ -77,10 +70,7 @@ class BoostingObjective:
         return self.derivatives(start + added)
 
     def derivatives(self, y_hat: Array) -> tuple[Array, Array]:
-        """Return gradient and Hessian in the shape of the predictions.
-
-        Predictions are of all instances in order, one row for each instance, or one for each item.
-        """
+        """Return gradient and Hessian in the shape of the predictions of all instances in order."""
         n, *label_shape = self.loss.y.shape
         if y_hat.size != self.loss.y.size:
             raise InvalidInputError(
@@ -115,11 +105,7 @@ class Watched(NamedTuple):
 
 
 class Boosting(ABC):
-    """Trees of one framework that grow on one set of rows.
-
-    They have the parameters of an estimator, and its seed if it has one. The objective has the
-    predictions to start from, shape (rows, outputs).
-    """
+    """Trees of one framework that grow on one set of rows, with an estimator's parameters."""
 
     n_rounds = 0
 
@@ -151,20 +137,16 @@ class Boosting(ABC):
         best = list(margins)
         while True:
             running: list[int] = stopping.running.tolist()
-            losses = [
-                watched[i].loss.value(margins[i].reshape(watched[i].loss.y.shape)).mean()
-                for i in running
-            ]
-            stopping.update(np.array(losses), self.n_rounds)
+            losses = [(watched[i].loss, margins[i]) for i in running]
+            scores = [loss.value(y_hat.reshape(loss.y.shape)).mean() for loss, y_hat in losses]
+            stopping.update(np.array(scores), self.n_rounds)
             for i, is_better in zip(running, stopping.is_better, strict=True):
                 best[i] = margins[i] if is_better else best[i]
             has_stopped = watched and not len(stopping.running)
             if has_stopped or self.n_rounds >= n_rounds or not self.grow():
                 return list(zip(stopping.best_steps.tolist(), best, strict=True))
-            margins = [
-                rows.margin + now().reshape(rows.margin.shape)
-                for rows, now in zip(watched, added, strict=True)
-            ]
+            pairs = zip(watched, added, strict=True)
+            margins = [rows.margin + now().reshape(rows.margin.shape) for rows, now in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,10 +186,8 @@ class BoostedPredictor(Predictor):
         return total
 
     def save(self, folder: str | PathLike[str]) -> None:
-        parts = [
-            {name: getattr(trees, name) for name in ("n_rounds", "options", "categories")}
-            for trees in self.parts
-        ]
+        names = ("n_rounds", "options", "categories")
+        parts = [{name: getattr(trees, name) for name in names} for trees in self.parts]
         path = self.write(folder, centre=self.centre.tolist(), parts=parts)
         for i, trees in enumerate(self.parts):
             self.write_trees(trees, path / f"trees_{i}")

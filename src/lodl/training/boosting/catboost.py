@@ -1,12 +1,8 @@
 """CatBoost regressors trained on a learned loss.
 
-learner = CatBoostLearner(CatBoostRegressor(depth=4))
-(model,) = learner.train(x, loss)
-
-CatBoost calls a custom objective of several labels twice for each row and tree, which is far too
-slow, and calls an objective of a single label with blocks of rows, which may split an instance. So
-trees are fitted to squared error ten at a time, towards the Newton step of the loss from the
-predictions so far.
+CatBoost calls a custom objective of several labels twice for each row and tree, which is too slow,
+and one of a single label with blocks of rows, which may split an instance. So trees are fitted to
+squared error ten at a time, towards the Newton step of the loss from the predictions so far.
 """
 
 from collections.abc import Callable, Iterator
@@ -126,10 +122,9 @@ class CatBoostPredictor(BoostedPredictor):
 class CatBoostLearner(BoostingLearner):
     """Train a `CatBoostRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
-    All parameters of the estimator are used except `loss_function` and `eval_metric`. The default
+    All of its parameters are used except `loss_function` and `eval_metric`. The default
     `learning_rate` is 0.1: CatBoost's own depends on the number of trees. Columns of strings and
-    categories are categorical features. For a category that did not occur in training, CatBoost
-    predicts its prior.
+    categories are categorical features.
     """
 
     predictor = CatBoostPredictor
@@ -168,10 +163,7 @@ def _pool(table: Any, targets: Array, categories: Any) -> Any:
 
 
 def _table(x: Any) -> Any:
-    """Return rows as an array, or as a pandas frame whose categories are strings.
-
-    CatBoost crashes on categories of polars, and rejects missing ones.
-    """
+    """Return an array, or a pandas frame whose categories are strings: others crash CatBoost."""
     if not is_frame(x):
         return x
     table = as_pandas(x)

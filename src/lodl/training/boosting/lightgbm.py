@@ -1,10 +1,4 @@
-"""LightGBM regressors trained on a learned loss, and the loss as an objective of LightGBM.
-
-learner = LightGBMLearner(LGBMRegressor(num_leaves=15))
-(model,) = learner.train(x, loss)
-
-In your own training call you only need `objective`.
-"""
+"""LightGBM regressors trained on a learned loss, and the loss as an objective of LightGBM."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,26 +23,18 @@ import lightgbm  # noqa: E402
 
 __all__ = ["LightGBMLearner", "objective"]
 
-# Parameters of the regressor that the loss replaces or the booster does not have.
-_REPLACED = (
-    "objective",
-    "metric",
-    "n_estimators",
-    "early_stopping_rounds",
-    "importance_type",
-    "class_weight",
-)
+_REPLACED = ("objective", "metric", "n_estimators", "early_stopping_rounds")  # by the loss
+_UNKNOWN = ("importance_type", "class_weight")  # to the booster
 
 
 def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
     """Return a learned loss as a custom objective of LightGBM.
 
-    It fits `lightgbm.train({"objective": objective(loss), ...}, ...)` and
-    `LGBMRegressor(objective=objective(loss))`. The training data must be the instances of the loss,
-    in its order, or one row for each item. LightGBM's labels have one number: if yours have D, give
-    zeros, which the objective does not look at, and `num_class=D`. The mean Hessian is 1, so
-    parameters such as `min_child_weight` act as they do with squared error. With a custom objective
-    LightGBM starts from 0: give `init_score`, and add it to what `predict` returns.
+    Use it in `lightgbm.train({"objective": objective(loss), ...}, ...)` or
+    `LGBMRegressor(objective=objective(loss))` for the instances of the loss, in its order, or one
+    row for each item. If labels have D numbers, give zeros as labels and `num_class=D`. Parameters
+    such as `min_child_weight` act as they do with squared error. With a custom objective LightGBM
+    starts from 0: give `init_score`, and add it to what `predict` returns.
 
     Example:
         >>> import lightgbm, numpy as np
@@ -68,7 +54,8 @@ class LightGBMBoosting(Boosting):
     """A booster that is trained round by round."""
 
     def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
-        given = estimator.get_params().items()
+        given = estimator.get_params()
+        known = {name: given[name] for name in given if name not in _REPLACED + _UNKNOWN}
         self.parameters = {
             "random_state": seed,
             "n_jobs": 0 if objective.is_large else 1,
@@ -76,7 +63,7 @@ class LightGBMBoosting(Boosting):
             "deterministic": True,
             "force_col_wise": True,  # otherwise a measurement of time decides
             "feature_pre_filter": False,  # too few rows to split would be an error
-            **{name: value for name, value in given if value is not None and name not in _REPLACED},
+            **{name: value for name, value in known.items() if value is not None},
             "objective": "none",
             "num_class": objective.start.shape[1],
         }
@@ -151,8 +138,7 @@ class LightGBMLearner(BoostingLearner):
     """Train an `LGBMRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
     All of its parameters are used except `objective` and `metric`. LightGBM itself handles missing
-    values and categories, which are known by their names; one that did not occur in training counts
-    as missing. A polars frame is converted to pandas.
+    values and categories; a category that did not occur in training counts as missing.
     """
 
     predictor = LightGBMPredictor

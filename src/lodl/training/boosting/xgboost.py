@@ -1,10 +1,4 @@
-"""XGBoost regressors trained on a learned loss, and the loss as an objective of XGBoost.
-
-learner = XGBoostLearner(XGBRegressor(max_depth=3))
-(model,) = learner.train(x, loss)
-
-In your own training call you only need `objective`.
-"""
+"""XGBoost regressors trained on a learned loss, and the loss as an objective of XGBoost."""
 
 import math
 import os
@@ -42,12 +36,11 @@ _OPTIONS = {  # arguments of `xgboost.DMatrix` in a model's folder
 def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
     """Return a learned loss as a custom objective of XGBoost.
 
-    It fits both interfaces, `xgboost.train(..., obj=objective(loss))` and
-    `XGBRegressor(objective=objective(loss))`. The training data must be the instances of the loss,
-    in its order: labels (n, *label_shape) flattened to (n, D), or one row for each item. The mean
-    Hessian is 1, so parameters such as `min_child_weight` act as they do with squared error. With a
-    custom objective XGBoost starts from 0.5: give `base_score`, or `base_margin` at both training
-    and prediction.
+    Use it in `xgboost.train(..., obj=objective(loss))` or `XGBRegressor(objective=objective(loss))`
+    for the instances of the loss, in its order: labels (n, *label_shape) flattened to (n, D), or
+    one row for each item. Parameters such as `min_child_weight` act as they do with squared error.
+    With a custom objective XGBoost starts from 0.5: give `base_score`, or `base_margin` at both
+    training and prediction.
 
     Example:
         >>> import numpy as np, xgboost
@@ -64,11 +57,7 @@ def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
 
 
 class XGBoostBoosting(Boosting):
-    """A booster that is trained round by round.
-
-    `xgboost.train` would do the same, but resets the booster at its end, which took a fifth of the
-    time, and cannot continue afterwards.
-    """
+    """A booster that is trained round by round: `xgboost.train` could not continue."""
 
     def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
         n_threads = 0 if objective.is_large else 1
@@ -148,8 +137,8 @@ class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
     All of its parameters are used except `objective`, `eval_metric` and `base_score`. XGBoost
-    itself handles missing values and, with `enable_categorical=True`, categories, which are known
-    by their names; one that did not occur in training counts as missing.
+    itself handles missing values and, with `enable_categorical=True`, categories; a category that
+    did not occur in training counts as missing.
     """
 
     predictor = XGBoostPredictor

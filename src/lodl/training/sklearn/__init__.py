@@ -1,8 +1,4 @@
-"""Any scikit-learn regressor or pipeline, trained on a learned loss.
-
-learner = SklearnLearner(make_pipeline(StandardScaler(), Ridge()))
-(model,) = learner.train(x, loss)
-"""
+"""Any scikit-learn regressor or pipeline, trained on a learned loss."""
 
 from lodl._arrays import require
 

@@ -104,14 +104,12 @@ class SklearnLearner(Learner):
 
     The baseline is a plain `fit`. Other losses depend on the fitted model:
 
-    - A model that is linear in its (transformed) features is trained further on the loss itself:
-      `Ridge`, `Lasso`, `HuberRegressor` and similar models, alone, in a pipeline, or as the best
-      model of a search. Its `coef_` and `intercept_` change; zeros stay 0, so a lasso keeps its
-      features. For a convex loss fitted to regrets, a penalty keeps it near the baseline (see
-      `lodl.training._pulled`); for other losses, early stopping does.
-    - Any other model is fitted again to targets that follow from its predictions (see
-      `lodl.training.sklearn._targets`): shifted labels, or targets with weights for a loss fitted
-      to regrets if the estimator takes `sample_weight`. There are at most 4 rounds of 4 fits.
+    - A model that is linear in its (transformed) features (`Ridge`, `Lasso`, `HuberRegressor`,
+      alone, in a pipeline, or as the best model of a search) is trained further on the loss itself.
+      Its `coef_` and `intercept_` change; zeros stay 0, so a lasso keeps its features.
+    - Any other model is fitted again to targets that follow from its predictions: shifted labels,
+      or weighted targets if the loss was fitted to regrets and the estimator takes
+      `sample_weight`. There are at most 4 rounds of 4 fits.
 
     Attributes:
         estimator: The regressor or pipeline. It is cloned, never changed. With weights, or if it
@@ -177,11 +175,8 @@ class _Fold:
     """The instances of one mask, and fits on them that all losses share, made on first use."""
 
     def __init__(self, learner: SklearnLearner, x: Any, y: Array, mask: Masks) -> None:
-        self.estimator, self.seed, self.index = (
-            learner.estimator,
-            learner.seed,
-            np.flatnonzero(mask),
-        )
+        self.estimator, self.seed = learner.estimator, learner.seed
+        self.index = np.flatnonzero(mask)
         self.x, self.y = take_rows(x, self.index), y[self.index]
         self.first: Array | None = None  # out-of-fold predictions of the baseline
 
@@ -232,13 +227,8 @@ class _Fold:
     def _refit(
         self, targets: Array, weights: Array | None, n_steps: int, index: Index | None = None
     ) -> SklearnPredictor:
-        """Fit to changed targets, clipped to the range of the labels if the estimator refuses them.
-
-        A model of logarithms, or of counts, takes no target below 0.
-        """
-        x, y = self.x, self.y
-        if index is not None:
-            x, y = take_rows(x, index), y[index]
+        """Fit to changed targets, clipped to the range of the labels if they are refused: logs."""
+        x, y = (self.x, self.y) if index is None else (take_rows(self.x, index), self.y[index])
         try:
             with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of numbers below 0
                 return _fit(self.estimator, x, targets, weights, n_steps)

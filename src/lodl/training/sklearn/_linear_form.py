@@ -1,9 +1,7 @@
 """scikit-learn's linear models as weights that can be trained on a learned loss.
 
-However they were fitted (ridge, lasso, Huber, ...), they predict `z @ weights + constant` from
-transformed features z. So they can be trained further on the loss itself, where other regressors
-are refitted to other targets. The result is still the user's estimator, with other numbers in
-`coef_` and `intercept_`.
+However they were fitted, they predict `z @ weights + constant` from transformed features z. The
+trained model is the user's estimator, with other numbers in `coef_` and `intercept_`.
 """
 
 from collections.abc import Sequence
@@ -42,10 +40,7 @@ class LinearForm:
 
     @classmethod
     def of(cls, models: Sequence[Any], x: Any) -> "LinearForm | None":
-        """Return the form of fitted models, or None if they are not linear or must stay positive.
-
-        Predictions from `x` are compared.
-        """
+        """Return the form of fitted models, None if they must stay positive or differ from it."""
         models = [part for model in models for part in _parts(model)]
         last = [_regressor(model) for model in models]
         if not all(hasattr(part, "coef_") and hasattr(part, "intercept_") for part in last):
@@ -76,10 +71,7 @@ class LinearForm:
         return np.asarray(dense, dtype=np.float64)
 
     def penalty(self, n_rows: int) -> Array:
-        """Return the ridge penalty of each weight, per unit of mean squared error.
-
-        An L1 penalty counts as the ridge penalty that has the same slope at the weight.
-        """
+        """Return the ridge penalty of each weight, or one of the same slope as its L1 penalty."""
         by_output = [part for part in map(_regressor, self.models) for _ in range(_n_outputs(part))]
         columns = zip(by_output, self.weights.T, strict=True)
         return np.array([_penalty(part, weights, n_rows) for part, weights in columns]).T
@@ -104,8 +96,7 @@ def descend(
 ) -> list[tuple[list[Any], int]]:
     """Train the form of each mask further on a loss. Returns models and steps of each form.
 
-    Early stopping keeps the weights near a regularised start. Weights that are exactly 0 are not
-    free: features that a lasso left out, and a constant that was not fitted.
+    Weights that are 0 stay 0: features that a lasso left out, and a constant that was not fitted.
     """
     zs = [form.transformed(x) for form in forms]
     if len({z.shape for z in zs}) > 1:  # such as the categories of a fold: one after another
@@ -126,9 +117,8 @@ def descend(
     results = []
     for form, part, w, step in zip(forms, data, trained, steps.tolist(), strict=True):
         weights, at_centre = part.coefficients(w)
-        constant = (
-            at_centre - part.features.centre @ weights if form.has_constant else form.constant
-        )
+        moved = at_centre - part.features.centre @ weights
+        constant = moved if form.has_constant else form.constant
         results.append((form.changed(weights, constant), step))
     return results
 
@@ -136,10 +126,7 @@ def descend(
 def pull(
     forms: Sequence[LinearForm], x: Any, loss: LearnedLoss, masks: Masks
 ) -> list[tuple[list[Any], int]]:
-    """Train the form of each mask further on a convex loss, pulled towards the plain model.
-
-    Returns models and steps of each form. Slopes that are exactly 0 stay 0.
-    """
+    """Train forms further, as `descend` does, on a convex loss, pulled to the plain model."""
     trained = []
     for form, mask in zip(forms, masks, strict=True):
         rows = form.transformed(x)

@@ -1,8 +1,7 @@
 r"""Targets and weights for regressors that minimise squared error only.
 
 A model m should minimise sum_i L_i(m(x_i)), but its `fit` minimises squared error. So it is fitted
-again and again, to targets t that depend on its predictions p. These are out of fold: fitted
-predictions are too good to show where the model errs.
+again and again, to targets t that depend on its out-of-fold predictions p.
 
 **Shifted labels**, for losses made of decisions. Adding a weak squared error,
 mu/2 |m(x) - y|^2 + L(m(x)), the dual problem is a fit to labels shifted by a subgradient g of L,
@@ -19,9 +18,8 @@ gradient g and curvature h is, coordinate by coordinate,
     L(v) ~ sum_i h_i / 2 (v_i - t_i)^2 + constant,   t = p - g / h
 
 so its minimum is a weighted least-squares fit to t. As in boosting, h is the curvature plus its
-mean: steps are half as long as Newton's, and never longer. On orders under a budget (newsvendor),
-with ridge regression and histogram gradient boosting, this had a lower learned loss and regret on
-validation instances than shifted labels. Hinges have no curvature.
+mean: steps are half as long as Newton's, and never longer. On newsvendors this was better than
+shifted labels. Hinges have no curvature.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,10 +38,7 @@ Targets = tuple[Array, Array | None]
 def shifted_targets(
     loss: LearnedLoss, index: Index, out_of_fold: Callable[[Array, Array | None], Array]
 ) -> Iterator[Targets]:
-    """Yield the labels, then the shifted labels of one round after another.
-
-    `out_of_fold` returns predictions of the instances `index`, by models of targets and weights.
-    """
+    """Yield the labels, then the shifted labels of one round after another."""
     y = loss.y[index]
     targets, g_bar, mu = y, np.zeros(y.shape), 0.0
     for k in count():

@@ -1,10 +1,6 @@
 """PyTorch: a learned loss as a module, a learner for any module, and a multilayer perceptron.
 
-In your own training loop you only need `LearnedLossModule`:
-
-    criterion = LearnedLossModule(loss)
-    for x, index in loader:
-        criterion(model(x), index).backward()
+In your own training loop you only need `LearnedLossModule`: `criterion(model(x), index)`.
 """
 
 from lodl._arrays import require

@@ -1,8 +1,4 @@
-"""`LearnedLossModule`: a learned loss as a PyTorch criterion.
-
-Arguments are checked by shape and dtype only: looking at values would make a GPU wait, and break
-graphs and `vmap`.
-"""
+"""`LearnedLossModule`: a learned loss as a PyTorch criterion."""
 
 from typing import Literal
 
@@ -19,9 +15,8 @@ Reduction = Literal["mean", "sum", "none"]
 class LearnedLossModule(nn.Module):
     """The learned losses of many instances: `criterion(y_hat, index)`.
 
-    Labels and parameters are buffers: they move with `.to(device)` and are in the state dict;
-    there is nothing to train. The family's own formula is computed, so autograd gives the gradient,
-    and `torch.compile` and `torch.func` see plain tensor operations.
+    Labels and parameters are buffers; there is nothing to train. The loss is made of plain tensor
+    operations, for autograd, `torch.compile` and `torch.func`.
 
     Args:
         loss: The learned loss.
@@ -66,8 +61,7 @@ class LearnedLossModule(nn.Module):
         """Return the losses of predictions.
 
         Args:
-            y_hat: Predictions, shape (n, *label_shape). Axes in front, as in
-                (models, n, *label_shape), are several predictions for the same instances.
+            y_hat: Predictions, shape (n, *label_shape) or (..., n, *label_shape).
             index: The instances of the predictions, a list of whole numbers. Defaults to all in
                 order, which avoids copying the parameters.
 
@@ -90,7 +84,7 @@ class LearnedLossModule(nn.Module):
 
 
 def _check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
-    """Return an index as a tensor of int64."""
+    """Return an index as a tensor of int64. Its values are not read: a GPU would have to wait."""
     try:
         checked = torch.as_tensor(index, device=device)
     except (RuntimeError, TypeError, ValueError) as error:

@@ -117,23 +117,19 @@ class TorchPredictor(Predictor):
 class TorchLearner(Learner):
     """Train a module on a learned loss, from several initial states, with Adam.
 
-    Features are standardised, and the module's outputs are multiplied by the labels' deviation and
-    added to their mean, so that a module that predicts numbers around 0 and 1 is right for labels
-    in any unit. Only the instances that train the model set the scales. The prediction is the mean
-    over the initial states.
-
-    On a loss made of decisions, training continues from the baseline: it takes a tenth of the
-    steps, and on paths decisions were better than from initial states.
+    Features and labels are standardised by the instances that train the model, so a module that
+    predicts numbers around 0 and 1 suits labels in any unit. The prediction is the mean over the
+    initial states. On a loss made of decisions, training continues from the baseline.
 
     Attributes:
         module: Maps features (n, p), or (n, items, p), to the shape of the labels, on any device.
             It is not changed.
         n_initialisations: Number of initial states: the module's own, then new ones by the
             `reset_parameters` of its layers.
-        settings: How fast and how long to train. Defaults to at most 1000 steps, of batches of 32
-            to 256 instances if there are at least 2000 instances or items of all instances.
-        scale_labels: Whether outputs are scaled. Turn it off if the last layer has a range that
-            is meant for the labels themselves, as a ReLU or a tanh has.
+        settings: How fast and how long to train. Defaults to at most 1000 steps, in batches if
+            there are at least 2000 instances or items of all instances.
+        scale_labels: Whether outputs are scaled. Turn it off if the range of the last layer, such
+            as a ReLU or a tanh, is meant for the labels themselves.
         seed: Random seed for initial states, batches and dropout.
 
     Example:
@@ -220,13 +216,12 @@ class _Prepared:
     @cached_property
     def starts(self) -> list[Sequence[nn.Module]]:
         """Modules of the baseline. If nothing stops it, a fifth of the instances says how long."""
-        loss = squared_error_loss(self.y)
+        loss, n = squared_error_loss(self.y), len(self.y)
         if not self.masks.all():
             models = self.baseline
-        elif len(self.y) < _N_FOLDS:
+        elif n < _N_FOLDS:
             models = self.trained(loss, self.initial, None, stops=False)
         else:
-            n = len(self.y)
             _, part = next(inner_folds(n, _N_FOLDS, self.learner.seed))
             masks = ~np.isin(np.arange(n), part)[np.newaxis]
             (stopped,) = self.learner.train(self.x, loss, masks)

@@ -1,7 +1,4 @@
-"""The training loop for PyTorch: Adam and early stopping, many models at once.
-
-`Stack` evaluates several models by one batched call, `Single` one that cannot be stacked.
-"""
+"""The training loop for PyTorch: Adam and early stopping, many models at once."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +60,7 @@ class TrainingSettings:
 
 
 class Stack:
-    """Several models of one architecture, evaluated by one batched call. They are not changed."""
+    """Copies of several models of one architecture, evaluated by one batched call."""
 
     def __init__(self, models: Sequence[nn.Module], scales: Scales = ()) -> None:
         self.models, self.scales = models, scales
@@ -117,7 +114,7 @@ class Stack:
 
 
 class Single:
-    """One model with buffers or dropout, and its scales, trained like a stack of one."""
+    """One model with buffers or dropout, trained like a stack of one."""
 
     def __init__(self, model: nn.Module, scales: Scales) -> None:
         self.module, self.scales = deepcopy(model), scales
@@ -173,8 +170,7 @@ def train_masked(
 ) -> list[tuple[tuple[nn.Module, ...], int]]:
     """Train the models of each mask on its instances. Returns them and their mean best step.
 
-    There are as many starts for each mask, all of one architecture. Models that cannot be stacked
-    are trained one after another. If `stops`, instances outside a mask stop its models.
+    Each mask has equally many starts. If `stops`, instances outside a mask stop its models.
     """
     n, features = len(starts[0]), as_tensor(x, starts[0][0])
     of_mask = np.repeat(np.arange(len(masks)), n)
@@ -208,11 +204,7 @@ def _train_stack(
     settings: TrainingSettings,
     stops: bool,
 ) -> tuple[list[nn.Module], EarlyStopping]:
-    """Train models at once, each on its mask.
-
-    Without batches, the predictions of a step also give the losses outside the masks, so that
-    validation scores cost nothing.
-    """
+    """Train models at once, each on its mask. Without batches, validation scores cost nothing."""
 
     def score(losses: Tensor | None) -> Tensor:
         is_out = ~is_in[stack.members]
@@ -251,11 +243,10 @@ def run(
     settings: TrainingSettings,
     is_in: Tensor | None = None,
 ) -> tuple[list[nn.Module], EarlyStopping]:
-    """Take steps until every model has stopped. Returns the models in their best states.
+    """Take steps until every model has stopped, by its `score`. Returns them at their best.
 
-    `score` returns validation scores of the members, given the losses of the step if there is
-    `is_in`: which instances each model learns from, shape (models, n), by default all. Without
-    scores nothing stops.
+    `is_in` says which instances each model learns from, (models, n), by default all of them. With
+    it, `score` is given the losses of the step.
     """
     optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
     batches = _batches(len(features), settings.batch_size, settings.seed)

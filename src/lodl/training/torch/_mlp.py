@@ -30,9 +30,8 @@ def mlp(
         label_shape: Shape of a label.
         hidden: Width of each hidden layer.
         output: Activation of the last layer.
-        n_items: Number of items for a component-wise model: features have shape
-            (n, n_items, n_features), and the same network predicts each item's part of the label.
-            None predicts the whole label from features of shape (n, n_features).
+        n_items: Number of items if features have shape (n, n_items, n_features), and the same
+            network predicts each item's part of the label. Defaults to features (n, n_features).
         seed: Random seed for the initial weights.
     """
     if output not in _OUTPUTS:
