@@ -110,10 +110,7 @@ def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[_Arcs, _Arcs]:
 
 
 def _cheapest_arcs(y_hats: Array, down: _Arcs, right: _Arcs) -> npt.NDArray[np.bool_]:
-    """Return whether the cheapest way to a node comes from above, shape (diagonals, rows, k).
-
-    All nodes of a diagonal are handled at once: they are reached from the diagonal before.
-    """
+    """Return whether the cheapest way to a node comes from above, shape (diagonals, rows, k)."""
     n_rows, n_columns = down.shape
     # The predictions side by side, and behind the last arc (at -1) the cost of one that is missing.
     costs = np.concatenate([y_hats.T, np.full((1, len(y_hats)), np.inf)])

@@ -78,10 +78,7 @@ def _click_rates(
 
 
 def _density(site_weights: Array, user_weights: Array) -> float:
-    """Return c with mean(1 - exp(-c a_i b_j)) equal to the rate of links, to seven digits.
-
-    Newton's method on log(rate) as a function of log(c), increasing and concave, from below.
-    """
+    """Return c with mean(1 - exp(-c a_i b_j)) equal to the rate of links, by Newton's method."""
     exposure = np.multiply.outer(site_weights, user_weights).astype(np.float32).ravel()
     log_c = np.log(_LINK_RATE / exposure.mean(dtype=np.float64))
     step = np.inf

@@ -73,10 +73,7 @@ class DecisionFamily(Family):
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
         """Return the parameters of M decisions, without the squared error; M may be 0.
 
-        Args:
-            regret: Regret of each decision, shape (M,).
-            slope: Its derivative by the label, shape (M, D).
-            unit: Scale of the regrets. Defaults to their mean.
+        Regrets have shape (M,), slopes (M, D). The unit of the regrets defaults to their mean.
         """
 
     def fit(self, answers: Answers) -> dict[str, Array]:
@@ -97,10 +94,7 @@ class DecisionFamily(Family):
     def made_of(
         self, regret: Array, slope: Array, mean: float, scale: Array, unit: float | None = None
     ) -> dict[str, Array]:
-        """Return the parameters of given decisions (see `scaled`), the squared error included.
-
-        `mean` is the typical regret of the instance, `scale` the typical error of each coordinate.
-        """
+        """Return the parameters of decisions, squared error of typical cost and scale included."""
         regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
         cost = max(self.min_weight, self.squared_error) * mean
         return {**self.scaled(regret, slope, unit), "w": squared_error_weights(cost, scale)}

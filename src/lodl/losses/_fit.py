@@ -99,10 +99,7 @@ class InstanceFit:
 def build_loss(
     family: Family, y: npt.ArrayLike, fits: Sequence[InstanceFit], provenance: Mapping[str, Any]
 ) -> LearnedLoss:
-    """Return the loss of all instances, with a plain squared error for those that are not fitted.
-
-    It costs a share of the median loss. Instances with a negligible loss count as not fitted.
-    """
+    """Return the loss of all instances: a weak squared error for those that are not fitted."""
     losses = [fit.mean_loss for fit in fits if fit.phi]
     typical_loss = float(np.median(losses)) if losses else 1.0
     scales = [fit.error_scale for fit in fits if fit.counts["n_fitted"] + fit.counts["n_held_out"]]

@@ -138,11 +138,7 @@ def _n_nearest(pool: DecisionPool) -> int:
 
 
 def _error_scales(pool: DecisionPool, y_hat: Array | None) -> Array:
-    """Return the typical error of each instance and coordinate, shape (n, D).
-
-    It is the root mean square of the points at which decisions are taken: the labels' deviation,
-    the residual, and twice the residual.
-    """
+    """Return the root mean square (n, D) of labels' deviation, residual and twice the residual."""
     deviation = pool.y.std(axis=0)
     deviation[deviation < _LAST_DIGITS * np.abs(pool.centre).max()] = 0.0  # labels are all the same
     deviation = with_typical(deviation)

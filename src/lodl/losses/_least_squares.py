@@ -84,10 +84,7 @@ class Standardised:
 
 
 class RidgeFamily(Family):
-    """A loss that is fitted with a pull towards a plain squared error.
-
-    `fallback` takes the `non_negative` parameters for weights of squared errors.
-    """
+    """A loss fitted with a pull to squared error, whose weights are the `non_negative` ones."""
 
     ridge: float  # strength of the pull; 0 is the least-squares fit, as published
     rank: int | None = None  # columns of a factor; by default as many as can be used
@@ -141,8 +138,7 @@ class RidgeFamily(Family):
     ) -> tuple[Array, Array]:
         """Return the factor and the weights at which L-BFGS stops, both penalties added.
 
-        The objective is a function of both in one flat array. `tolerance` is the least gain of a
-        step, `b` the strength of the second penalty.
+        `tolerance` is the least gain of a step, `b` the strength of the second penalty.
         """
         from scipy.optimize import Bounds, minimize  # slow to import
 

@@ -51,10 +51,7 @@ class Model(ABC):
 
 
 class ModelProblem(Problem):
-    """A problem that is solved by a model of a solver library, built once per process and thread.
-
-    `build_scorer` builds the model that scores decisions, if another than the one that decides.
-    """
+    """A problem solved by a model of a solver library, built once per process and thread."""
 
     def __init__(
         self,

@@ -51,8 +51,7 @@ def train_pulled(
     """Train a plain linear model further on a convex loss. Returns slopes, constant and steps.
 
     There is one row per instance or item, and slopes have one row per feature. `penalty` is their
-    ridge penalty in the plain model, per unit of mean squared error. Without a constant, features
-    are not centred.
+    ridge penalty in the plain model, per unit of mean squared error.
     """
     from scipy.optimize import minimize  # slow to import
 

@@ -97,10 +97,7 @@ class LinearPredictor(Predictor):
 
 
 class Standardised:
-    """Features, one row per instance or item, and labels in units of their deviation in a mask.
-
-    The last feature of `rows` is constant. Without a constant in the model, nothing is centred.
-    """
+    """Features and a constant, and labels, in units of their deviation in a mask."""
 
     def __init__(self, x: Array, y: Array, mask: Masks, *, has_constant: bool = True) -> None:
         self.is_in = np.repeat(mask, len(x) // len(y))

@@ -127,10 +127,7 @@ class Boosting(ABC):
     def run(
         self, n_rounds: int, watched: Sequence[Watched] = (), patience: int = 1
     ) -> list[tuple[int, Array]]:
-        """Grow to `n_rounds` rounds, or until no watched set has improved for `patience` rounds.
-
-        Returns the best round of each watched set, and its predictions then.
-        """
+        """Grow until `n_rounds` or out of patience. Returns best rounds and predictions then."""
         stopping = EarlyStopping(patience - 1, len(watched))
         added = [self.watch(rows.x) for rows in watched]
         margins = [rows.margin for rows in watched]

@@ -154,8 +154,7 @@ def mean_model(models: Sequence[Any]) -> Any:
 def _penalty(regressor: Any, weights: Array, n_rows: int) -> Array:
     """Return the ridge penalty of one output's weights; 0 if the regressor has none that we know.
 
-    Ridge minimises |y - x w|^2 + alpha |w|^2, lasso and elastic net |y - x w|^2 / (2 n) +
-    alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2).
+    Elastic nets minimise |y - x w|^2 / (2 n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2).
     """
     alpha = getattr(regressor, "alpha_", getattr(regressor, "alpha", 0.0))
     if not isinstance(alpha, float | int | np.number) or not np.isfinite(alpha):

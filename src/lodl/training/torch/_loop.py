@@ -168,10 +168,7 @@ def train_masked(
     *,
     stops: bool,
 ) -> list[tuple[tuple[nn.Module, ...], int]]:
-    """Train the models of each mask on its instances. Returns them and their mean best step.
-
-    Each mask has equally many starts. If `stops`, instances outside a mask stop its models.
-    """
+    """Train equally many models per mask on its instances. Returns them and their mean step."""
     n, features = len(starts[0]), as_tensor(x, starts[0][0])
     of_mask = np.repeat(np.arange(len(masks)), n)
     models = [model for of_one in starts for model in of_one]
