@@ -156,10 +156,8 @@ def column_names(table: object, name: str) -> tuple[str, ...] | None:
 
 
 def in_columns(table: Any, expected: Sequence[str] | None, name: str, whose: str) -> Any:
-    """Return a frame with its columns in the expected order, and anything else unchanged.
-
-    Columns are matched by position if either side has no names, or counts its columns from 0.
-    """
+    """Return a frame with its columns in the expected order, and anything else unchanged."""
+    # Columns are matched by position if either side has no names, or counts its columns from 0.
     given = _columns(table, name)
     if given is None:
         return table
@@ -184,10 +182,8 @@ def row_names(table: object) -> tuple[str, ...] | None:
 
 
 def check_same_rows(**tables: Any) -> None:
-    """Check that the rows of pandas frames and series have the same names in the same order.
-
-    A default index counts as names only next to other integers: it may be left of an order.
-    """
+    """Check that the rows of pandas frames and series have the same names in the same order."""
+    # A default index counts as names only next to other integers: it may be left of an order.
     named = [(name, _index_of(table)) for name, table in tables.items() if hasattr(table, "iloc")]
     for first, second in combinations(named, 2):
         _check_same_index(*first, *second)
@@ -350,10 +346,8 @@ def _ranks(values: Array) -> Array:
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which control characters are escaped: a newline becomes `\n`.
-
-    Terminal sequences and marks of the writing direction could make a name look like another.
-    """
+    r"""Return a text in which control characters are escaped: a newline becomes `\n`."""
+    # Terminal sequences and marks of the writing direction could make a name look like another.
     is_safe = (s.isprintable() or unicodedata.category(s) == "Zs" for s in text)  # spaces
     pairs = zip(text, is_safe, strict=True)
     return "".join(s if safe else s.encode("unicode_escape").decode() for s, safe in pairs)

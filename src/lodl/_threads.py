@@ -20,10 +20,8 @@ T = TypeVar("T")
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread until the last task of this process has left.
-
-    The limit belongs to the process, but tasks may be its threads (joblib's, a Dask worker's).
-    """
+    """Limit BLAS to one thread until the last task of this process has left."""
+    # The limit belongs to the process, but tasks may be its threads (joblib's, a Dask worker's).
     from threadpoolctl import threadpool_limits  # slow to import
 
     global _n_inside, _limits

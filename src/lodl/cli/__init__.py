@@ -19,8 +19,7 @@ _STOPPED = (
 def main() -> None:
     """Run the command line. An error of `lodl` or of a file is one line.
 
-    The exit code is 2 for an unsuitable value or option, 130 after Ctrl-C, 143 after SIGTERM, and 1
-    for every other failure.
+    The exit code is 2 for an unsuitable value, 130 after Ctrl-C, 143 after SIGTERM, else 1.
     """
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # otherwise a parent process ignores it
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))

@@ -1,7 +1,7 @@
-"""The commands of `lodl`, followed by the commands that other packages add.
+"""The commands of `lodl`, and those that other packages add.
 
-Other packages add commands by entry points in the group `lodl.commands`, which name a `typer.Typer`
-or a function with Typer's annotations. An entry point is loaded when its command runs.
+These are entry points in the group `lodl.commands`, which name a `typer.Typer` or a function with
+Typer's annotations. An entry point is loaded when its command runs.
 """
 
 from importlib.metadata import EntryPoint, entry_points
@@ -37,16 +37,15 @@ class AddedCommand(TyperCommand):
         try:
             target = self.entry_point.load()
         except (ImportError, AttributeError) as error:
-            raise LodlError(
-                f"The command {self.name} of {self.package} cannot be loaded: {error}"
-            ) from error
+            command = f"The command {self.name} of {self.package}"
+            raise LodlError(f"{command} cannot be loaded: {error}") from error
         holder = typer.Typer(rich_markup_mode=None, add_completion=False)
         if isinstance(target, typer.Typer):
             holder.add_typer(target, name=self.name)
         else:
             holder.command(self.name)(target)
-        command: Any = typer.main.get_command(holder)
-        return getattr(command, "commands", {self.name: command})[self.name]
+        whole: Any = typer.main.get_command(holder)
+        return getattr(whole, "commands", {self.name: whole})[self.name]
 
 
 class _MissingCommand(TyperCommand):
@@ -88,9 +87,7 @@ def check(oracle: Oracle, labels: Labels, context: Context = None) -> None:
 
 
 @app.command()
-def store(
-    place: Annotated[str, typer.Argument(help="File that keeps solver answers.")],
-) -> None:
+def store(place: Annotated[str, typer.Argument(help="File that keeps solver answers.")]) -> None:
     """Show what a store of solver answers holds, and what is missing."""
     typer.echo(f"{place}\n{Progress.read(place)}")
 

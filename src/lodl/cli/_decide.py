@@ -5,16 +5,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import Context, Features, Labels, calls_solver
-from lodl.cli._tables import (
-    check_out,
-    only_columns,
-    read_context,
-    read_features,
-    read_labels,
-    write_decisions,
-)
 from lodl.errors import InvalidInputError
 from lodl.learning import DecisionFocusedRegressor, load_model, load_result
 from lodl.oracle import Oracle
@@ -47,10 +40,10 @@ def decide(
     trust: _Trust = None,
 ) -> None:
     """Predict, decide, and write one decision per instance."""
-    check_out(out, ".json", ".csv", ".npy")
+    tables.check_out(out, ".json", ".csv", ".npy")
     fitted, x = _loaded(folder, oracle, features, model, trust)
-    decisions = fitted.decide(x, read_context(context))
-    write_decisions(out, decisions)
+    decisions = fitted.decide(x, tables.read_context(context))
+    tables.write_decisions(out, decisions)
     typer.echo(f"{len(decisions)} decisions: {out}")
 
 
@@ -66,17 +59,17 @@ def evaluate(
 ) -> None:
     """Compare a model with simpler ones by their decisions on data that lodl fit did not see."""
     fitted, x = _loaded(folder, oracle, features, model, trust)
-    typer.echo(str(fitted.evaluate(x, read_labels(labels), read_context(context))))
+    typer.echo(str(fitted.evaluate(x, tables.read_labels(labels), tables.read_context(context))))
 
 
 def _loaded(
     folder: Path, oracle: Oracle, features: Path, model: str | None, trust: list[str] | None
 ) -> tuple[DecisionFocusedRegressor, Any]:
     """Return a saved model, which calls the solver through the oracle, and new features."""
-    result = load_result(folder)
-    x = only_columns(read_features(features), result.feature_names)
-    shape = result.label_shape or (1,)
-    estimator = None if model is None else estimator_named(model, x.shape, shape, 0)
+    result, estimator = load_result(folder), None
+    x = tables.only_columns(tables.read_features(features), result.feature_names)
+    if model is not None:
+        estimator = estimator_named(model, x.shape, result.label_shape or (1,), seed=0)
     fitted = load_model(folder, oracle.problem, estimator, trusted=trust or ())
     return fitted.set_params(oracle=oracle), x
 

@@ -8,16 +8,9 @@ import numpy as np
 import typer
 from typer import Option
 
+from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import Context, Features, Labels, Seed, calls_solver
-from lodl.cli._tables import (
-    groups_of,
-    named_by,
-    only_columns,
-    read_context,
-    read_features,
-    read_labels,
-)
 from lodl.errors import InvalidInputError
 from lodl.learning import DecisionFocusedRegressor
 from lodl.oracle import Oracle
@@ -34,8 +27,7 @@ def fit(
     model: Annotated[str, Option(help=f"{MODELS}.")] = "linear",
     report: Annotated[Path | None, Option(help="HTML report to write.")] = None,
     n_samples: Annotated[
-        int | None,
-        Option(help="Points sampled around each label. Default: suited to the problem."),
+        int | None, Option(help="Points sampled around each label. Default: suited to the problem.")
     ] = None,
     n_rounds: Annotated[
         int | None,
@@ -92,8 +84,9 @@ def fit(
         )
     if (test_features is None) != (test_labels is None):
         raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
-    y = read_labels(labels)
-    x, held_together = groups_of(named_by(read_features(features), names), groups)
+    y = tables.read_labels(labels)
+    x = tables.named_by(tables.read_features(features), names)
+    x, held_together = tables.groups_of(x, groups)
     logging.basicConfig(format="%(message)s")  # on standard error
     logging.getLogger("lodl").setLevel(logging.INFO)
     fitted = DecisionFocusedRegressor(
@@ -107,17 +100,16 @@ def fit(
         random_state=seed,
         verbose=True,
     )
-    has_groups = held_together is not None
-    folds = _folds(validation, len(x), shuffle=shuffle, has_groups=has_groups)
-    fitted.fit(x, y, context=read_context(context), validation=folds, groups=held_together)
+    folds = _folds(validation, len(x), shuffle=shuffle, has_groups=held_together is not None)
+    fitted.fit(x, y, context=tables.read_context(context), validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)
     typer.echo(f"{fitted.summary()}\n")
     if test_features is not None and test_labels is not None:
-        new = named_by(read_features(test_features), names)
-        new = only_columns(new, fitted.result_.feature_names)
-        contexts = read_context(test_context)
-        typer.echo(f"{fitted.evaluate(new, read_labels(test_labels), contexts)}\n")
+        new = tables.named_by(tables.read_features(test_features), names)
+        new = tables.only_columns(new, fitted.result_.feature_names)
+        test = new, tables.read_labels(test_labels), tables.read_context(test_context)
+        typer.echo(f"{fitted.evaluate(*test)}\n")
     typer.echo(f"Model: {out}")
     if page is not None:
         typer.echo(f"Report: {page}")

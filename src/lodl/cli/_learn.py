@@ -56,20 +56,16 @@ def learn(
         str, typer.Option(help="Standard deviation of the noise: a number, or auto.")
     ] = "auto",
     n_samples: Annotated[
-        int | None,
-        typer.Option(help="Samples per instance. Default: suited to the problem."),
+        int | None, typer.Option(help="Samples per instance. Default: suited to the problem.")
     ] = None,
     seed: Seed = 0,
 ) -> None:
     """Learn a loss for your problem and write it to a file."""
     check_out(out)
+    names = None if keys is None else read_column(keys, "keys")
     loss = learn_loss(
         oracle,
-        oracle.instances(
-            read_labels(labels),
-            read_context(context),
-            None if keys is None else read_column(keys, "keys"),
-        ),
+        oracle.instances(read_labels(labels), read_context(context), names),
         family=None if family is None else named("family", family, _FAMILIES)(),
         sampler=named("sampler", sampler, _SAMPLERS)(scale=_number(scale)),
         n_samples=n_samples,

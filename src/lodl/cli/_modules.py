@@ -53,9 +53,8 @@ def load_problem(name: str) -> Problem:
                 "its name instead."
             ) from error
     if not isinstance(problem, Problem):
-        raise InvalidInputError(
-            f"{name} must be a lodl.Problem or a subclass of it, got {type(problem).__name__}."
-        )
+        got = type(problem).__name__
+        raise InvalidInputError(f"{name} must be a lodl.Problem or a subclass of it, got {got}.")
     return problem
 
 
@@ -63,10 +62,9 @@ def _load_object(name: str, kind: str) -> Any:
     """Return an object of a module, which may be in the current folder, or of a file."""
     place, _, attribute = name.rpartition(":")
     is_file = place.endswith(".py")
-    if not is_file and not all(part.isidentifier() for part in place.split(".")):
-        raise InvalidInputError(
-            f"The {kind.lower()} must be given as MODULE:{kind} or FILE.py:{kind}, got {name!r}."
-        )
+    if not is_file and not all(map(str.isidentifier, place.split("."))):
+        forms = f"MODULE:{kind} or FILE.py:{kind}"
+        raise InvalidInputError(f"The {kind.lower()} must be given as {forms}, got {name!r}.")
     module = _file_module(Path(place)) if is_file else _imported(place, Path.cwd())
     if not hasattr(module, attribute):
         others = [name for name, value in vars(module).items() if not inspect.ismodule(value)]
@@ -82,9 +80,8 @@ def _imported(name: str, folder: Path) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise InvalidInputError(
-            f"There is no module {error.name!r} in the current folder or on PYTHONPATH."
-        ) from error
+        places = "in the current folder or on PYTHONPATH"
+        raise InvalidInputError(f"There is no module {error.name!r} {places}.") from error
 
 
 def _file_module(path: Path) -> ModuleType:
@@ -94,9 +91,8 @@ def _file_module(path: Path) -> ModuleType:
     module = _imported(path.stem, path.absolute().parent)
     imported = Path(module.__file__ or "")
     if not imported.is_file() or not imported.samefile(path):
-        raise InvalidInputError(
-            f"{path} is hidden by {imported}, a module of the same name. Rename the file."
-        )
+        why = f"is hidden by {imported}, a module of the same name"
+        raise InvalidInputError(f"{path} {why}. Rename the file.")
     return module
 
 

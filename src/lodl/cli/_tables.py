@@ -42,11 +42,9 @@ def read_context(path: Path | None) -> Any:
     contexts = _read(path, "context", {".jsonl": _read_lines})
     if not isinstance(contexts, Mapping):
         return contexts
-    lengths = {len(array) for array in contexts.values()}
+    lengths = sorted(set(map(len, contexts.values())))
     if len(lengths) != 1:
-        raise DataError(
-            f"The context in {path} must have arrays of one length, got {sorted(lengths)}."
-        )
+        raise DataError(f"The context in {path} must have arrays of one length, got {lengths}.")
     return [dict(zip(contexts, row, strict=True)) for row in zip(*contexts.values(), strict=True)]
 
 
@@ -57,8 +55,7 @@ def read_column(path: Path, what: str) -> Sequence[Any]:
         column = column.iloc[:, 0]
     if column.ndim != 1:
         raise DataError(f"The {what} in {path} must be one column, got shape {column.shape}.")
-    values: Sequence[Any] = column.tolist()
-    return values
+    return list(column.tolist())
 
 
 def named_by(features: Features, column: str | None) -> Features:
@@ -77,11 +74,9 @@ def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequenc
         return features, None
     if is_frame(features) and groups in features.columns:
         return features.drop(columns=groups), features[groups].tolist()
-    path = Path(groups)
+    path, expected = Path(groups), "a column of the features or a file"
     if not path.suffix and not path.exists():
-        raise InvalidInputError(
-            f"`groups` must be a column of the features or a file, got {groups!r}."
-        )
+        raise InvalidInputError(f"`groups` must be {expected}, got {groups!r}.")
     return features, read_column(path, "groups")
 
 
@@ -98,9 +93,8 @@ def _single(path: Path, what: str) -> Any:
     if not isinstance(content, Mapping):
         return content
     if len(content) != 1:
-        raise DataError(
-            f"The {what} in {path} must be one array, got {len(content)}: {', '.join(content)}."
-        )
+        got = f"{len(content)}: {', '.join(content)}"
+        raise DataError(f"The {what} in {path} must be one array, got {got}.")
     return next(iter(content.values()))
 
 
@@ -108,8 +102,7 @@ def _read(path: Path, what: str, more: dict[str, Callable[[Path], Any]]) -> Any:
     """Return the content of a file, read as its suffix says."""
     readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet}
     readers |= more
-    suffix = path.suffix.lower()
-    if suffix not in readers:
+    if (suffix := path.suffix.lower()) not in readers:
         raise DataError(
             f"The {what} in {path} cannot be read: the name of the file must end with one of "
             f"{', '.join(readers)}."
@@ -163,10 +156,8 @@ def write_decisions(path: Path, decisions: Sequence[Any]) -> None:
     try:
         table = np.array([np.asarray(z, dtype=np.float64) for z in decisions])
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"`out` must end with .json for these decisions, which are not arrays of one shape: "
-            f"{error}"
-        ) from error
+        why = f"these decisions, which are not arrays of one shape: {error}"
+        raise InvalidInputError(f"`out` must end with .json for {why}") from error
     if path.suffix == ".npy":
         np.save(path, table, allow_pickle=False)
     else:

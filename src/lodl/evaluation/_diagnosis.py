@@ -35,9 +35,8 @@ _GOOD = 0.9  # decision quality from which the loss has done its work, however l
 # Ratio of the errors of predictions to those sampled. In Web Advertising decisions were good below
 # 1, worse at 3 and poor from 4 on; in the Linear Model good at 2, and for most families at 15.
 _FAR = 3.0
-# Ratio of learned loss to true regret below which the loss hardly sees the regret. Small errors
-# alone do no harm: a loss that saw 0.4 of it was learned (Web Advertising, samples seven times as
-# large), one that saw 0.04 was not (Linear Model).
+# Ratio of learned loss to true regret below which the loss hardly sees the regret. A loss that saw
+# 0.4 of it was learned (Web Advertising), one that saw 0.04 was not (Linear Model).
 _UNSEEN = 0.25
 
 
@@ -46,30 +45,19 @@ class Diagnosis:
     """A learned loss compared with the true regret at predictions. `str(diagnosis)` is the text.
 
     Numbers are NaN if they are not defined.
-
-    Attributes:
-        summary: Errors of the loss on its held-out samples.
-        instances: Positions of the examined instances, shape (n,).
-        losses: Learned loss of each examined prediction, shape (n,).
-        regrets: True regret of each examined prediction, shape (n,).
-        foreign_regret: Mean regret of using another instance's prediction, drawn at random: the
-            cost of predictions without information.
-        rank_correlation_within: Rank correlation of loss and regret among points of one instance
-            (its prediction, halfway to the label, and around the prediction), mean over instances.
-        scale: Scale of the sampler, the largest if there is one per coordinate.
-        size_ratio: Root mean square error of a prediction in units of it, median over instances.
-        n_calls: Number of solver calls made.
     """
 
-    summary: LossSummary
-    instances: npt.NDArray[np.intp]
-    losses: Array
-    regrets: Array
-    foreign_regret: float
+    summary: LossSummary  #: Errors of the loss on its held-out samples.
+    instances: npt.NDArray[np.intp]  #: Positions of the examined instances, shape (n,).
+    losses: Array  #: Learned loss of each examined prediction, shape (n,).
+    regrets: Array  #: True regret of each examined prediction, shape (n,).
+    foreign_regret: float  #: Mean regret of using another instance's prediction, at random.
+    #: Rank correlation of loss and regret among points of one instance (its prediction, halfway to
+    #: the label, and around the prediction), mean over instances.
     rank_correlation_within: float
-    scale: float
-    size_ratio: float
-    n_calls: int
+    scale: float  #: Scale of the sampler, the largest if there is one per coordinate.
+    size_ratio: float  #: Root mean square error in units of the scale, median over instances.
+    n_calls: int  #: Number of solver calls made.
 
     @property
     def regret(self) -> float:
@@ -167,22 +155,17 @@ def diagnose(
 ) -> Diagnosis:
     """Compare a learned loss with the true regret where a model predicts.
 
-    A loss is learned around the labels but used where the model errs. Eight solver calls per
-    instance compare it with the true regret there. The findings say whether more samples or another
-    scale would help. Instances with failed calls are left out.
+    A loss is learned around the labels but used where the model errs. Eight calls per instance show
+    whether more samples or another scale would help. Instances with failed calls are left out.
 
     Args:
         loss: The learned loss.
         oracle: The problem it was learned from, or an oracle of it.
         y: The labels it was learned for, shape (n, *label_shape).
-        y_hat: Predictions for the same instances, if you can of a model trained on the loss:
-            another model may itself be the cause of poor decisions.
+        y_hat: Predictions for the same instances, if you can of a model trained on the loss.
         context: One entry per instance, or None.
         n_calls: Maximum number of solver calls. It limits the number of instances, drawn at random.
         random_state: Random seed for the selection of instances and points.
-
-    Raises:
-        OracleError: A solver call failed.
 
     Example:
         >>> domain = lodl.domains.knapsack(sizes=(20, 1, 1))
@@ -218,8 +201,7 @@ def diagnose(
     d = np.moveaxis(points - y[index], 0, 1).reshape(len(index), len(points), loss.dim)
     value = np.asarray(loss.family.value(loss.subset(index).phi, d)).T
     scale, size_ratio = _compare_sizes(loss, (y_hat - y)[index])
-    pairs = zip(value[1:].T, regret[1:].T, strict=True)
-    within = np.array([rank_correlation(*pair) for pair in pairs])
+    within = np.array(list(map(rank_correlation, value[1:].T, regret[1:].T)))
     return Diagnosis(
         summary=summarise(loss),
         instances=index,
@@ -242,17 +224,14 @@ def _near(problem: Problem, y_hat: Array, y: Array, rng: np.random.Generator) ->
 
 
 def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:
-    """Return the sampler's scale, and the size of errors in units of it.
-
-    Both are NaN unless all samples were drawn around labels, with a scale that the loss records.
-    """
-    recorded, is_auto = loss.provenance.get("scale"), loss.provenance.get("scale_is_auto")
+    """Return the recorded scale of points around labels, or NaN, and the size of errors in it."""
+    recorded = loss.provenance.get("scale")
     if loss.provenance.get("sampler") not in _AROUND_LABELS or "draws" in loss.provenance:
         return math.nan, math.nan
     scale: Array | float = math.nan  # an array that was passed is not recorded
     if isinstance(recorded, int | float):
         scale = float(recorded)
-    elif is_auto:
+    elif loss.provenance.get("scale_is_auto"):
         deviation = np.std(loss.y, axis=0)
         scale = np.where(deviation > 0, deviation, np.std(loss.y))
     sizes = np.sqrt(np.square(d / scale).mean(axis=tuple(range(1, d.ndim))))

@@ -36,16 +36,10 @@ _LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where suc
 
 @dataclass(frozen=True)
 class Finding:
-    """A piece of advice about a learned loss.
+    """A piece of advice about a learned loss."""
 
-    Attributes:
-        name: The kind of finding: "wrong sense", "nothing to decide", "scale", "local slopes" or
-            "more samples".
-        evidence: The numbers that led to it, as a sentence.
-    """
-
-    name: str
-    evidence: str
+    name: str  #: "wrong sense", "nothing to decide", "scale", "local slopes" or "more samples".
+    evidence: str  #: The numbers that led to it, as a sentence.
 
     @property
     def advice(self) -> str:
@@ -60,8 +54,8 @@ def finding_text(title: str, findings: Sequence[Finding], numbers: Mapping[str, 
     """Return a title, the findings, and named numbers, as lines for a terminal."""
     advice = [f"- {finding}" for finding in findings] or ["- No change suggested."]
     lines = [textwrap.fill(line, 88, subsequent_indent="  ") for line in advice]
-    for name, text in numbers.items():
-        lines.append(textwrap.fill(f"  {name:<18}{text}", 88, subsequent_indent=" " * 20))
+    named = (f"  {name:<18}{text}" for name, text in numbers.items())
+    lines += (textwrap.fill(line, 88, subsequent_indent=" " * 20) for line in named)
     return "\n".join([title, *lines])
 
 
@@ -85,41 +79,27 @@ class Quantiles:
 class LossSummary:
     """Errors of a learned loss. `str(summary)` is the text.
 
-    Errors are mean absolute errors divided by the instance's mean regret: 1 is an error as large as
-    the regret itself. Numbers are of fitted instances unless noted, and NaN if they are not
-    defined. Decision families do not repeat regrets: they have shares of decisions instead of
-    errors and R2.
-
-    Attributes:
-        family: The parametric loss.
-        n_instances: Number of instances, fitted or not.
-        n_parameters: Number of parameters per instance.
-        n_by_status: Number of instances by status of the fit.
-        n_samples: Median number of samples per instance, held-out samples included.
-        rank_correlation: Rank correlation with the regret on held-out samples, mean over instances.
-        decisions_met: Share of the costly held-out samples that led to a known decision, mean over
-            instances: low if there are many decisions, and 0 if they are continuous.
-        decisions_explained: Share of the held-out samples whose decision is the cheapest of the
-            known decisions by its slope: 1 for an affine objective and an exact solver.
-        error_held_out: Relative error on held-out samples.
-        error_fitted: Relative error on fitted samples.
-        r2: R2 on held-out samples.
-        n_negative: Number of instances with a mean regret below 0: none for an exact solver and
-            the right sense.
+    Errors are mean absolute errors divided by the instance's mean regret. Numbers are of fitted
+    instances unless noted, and NaN if they are not defined. Decision families do not repeat
+    regrets: they have shares of decisions instead of errors and R2.
     """
 
     family: Family
-    n_instances: int
-    n_parameters: int
-    n_by_status: dict[FitStatus, int]
-    n_samples: float
-    rank_correlation: float
+    n_instances: int  #: Number of instances, fitted or not.
+    n_parameters: int  #: Number of parameters per instance.
+    n_by_status: dict[FitStatus, int]  #: Number of instances by status of the fit.
+    n_samples: float  #: Median number of samples per instance, held-out samples included.
+    rank_correlation: float  #: With the regret on held-out samples, mean over instances.
+    #: Share of the costly held-out samples that led to a known decision, mean over instances: low
+    #: if there are many decisions, and 0 if they are continuous.
     decisions_met: float
+    #: Share of the held-out samples whose decision is the cheapest of the known decisions by its
+    #: slope: 1 for an affine objective and an exact solver.
     decisions_explained: float
-    error_held_out: Quantiles
-    error_fitted: Quantiles
-    r2: Quantiles
-    n_negative: int
+    error_held_out: Quantiles  #: Relative error on held-out samples.
+    error_fitted: Quantiles  #: Relative error on fitted samples.
+    r2: Quantiles  #: R2 on held-out samples.
+    n_negative: int  #: Instances whose mean regret is below 0: none with the right sense.
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -177,14 +157,13 @@ class LossSummary:
                 "error, fitted": f"{self.error_fitted} of the mean regret",
                 "R2": f"{self.r2}",
             }
-        lines = {}
-        if not math.isnan(self.decisions_met):
-            met = f"{self.decisions_met:.0%} of the costly ones in held-out samples (mean)"
-            lines["known decisions"] = met
-        if not math.isnan(self.decisions_explained):
-            lines["slopes"] = f"local: they explain {self.decisions_explained:.1%} of decisions"
-            if self.decisions_explained == 1:
-                lines["slopes"] = "exact: they explain all held-out decisions"
+        met, explained, lines = self.decisions_met, self.decisions_explained, {}
+        if not math.isnan(met):
+            lines["known decisions"] = f"{met:.0%} of the costly ones in held-out samples (mean)"
+        if explained == 1:
+            lines["slopes"] = "exact: they explain all held-out decisions"
+        elif not math.isnan(explained):
+            lines["slopes"] = f"local: they explain {explained:.1%} of decisions"
         return lines
 
 

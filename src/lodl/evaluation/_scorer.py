@@ -16,20 +16,13 @@ from lodl.problems._problem import label_columns
 class RegretScorer(BaseEstimator):  # type: ignore[misc]
     """The negative mean regret of an estimator's decisions, in the objective's unit."""
 
-    # scikit-learn passes a context on by default, once routing is switched on. It reads the
-    # signature of `score`, and calls the scorer.
+    # Once routing is on, scikit-learn passes a context on by default, as `score` has it.
     __metadata_request__score = {"context": True, "estimator": UNUSED}  # noqa: RUF012
 
     def __init__(self, oracle: Oracle | None = None) -> None:
         self.oracle = oracle
 
-    def score(
-        self,
-        estimator: Any,
-        X: Features,  # noqa: N803 - as in scikit-learn
-        Y: Any,  # noqa: N803
-        context: Context = None,
-    ) -> float:
+    def score(self, estimator: Any, X: Features, Y: Any, context: Context = None) -> float:
         """Return the score of a fitted estimator."""
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         oracle = self.oracle or getattr(last, "oracle", None)

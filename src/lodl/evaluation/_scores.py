@@ -38,10 +38,6 @@ def decision_loss(
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
 
-    Raises:
-        OracleError: A solver call raised, or its decision loss is not finite. The message names the
-            instance.
-
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
         >>> lodl.evaluation.decision_loss(lodl.domains.TopK(1), y_hat, y)  # a gain of 1, as a loss
@@ -69,10 +65,8 @@ def regret(
     """Return the regret DL(y_hat, y) - DL(y, y): the cost above that of the best decision.
 
     Arguments and the shape of the result are those of `decision_loss`. It takes one more solver
-    call per instance, at the label. Differences due to rounding count as 0.
-
-    Raises:
-        ProblemError: Most decisions are better than those made from the labels: `sense` is wrong.
+    call per instance, at the label. Differences due to rounding count as 0. A `ProblemError` says
+    that most decisions are better than those made from the labels: `sense` is wrong.
 
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
@@ -109,9 +103,9 @@ def quality_scale(
         oracle: The problem whose solver decides, or an oracle.
         y: Labels, shape (n, *label_shape).
         context: One entry per instance, or None.
-        y_random: Predictions that score 0, shape (m, n, *label_shape). Defaults to ten
-            predictions uniform on [0, 1], as in the paper. If your labels are not in [0, 1], pass
-            the labels of others: `np.random.default_rng(0).permutation(y)[np.newaxis]`.
+        y_random: Predictions that score 0, shape (m, n, *label_shape). Defaults to ten, uniform on
+            [0, 1], as in the paper. If your labels are not in [0, 1], pass the labels of others:
+            `np.random.default_rng(0).permutation(y)[np.newaxis]`.
         random_state: Random seed for them.
 
     Example:
@@ -166,10 +160,9 @@ def normalised_decision_quality(
         1.0
     """
     if np.ndim(y_hat) > np.ndim(y):
-        raise InvalidInputError(
-            f"`y_hat` must have the labels' shape {np.shape(y)}, got {np.shape(y_hat)}. To score "
-            "several models, use `quality_scale`."
-        )
+        advice = "To score several models, use `quality_scale`."
+        expected = f"`y_hat` must have the labels' shape {np.shape(y)}"
+        raise InvalidInputError(f"{expected}, got {np.shape(y_hat)}. {advice}")
     quality = decision_quality(oracle, y_hat, y, context=context)
     scale = quality_scale(oracle, y, context=context, y_random=y_random, random_state=random_state)
     return float(scale.normalise(quality))
@@ -182,15 +175,13 @@ def regret_scorer(oracle: Problem | Oracle | None = None) -> RegretScorer:
     the folds once routing is on: `sklearn.set_config(enable_metadata_routing=True)`, then
     `GridSearchCV(...).fit(X, Y, context=context)`.
 
-    With a store, all fits of a search share the answers around labels, but each setting calls the
-    solver where its own models predict. A search over 20 settings in 3 folds takes about as many
-    calls as 21 fits with the defaults, and as 5 with `n_rounds=0, families=[], n_samples=1`, which
-    compares the decisions of squared error (speed/search_calls.py).
+    With a store, all fits of a search share the answers around labels. A search over 20 settings in
+    3 folds then takes about as many calls as 21 fits with the defaults, and as 5 with
+    `n_rounds=0, families=[], n_samples=1`, which compares the decisions of squared error.
 
     Args:
-        oracle: The problem whose decisions are scored, or an oracle of it, for any regressor.
-            Defaults to the oracle of the `DecisionFocusedRegressor` that is scored, alone or as the
-            last step of a pipeline.
+        oracle: The problem whose decisions are scored, or an oracle of it. Defaults to that of the
+            `DecisionFocusedRegressor` that is scored, alone or as the last step of a pipeline.
 
     Example:
         >>> from sklearn.linear_model import Ridge

@@ -1,14 +1,13 @@
-r"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
+"""Corrections of predictions that need no training: shifts by a quantile of the residuals.
 
 If shortage costs more than excess, a careful practitioner adds to every prediction the quantile of
 its residuals at which decisions are cheapest. A learned loss knows these costs, so the shift is
 
     b = argmin_b sum_i L_i(y_hat_i + b)
 
-over out-of-fold predictions y_hat, and no solver call is needed to find it. It also mends models
-that were trained on the loss itself, whose residuals were smaller in training. Without such a loss,
-solver calls search one level for all numbers of a label. A shift is judged on instances whose
-residuals it was not computed from.
+over out-of-fold predictions y_hat, without a solver call. It also mends models that were trained on
+the loss itself. Without such a loss, solver calls search one level for all numbers of a label. A
+shift is judged on instances whose residuals it was not computed from.
 """
 
 import math
@@ -52,10 +51,7 @@ def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Conte
 
 
 def shifted_to_means(contender: Contender, y: Array, folds: Folds) -> Contender:
-    """Return a contender whose mean residual is 0 in each number of a label, without regrets.
-
-    One model of all items has another mean error for each item that its features do not identify.
-    """
+    """Return a contender whose mean residual is 0 for each item, without regrets."""
     residual, how = y - contender.y_hat, "shifted to each item's mean"
     return _shifted(contender, how, lambda rows: residual[rows].mean(axis=0), folds)
 
@@ -64,8 +60,7 @@ def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Co
     """Return a contender with the shift that a learned loss prefers, without regrets.
 
     That is a quantile of the residuals at one level for all numbers of a label, or a shift for each
-    number if its loss is clearly lower, on instances that did not set it. Returns None if there are
-    too few validation instances.
+    number if its loss is clearly lower, on instances that did not set it; None if these are few.
     """
     rows, how = folds.validation, "shifted by the learned loss"
     if len(rows) < _FEWEST:
@@ -109,12 +104,9 @@ def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
 def _shifted(
     contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
 ) -> Contender:
-    """Return a contender with shifted predictions. The residuals of other groups shift a group.
-
-    Groups are the folds, or blocks of the only validation part.
-    """
+    """Return a contender with shifted predictions. The residuals of other groups shift a group."""
     rows, y_hat = folds.validation, contender.y_hat.copy()
-    if len(folds.parts) > 1:
+    if len(folds.parts) > 1:  # the folds are the groups
         groups = folds.parts.argmax(axis=0)[rows]
     else:
         groups = np.repeat(np.arange(_N_GROUPS), list(map(len, np.array_split(rows, _N_GROUPS))))
@@ -132,11 +124,7 @@ def best_shift(
     *,
     seed: int = 0,
 ) -> Contender | None:
-    """Return a contender with the shift that decides best, without regrets; None if none helps.
-
-    Levels are tried outwards from the middle, in the direction in which decisions get better.
-    `regrets` calls the solver for predictions at some rows; `seed` draws the rows that judge.
-    """
+    """Return a contender with the shift that decides best, without regrets; None if none helps."""
     rows = folds.validation
     if len(rows) > _N_JUDGED:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _N_JUDGED, replace=False))
@@ -145,7 +133,7 @@ def best_shift(
     def mean_of(level: float) -> float:
         return _mean(regrets(shifted(contender, level, y, folds).y_hat[rows], rows))
 
-    for pair in (_FIRST, _SMALL):
+    for pair in (_FIRST, _SMALL):  # then outwards, in the direction in which decisions get better
         best = min(pair, key=mean_of)
         if mean_of(best) < _mean(contender.regret[rows]):
             break

@@ -25,9 +25,10 @@ from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.report import FitResult
 
+_CALLED = ("X", "Y", "context")  # the arguments of `fit`
 _OF_FIT = "it had in `fit`"  # whose columns new frames must have
 _SMALLEST, _LARGEST = 1e-15, 1e15  # of the largest label: single precision ends at 1e-38 and 3e38
-_ROUTING = (
+_ROUTING = (  # scikit-learn may have lost a context on the way
     " scikit-learn's searches and `cross_val_score` pass it on after "
     "`sklearn.set_config(enable_metadata_routing=True)`."
 )
@@ -53,13 +54,7 @@ class Data:
 
     @classmethod
     def of(
-        cls,
-        x: Any,
-        y: Any,
-        context: Any,
-        *,
-        takes_frames: bool,
-        called: tuple[str, str, str] = ("X", "Y", "context"),
+        cls, x: Any, y: Any, context: Any, *, takes_frames: bool, called: Sequence[str] = _CALLED
     ) -> "Data":
         """Check the arguments of a user, which messages call by the names `called`."""
         features = _features_of(x, takes_frames=takes_frames, name=called[0])
@@ -72,24 +67,16 @@ class Data:
         contexts = check_context(context, len(labels))
         check_same_rows(**dict(zip(called, (x, y, context), strict=True)))
         names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
-        return cls(
-            features,
-            labels,
-            () if is_vector(y) else labels.shape[1:],
-            contexts,
-            column_names(x, called[0]),
-            column_names(y, called[1]),
-            names,
-            next(filter(None, map(_time_order, (x, y, context))), 0),
-        )
+        label_shape = () if is_vector(y) else labels.shape[1:]
+        columns = column_names(x, called[0]), column_names(y, called[1])
+        time_order = next(filter(None, map(_time_order, (x, y, context))), 0)
+        return cls(features, labels, label_shape, contexts, *columns, names, time_order)
 
     def followed_by(self, validation: tuple[Any, ...]) -> "Data":
         """Return these instances, then those of `validation=(X, Y)` or `(X, Y, context)`."""
         if len(validation) not in (2, 3):
-            got = f"{len(validation)} entries"
-            raise InvalidInputError(
-                f"`validation` must be `(X, Y)` or `(X, Y, context)`, got {got}."
-            )
+            expected, n = "`validation` must be `(X, Y)` or `(X, Y, context)`", len(validation)
+            raise InvalidInputError(f"{expected}, got {n} entries.")
         called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
         takes_frames = is_frame(self.x)
@@ -143,15 +130,11 @@ def new_instances(
 def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = False) -> Context:
     """Return a context for each row of the features, or None if `fit` had none."""
     if context is None and result.has_context:
-        hint = _ROUTING if in_score else ""  # scikit-learn may have lost it on the way
-        raise InvalidInputError(
-            f"`context` must be given: the model was fitted with one, got None.{hint}"
-        )
+        expected = "`context` must be given: the model was fitted with one, got None."
+        raise InvalidInputError(expected + (_ROUTING if in_score else ""))
     if context is not None and not result.has_context:
-        got = f"a {type(context).__name__}"
-        raise InvalidInputError(
-            f"`context` must be None: the model was fitted without one, got {got}."
-        )
+        expected, got = "must be None: the model was fitted without one", type(context).__name__
+        raise InvalidInputError(f"`context` {expected}, got a {got}.")
     contexts = check_context(context, np.shape(x)[0])
     check_same_rows(X=x, context=context)
     return contexts
@@ -170,9 +153,8 @@ def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
 
 def _time_order(table: Any) -> int:
     """Return 1 if the index or a column of dates increases, -1 if it decreases, else 0."""
-    index = getattr(table, "index", None)
     columns = [table[name] for name in table.columns] if is_frame(table) else []
-    for values in (index, *columns):
+    for values in (getattr(table, "index", None), *columns):
         if str(getattr(values, "dtype", "")).lower().startswith(("date", "period")):
             dates = values.to_numpy()
             rises, falls = (dates[1:] >= dates[:-1]).all(), (dates[1:] <= dates[:-1]).all()
@@ -207,7 +189,6 @@ def _items_advice(features: Features, n: int, name: str) -> str:
     n_items, rest = divmod(len(features), n)
     if rest or n_items < 2:
         return ""
-    return (
-        f" If there are {n_items} rows for each instance, one for each item, pass an array of "
-        f"shape (n, items, p): `{name}.to_numpy().reshape({n}, {n_items}, -1)`."
-    )
+    array = f"`{name}.to_numpy().reshape({n}, {n_items}, -1)`"
+    rows = f"{n_items} rows for each instance, one for each item"
+    return f" If there are {rows}, pass an array of shape (n, items, p): {array}."

@@ -41,8 +41,7 @@ class Schedule:
             label, defaults to 4, or 10 if losses do not predict left-out regrets well from 4; with
             decision families to 16, and with families that cannot be pooled to 50.
         n_rounds: Rounds of further points where the model predicts. Defaults to 2 if instances
-            share their decisions, else to 4. There are none if all losses are pooled: answers where
-            a model predicts mislead them.
+            share their decisions, else to 4. There are none if all losses are pooled: they mislead.
         n_per_round: Points per instance and round.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples.
         sampler: Draws the points around labels.
@@ -123,8 +122,7 @@ class Situation:
     def is_pooled(self, family: Family) -> bool:
         """Return whether a family is fitted to all instances together.
 
-        If the objective is affine in the label, families fitted to regrets are fitted as published:
-        which items matter differs from instance to instance.
+        Not if the objective is affine: which items matter then differs from instance to instance.
         """
         return not self.is_affine and bool(family.degrees)
 
@@ -146,20 +144,18 @@ class Situation:
     def families(self) -> tuple[Family, ...]:
         """Return families that did well on paths, knapsacks, assignments and newsvendors.
 
-        The first one leads the rounds. All add a squared error, which keeps models from overfitting
-        the known decisions; the fewer are known, the more of it is needed. Margins and rankings err
-        differently, so that their average is better than each. A low temperature ranks only the
-        best decisions, which are known if they are shared. If the objective is not affine, decision
-        families see it near the label only, so a family that sees regrets competes. It is the only
-        one if there is a kink at the label, where slopes are those of one side.
+        The first one leads the rounds. The squared error keeps models from overfitting the known
+        decisions; the fewer are known, the more of it is needed. Margins and rankings err
+        differently, so their average is better than each. A low temperature ranks only the best
+        decisions, which are known if they are shared. If the objective is not affine, decision
+        families see it near the label only, so a family that sees regrets competes: alone if there
+        is a kink at the label, where slopes are those of one side.
         """
         if self.kind is ObjectiveKind.KINKED:
             return (self.family(),)
         if self.is_shared:
-            precise = (
-                DecisionHinges(squared_error=0.1),
-                DecisionRanking(temperature=0.1, squared_error=0.1),
-            )
+            low = DecisionRanking(temperature=0.1, squared_error=0.1)
+            precise = (DecisionHinges(squared_error=0.1), low)
             if self.n_instances >= _N_MANY:
                 return precise
             steady = DecisionHinges(margin=1.0, squared_error=3.0)

@@ -15,13 +15,7 @@ from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
-from lodl.learning._corrections import (
-    best_shift,
-    can_correct,
-    n_corrections,
-    shifted_by_loss,
-    shifted_to_means,
-)
+from lodl.learning import _corrections as corrections
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
 from lodl.learning._search import N_EXTRA, Contender, Index, Scoreboard, average, is_right, select
@@ -32,6 +26,7 @@ from lodl.report.page import shortened
 
 _N_CHANGES = 10  # most instances to show whose regret fell, and as many whose regret rose
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
+_OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
 _logger = logging.getLogger(__name__)
@@ -40,14 +35,13 @@ _logger = logging.getLogger(__name__)
 def plan(evidence: Evidence, trainer: Trainer) -> None:
     """Cut the schedule to the budget, and log what it costs at most.
 
-    If the budget cannot pay for a solver call per instance and model, shared decisions compare the
-    models (`by_pool`), and the solver compares only the selected one with the baseline.
+    If it cannot pay for a call per instance and model, shared decisions compare models (`by_pool`).
     """
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
-        by_loss = situation.is_affine or any(map(can_correct, evidence.families))
-        n_models += n_corrections(n, by_loss=by_loss) + stops_early
+        by_loss = situation.is_affine or any(map(corrections.can_correct, evidence.families))
+        n_models += corrections.n_corrections(n, by_loss=by_loss) + stops_early
 
     def n_looks(n_rounds: int) -> int:
         if evidence.by_pool:
@@ -55,14 +49,13 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
         return n_models + (n_rounds == 0)  # a round looks at the first baseline
 
     try:
-        schedule = evidence.schedule.within_budget(n, n_looks)
+        evidence.schedule = evidence.schedule.within_budget(n, n_looks)
     except InvalidInputError:
         if not situation.is_shared:
             raise
-        evidence.by_pool, evidence.slopes = True, True
-        schedule = evidence.schedule.within_budget(n, n_looks, fewest=1)
-    evidence.schedule, oracle = schedule, evidence.oracle
-    per_instance = schedule.calls_per_instance(n_looks)
+        evidence.by_pool = evidence.slopes = True
+        evidence.schedule = evidence.schedule.within_budget(n, n_looks, fewest=1)
+    oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
     cost = "the first answers are in the store already"
     if oracle.n_calls:
         from joblib import effective_n_jobs  # slow to import
@@ -103,8 +96,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     found = rounds(evidence, trainer.train_if_possible, board.score, leader=baseline)
     last = [model for model in found if model.round == schedule.n_rounds]
-    losses = [model.loss for model in last if is_affine or can_correct(model.loss.family)]
-    judge = losses[0] if losses else None
+    losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
+    judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
     selected = select(
         board,
@@ -155,21 +148,21 @@ def _corrected(
 ) -> Contender:
     """Return a contender with the best simple correction, or as it is if none helps.
 
-    `judge` finds the shift of models that were not trained on a loss. If the objective is affine,
-    it says whether a shift is worth the solver calls.
+    `judge` finds the shift of models without a loss, or says if a shift is worth the solver calls.
     """
-    y, folds = trainer.data.y, trainer.folds
-    has_own = not contender.is_baseline and can_correct(contender.loss.family)
-    loss = contender.loss if has_own else judge
     if contender.shrinkage:
         return contender
+    y, folds = trainer.data.y, trainer.folds
+    has_own = not contender.is_baseline and corrections.can_correct(contender.loss.family)
+    loss = contender.loss if has_own else judge
     if evidence.situation.is_affine:
-        shifted = shifted_to_means(contender, y, folds)
+        shifted = corrections.shifted_to_means(contender, y, folds)
         moved = shifted if _is_worth(judge, folds.validation, contender, shifted) else None
     elif loss is not None:
-        moved = shifted_by_loss(contender, loss, folds)
+        moved = corrections.shifted_by_loss(contender, loss, folds)
     else:
-        moved = best_shift(contender, y, folds, evidence.regrets, seed=evidence.random_state)
+        seed = evidence.random_state
+        moved = corrections.best_shift(contender, y, folds, evidence.regrets, seed=seed)
     return contender if moved is None else board.score(moved)
 
 
@@ -179,7 +172,7 @@ def result_of(
     """Return the record of a fit. The solver is called for the decisions that changed most."""
     board, baseline, corrected, selected = found
     problem, data, folds = evidence.oracle.problem, trainer.data, trainer.folds
-    index, mean_label = board.index, data.y[: folds.n_final].mean(axis=0)
+    index = board.index
     loss = None if selected.is_baseline else selected.loss.subset(index)
     before, after = (tuple(board.regret(model).tolist()) for model in (baseline, selected))
     failed = [int(np.sum(~np.isfinite(model.regret[index]))) for model in (baseline, selected)]
@@ -209,14 +202,10 @@ def result_of(
         feature_names=data.feature_names,
         takes_frames=trainer.learner.takes_frames,
         has_context=data.context is not None,
-        mean_label=_flat(mean_label),
+        mean_label=_flat(data.y[: folds.n_final].mean(axis=0)),
         n_calls=evidence.n_calls,
         seconds=time.perf_counter() - evidence.started,
-        settings={
-            name: _setting(value)
-            for name, value in parameters.items()
-            if name not in ("oracle", "estimator")
-        },
+        settings={name: _setting(parameters[name]) for name in parameters if name not in _OBJECTS},
         versions=_versions(),
     )
 
@@ -237,8 +226,7 @@ def _changes(
     best = [i for i in order[:_N_CHANGES] if avoided[i] > 0]
     worst = [i for i in order[::-1][:_N_CHANGES] if avoided[i] < 0]
     n_affordable = None if max_calls is None else max(max_calls - evidence.n_calls, 0) // 2
-    rows = [*best, *worst][:n_affordable]
-    if not rows:
+    if not (rows := [*best, *worst][:n_affordable]):
         return ()
     y_hats = np.concatenate([[model.y_hat[index[i]] for model in pair] for i in rows])
     contexts = evidence.instances.take(np.repeat(index[rows], len(pair))).context
@@ -269,8 +257,7 @@ def _setting(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    is_plain = value is None or isinstance(value, bool | int | float | str)
-    return value if is_plain else shortened(str(value))
+    return value if isinstance(value, bool | int | float | str | None) else shortened(str(value))
 
 
 def _versions() -> dict[str, str]:

@@ -39,10 +39,9 @@ class Folds:
 
     @classmethod
     def of(cls, data: Data, validation: Any, groups: Any, *, seed: int, rows: Any) -> "Folds":
-        """Return the folds of training instances.
+        """Return the folds of training instances, whose features were given as `rows`.
 
-        A model is never validated by an exact copy of an instance that it was trained on. `rows`
-        are the features as they were given, whose index names the rows.
+        A model is never validated by an exact copy of an instance that it was trained on.
         """
         n, originals = len(data.y), _originals(data)
         n_copies = n - len(np.unique(originals))
@@ -92,10 +91,7 @@ class Folds:
         return np.flatnonzero(self.parts.any(axis=0))
 
     def joined(self, values: Iterable[Array], otherwise: Array) -> Array:
-        """Return for each instance the mean of the `values` of the models that it validates.
-
-        Each model has values for the instances that validate it.
-        """
+        """Return each instance's mean over models that it validates, which have `values` for it."""
         mean, n_models = np.array(otherwise, dtype=np.float64), self.parts.sum(axis=0)
         mean[n_models > 0] = 0.0
         for part, value in zip(self.parts, values, strict=True):
@@ -129,10 +125,7 @@ class Trainer:
         self._prepared = self.learner.prepare(self.data.x, self.data.y, self.folds.masks)
 
     def train(self, loss: LearnedLoss, n_steps: int | None = None) -> tuple[Models, Array]:
-        """Return a model per fold, and predictions for instances that the models have not seen.
-
-        The last model predicts instances that validate none.
-        """
+        """Return a model per fold, and out-of-fold predictions, or the last model's without one."""
         models = self.learner.train(
             self.data.x, loss, self.folds.masks, prepared=self._prepared, n_steps=n_steps
         )
@@ -173,11 +166,9 @@ class Trainer:
     def final(
         self, parts: Sequence[tuple[LearnedLoss, Models]], *, ensemble: bool
     ) -> list[Predictor]:
-        """Return the models whose mean predicts.
+        """Return the models whose mean predicts: of all folds, or one per loss trained on all rows.
 
-        The models of all folds decide better than one that is trained on all rows. Without an
-        ensemble, or with a single fold, one model per loss is trained on all rows but those given
-        for validation.
+        The models of all folds decide better. Rows that were given for validation train none.
         """
         if ensemble and len(self.folds.parts) > 1:
             together = [model for _, models in parts for model in models]
@@ -224,21 +215,18 @@ def _of_splitter(splitter: Any, x: Any, y: Array, groups: Index | None) -> tuple
     splits = list(splitter.split(x, y, groups))
     masks, parts = (np.zeros((len(splits), len(y)), dtype=bool) for _ in range(2))
     for k, (trained, validated) in enumerate(splits):
-        masks[k, trained], parts[k, validated] = True, True
+        masks[k, trained] = parts[k, validated] = True
     if not splits or not (masks.any(axis=1) & parts.any(axis=1)).all():
-        raise InvalidInputError(
-            f"`validation` must give instances to train and to validate, got none of {splitter}."
-        )
+        expected = "`validation` must give instances to train and to validate"
+        raise InvalidInputError(f"{expected}, got none of {splitter}.")
     return masks, parts
 
 
 def _originals(data: Data) -> Index:
     """Return, for each instance, the first one with the same features, label and context."""
-    labels = row_keys(data.y)
-    n_equal = Counter(labels)
+    labels, seen = row_keys(data.y), dict[Any, int]()
+    n_equal, original = Counter(labels), np.arange(len(labels))
     suspects = np.array([i for i, label in enumerate(labels) if n_equal[label] > 1], dtype=np.intp)
-    original = np.arange(len(labels))
-    seen: dict[Any, int] = {}
     for i, features in zip(suspects.tolist(), row_keys(take_rows(data.x, suspects)), strict=True):
         context = None if data.context is None else digest(context_of(data.context, i))
         original[i] = seen.setdefault((labels[i], features, context), i)

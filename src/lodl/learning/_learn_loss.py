@@ -38,14 +38,13 @@ def learn_loss(
 ) -> LearnedLoss:
     """Learn from a solver a loss that reflects the cost of prediction errors.
 
-    Draws points around each label, calls the solver at each of them, and fits one loss per instance
-    to the regrets of its decisions. If the objective is affine in the label, there is no context
-    and the family is made of decisions, each instance also learns from the decisions of all others
-    (`lodl.losses.fit_shared`). If the objective is not affine, losses that are linear in their
-    parameters are fitted to all instances together (`lodl.losses.fit_pooled`).
+    Calls the solver at points around each label, and fits one loss per instance to the regrets of
+    its decisions. If the objective is affine in the label and there is no context, decision
+    families also learn from the decisions of all other instances (`lodl.losses.fit_shared`). If it
+    is not affine, losses that are linear in their parameters are fitted to all instances together
+    (`lodl.losses.fit_pooled`).
 
-    To look at the answers, or to fit several families to them, do the two steps separately (slopes
-    are for decision families):
+    To look at the answers, or to fit several families, do the two steps separately:
 
         samples = lodl.Oracle(problem).sample(y, sampler, 50, slopes=True)
         losses = [lodl.losses.fit(samples, family) for family in families]
@@ -53,16 +52,14 @@ def learn_loss(
     Args:
         oracle: The problem whose solver is called, `n_samples + 1` times per instance, or a
             `lodl.Oracle` of it, which has workers, a store, a time limit and a policy for failures.
-        y: Labels of training and validation instances, shape (n, *label_shape), or a frame with a
-            column for each number of a label. Instances with keys come from `Oracle.instances`.
+        y: Labels of training and validation instances, shape (n, *label_shape), a frame with a
+            column for each number of a label, or instances with keys of `Oracle.instances`.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
-        family: The parametric loss. Defaults to `DecisionHinges` if the objective is affine in the
-            label, which some twenty calls find out, and otherwise to
-            `DirectedWeightedMAE(squares=True)`. For instances that share their decisions the
-            default is `DecisionHinges(margin=1.0, squared_error=1.0)`.
+        family: The parametric loss. Defaults to `DirectedWeightedMAE(squares=True)` if the
+            objective is not affine in the label, which some twenty calls find out, else to
+            `DecisionHinges`, without a context `DecisionHinges(margin=1.0, squared_error=1.0)`.
         sampler: Draws the points.
-        n_samples: Number of points per instance, with the defaults of `lodl.learning.Schedule`. A
-            warning is logged if they are fewer than three times the parameters of an instance.
+        n_samples: Number of points per instance. `lodl.learning.Schedule` has the defaults.
         random_state: Random seed.
         verbose: Whether to log progress to standard error.
 
@@ -100,18 +97,13 @@ def _evidence(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rounds:
-    """The models of all rounds, from samples at the labels alone to all answers.
+    """The models of all rounds, from samples at the labels alone to all answers."""
 
-    Attributes:
-        rounds: One entry per trained model, with its `model`, `y_hat`, `loss`, the `regret` of each
-            instance (NaN if the solver failed), and the `n_calls` and `seconds` so far.
-        validation: Positions of the instances whose regret selects.
-        samples: All answers, those at predictions included.
-    """
-
+    #: One entry per trained model, with its `model`, `y_hat`, `loss`, the `regret` of each instance
+    #: (NaN if the solver failed), and the `n_calls` and `seconds` so far.
     rounds: tuple[Contender, ...]
-    validation: Index
-    samples: Samples
+    validation: Index  #: Positions of the instances whose regret selects.
+    samples: Samples  #: All answers, those at predictions included.
 
     def __repr__(self) -> str:
         return f"Rounds of {len(self.rounds)} models, the best is number {self._best}"
@@ -126,11 +118,7 @@ class Rounds:
 
     @property
     def scores(self) -> Array:
-        """Mean validation regret of each round's model.
-
-        A failed decision counts as the worst decision of the first model. Instances on which every
-        model failed are left out.
-        """
+        """Mean validation regret of each round; a failed decision is the first model's worst."""
         board = Scoreboard(self.validation)
         for entry in self.rounds:
             board.add(entry)
@@ -144,8 +132,7 @@ class Rounds:
     def top(self, n: int) -> tuple[Contender, ...]:
         """Return the `n` rounds with the best validation decisions, the best first.
 
-        On large problems the average of what the best three predict decides better than the best
-        alone, which owes part of its score to chance: results/rounds.
+        On large problems the average of the best three decides better than the best alone.
         """
         places = np.argsort(self.scores, kind="stable")[: check_count("n", n)]
         return tuple(self.rounds[i] for i in places)
@@ -168,27 +155,24 @@ def learn_in_rounds(
 ) -> Rounds:
     """Learn a loss from samples around the labels, then in rounds where the model predicts.
 
-    Each round trains a model on the loss of all answers so far, and calls the solver at its
-    predictions: at the prediction itself, at the point beyond it where a hinge is violated most,
-    and around it (`AtPredictions`). For decision families these are cutting planes: on large
-    combinatorial problems samples around the labels miss the decisions that matter, and a few
-    rounds make the whole difference. The loop ends after the rounds of the schedule, or after three
-    rounds without better validation decisions. Print the result to see scores and costs, and take
-    `.best.model` for use.
+    Each round trains a model on the loss of all answers so far, and calls the solver where it
+    predicts (`AtPredictions`). For decision families these are cutting planes: on large problems
+    samples around the labels miss the decisions that matter, and a few rounds make the whole
+    difference. The loop ends after the rounds of the schedule, or after three without better
+    validation decisions. Print the result to see scores and costs, and take `.best.model` for use.
 
-    With a store, a killed run resumes: it trains again, but repeats no call as long as `train`
-    gives the same predictions.
+    With a store, a killed run resumes: it repeats no call if `train` gives the same predictions.
 
     Args:
         oracle: The problem or `lodl.Oracle` whose solver is called, as in `learn_loss`.
         y: Labels of training and validation instances, as in `learn_loss`.
         train: Trains a model, in any framework, on a `LearnedLoss` of these instances in their
-            order, and returns it with its predictions for all of them. If the model can overfit,
-            out-of-fold predictions for training instances are better than fitted ones.
-        context: One entry per instance, or None. From a frame, each row becomes a dict.
+            order, and returns it with its predictions for all of them, out-of-fold ones for
+            training instances if the model can overfit.
+        context: One entry per instance, or None.
         family: The parametric loss. Defaults to that of `learn_loss`.
         schedule: The numbers of samples and rounds, and the limit on solver calls.
-        validation: Positions of the instances by whose regret the best round is selected, which
+        validation: Positions of the instances whose regret selects the best round, and which
             `train` must not fit. Defaults to all of them.
         random_state: Random seed of the points.
 
@@ -233,9 +217,8 @@ def _check_validation(validation: npt.ArrayLike | None, n: int) -> Index:
     try:
         rows = np.atleast_1d(np.arange(n)[wanted] if wanted.size else wanted)
     except IndexError as error:
-        raise InvalidInputError(
-            f"`validation` must hold positions of instances from 0 to {n - 1}, or a mask: {error}."
-        ) from error
+        expected = f"must hold positions of instances from 0 to {n - 1}, or a mask"
+        raise InvalidInputError(f"`validation` {expected}: {error}.") from error
     if not rows.size:
         raise InvalidInputError("`validation` must name at least one instance, got none.")
     return rows

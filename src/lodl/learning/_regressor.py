@@ -35,6 +35,8 @@ from lodl.report import BASELINE, PLAIN, Evaluation, FitResult
 from lodl.samplers import AtPredictions
 from lodl.training import Learner, Predictor, learner_for
 
+_Models = list[Predictor]
+
 _logger = logging.getLogger(__name__)
 
 
@@ -66,28 +68,23 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     `fit` trains the model on squared error (the baseline) and on several losses learned from the
     solver's answers. It selects what decides best on validation instances: the average of these
     models (and of the baseline, if that is hardly worse), the best one if it is clearly better, or
-    squared error if nothing beats it. With fewer than 3000 instances, models are validated by five
-    folds, which share all answers; their models are averaged.
+    squared error if nothing beats it. The models of all folds share all answers and are averaged.
 
     If the objective is affine in the label and there is no context, instances share their
-    decisions (`lodl.losses.fit_shared`). If it is not affine (shortage, excess, recourse), losses
-    are fitted to all instances together, points are sampled at half the size of the baseline's
-    errors, and shifted predictions compete, too: of the baseline, and of the best model.
+    decisions (`lodl.losses.fit_shared`). If it is not affine, losses are fitted to all instances
+    together, at half the size of the baseline's errors, and shifted predictions compete, too.
 
     Args:
         oracle: The problem whose solver makes the decisions, or a `lodl.Oracle` of it, which has
             workers, a store, a time limit and a policy for failures. With a store, a killed `fit`
-            resumes where it stopped, and a `fit` with another estimator only calls the solver where
-            its own models predict. A validation decision that failed and was skipped counts as the
-            baseline's worst one.
+            resumes, and a `fit` with another estimator only calls the solver where its own models
+            predict. A skipped validation decision counts as the baseline's worst one.
         estimator: A scikit-learn, XGBoost, LightGBM or CatBoost regressor, a pipeline, a PyTorch
             module, or a `lodl.training.Learner`. Defaults to a linear model.
-        families: Losses to try. Defaults to decision families. If the objective is not affine in
-            the label, a family that learns from regrets is added; it is the only one if the
-            objective has a kink at the label.
-        n_samples: Points sampled around each label, with the defaults of `lodl.learning.Schedule`.
-        n_rounds: Rounds of two further points where the models predict, first the baseline, with
-            the defaults of `lodl.learning.Schedule`.
+        families: Losses to try. Defaults to decision families, and to one that learns from regrets
+            if the objective is not affine: besides them, or alone if there is a kink at the label.
+        n_samples: Points sampled around each label. `lodl.learning.Schedule` has the defaults.
+        n_rounds: Rounds of two further points where the models predict, first the baseline.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples. If that is not
             enough and instances share their decisions, models are compared by these; the solver
             only compares the selected model and the baseline.
@@ -95,15 +92,12 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         ensemble: Whether to average the models of all losses, and those of all folds. If False, one
             model is selected and trained on all instances.
         random_state: Random seed for samples, folds and training.
-        verbose: Whether to log cost and progress to standard error, and to show progress bars on a
-            terminal.
+        verbose: Whether to log cost and progress to standard error, on a terminal with bars.
 
     Attributes:
-        result_: A `lodl.report.FitResult`: every model that was tried, the selected one, its
-            validation regrets, what it gained and cost.
-        plain_: The estimator trained on squared error on all rows, as without this library:
-            `clone(estimator).fit(X, Y)`. It predicts if squared error is selected, unless training
-            was stopped early on validation instances.
+        result_: A `lodl.report.FitResult`: models, regrets, gain and cost.
+        plain_: The estimator trained on squared error on all rows, `clone(estimator).fit(X, Y)`. It
+            predicts if squared error is selected, unless training was stopped early.
         baseline_: The same model trained on squared error with the folds of the other models.
         loss_: The learned loss of the selected model, or of the best one if it averages several.
         predictors_: The trained models whose mean predicts.
@@ -168,16 +162,14 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     ) -> Self:
         """Train on several losses, and select what decides best on validation instances.
 
-        Columns of frames are matched by name, here and in all other methods, and arrays by
-        position. Rows of `X`, `Y`, `context` and `groups` must have the same index in the same
-        order. Exact copies of an instance are held out together.
+        Columns of frames are matched by name, here and in all other methods. Rows of all arguments
+        must have the same index in the same order. Copies of an instance are held out together.
 
         Args:
             X: Features, shape (n, p), or (n, items, p) for one model that predicts each item's part
-                of the label. A pandas or polars frame is passed on as it is to estimators that take
-                frames, with categories and missing values; for others it must hold numbers.
-                Categories are matched by name, and one that `fit` did not see counts as missing.
-                The index of a pandas frame names the instances in reports.
+                of the label. Estimators that take frames get a pandas or polars frame as it is; for
+                others it must hold numbers. Categories are matched by name, and an unseen one
+                counts as missing. The index of a pandas frame names the instances in reports.
             Y: Labels, shape (n, *label_shape), or a frame with a column for each number of a label.
                 With shape (n,), the problem gets labels of shape (1,) and `predict` returns (n,).
             context: One entry per instance, or None. From a frame, each row becomes a dict.
@@ -186,8 +178,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
                 or `(X, Y, context)`. Defaults to five folds, or a held-out fifth from 3000
                 instances on. Folds are random, unless the index or a column of a frame holds dates
                 in their order: then folds are consecutive blocks, and a share is the latest.
-            groups: The group of each instance (a customer, a shop), or None. Random folds hold out
-                whole groups; a splitter gets the groups.
+            groups: The group of each instance, or None. Random folds hold out whole groups.
         """
         started = time.perf_counter()
         check_flag("ensemble", self.ensemble)
@@ -245,10 +236,10 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def evaluate(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Evaluation:
         """Compare the decisions of this model with simpler ones, on data that `fit` did not see.
 
-        Print the result for a table of five rows: the plain model, the mean training label, squared
-        error as trained next to the learned losses, squared error with the best simple correction
-        that `fit` found, if any, and this model. It takes at most six solver calls per instance. A
-        loaded boosting regressor has no row for the plain model, which its folder does not hold.
+        Print the result for a table: the plain model (its folder does not hold that of a boosting
+        regressor), the mean training label, squared error as trained next to the learned losses,
+        the same with the best simple correction that `fit` found, if any, and this model. It takes
+        at most six solver calls per instance.
         """
         result = self._result
         labels, contexts = new_instances(result, X, Y, context)
@@ -271,14 +262,10 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return Evaluation.of(regrets, samples.optimum, unit=result.unit, n_calls=n_calls)
 
     def score(self, X: Features, y: npt.ArrayLike, context: Context = None) -> float:
-        """Return how much of the regret of always predicting the mean is avoided.
-
-        1 is perfect, 0 is as good as predicting the mean training label, and worse is negative.
-        """
+        """Return the share of the mean label's regret that is avoided: 1 is perfect, 0 is none."""
         labels, contexts = new_instances(self._result, X, y, context, in_score=True)
-        y_hats = np.empty((2, *labels.shape))
-        y_hats[0] = self._for_solver(self.predict(X))
-        y_hats[1] = np.reshape(self._result.mean_label, labels.shape[1:])
+        mean = np.reshape(self._result.mean_label, labels.shape[1:])
+        y_hats = np.stack(np.broadcast_arrays(self._for_solver(self.predict(X)), mean))
         regret = self._calls.regret(y_hats, labels, context=contexts)
         ours, constants = regret[:, np.isfinite(regret).all(axis=0)].mean(axis=1)
         if constants == 0:
@@ -298,10 +285,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.
 
-        It contains JSON and files in the framework's own format, and no pickle. The problem is code
-        and is not saved. Neither is the learned loss, which contains the training labels; save it
-        with `model.loss_.save(path)` if you want it. A model that already exists is only replaced
-        with `overwrite=True`.
+        It contains JSON and files in the framework's own format, and no pickle. The problem, which
+        is code, and the learned loss, which contains the training labels, are not saved:
+        `model.loss_.save(path)` writes the loss. Only `overwrite=True` replaces a model.
         """
         result, kind = self._result, type(self.predictors_[0])
         plain = [model for model in self.plain_.models if type(model) is kind]  # loads as they do
@@ -351,11 +337,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return replace(data, label_names=names), folds
 
     def _set(
-        self,
-        result: FitResult,
-        predictors: list[Predictor],
-        baseline: list[Predictor],
-        plain: list[Predictor],
+        self, result: FitResult, predictors: _Models, baseline: _Models, plain: _Models
     ) -> None:
         self.result_, self.predictors_ = result, predictors
         self.baseline_, self.plain_ = Average(baseline, result), Average(plain, result)
@@ -384,17 +366,12 @@ def load_model(
     """Return the model that `DecisionFocusedRegressor.save` wrote; it predicts the same bits.
 
     Args:
-        folder: The folder.
+        folder: The folder. `ModelFolderError` says why it cannot be used.
         problem: The problem that decides, which a folder does not hold: it is code. A warning is
             logged if its class or plain constructor parameters are not those of `fit`.
         estimator: The untrained PyTorch module of a model that was one, for the same reason.
         trusted: Types that the file of a scikit-learn model may hold besides those that cannot do
             harm. The error of a model that needs more names them.
-
-    Raises:
-        ModelFolderError: The folder is not one of a model, is damaged, is of another version, or
-            holds types that are not trusted.
-        MissingExtraError: The framework of the model is not installed.
     """
     check_problem_type(problem)
     result, parameters, models = read_model(Path(folder), estimator, trusted)
@@ -415,6 +392,6 @@ def _plain_learner(estimator: Any, learner: Learner) -> Learner | None:
     """Return what fits a regressor as its user would, or None if its learner does."""
     from lodl.training.sklearn import SklearnLearner
 
-    is_regressor = hasattr(estimator, "get_params") and learner is not estimator
-    is_other = is_regressor and not isinstance(learner, SklearnLearner)
-    return SklearnLearner(estimator) if is_other else None
+    if isinstance(learner, SklearnLearner) or learner is estimator:
+        return None
+    return SklearnLearner(estimator) if hasattr(estimator, "get_params") else None

@@ -67,7 +67,6 @@ class Evidence:
 
     @property
     def n_calls(self) -> int:
-        """Solver calls made so far."""
         return self.oracle.n_calls - self.n_before
 
     def is_late(self) -> bool:
@@ -77,8 +76,8 @@ class Evidence:
     def start(self, residuals: Array | None = None) -> None:
         """Sample points around the labels.
 
-        If the objective is not affine, the default sampler's noise is half as large as out-of-fold
-        residuals: losses are then learned where the model errs, not where the labels spread.
+        If the objective is not affine, the default noise is half as large as out-of-fold residuals:
+        losses are then learned where the model errs, not where the labels spread.
         """
         sampler, n_samples = self.schedule.sampler, self.schedule.n_samples or 1
         n_first = self.schedule.n_first or n_samples
@@ -107,10 +106,7 @@ class Evidence:
     def scored(
         self, contender: Contender, n_points: int = 0, family: Family | None = None
     ) -> Contender:
-        """Return a contender with the regrets of its decisions.
-
-        With `n_points`, that many answers per instance at its predictions are learned from, too.
-        """
+        """Return a contender with its regrets; `n_points` answers at its predictions are kept."""
         sampler = _at_predictions(self.instances.y, contender.y_hat, family)
         if n_points:
             self.samples = self.samples.union(self._sample(sampler, n_points))
@@ -156,8 +152,8 @@ def rounds(
 
     The first family leads the rounds: the solver is called where its model predicts, and the next
     loss is learned from all answers so far. After the last round, all families are tried. `train`
-    returns a model and its predictions, or None to leave a loss out; `score` is `evidence.scored`
-    or calls it. The first round was already sampled where a given `leader` predicts.
+    returns a model and its predictions, or None to leave a loss out. The first round was already
+    sampled where a given `leader` predicts.
     """
     schedule, families = evidence.schedule, evidence.families
     n_rounds = schedule.n_rounds or 0
@@ -167,10 +163,7 @@ def rounds(
             if evidence.is_late():
                 return
             loss = evidence.learn(family, near)
-            trained = train(loss)
-            if trained is not None:
-                model, y_hat = trained
-                contender = Contender(str(family), number, y_hat, ((loss, model),))
-                n_points = 0 if is_last else schedule.n_per_round
-                leader = score(contender, n_points, family)
+            if (trained := train(loss)) is not None:
+                contender = Contender(str(family), number, trained[1], ((loss, trained[0]),))
+                leader = score(contender, 0 if is_last else schedule.n_per_round, family)
                 yield leader

@@ -71,10 +71,8 @@ def read_model(
     """Return the result, parameters, and models that `write_model` wrote; see `load_model`."""
     result, files = _read(folder)
     try:
-        settings = result.settings
-        parameters = {
-            name: from_json(kind, settings.get(name), name) for name, kind in _PARAMETERS.items()
-        }
+        kinds, settings = _PARAMETERS.items(), result.settings
+        parameters = {name: from_json(kind, settings.get(name), name) for name, kind in kinds}
     except ValueError as error:
         raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
 
@@ -99,11 +97,7 @@ def read_model(
 
 
 def load_result(folder: str | PathLike[str]) -> FitResult:
-    """Return the result of the fit of a saved model, which needs neither problem nor framework.
-
-    Raises:
-        ModelFolderError: The folder is not one of a model, is damaged, or is of another version.
-    """
+    """Return the result of the fit of a saved model, which needs neither problem nor framework."""
     return _read(Path(folder))[0]
 
 
@@ -144,26 +138,21 @@ def warn_of_another_problem(problem: Problem, result: FitResult) -> None:
         changed = [name for name in sorted(fitted | given) if fitted.get(name) != given.get(name)]
         if not changed:
             return
-        for i, values in enumerate((fitted, given)):
-            listed = (
-                f"{name}={values[name]}" if name in values else f"other {name}" for name in changed
-            )
+        for i, has in enumerate((fitted, given)):
+            listed = (f"{name}={has[name]}" if name in has else f"other {name}" for name in changed)
             texts[i] += f" with {', '.join(listed)}"
     _logger.warning("The model was fitted for %s and will decide by %s.", *texts)
 
 
 def _check_free(folder: Path, *, overwrite: bool) -> None:
     if folder.is_symlink():
-        raise InvalidInputError(
-            f"`folder` must not be a symbolic link, got {folder}. Name the folder itself."
-        )
+        got = f"{folder}. Name the folder itself"
+        raise InvalidInputError(f"`folder` must not be a symbolic link, got {got}.")
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not overwrite:
-        raise InvalidInputError(
-            f"`folder` must not exist yet, got {folder}. Name another one, or pass "
-            "`overwrite=True`."
-        )
+        advice = "Name another one, or pass `overwrite=True`."
+        raise InvalidInputError(f"`folder` must not exist yet, got {folder}. {advice}")
     if not (folder / _CHECKSUMS).is_file():
         raise InvalidInputError(f"`folder` must be one of a model to be replaced, got {folder}.")
 

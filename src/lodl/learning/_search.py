@@ -45,12 +45,10 @@ class Contender:
 
     @property
     def loss(self) -> LearnedLoss:
-        """The loss of the first part."""
         return self.parts[0][0]
 
     @property
     def model(self) -> Any:
-        """The model of the first part."""
         return self.parts[0][1]
 
 
@@ -58,9 +56,8 @@ class Contender:
 class Scoreboard:
     """Contenders compared on the same validation instances.
 
-    A failed decision counts as the worst decision of the first contender, so that no model wins
-    because the solver failed on its hard instances. Instances on which every model failed are left
-    out.
+    A failed decision counts as the worst of the first contender, so that no model wins because the
+    solver failed on its hard instances. Instances on which every model failed are left out.
     """
 
     validation: Index  # positions of the validation instances
@@ -98,7 +95,6 @@ class Scoreboard:
         return np.where(np.isfinite(regret), regret, worst)
 
     def mean(self, contender: Contender) -> float:
-        """Return the mean validation regret of a contender."""
         return float(self.regret(contender).mean())
 
     def is_clear(self, before: Contender, after: Contender, n_errors: float = 1.0) -> bool:
@@ -107,7 +103,6 @@ class Scoreboard:
         return gain.mean > n_errors * gain.standard_error
 
     def trials(self) -> tuple[Trial, ...]:
-        """Return a plain row per contender."""
         return tuple(
             Trial(model.name, model.round, self.mean(model), model.n_calls, model.seconds)
             for model in self.contenders
@@ -133,20 +128,16 @@ def average(contenders: Sequence[Contender]) -> Contender:
 
 def shrunk(contender: Contender, shrinkage: float, means: Array) -> Contender:
     """Return a contender whose predictions are moved towards mean labels, without its regrets."""
-    return replace(
-        contender,
-        name=f"{contender.name}, {shrinkage:.0%} of the way to the mean",
-        y_hat=means + (1 - shrinkage) * (contender.y_hat - means),
-        shrinkage=shrinkage,
-    )
+    name = f"{contender.name}, {shrinkage:.0%} of the way to the mean"
+    y_hat = means + (1 - shrinkage) * (contender.y_hat - means)
+    return replace(contender, name=name, y_hat=y_hat, shrinkage=shrinkage)
 
 
 def predicts(y_hat: Array, y: Array, means: Array) -> bool:
     """Return whether predictions are closer to the labels than the mean labels are."""
-    deviation = y.std(axis=0)
-    unit = np.where(deviation > 0, deviation, 1.0)
-    error, of_mean = ((values - y) / unit for values in (y_hat, means))
-    return bool(np.square(error).sum() < np.square(of_mean).sum())
+    unit = np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)
+    error, of_mean = (np.square((values - y) / unit).sum() for values in (y_hat, means))
+    return bool(error < of_mean)
 
 
 def select(
@@ -164,12 +155,11 @@ def select(
     """Return the average of all models, or the best one if it is clearly better.
 
     Chance decides which of several good models is the best on a few hundred instances, and their
-    average is better than most of them. The baseline joins the average if the gain over it is not
-    clear, unless the two together decide no better than the baseline. If nothing decides better by
-    `n_errors` standard errors, the baseline is selected. If the baseline predicts no better than
-    the mean label, the mean is selected unless the baseline or, clearly, the best model decides
-    better. At last, predictions are shrunk towards the mean label while validation regret clearly
-    improves.
+    average is better than most. The baseline joins if the gain over it is not clear, unless the two
+    decide no better than the baseline, which is selected if nothing gains `n_errors` standard
+    errors. If it predicts no better than the mean label, the mean is selected unless the baseline
+    or, clearly, the best model decides better. At last, predictions are shrunk towards the mean
+    label while validation regret clearly improves.
 
     `means` are the mean training labels for each instance. Nothing is scored once it `is_late`, and
     shrunk predictions only if it `is_worth` the solver calls, given the model before and after.
@@ -215,8 +205,7 @@ def _averaged(board: Scoreboard, baseline: Contender, others: Sequence[Contender
 def is_right(model: Predictor, x: Any, y: Array, masks: Masks) -> bool:
     """Return whether a model is linear in its features, and curved terms would not improve it.
 
-    If a linear model describes the labels, no loss can improve on squared error by much, and what
-    validation decisions show is mostly chance.
+    Then no loss can improve on squared error by much, and most of what validation shows is chance.
     """
     return is_linear(model, x) and z_of_curvature(x, y, masks) < _LINEAR
 
@@ -234,8 +223,7 @@ def is_linear(model: Predictor, x: Any) -> bool:
 def z_of_curvature(x: Array, y: Array, masks: Masks) -> float:
     """Return by how many standard errors curved terms lower the held-out squared error.
 
-    Negative if a linear model is right, and zero if the data cannot show it. Instances that every
-    fold trains on are not judged.
+    Negative if a linear model is right, and zero if the data cannot show it.
     """
     n_items = x.shape[1] if x.ndim == 3 else 1  # one model of all items
     rows, labels = (values.reshape(len(x) * n_items, -1) for values in (x, y))

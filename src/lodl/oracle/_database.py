@@ -127,11 +127,9 @@ class Database:
         return self._connected().execute(query).fetchall()
 
     def _create(self, header: Mapping[str, Any]) -> None:
-        """Create the tables, unless another process has just done so.
-
-        With a write-ahead log commits are fast, and readers never wait. A file keeps a rollback
-        journal if its system has no logs, or if several processes compete to create it.
-        """
+        """Create the tables, unless another process has just done so."""
+        # With a write-ahead log commits are fast, and readers never wait. A file keeps a rollback
+        # journal if its system has no logs, or if several processes compete to create it.
         try:
             self._connected().execute("PRAGMA journal_mode = wal").fetchall()
             self._schema()

@@ -50,7 +50,7 @@ _ENOUGH, _MOST = 5, 0.9  # comparisons that reveal a wrong sense, and the share 
 
 _logger = logging.getLogger(__name__)
 
-_Run = Callable[..., Runner]  # makes calls
+_Run = Callable[..., Runner]  # makes calls, and goes on if some fail
 _Places = list[tuple[int, int]]  # an instance and a column other than 0, or 0 for none
 _Value = Callable[[Decision, Array], float]  # the objective of a decision under a label, or NaN
 
@@ -75,10 +75,7 @@ class Tried(NamedTuple):
 def look(
     samples: Samples, scale: Array, run: _Run, apply: Callable[..., tuple[ObjectiveKind, str]]
 ) -> ObjectiveKind:
-    """Return the kind of the objective, and warn if the solver is random or not exact.
-
-    `run` goes on if some calls fail, and `apply` calls a function in a worker.
-    """
+    """Return the kind of the objective, and warn if the solver is random or not exact."""
     tried = _try_instances(samples, run)
     if not tried:
         return ObjectiveKind.SMOOTH  # nothing is known

@@ -157,10 +157,8 @@ def marked_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def delayed_signals() -> Iterator[None]:
-    """Delay Ctrl-C, and SIGTERM inside `marked_ctrl_c`, until a block has started its processes.
-
-    The processes inherit a blocked SIGINT until they ignore it.
-    """
+    """Delay Ctrl-C, and SIGTERM inside `marked_ctrl_c`, until a block has started its processes."""
+    # The processes inherit a blocked SIGINT until they ignore it.
     global _delayed
     has_mask, held = hasattr(signal, "pthread_sigmask"), list[tuple[int, Any]]()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()

@@ -1,8 +1,7 @@
 """The result of a fit as plain data, its page, its figures, and comparisons of results.
 
-Importing this package needs neither matplotlib nor jinja2. These modules do: `lodl.report.fit_page`
-writes the page of a fit, and `lodl.report.plots` draws its figures for notebooks. Other pages of
-the same style are made with `lodl.report.page` and `lodl.report.style`.
+Importing this package needs neither matplotlib nor jinja2, but `lodl.report.fit_page` and
+`lodl.report.plots` do. Other pages are made with `lodl.report.page` and `lodl.report.style`.
 """
 
 from lodl.report._result import (

@@ -29,10 +29,7 @@ _AS_GIVEN = ("problem_parameters", "label_names", "feature_names")  # compared w
 
 
 def amounts(*values: float) -> list[str]:
-    """Return numbers as text with the same number of decimals: `["86.2", "30.5"]`, `["9,783"]`.
-
-    The largest has three significant digits, or all digits before its point.
-    """
+    """Return numbers as text with the same decimals, three digits for the largest: `["86.2"]`."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     n_before_point = math.floor(math.log10(max(sizes))) + 1 if sizes else 3
     if not -6 < n_before_point < 13:
@@ -73,21 +70,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Trial:
-    """A model that was scored.
+    """A model that was scored."""
 
-    Attributes:
-        name: The loss it was trained on, or the models it averages.
-        round: Rounds of points at predictions that its loss had learned from.
-        regret: Mean validation regret.
-        n_calls: Solver calls of the fit so far.
-        seconds: Seconds of the fit so far.
-    """
-
-    name: str
-    round: int
-    regret: float
-    n_calls: int
-    seconds: float
+    name: str  #: The loss it was trained on, or the models it averages.
+    round: int  #: Rounds of points at predictions that its loss had learned from.
+    regret: float  #: Mean validation regret.
+    n_calls: int  #: Solver calls of the fit so far.
+    seconds: float  #: Seconds of the fit so far.
 
     @property
     def is_baseline(self) -> bool:
@@ -120,9 +109,8 @@ class ChangedDecision:
 
 def _differences(before: Any, after: Any, names: Sequence[str]) -> list[str]:
     """Return the numbers in which two arrays differ, by name; nothing if they have no names."""
-    for z in (before, after):
-        if not isinstance(z, np.ndarray) or z.size != len(names) or z.dtype.kind not in "biuf":
-            return []
+    if not all(_is_numeric(z) and z.size == len(names) for z in (before, after)):
+        return []
     both = np.ravel(before), np.ravel(after)
     differing = np.flatnonzero(~np.isclose(*both, rtol=1e-3, atol=1e-6)).tolist()
     return [_joined([f"{names[i]} {_number(z[i])}" for i in differing]) for z in both]
@@ -140,7 +128,7 @@ def _joined(parts: list[str]) -> str:
 def _decision_text(z: Any) -> str:
     if isinstance(z, Mapping):
         text = ", ".join(f"{name}: {_decision_text(part)}" for name, part in z.items())
-    elif not isinstance(z, np.ndarray) or z.dtype.kind not in "biuf":
+    elif not _is_numeric(z):
         text = " ".join(str(z).split())
     elif z.ndim == 1 and z.size > _MAX_LISTED and np.isin(z, (0, 1)).all():
         text = "ones at " + ", ".join(map(str, np.flatnonzero(z)))
@@ -150,23 +138,21 @@ def _decision_text(z: Any) -> str:
     return shortened(text, _WIDTH)
 
 
+def _is_numeric(z: Any) -> bool:
+    return isinstance(z, np.ndarray) and z.dtype.kind in "biuf"
+
+
 def _number(value: Any) -> str:
     return f"{float(value):z.3g}" if abs(value) < 1e4 else f"{float(value):,.0f}"
 
 
 @dataclass(frozen=True)
 class CoordinateCosts:
-    """Mean learned loss of an error in one number of the label alone.
+    """Mean learned loss of an error in one number of the label alone."""
 
-    Attributes:
-        names: Names of the label's numbers.
-        over: Loss of predicting a number one standard deviation too high.
-        under: Loss of predicting it one standard deviation too low.
-    """
-
-    names: tuple[str, ...]
-    over: tuple[float, ...]
-    under: tuple[float, ...]
+    names: tuple[str, ...]  #: Names of the label's numbers.
+    over: tuple[float, ...]  #: Loss of predicting a number one standard deviation too high.
+    under: tuple[float, ...]  #: Loss of predicting it one standard deviation too low.
 
     @classmethod
     def of(
@@ -205,59 +191,38 @@ class FitResult:
     """The result of one `fit`: trials, selection, gain and cost.
 
     The validation regrets are those by which the model was selected, so they are a little too good.
-
-    Attributes:
-        problem_parameters: Class and plain constructor parameters of the problem.
-        validation: Description of the validation instances.
-        trials: Every model that was scored.
-        selected: Position of the selected model in `trials`.
-        shift: What is added to predictions, flattened, or empty.
-        shrinkage: Share of the way from these predictions to the mean label; 1 is a constant.
-        baseline_shift: The shift that corrects the baseline best, or empty if none was found.
-        instances: Names of the validation instances.
-        data: Digest of the validation labels. Results with the same digest can be paired.
-        regret_plain: Their regrets under the plain model, or empty if it was not scored.
-        regret_baseline: Their regrets under the baseline. A failed decision counts as the
-            baseline's worst one, here and below.
-        regret_selected: Their regrets under the selected model.
-        loss_selected: Learned losses of its predictions, or empty if trained on squared error.
-        changes: Instances whose regret fell most, then instances whose regret rose most.
-        coordinates: Which errors cost most, or None for a model trained on squared error.
-        label_shape: Shape of a label as it was given: () for labels of shape (n,).
-        takes_frames: Whether the models get features as a frame.
-        mean_label: Mean training label, flattened.
-        settings: Parameters of the regressor; as text unless they are plain values.
+    A failed decision counts as the baseline's worst one.
     """
 
     problem: str
-    problem_parameters: Mapping[str, str]
+    problem_parameters: Mapping[str, str]  #: Class and plain constructor parameters.
     model: str
     unit: str
-    validation: str
-    trials: tuple[Trial, ...]
-    selected: int
-    shift: tuple[float, ...] = ()
-    shrinkage: float = 0.0
-    baseline_shift: tuple[float, ...] = ()
-    instances: tuple[str, ...]
-    data: str
-    regret_plain: tuple[float, ...] = ()
-    regret_baseline: tuple[float, ...]
-    regret_selected: tuple[float, ...]
-    loss_selected: tuple[float, ...] = ()
+    validation: str  #: Description of the validation instances.
+    trials: tuple[Trial, ...]  #: Every model that was scored.
+    selected: int  #: Position of the selected model in `trials`.
+    shift: tuple[float, ...] = ()  #: What is added to predictions, flattened, or empty.
+    shrinkage: float = 0.0  #: Share of the way from these predictions to the mean label.
+    baseline_shift: tuple[float, ...] = ()  #: The shift that corrects the baseline best, or empty.
+    instances: tuple[str, ...]  #: Names of the validation instances.
+    data: str  #: Digest of their labels. Results with the same digest can be paired.
+    regret_plain: tuple[float, ...] = ()  #: Their regrets under the plain model, if it was scored.
+    regret_baseline: tuple[float, ...]  #: Their regrets under the baseline.
+    regret_selected: tuple[float, ...]  #: Their regrets under the selected model.
+    loss_selected: tuple[float, ...] = ()  #: Learned losses of its predictions, if it has any.
     failures: Failures = Failures()
-    changes: tuple[ChangedDecision, ...] = ()
-    coordinates: CoordinateCosts | None = None
-    label_shape: tuple[int, ...]
+    changes: tuple[ChangedDecision, ...] = ()  #: The largest falls of regret, then the rises.
+    coordinates: CoordinateCosts | None = None  #: None for a model trained on squared error.
+    label_shape: tuple[int, ...]  #: Shape of a label as it was given: () for shape (n,).
     label_names: tuple[str, ...] | None = None
     n_features: int
     feature_names: tuple[str, ...] | None = None
-    takes_frames: bool = False
+    takes_frames: bool = False  #: Whether the models get features as a frame.
     has_context: bool
-    mean_label: tuple[float, ...]
+    mean_label: tuple[float, ...]  #: Mean training label, flattened.
     n_calls: int
     seconds: float
-    settings: Mapping[str, int | float | bool | str | None]
+    settings: Mapping[str, int | float | bool | str | None]  #: Parameters of the regressor.
     versions: Mapping[str, str]
 
     def __post_init__(self) -> None:
@@ -281,8 +246,7 @@ class FitResult:
             or_none = "" if default == "required" else " or none"
             is_right = value == default or len(value) == length
             _check(is_right, f"`{name}` must have {length} values{or_none}")
-        costs = {} if self.coordinates is None else vars(self.coordinates)
-        for name, column in costs.items():
+        for name, column in vars(self.coordinates).items() if self.coordinates else ():
             _check(len(column) == n_numbers, f"`{name}` must be of {n_numbers} coordinates")
         try:
             self.to_json()
@@ -362,13 +326,11 @@ class FitResult:
         if gain.n_instances < FEWEST:
             return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
         if self.shrinkage == 1:
-            return (
-                "The features do not help: the mean label decides no worse than any model. With "
-                f"it: {numbers}."
-            )
+            advice = "The features do not help: the mean label decides no worse than any model."
+            return f"{advice} With it: {numbers}."
         if gain.mean <= 0:
-            regret = f"{before}{self.in_unit} per instance"
-            return f"Keep squared error: no clear gain here. Its regret is {regret}."
+            advice = "Keep squared error: no clear gain here."
+            return f"{advice} Its regret is {before}{self.in_unit} per instance."
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"Perhaps use this model: {numbers}, {why}."
@@ -380,10 +342,7 @@ class FitResult:
         return f"Perhaps use this model: {numbers}. {advice}"
 
     def _inexactness(self) -> tuple[int, float]:
-        """Return how many validation decisions beat the solver's own, and by how much on average.
-
-        The numbers are of the model with the more negative regrets, averaged over all instances.
-        """
+        """Return how many decisions of the worse model beat the solver's own, and the mean gap."""
         both = np.array([self.regret_baseline, self.regret_selected])
         sizes = -np.minimum(both, 0.0).mean(axis=1)
         worse = int(sizes.argmax())
@@ -415,10 +374,9 @@ class FitResult:
     def _remarks(self) -> str:
         """Explain what may surprise in the table of trials."""
         best = min(self.trials, key=lambda trial: trial.regret)
-        selected = self.trials[self.selected]
-        remarks = ""
+        selected, remarks = self.trials[self.selected], ""
         if selected.name.startswith("average") and not best.name.startswith("average"):
-            remarks += " A single loss is selected only if it is clearly better."
+            remarks = " A single loss is selected only if it is clearly better."
         if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
             remarks += (
                 " The table shows the regrets of the cheapest known decisions, the first line "
@@ -437,8 +395,7 @@ class FitResult:
         widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
         lines = []
         for *numbers, name in rows:
-            texts = (text.rjust(width) for text, width in zip(numbers, widths, strict=True))
-            start = "  ".join([*texts, ""])
+            start = "  ".join([*map(str.rjust, numbers, widths), ""])
             lines.append(fill(start + name, _WIDTH, subsequent_indent=" " * (len(start) + 2)))
         return lines
 
@@ -448,11 +405,7 @@ class FitResult:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the result of a JSON text.
-
-        Raises:
-            DataError: The text is not JSON, or not a result of this version.
-        """
+        """Return the result of a JSON text; raise `DataError` if it is none of this version."""
         try:
             content = json.loads(text)
             version = content.get("lodl_result") if isinstance(content, dict) else None

@@ -16,24 +16,13 @@ _HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Regrets of several models on the same instances, which none of them was trained on.
+    """Regrets of several models on instances that none was trained on. Print it for the table."""
 
-    Print it for the table.
-
-    Attributes:
-        regrets: Regret of each instance by the name of what predicts, in the objective's unit. The
-            evaluated model comes last.
-        optimum: Objective of the best decision for each instance's label.
-        unit: The unit of the objective, or empty.
-        n_calls: Solver calls that the evaluation took.
-        n_left_out: Instances left out of all regrets because a solver call failed on them.
-    """
-
-    regrets: Mapping[str, tuple[float, ...]]
-    optimum: tuple[float, ...]
-    unit: str
-    n_calls: int
-    n_left_out: int = 0
+    regrets: Mapping[str, tuple[float, ...]]  #: By what predicts; the evaluated model is last.
+    optimum: tuple[float, ...]  #: Objective of the best decision for each instance's label.
+    unit: str  #: The unit of the objective, or empty.
+    n_calls: int  #: Solver calls that the evaluation took.
+    n_left_out: int = 0  #: Instances left out because a solver call failed on them.
 
     @classmethod
     def of(
@@ -66,12 +55,11 @@ class Evaluation:
         n, means = len(self.optimum), self.means
         smallest = min((abs(mean) for mean in means.values() if mean), default=0.0)
         decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
-        rows = []
-        for i, (name, mean) in enumerate(means.items(), 1):
+        rows, last = [], list(means)[-1]
+        for name, mean in means.items():
             percent = self.percent(name)
             share = "" if percent is None else f"{percent:.2f}"
-            has_gap = i < len(means) and n >= FEWEST
-            gap = _with_interval(self.difference(name)) if has_gap else ""
+            gap = _with_interval(self.difference(name)) if name != last and n >= FEWEST else ""
             rows.append(tuple(map(Cell, (name, f"{mean:z,.{decimals}f}", share, gap))))
         unit = f", in {self.unit}" if self.unit else ""
         note = f"Regret per instance{unit}: {n:,} test instances, {self.n_calls:,} solver calls."
@@ -85,11 +73,7 @@ class Comparison:
     """Results of fits by name, compared with the first by their validation decisions.
 
     Differences are paired by instance if both fits were validated on the same instances. Print it
-    for the table and its conclusions.
-
-    Raises:
-        InvalidInputError: There are fewer than two results, or they are of different problems or
-            units.
+    for the table and its conclusions. All results must be of one problem and unit.
     """
 
     results: Mapping[str, FitResult]
@@ -180,9 +164,6 @@ def _conclusion(gain: Estimate, first: str, other: str, in_unit: str) -> str:
     if gain.low <= 0 <= gain.high:
         return f"No clear difference between {first} and {other}: what there is may be chance."
     better, worse = (other, first) if gain.mean > 0 else (first, other)
-    ends = sorted((abs(gain.low), abs(gain.high)))
-    mean, low, high = amounts(abs(gain.mean), *ends)
-    return (
-        f"{better} decides better than {worse}, by {mean}{in_unit} per instance (95% interval: "
-        f"{low} to {high})."
-    )
+    mean, low, high = amounts(abs(gain.mean), *sorted((abs(gain.low), abs(gain.high))))
+    size = f"{mean}{in_unit} per instance (95% interval: {low} to {high})"
+    return f"{better} decides better than {worse}, by {size}."

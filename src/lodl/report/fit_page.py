@@ -53,8 +53,7 @@ def fit_page(result: FitResult) -> str:
         figure = Block(svgs=_svg("fidelity", result, "Learned loss against true regret"))
         title = "Does the loss tell the truth?"
         sections.append(Section("fidelity", title, _FIDELITY_TEXT, beside=figure))
-    height = 2.1 if result.has_plain else 1.7
-    model = result.model
+    height, model = 2.1 if result.has_plain else 1.7, result.model
     model = model if "(" in model else model[:1].upper() + model[1:]
     return render(
         title=title_of(result.problem),
@@ -147,10 +146,8 @@ def _coordinates_section(result: FitResult, n: int) -> Section:
     n_shown = min(n, MAX_COORDINATES)
     more = f" Shown are the {n_shown} costliest of {n} numbers." if n_shown < n else ""
     label = f"Learned loss of errors in the {n_shown} costliest numbers of a label"
-    figure = Block(
-        svgs=_svg("coordinates", result, label, height=0.24 * n_shown + 0.9),
-        key=(("too high", WORSE_COLOUR), ("too low", SELECTED_COLOUR)),
-    )
+    key = (("too high", WORSE_COLOUR), ("too low", SELECTED_COLOUR))
+    figure = Block(svgs=_svg("coordinates", result, label, height=0.24 * n_shown + 0.9), key=key)
     return Section("errors", "Which errors matter", _COORDINATES_TEXT + more, beside=figure)
 
 

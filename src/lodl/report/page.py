@@ -20,17 +20,11 @@ def shortened(text: str, longest: int = 32) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table.
-
-    Attributes:
-        text: Text of the cell.
-        value: Number to sort by. By default the cell is sorted by its text.
-        colour: Colour of a mark before the text on the page; empty for no mark.
-    """
+    """A cell of a table."""
 
     text: str
-    value: float | None = None
-    colour: str = ""
+    value: float | None = None  #: Number to sort by. By default the cell is sorted by its text.
+    colour: str = ""  #: Colour of a mark before the text on the page; empty for no mark.
 
     @classmethod
     def of_number(cls, value: float | None, text: str = "{:z.2f}") -> "Cell":
@@ -40,16 +34,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first column names the row. Readers of a page can sort it.
+    """A table whose first column names the row. Readers of a page can sort it."""
 
-    Attributes:
-        caption: Description for readers who cannot see the table.
-        columns: Titles of the columns; empty for a list of names and values.
-        rows: Cells of each row, one per column.
-    """
-
-    caption: str
-    columns: tuple[str, ...]
+    caption: str  #: Description for readers who cannot see the table.
+    columns: tuple[str, ...]  #: Titles of the columns; empty for a list of names and values.
     rows: tuple[tuple[Cell, ...], ...]
 
     def markdown(self) -> str:
@@ -62,11 +50,10 @@ class Table:
         """Return the table as aligned text, without its caption."""
         rows = [self.columns, *([cell.text for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for name, *others in rows:
-            cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-            lines.append("  ".join([name.ljust(widths[0]), *cells]).rstrip())
-        return "\n".join(lines)
+        lines = (
+            [name.ljust(widths[0]), *map(str.rjust, others, widths[1:])] for name, *others in rows
+        )
+        return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
 @dataclass(frozen=True)
@@ -110,10 +97,9 @@ def render(
     headline: Headline | None = None,
     verdict: Sequence[str] = (),
 ) -> str:
-    """Return the HTML of a page, every text escaped. Figures are inserted as they are.
+    """Return the HTML of a page, every text escaped; figures are inserted as they are.
 
-    `scope` is the subject in one line, `verdict` has one conclusion a line, and `footer` says how
-    to read the numbers.
+    `scope` is the subject in one line, and `verdict` has one conclusion a line.
     """
     jinja2 = require("jinja2", extra="report")
     environment = jinja2.Environment(

@@ -1,12 +1,7 @@
 """The figures of a fit as Matplotlib axes, for its page and for notebooks.
 
 Each function takes a fitted `lodl.DecisionFocusedRegressor` or its `result_`, and draws into `ax`
-or into new axes.
-
-Example:
-    >>> from lodl.report import plots
-    >>> plots.gain(model)
-    >>> plots.coordinates(model, ax=axes[1])
+or into new axes: `plots.gain(model)`, `plots.coordinates(model, ax=axes[1])`.
 """
 
 import math
@@ -60,8 +55,7 @@ def _draw_interval(axes: Axes, row: int, regrets: Sequence[float]) -> float:
     mean = Estimate.of(regrets)
     is_long = mean.n_instances >= FEWEST
     low, high = (mean.low, mean.high) if is_long else (mean.mean, mean.mean)
-    if mean.mean >= 0:
-        low = max(low, 0.0)
+    low = max(low, 0.0) if mean.mean >= 0 else low
     axes.plot([low, high], [row, row], color=INK, linewidth=1.2)
     return high
 
@@ -90,8 +84,7 @@ def trials(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.plot(*place, "o", color=INK, markersize=12, fillstyle="none")
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlabel("solver calls")
-    axes.set_ylabel(f"validation regret{_unit(result)}")
+    axes.set(xlabel="solver calls", ylabel=f"validation regret{_unit(result)}")
     return axes
 
 
@@ -104,8 +97,7 @@ def changes(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.stairs(np.maximum(change, 0), edges, fill=True, color=SELECTED_COLOUR, alpha=0.85)
     axes.stairs(np.minimum(change, 0), edges, fill=True, color=WORSE_COLOUR, alpha=0.85)
     axes.axhline(0, color=MUTED, linewidth=0.9)
-    axes.set_xlim(0, len(change))
-    axes.set_xlabel("validation instances, best change first")
+    axes.set(xlabel="validation instances, best change first", xlim=(0, len(change)))
     axes.set_ylabel(f"regret avoided{_unit(result)}")
     axes.grid(visible=False, axis="x")
     return axes
@@ -115,10 +107,7 @@ def changes(model: Any, *, ax: Axes | None = None) -> Axes:
 def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the learned loss of an error in one number, too high to the right, too low to the left.
 
-    The 20 numbers that cost most are shown.
-
-    Raises:
-        InvalidInputError: The selected model was trained on squared error.
+    The 20 numbers that cost most are shown. A model trained on squared error is refused.
     """
     axes, result = _opened(model, ax)
     costs = result.coordinates
@@ -142,18 +131,15 @@ def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
 def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the learned loss against the true regret at the selected model's predictions.
 
-    A few losses far above all others are drawn as triangles at the upper edge.
-
-    Raises:
-        InvalidInputError: The selected model was trained on squared error.
+    A few losses far above all others are drawn as triangles at the upper edge. A model trained on
+    squared error is refused.
     """
     axes, result = _opened(model, ax)
     regret, loss = np.array(result.regret_selected), np.array(result.loss_selected)
     if not len(loss):
         raise InvalidInputError("The selected model was trained on squared error.")
-    top = _top(loss)
+    inside = loss <= (top := _top(loss))
     axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=_DASHED)
-    inside = loss <= top
     marks: Any = {"color": SELECTED_COLOUR, "markersize": 4, "markeredgewidth": 0}
     axes.plot(regret[inside], loss[inside], "o", alpha=0.45, **marks)
     axes.plot(regret[~inside], np.full((~inside).sum(), top), "^", clip_on=False, **marks)
@@ -162,18 +148,15 @@ def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
     notes += [] if inside.all() else [f"{(~inside).sum()} above the edge"]
     axes.set_title(", ".join(notes), color=MUTED, fontweight="normal")
     high = float(max(regret.max(), 1e-12))
-    axes.set_xlim(-0.03 * high, 1.05 * high)
-    axes.set_ylim(-0.03 * top, 1.02 * top)
-    axes.set_xlabel(f"true regret{_unit(result)}")
-    axes.set_ylabel("learned loss")
+    axes.set(xlim=(-0.03 * high, 1.05 * high), ylim=(-0.03 * top, 1.02 * top))
+    axes.set(xlabel=f"true regret{_unit(result)}", ylabel="learned loss")
     axes.grid(color=LINE)
     return axes
 
 
 def _top(loss: Array) -> float:
     """Return the highest loss to draw, so that a few outliers do not flatten the others."""
-    highest = float(max(loss.max(), 1e-12))
-    usual = 1.5 * float(np.quantile(loss, 0.97))
+    highest, usual = float(max(loss.max(), 1e-12)), 1.5 * float(np.quantile(loss, 0.97))
     return usual if 0 < 2 * usual < highest else 1.05 * highest
 
 

@@ -66,15 +66,14 @@ def new_figure(width: float = 5.0, height: float = 3.2) -> Figure:
 def inline_svg(figure: Figure, name: str, *, label: str) -> str:
     """Return a figure as an `<svg>` element in the colours and the font of a page.
 
-    Matplotlib has escaped the texts of the figure. `name` is the prefix of its ids, unique on the
-    page; `label` describes it to readers who cannot see it.
+    `name` is the prefix of its ids, unique on the page; `label` describes it to readers who cannot
+    see it.
     """
     text = io.StringIO()
     with style():
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    svg = text.getvalue()
-    svg = svg[svg.index("<g ") :]
-    svg = re.sub(r'\bid="|(?<=href="#)|(?<=url\(#)', rf"\g<0>{name}-", svg)
+    svg = text.getvalue()  # its texts are escaped
+    svg = re.sub(r'\bid="|(?<=href="#)|(?<=url\(#)', rf"\g<0>{name}-", svg[svg.index("<g ") :])
     svg = re.sub(r"font-family: [^;\"]+; |font-family: [^;\"]+(?=\")", "", svg)
     for ours, page in _ON_PAGE.items():
         svg = svg.replace(ours, page)

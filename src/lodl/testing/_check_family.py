@@ -26,20 +26,16 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
 
     Checked, for random parameters and for parameters fitted to the choice of the best of `dim`
     items: shapes; that the loss is never negative, zero at the label, depends on the instance's own
-    parameters only, and is convex along segments if it claims `is_convex`; the gradient against
-    finite differences; the shape and the sign of the curvature; that the loss is linear in the
-    parameters that `degrees` names; that a fit and a fallback have finite parameters of the right
-    shapes that keep `non_negative`; that NumPy and torch agree (if torch is installed); and that a
-    saved loss can be loaded. Not checked: how well `fit` repeats regrets, the value of `fallback`,
-    and how large the curvature is.
+    parameters only, and is convex if it claims `is_convex`; the gradient against finite
+    differences; the sign of the curvature; that the loss is linear in the parameters that `degrees`
+    names; that a fit and a fallback have finite parameters that keep `non_negative`; that NumPy and
+    torch agree (if torch is installed); and that a saved loss can be loaded. Not checked: how well
+    `fit` repeats regrets. Raises a `FamilyError` with one line per finding.
 
     Args:
         family: The family to check.
         dim: Number of values in a label.
         zero_at_label: Whether the loss is zero at the label for all parameters.
-
-    Raises:
-        FamilyError: With one line per finding.
 
     Example:
         >>> lodl.testing.check_family(lodl.DirectedWeightedMSE())
@@ -50,10 +46,8 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
     fits = [dict(family.fit(one)) for one in answers]
     findings = list(_fit_findings(family, answers, fits[0], dim))
     if not findings:
-        both = {
-            "random": _random_parameters(family, dim, rng),
-            "fitted": stack_parameters(family, fits),
-        }
+        random = _random_parameters(family, dim, rng)
+        both = {"random": random, "fitted": stack_parameters(family, fits)}
         d = rng.standard_normal((_N_INSTANCES, _N_ERRORS, dim))
         for kind, phi in both.items():
             found = _formula_findings(family, phi, d, zero_at_label, rng)
@@ -72,11 +66,9 @@ def _choice_of_the_best(dim: int, rng: np.random.Generator) -> Answers:
 
 
 def _random_parameters(family: Family, dim: int, rng: np.random.Generator) -> dict[str, Array]:
-    phi = {}
-    for name, shape in family.parameter_shapes(dim).items():
-        values = rng.standard_normal((_N_INSTANCES, *shape))
-        phi[name] = np.abs(values) if name in family.non_negative else values
-    return phi
+    shapes = family.parameter_shapes(dim).items()
+    phi = {name: rng.standard_normal((_N_INSTANCES, *shape)) for name, shape in shapes}
+    return {name: np.abs(v) if name in family.non_negative else v for name, v in phi.items()}
 
 
 def _fit_findings(
@@ -101,14 +93,9 @@ def _fit_findings(
 
 
 def _formula_findings(
-    family: Family,
-    phi: dict[str, Array],
-    d: Array,
-    zero_at_label: bool,
-    rng: np.random.Generator,
+    family: Family, phi: dict[str, Array], d: Array, zero_at_label: bool, rng: np.random.Generator
 ) -> Iterator[str]:
-    methods = ("value", "gradient", "curvature")
-    results = {method: getattr(family, method)(phi, d) for method in methods}
+    results = {of: getattr(family, of)(phi, d) for of in ("value", "gradient", "curvature")}
     for method, result in results.items():
         expected = d.shape[:2] if method == "value" else d.shape
         if np.shape(result) != expected:
@@ -116,10 +103,8 @@ def _formula_findings(
             return
     value, gradient, curvature = results.values()
     if (value < 0).any():
-        yield (
-            f"the loss is negative, as low as {value.min():.3g}. If a parameter must not be "
-            "negative, name it in `non_negative`."
-        )
+        advice = "If a parameter must not be negative, name it in `non_negative`."
+        yield f"the loss is negative, as low as {value.min():.3g}. {advice}"
     if zero_at_label and np.abs(family.value(phi, 0 * d)).max() > 0:
         yield "the loss is not zero at the label."
     share = rng.random((*value.shape, 1))

@@ -18,39 +18,31 @@ _ROUNDING = 1e-6  # share of the labels' deviation: sums in another order
 
 
 def check_learner(
-    learner: Learner,
-    *,
-    items: bool = False,
-    estimator: Any = None,
-    trusted: Sequence[str] = (),
+    learner: Learner, *, items: bool = False, estimator: Any = None, trusted: Sequence[str] = ()
 ) -> None:
     """Check that a learner does what `lodl` relies on, with a few short training runs.
 
-    The labels are a noisy linear function of the features. Checked are: `train` returns one model
+    Checked, on labels that are a noisy linear function of the features: `train` returns one model
     per mask, changes no argument, and gives the same models twice and with what `prepare` returned;
     a model does not depend on the other masks, nor on labels outside its own if nothing stops it;
     predictions are finite, have the labels' shape and do not depend on the other instances; squared
     error beats the mean label; a loss that punishes predicting too much for some instances and too
     little for others moves their predictions that way; `n_steps` is a whole number and is obeyed;
     the `mean` of two models predicts their mean; a model that can be saved predicts the same when
-    loaded.
+    loaded. Raises a `LearnerError` with one line per finding.
 
     Args:
         learner: The learner to check.
         items: Whether to check features of items, (n, items, p), instead of joint ones, (n, p).
         estimator: The argument of `lodl.training.load_predictor`.
         trusted: The argument of `lodl.training.load_predictor`.
-
-    Raises:
-        LearnerError: With one line per finding.
     """
     if not isinstance(learner, Learner):
         raise InvalidInputError(
             f"`learner` must be an instance of `lodl.training.Learner`, got {learner!r}."
         )
     loading = {"estimator": estimator, "trusted": trusted}
-    findings = list(_Check(learner, items).findings(loading))
-    if findings:
+    if findings := list(_Check(learner, items).findings(loading)):
         lines = "".join(f"\n- {finding}" for finding in findings)
         raise LearnerError(f"{type(learner).__name__} breaks the contract:{lines}")
 
@@ -60,10 +52,10 @@ class _Check:
 
     def __init__(self, learner: Learner, items: bool) -> None:
         rng, n, n_items, n_features = np.random.default_rng(0), _N + _N_STOPPING, 3, 2
-        x = rng.normal(size=(n, n_items, n_features) if items else (n, n_features))
+        self.learner = learner
+        self.x = rng.normal(size=(n, n_items, n_features) if items else (n, n_features))
         weights = rng.normal(size=(n_features, 1 if items else n_items))
-        y = (x @ weights).reshape(n, n_items)
-        self.learner, self.x = learner, x
+        y = (self.x @ weights).reshape(n, n_items)
         self.y = 30 + 5 * (y + 0.5 * rng.normal(size=y.shape))
         self.masks = np.stack([np.arange(n) < _N, np.arange(n) >= _N_STOPPING])
         self.rounding = _ROUNDING * self.y.std()
@@ -71,10 +63,8 @@ class _Check:
     def directed(self, y: Array) -> LearnedLoss:
         """Return a loss that punishes too much where the first feature is high, else too little."""
         is_high = np.broadcast_to(self.x[..., :1].reshape(len(y), -1) > 0, y.shape)
-        phi = {
-            "w_plus": np.where(is_high, _OVER, _UNDER),
-            "w_minus": np.where(is_high, _UNDER, _OVER),
-        }
+        over, under = np.where(is_high, _OVER, _UNDER), np.where(is_high, _UNDER, _OVER)
+        phi = {"w_plus": over, "w_minus": under}
         return LearnedLoss(DirectedWeightedMSE(), y, phi, FitErrors.empty(len(y)), {})
 
     def train(self, loss: LearnedLoss, masks: Any = None, **options: Any) -> Any:

@@ -16,19 +16,14 @@ def check_problem(
     finite number; that `solve_many` and `objective_many` agree with their single forms; `project`;
     that the decision under the true label is at least as good as under noise; that a decision does
     not depend on earlier calls; that `solve` and `objective` do not change their arguments; and
-    that the problem can be sent to another process.
+    that the problem can be sent to another process. Returns a report for printing, or raises a
+    `ProblemError` with one line per finding.
 
     Args:
         problem: The problem to check, or an oracle, whose time limit and workers are then used.
         y: Labels, shape (n, *label_shape). The first few instances are used.
         context: One entry per instance, or None. From a frame, each row becomes a dict.
         random_state: Random seed for the noise.
-
-    Returns:
-        A report for printing, which also says whether the objective is affine in the label.
-
-    Raises:
-        ProblemError: With one line per finding.
 
     Example:
         >>> domain = lodl.domains.knapsack(sizes=(10, 1, 1))
