@@ -69,6 +69,7 @@ class DirectedWeightedMAE(RidgeFamily):
 
     @property
     def degrees(self) -> Mapping[str, int]:  # type: ignore[override]
+        """The power of the error that each parameter multiplies."""  # or the site shows dict's
         return {} if self.rounding else self._weights  # a rounded kink has no degree
 
     @property
