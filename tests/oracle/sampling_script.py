@@ -34,8 +34,10 @@ class Slow(Problem):
         self.calls_file = calls_file
 
     def solve(self, y_hat, context):
-        with Path(self.calls_file).open("ab") as file:
-            file.write(b"x")
+        # No object of Python's, which would complain if Ctrl-C came before it is closed.
+        file = os.open(self.calls_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, b"x")
+        os.close(file)
         time.sleep(self.seconds)
         return np.sinh(y_hat)
 
