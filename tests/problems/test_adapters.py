@@ -23,6 +23,7 @@ from lodl import Oracle
 from lodl.errors import InvalidInputError, OracleError, ProblemError, ShapeError
 from lodl.problems.command import CommandProblem
 from lodl.problems.cvxpy import CvxpyProblem
+from lodl.problems.gurobi import GurobiProblem
 from lodl.problems.highs import LinearProgram, RecourseProgram
 from lodl.problems.ortools import OrtoolsLinearProblem
 from lodl.problems.pyepo import PyepoProblem
@@ -35,6 +36,7 @@ pyo = pytest.importorskip("pyomo.environ")
 pytest.importorskip("highspy")
 cp_model = pytest.importorskip("ortools.sat.python.cp_model")
 pyepo = pytest.importorskip("pyepo")
+pytest.importorskip("gurobipy")
 
 WEIGHTS = np.array([[3.0, 4.0, 5.0, 2.0, 6.0], [1.0, 5.0, 2.0, 4.0, 3.0]])
 CAPACITY, SMALLER, IMPOSSIBLE = (9.0, 8.0), (6.0, 5.0), (-1.0, 8.0)
@@ -99,6 +101,20 @@ def in_cp_sat():
     return OrtoolsLinearProblem(build, "max")
 
 
+def in_gurobi():
+    default = CAPACITY
+
+    def build(env, context):  # inside, so that it is pickled by value
+        import gurobipy as gp
+
+        model = gp.Model(env=env)
+        take = model.addMVar(5, vtype="B")
+        model.addConstr(np.array(WEIGHTS) @ take <= np.array(context or default))
+        return model, take
+
+    return GurobiProblem(build, "max")
+
+
 def in_pyepo():
     from pyepo.model.omo import knapsackModel
 
@@ -144,6 +160,7 @@ KNAPSACKS = {
     "cvxpy": Knapsack(in_cvxpy, vector=of_z, **by_name("capacity")),
     "pyomo": Knapsack(in_pyomo, vector=of_z, **by_name("capacity")),
     "cp-sat": Knapsack(in_cp_sat, tuple),
+    "gurobi": Knapsack(in_gurobi, tuple),
     "pyepo": Knapsack(in_pyepo, None),
     "program": Knapsack(in_a_program, list),
 }
@@ -191,6 +208,20 @@ def pyomo_newsvendor(*, with_recourse=True):
     return PyomoProblem(model, "demand", first_stage=["order"] if with_recourse else None)
 
 
+def gurobi_newsvendor(*, with_recourse=True):
+    def build(env):
+        import gurobipy as gp
+
+        model = gp.Model(env=env)
+        order = model.addVars(2, obj=1)
+        missing = model.addMVar(2, obj=np.array([3.0, 4.0]), ub=100.0 * with_recourse)
+        met = model.addConstrs(order[i] + missing[i] >= 0 for i in range(2))
+        model.addConstr(order.sum() <= 10)
+        return model, met, order
+
+    return GurobiProblem(build, "min")
+
+
 NUMBERS = np.random.default_rng(0).integers(1, 100, (5, 50))  # rows that must add up to 1205
 
 
@@ -227,10 +258,23 @@ def hard_in_cp_sat():
     return OrtoolsLinearProblem(build, "min", options={"max_time_in_seconds": 1e-3})
 
 
+def hard_in_gurobi():
+    def build(env):
+        import gurobipy as gp
+
+        model = gp.Model(env=env)
+        z = model.addMVar(50, vtype="B")
+        model.addConstr(NUMBERS @ z == 1205)
+        return model, z
+
+    return GurobiProblem(build, "min", options={"TimeLimit": 0.0})
+
+
 NEWSVENDORS = {
     "highs": highs_newsvendor,
     "cvxpy": cvxpy_newsvendor,
     "pyomo": pyomo_newsvendor,
+    "gurobi": gurobi_newsvendor,
 }
 every_newsvendor = pytest.mark.parametrize("name", NEWSVENDORS)
 
@@ -258,12 +302,13 @@ def test_the_decision_is_the_one_of_brute_force_and_scored_under_the_label(name)
             assert problem.objective(z, y, context) == pytest.approx(knapsack.vector(z) @ y)
 
 
+@pytest.mark.slow
 @every_knapsack
 def test_a_knapsack_keeps_the_contract_of_a_problem(name):
     assert check_problem(KNAPSACKS[name].make(), values_of(2)).is_affine
 
 
-@pytest.mark.parametrize("name", ["highs", "pyomo", "cp-sat", "pyepo"])
+@pytest.mark.parametrize("name", ["highs", "pyomo", "cp-sat", "gurobi", "pyepo"])
 def test_labels_of_any_shape_are_read_row_by_row(name):
     problem, vector, y_hat = KNAPSACKS[name].make(), KNAPSACKS[name].vector, values_of(1)
     row = np.ravel(vector(problem.solve(y_hat)))
@@ -301,10 +346,8 @@ def test_a_problem_in_use_is_pickled_and_shared_by_threads(name):
             np.testing.assert_array_equal(together, alone)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n == "pyepo" else n for n in KNAPSACKS],
-)
+@pytest.mark.slow
+@every_knapsack
 def test_workers_and_a_store_give_the_same_answers(name, tmp_path):
     knapsack, problem, y = KNAPSACKS[name], KNAPSACKS[name].make(), values_of(3)
     capacities = [CAPACITY, SMALLER, (7.0, 7.0)]
@@ -336,6 +379,7 @@ def test_an_infeasible_model_is_a_failed_call_and_the_next_call_works(name):
         (hard_in_cvxpy, "user_limit"),
         (hard_in_pyomo, "maxTimeLimit"),
         (hard_in_cp_sat, "UNKNOWN"),
+        (hard_in_gurobi, "TIME_LIMIT"),
     ],
 )
 def test_a_time_limit_without_a_decision_is_a_failed_call(make, status):
@@ -392,7 +436,9 @@ def test_predictions_are_projected_on_the_range_of_the_parameter(name):
     np.testing.assert_array_equal(problem.project(np.array([[-1.0, 2.0]])), [[0, 2]])
 
 
-@pytest.mark.parametrize("module", ["highs", "cvxpy", "command", "pyomo", "pyepo", "ortools"])
+@pytest.mark.parametrize(
+    "module", ["highs", "cvxpy", "command", "pyomo", "pyepo", "ortools", "gurobi"]
+)
 def test_the_examples_of_an_adapter_run(module):
     results = doctest.testmod(import_module(f"lodl.problems.{module}"))
     assert results.attempted > 0

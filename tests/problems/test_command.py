@@ -88,6 +88,7 @@ def test_a_program_may_show_no_decision():
     check_problem(problem, RNG.random((2, 3)))
 
 
+@pytest.mark.slow
 def test_a_persistent_program_runs_once_per_thread_and_ends_with_it():
     problem = pick(persistent=True)
     here = pid_of(problem)
@@ -104,6 +105,7 @@ def test_a_persistent_program_runs_once_per_thread_and_ends_with_it():
     assert has_ended(here)
 
 
+@pytest.mark.slow
 def test_a_persistent_program_ends_with_the_process_that_started_it():
     script = (
         "import sys, os, signal, numpy as np\n"
@@ -139,6 +141,7 @@ def test_a_long_question_to_a_program_that_does_not_read_is_given_up_too():
         problem.solve(np.ones(100_000))
 
 
+@pytest.mark.slow
 def test_a_call_that_the_oracle_gives_up_does_not_answer_the_next_one():
     problem = pick(persistent=True)
     how = {"n_jobs": 1, "timeout": 0.7, "on_failure": "skip", "max_failure_rate": 1.0}
@@ -217,6 +220,7 @@ def test_a_timeout_ends_a_wrapper_script_and_the_program_it_started_at_once(pers
     assert has_ended(number_in(tmp_path / "pid"))
 
 
+@pytest.mark.slow
 def test_a_wrapper_script_that_is_no_longer_needed_ends_with_its_program(tmp_path):
     problem = wrapped(PROGRAM + "time.sleep(60)", tmp_path / "pid", persistent=True)
     pid_of(problem)

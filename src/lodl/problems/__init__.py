@@ -1,7 +1,7 @@
 """Problems: a solver, an objective and a sense.
 
 Adapters to solver libraries are modules of this package, imported by name: `lodl.problems.highs`,
-`cvxpy`, `pyomo`, `ortools`, `pyepo` and `command`.
+`cvxpy`, `pyomo`, `ortools`, `gurobi`, `pyepo` and `command`.
 """
 
 from lodl.problems._functions import problem

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lodl._digest import digest
 from lodl._threads import PerThread
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
@@ -86,6 +87,14 @@ class ModelProblem(Problem):
 
     def project(self, y_hats: Array) -> Array:
         return self._models.get().project(y_hats)
+
+
+def context_key(context: InstanceContext) -> str | None:
+    """Return a digest that tells contexts apart, or None if they cannot be compared."""
+    try:
+        return digest(context)
+    except InvalidInputError:
+        return None
 
 
 def check_replacements(context: InstanceContext, names: Collection[str], kind: str) -> Any:

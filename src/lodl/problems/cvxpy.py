@@ -40,7 +40,7 @@ class CvxpyProblem(ModelProblem):
             names of other parameters to their values; parameters that it leaves out keep the value
             they have now.
         first_stage: Variables that are decided on the prediction. Defaults to all of them.
-        solver: Name of the solver. Defaults to CVXPY's choice.
+        solver: Name of the solver. Defaults to CVXPY's choice, often Gurobi if installed.
         options: Further arguments of `cp.Problem.solve`, e.g. `{"time_limit": 10}` for HiGHS. For
             models with whole numbers, pass `{"mip_rel_gap": 0}` or the like, as the gap shows as
             regret. `{"warm_start": True}` may be faster, but answers then depend on earlier calls.
@@ -52,7 +52,7 @@ class CvxpyProblem(ModelProblem):
         >>> share = cp.Variable(3, nonneg=True, name="share")
         >>> gain = price @ share - cp.sum_squares(share)
         >>> model = cp.Problem(cp.Maximize(gain), [cp.sum(share) <= budget])
-        >>> problem = CvxpyProblem(model, price)
+        >>> problem = CvxpyProblem(model, price, solver="CLARABEL")
         >>> z = problem.solve(np.array([1.0, 2.0, 3.0]), {"budget": 0.5})
         >>> z["share"].round(3) + 0.0
         array([0. , 0. , 0.5])

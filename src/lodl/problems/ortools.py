@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import require
-from lodl._digest import digest
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, MissingExtraError, ProblemError
 from lodl.problems._functions import FunctionWithContext
-from lodl.problems._model_problem import Model, ModelProblem, check_size
+from lodl.problems._model_problem import Model, ModelProblem, check_size, context_key
 from lodl.problems._problem import LinearProblem
 
 __all__ = ["OrtoolsLinearProblem", "OrtoolsProblem", "integer_costs"]
@@ -248,10 +247,7 @@ class _ModelWithCosts(_Model):
     _key: str | None = None
 
     def set(self, y: Array, context: InstanceContext) -> None:
-        try:
-            key = digest(context)
-        except InvalidInputError:  # the context cannot be compared
-            key = None
+        key = context_key(context)
         if key is None or key != self._key:
             self._key = None
             self._variables = np.array(self._built(context=context), dtype=object).ravel()

@@ -1,0 +1,206 @@
+"""Models written with gurobipy, with predicted costs or right-hand sides."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lodl._arrays import require
+from lodl._typing import Array, Decision, InstanceContext, Sense
+from lodl.errors import InvalidInputError, ProblemError
+from lodl.problems._functions import FunctionWithContext
+from lodl.problems._model_problem import Model, ModelProblem, check_size, context_key
+
+__all__ = ["GurobiProblem"]
+
+_OPTIONS = {"OutputFlag": 0, "Threads": 1, "MIPGap": 0.0}  # a gap would show as regret
+
+
+class GurobiProblem(ModelProblem):
+    """A Gurobi model in which costs or right-hand sides are predicted.
+
+    `build` makes the model, once per process and thread while the context stays the same, and
+    returns it with what is predicted: variables, whose costs are a label, or constraints, whose
+    right-hand sides are. A label has any shape (row by row). A third value names the variables that
+    are decided; the others are recourse, solved for again under the truth. By default the variables
+    with predicted costs are decided. A decision is an array of values.
+
+    Every process and thread starts an environment of Gurobi. A floating, WLS or compute server
+    licence counts each of them, so `n_jobs` must not exceed your licences. They are freed when the
+    workers end. A call fails, with Gurobi's status, if the model is infeasible or unbounded, if a
+    limit passes before any decision is found, or if there is no licence.
+
+    Args:
+        build: `build(env)`, or `build(env, context)`, returns `gp.Model(env=env)`, what is
+            predicted and, if it is not the same, what is decided: an `MVar`, an `MConstr`, the
+            result of `addVars` or `addConstrs`, or a list.
+        sense: "min" or "max", as in the model.
+        options: Parameters of the environment, such as `TimeLimit`, `MIPGap` or the licence
+            (`WLSAccessID`, ...). By default there is no output, one thread and no gap.
+        warm_start: Whether to continue from the thread's last solution. This is faster, but of
+            several best decisions the one that is returned depends on earlier calls.
+
+    Example:
+        >>> import gurobipy as gp
+        >>> def build(env, context):
+        ...     model = gp.Model(env=env)
+        ...     take = model.addMVar(3, vtype="B")
+        ...     model.addConstr(np.array([3, 4, 5]) @ take <= context["limit"])
+        ...     return model, take
+        >>> problem = GurobiProblem(build, "max")
+        >>> problem.solve(np.array([1.0, 3.0, 3.5]), {"limit": 8})
+        array([1., 0., 1.])
+    """
+
+    def __init__(
+        self,
+        build: Callable[..., tuple[Any, ...]],
+        sense: Sense,
+        *,
+        options: Mapping[str, Any] | None = None,
+        warm_start: bool = False,
+    ) -> None:
+        require("gurobipy", "gurobi")  # if it is missing, say so before a worker does
+        builder = FunctionWithContext("build", build, 1)
+        settings = {**_OPTIONS, **(options or {})}
+        super().__init__(sense, partial(_Model, builder, sense, settings, warm_start))
+
+    def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
+        model: Any = self._models.get()
+        model.set(y, context)
+        return model.slope(z, y)  # type: ignore[no-any-return]
+
+
+class _Model(Model):
+    """A model and its environment, kept until the context changes."""
+
+    _key: str | None = None
+    _is_fixed = False
+
+    def __init__(
+        self,
+        build: FunctionWithContext,
+        sense: Sense,
+        options: Mapping[str, Any],
+        warm_start: bool,
+    ) -> None:
+        self._gp: Any = require("gurobipy", "gurobi")
+        self._build, self._sense, self._warm_start = build, sense, warm_start
+        try:
+            self._env = self._gp.Env(params=dict(options))
+        except self._gp.GurobiError as error:
+            advice = "Each worker needs a licence: use fewer (`n_jobs`)."
+            raise ProblemError(f"Gurobi cannot start: {error}. {advice}") from error
+
+    def set(self, y: Array, context: InstanceContext) -> None:
+        key = context_key(context)
+        if key is None or key != self._key:
+            self._key, self._is_fixed = None, False
+            self._take(self._build(self._env, context=context))
+            self._key = key
+        if self._is_fixed:
+            self._set_bounds(self._lower, self._upper)
+            self._is_fixed = False
+        what = "costs" if self._has_costs else "right-hand sides"
+        self._y = check_size(y, len(self._predicted), f"{what}, one per entry that is predicted")
+        self._shape = np.shape(y) if self._decides_costs else self._decided_shape
+        attribute = "Obj" if self._has_costs else "RHS"
+        self._model.setAttr(attribute, self._predicted, self._y.tolist())
+
+    def optimise(self) -> None:
+        if not self._warm_start:
+            self._model.reset()
+        try:
+            self._model.optimize()
+        except self._gp.GurobiError as error:
+            raise ProblemError(f"Gurobi found no decision: {error}.") from error
+        codes = self._gp.GRB.Status
+        names = {getattr(codes, name): name for name in dir(codes) if name.isupper()}
+        status = names[self._model.Status]
+        if status == "INTERRUPTED":  # by Ctrl-C, of which gurobipy raises nothing
+            raise KeyboardInterrupt
+        if status in ("INFEASIBLE", "INF_OR_UNBD", "UNBOUNDED") or not self._model.SolCount:
+            status = status.replace("INF_OR_UNBD", "INFEASIBLE or UNBOUNDED")
+            raise ProblemError(f"Gurobi found no decision: its status is {status}.")
+
+    def read(self) -> Decision:
+        return self._values(self._decided).reshape(self._shape)
+
+    def fix(self, z: Decision) -> None:
+        self._z: Array = np.ravel(z).astype(np.float64)
+        if self.has_recourse:
+            self._set_bounds(self._z.tolist(), self._z.tolist())
+            self._is_fixed = True
+
+    def check_fixed(self) -> None:  # predicted costs forbid no decision
+        pass
+
+    def value(self) -> float:
+        return float(self._model.ObjVal if self.has_recourse else (self._z * self._y).sum())
+
+    def slope(self, z: Decision, y: Array) -> Array | None:
+        """Return the derivative by predicted costs: the values of their variables."""
+        if not self._has_costs:
+            return None
+        self.fix(z)
+        if self.has_recourse:
+            self.optimise()
+        return (self._values(self._predicted) if self.has_recourse else self._z).reshape(y.shape)
+
+    def _take(self, built: Any) -> None:
+        """Take what `build` returned: a model, what is predicted, and what is decided."""
+        if not isinstance(built, tuple) or len(built) not in (2, 3):
+            wanted = "a model, what is predicted and, if it is not the same, what is decided"
+            raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
+        self._model, predicted, decided = built[0], _entries(built[1]), _entries(built[-1])
+        kinds = {type(entry) for entry in predicted.flat}
+        is_right = kinds in ({self._gp.Var}, {self._gp.Constr}) and (
+            isinstance(self._model, self._gp.Model)
+            and all(isinstance(entry, self._gp.Var) for entry in decided.flat)
+        )
+        if not is_right:
+            wanted = "a `gp.Model`, variables or linear constraints, and variables to decide"
+            raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
+        self._predicted, self._has_costs = predicted.ravel().tolist(), kinds == {self._gp.Var}
+        self._decided, self._decided_shape = decided.ravel().tolist(), decided.shape
+        self._decides_costs = len(built) == 2
+        self._set_sense()
+
+    def _set_sense(self) -> None:
+        """Set the model's sense, and find out whether it knows costs, too."""
+        self._model.update()
+        if self._has_costs:
+            self._model.setAttr("Obj", self._predicted, [0.0] * len(self._predicted))
+            self._model.update()
+        self._lower = self._model.getAttr("LB", self._decided)
+        self._upper = self._model.getAttr("UB", self._decided)
+        costs = self._model.getAttr("Obj", self._model.getVars())
+        knows_costs = bool(any(costs) or self._model.IsQP)
+        sign = 1 if self._sense == "min" else -1
+        if knows_costs and self._model.ModelSense != sign:
+            raise InvalidInputError(
+                f'`sense` is "{self._sense}", but the model that `build` returns has the other one.'
+            )
+        self._model.ModelSense = sign
+        self.has_recourse = knows_costs or not self._decides_costs
+
+    def _set_bounds(self, lower: list[float], upper: list[float]) -> None:
+        self._model.setAttr("LB", self._decided, lower)
+        self._model.setAttr("UB", self._decided, upper)
+
+    def _values(self, variables: list[Any]) -> Array:
+        """Return the values of variables in the last solution; whole numbers are rounded."""
+        values = np.array(self._model.getAttr("X", variables))
+        is_whole = np.isin(self._model.getAttr("VType", variables), ["B", "I"])
+        return np.where(is_whole, np.rint(values), values)
+
+
+def _entries(entries: Any) -> npt.NDArray[Any]:
+    """Return variables or constraints as an array of objects."""
+    if isinstance(entries, Mapping):  # of `addVars` or `addConstrs`
+        entries = list(entries.values())
+    if isinstance(entries, list | tuple):  # whose members may be matrix objects of one entry
+        entries = [entry.tolist() if hasattr(entry, "tolist") else entry for entry in entries]
+    return np.array(entries.tolist() if hasattr(entries, "tolist") else entries, dtype=object)
