@@ -1,17 +1,13 @@
 """`lodl benchmark`: how well methods decide, and for how many solver calls."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
 from lodl.cli._modules import named
 from lodl_benchmarks.cli._jobs import Jobs
-from lodl_benchmarks.cli._markdown import print_markdown
-
-if TYPE_CHECKING:
-    from lodl.report import Table
+from lodl_benchmarks.cli._markdown import show_tables
 
 _SEVERAL = "repeat it for several. Default: all, or those of the scale"
 Tasks: TypeAlias = Annotated[
@@ -50,7 +46,7 @@ def rounds(
 
     chosen = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
     rows = room.run(room.plan(chosen, seeds), out, n_jobs=n_jobs)
-    _show(room.tables(rows), out, "rounds.md")
+    show_tables(room.tables(rows), out, "rounds.md")
 
 
 @benchmark.command()
@@ -77,17 +73,7 @@ def learner(
         named("models", name, room.MODELS)
     data_seeds = range(first_seed, first_seed + seeds)
     rows = room.run(room.plan(tasks, models, data_seeds), out)
-    _show(room.tables(rows), out, "learner.md")
-
-
-def _show(tables: "Sequence[Table]", out: Path, name: str) -> None:
-    """Print tables, and write them to a file beside their rows."""
-    from lodl._json import write_text
-
-    text = "\n\n".join(f"## {table.caption}\n\n{table.markdown()}" for table in tables)
-    path = write_text(out / name, f"{text}\n")
-    print_markdown(text)
-    typer.echo(f"Rows: {out / 'rows.jsonl'}, tables: {path}")
+    show_tables(room.tables(rows), out, "learner.md")
 
 
 @benchmark.command()
@@ -113,7 +99,7 @@ def real(
     methods = [name for name in method or known if named("methods", name, known)]
     room.run(room.plan(data, tasks, models, methods, seeds, choosing=choosing), out)
     rows = room.stored_rows(out, choosing=choosing)
-    _show(room.tables(rows), out, "choosing.md" if choosing else "real.md")
+    show_tables(room.tables(rows), out, "choosing.md" if choosing else "real.md")
 
 
 @benchmark.command()
@@ -141,7 +127,7 @@ def peers(
     trials = room.plan(names, methods, range(first, first + (seeds or len(chosen.seeds))))
     tasks = {name: room.TASKS[name].averaging(chosen.n_initialisations) for name in names}
     rows = room.run(trials, out, tasks=tasks, n_jobs=n_jobs)
-    _show(room.tables(rows), out, "peers.md")
+    show_tables(room.tables(rows), out, "peers.md")
     if room.drawn_tasks(rows):
         svg, png = save_figure(room.draw_peers(rows), out / "peers")
         typer.echo(f"Picture: {svg} and {png}, page: {room.write_report(out)}")

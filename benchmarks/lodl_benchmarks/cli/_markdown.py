@@ -3,15 +3,30 @@
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from lodl.report import Table
 
 _GAP = "  "
 _NARROWEST, _WIDEST = 40, 120  # columns of a terminal that are used
 _NAME_SHARE = 0.4  # of the width, for the first column of a table
 _LEAST_TEXT = 34  # columns for a text that is broken
 _NUMBER = re.compile(r"[-+]?[\d,.]+%?( ± [\d.]+)?|")
+
+
+def show_tables(tables: "Sequence[Table]", out: Path, name: str) -> None:
+    """Print tables, and write them to a file beside their rows."""
+    from lodl._json import write_text
+
+    text = "\n\n".join(f"## {table.caption}\n\n{table.markdown()}" for table in tables)
+    path = write_text(out / name, f"{text}\n")
+    print_markdown(text)
+    typer.echo(f"Rows: {out / 'rows.jsonl'}, tables: {path}")
 
 
 def print_markdown(text: str) -> None:

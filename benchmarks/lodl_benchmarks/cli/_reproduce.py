@@ -12,7 +12,7 @@ import typer
 from lodl.cli._modules import named
 from lodl.errors import DataError, InvalidInputError
 from lodl_benchmarks.cli._jobs import Jobs
-from lodl_benchmarks.cli._markdown import print_markdown
+from lodl_benchmarks.cli._markdown import print_markdown, show_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -212,6 +212,40 @@ def settings(
     Console(highlight=False).print_json(json.dumps(experiments.choose(rows)))
 
 
+def spo(
+    scale: Annotated[str, typer.Option(help="quick (a minute) or full (hours, resumable).")] = (
+        "quick"
+    ),
+    published: Annotated[
+        Path | None, typer.Option(help="CSV of the published figures: results/spo/README.md.")
+    ] = None,
+    n: Annotated[
+        list[int] | None, typer.Option("--n", help="Training instances: 100, 1000 or 5000.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--methods", help="Name of a method; repeat for several.")
+    ] = None,
+    draws: Annotated[int | None, typer.Option(min=1, help="Number of draws of each cell.")] = None,
+    out: Out = OUT / "spo",
+    n_jobs: Jobs = 1,
+) -> None:
+    """The founding table of SPO+, and the learner on the same draws. Shows all rows of `out`."""
+    from lodl_benchmarks import pages
+    from lodl_benchmarks import spo as room  # torch: only where needed
+
+    figures = None if published is None else room.read_published(published)
+    chosen = named("scale", scale, room.SCALES)
+    methods = list(method or chosen.methods)
+    for name in methods:
+        named("methods", name, room.METHODS)
+    cells = [name for name in chosen.cells if n is None or room.CELLS[name].n in n]
+    seeds = {size: of_size[:draws] for size, of_size in chosen.draws.items()}
+    room.run(room.plan(cells, methods, seeds), out, n_jobs=n_jobs)
+    rows = [values for _, values in pages.read_json_rows(out / "rows.jsonl")]
+    print_markdown("\n\n".join(room.verdict(rows, figures)) or "No row of the learner yet.")
+    show_tables(room.tables(rows, figures), out, "spo.md")
+
+
 IN_ORDER: tuple[Callable[..., None], ...] = (
     table1,
     table2a,
@@ -222,7 +256,8 @@ IN_ORDER: tuple[Callable[..., None], ...] = (
     figure_cost,
 )
 
-for command in (*IN_ORDER, settings):
+others: tuple[Callable[..., None], ...] = (settings, spo)
+for command in (*IN_ORDER, *others):
     reproduce.command()(command)
 
 

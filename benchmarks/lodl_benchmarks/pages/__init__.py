@@ -8,7 +8,7 @@ from lodl_benchmarks.pages._fidelity_section import (
 )
 from lodl_benchmarks.pages._figure_files import save_figure
 from lodl_benchmarks.pages._json import blaming, read_json
-from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell
+from lodl_benchmarks.pages._mean_std import MeanStd, mean_cell, plus_minus
 from lodl_benchmarks.pages._page import render_page, write_page
 from lodl_benchmarks.pages._result_sections import (
     domain_id,
@@ -41,6 +41,7 @@ __all__ = [
     "method_colours",
     "others_section",
     "parse_row",
+    "plus_minus",
     "quality_section",
     "read_json",
     "read_json_rows",

@@ -1,5 +1,6 @@
-"""A mean and a standard deviation over runs."""
+"""A mean and a standard deviation over runs, or a standard error."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,3 +41,12 @@ def mean_cell(ours: MeanStd | None, published: MeanStd | None = None) -> Cell:
         return Cell(str(ours), ours.mean)
     star = " *" if ours.is_apart_from(published) else ""
     return Cell(f"{ours} ({published}){star}", ours.mean)
+
+
+def plus_minus(mean: float, error: float, *, signed: bool = False) -> str:
+    """Return a mean with its standard error, which has two significant digits."""
+    sign = "+" if signed else ""
+    if not 0 < error < math.inf:  # a single run has no error
+        return f"{mean:{sign}z.2f}"
+    decimals = max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+    return f"{mean:{sign}z.{decimals}f} ± {error:.{decimals}f}"

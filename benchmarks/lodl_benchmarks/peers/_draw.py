@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from lodl.report.style import INK, MUTED, PAPER, new_figure, style
-from lodl_benchmarks.peers._methods import METHODS, OURS, TWO_STAGE
+from lodl_benchmarks.peers._methods import METHODS, ONE_MODEL, OURS, TWO_STAGE
 from lodl_benchmarks.peers._summary import Score, scores
 from lodl_benchmarks.peers._tasks import TASKS
 
@@ -31,10 +31,21 @@ _MARKS: Mapping[str, _Mark] = {
     "lsLTR": _Mark("#8d6cc7", "v", 7.0),
     "NCE": _Mark("#c99700", "h", 7.0),
 }
+_ONE = _Mark("#0f7ac0", "x", 5.0)
+_ONE_LABEL = "SPO+, one model"
 _OTHER = _Mark("#b4b9bf", "o", 4.5)
 _OTHERS = "further methods"
 _N_COLUMNS = 4
 _TOO_BAD = 1.3  # times the regret of 2-stage: drawn at the edge
+
+
+def colour_of(method: str) -> str:
+    """Return the colour of a method in every picture."""
+    return _mark(method).colour
+
+
+def _mark(method: str) -> _Mark:
+    return _ONE if method in ONE_MODEL else _MARKS.get(method, _OTHER)
 
 
 def drawn_tasks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -94,7 +105,7 @@ def _panel(axes: Axes, name: str, of_task: Mapping[str, Score]) -> None:
 
 
 def _point(axes: Axes, score: Score, baseline: Score, worst: float) -> None:
-    mark = _MARKS.get(score.method, _OTHER)
+    mark = _mark(score.method)
     regret, error = _level(score, baseline), 100 * score.less(baseline).error
     order = 2 - list(_MARKS).index(score.method) if score.method in _MARKS else 2 - len(_MARKS)
     if regret >= worst:
@@ -117,7 +128,7 @@ def _point(axes: Axes, score: Score, baseline: Score, worst: float) -> None:
         fmt=mark.shape,
         color=mark.colour,
         markersize=mark.size,
-        markeredgecolor=PAPER,
+        markeredgecolor=mark.colour if mark is _ONE else PAPER,
         markeredgewidth=0.9,
         elinewidth=1.5,
         zorder=10 + order,
@@ -131,7 +142,9 @@ def _level(score: Score, baseline: Score) -> float:
 
 def _legend(figure: Figure, methods: set[str]) -> None:
     marks = {name: mark for name, mark in _MARKS.items() if name in methods}
-    if methods - set(marks):
+    if methods & set(ONE_MODEL):
+        marks[_ONE_LABEL] = _ONE
+    if methods - set(marks) - set(ONE_MODEL):
         marks[_OTHERS] = _OTHER
     handles = [
         Line2D([], [], color=mark.colour, marker=mark.shape, markersize=mark.size, linestyle="")

@@ -18,7 +18,7 @@ from lodl.report import Trial as FitTrial
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.peers._pyepo import Known, PyEPOLoss
-from lodl_benchmarks.peers._treatment import Chosen, Criteria, Data, Treatment, treat
+from lodl_benchmarks.peers._treatment import Chosen, Criteria, Data, Treatment, train_one, treat
 
 OURS = "lodl"
 TWO_STAGE = "2-stage"
@@ -102,6 +102,24 @@ class OfPyEPO(Treated):
 
 
 @dataclass(frozen=True)
+class OneModel(Method):
+    """One of PyEPO's methods as in its tutorials: one model, Adam at 0.01, nothing selected.
+
+    Features and labels are scaled as for all methods, which the tutorials leave to their data.
+    """
+
+    method: OfPyEPO  # the method, which has no parameter to select
+    n_epochs: int  # passes over the instances
+    needs_linear = True
+
+    def run(self, data: Data, treatment: Treatment, x_test: Array) -> Outcome:
+        criteria, before = self.method.criteria(data), data.ledger.calls["training"]
+        networks = train_one(treatment, data, criteria, n_epochs=self.n_epochs)
+        calls = data.ledger.calls["training"] - before
+        return Outcome(networks.predict_all(x_test)[0], {"calls_of_one": calls})
+
+
+@dataclass(frozen=True)
 class AtLabels(Treated):
     """A family of the paper, learned from points around the labels."""
 
@@ -169,15 +187,22 @@ def _pool(name: str, given: Any) -> OfPyEPO:
     return OfPyEPO(PyEPOLoss(name, "solve_ratio", given, has_pool=True), _RATIOS)
 
 
+_SPO_PLUS = OfPyEPO(PyEPOLoss("SPOPlus", given="all"))
+ONE_MODEL: Mapping[str, OneModel] = {
+    f"SPO+, {n_epochs} epochs": OneModel(_SPO_PLUS, n_epochs) for n_epochs in (5, 10, 20, 50)
+}
+"""SPO+ without a search, by name."""
+
 METHODS: Mapping[str, Method] = {
     TWO_STAGE: TwoStage(),
-    "SPO+": OfPyEPO(PyEPOLoss("SPOPlus", given="all")),
+    "SPO+": _SPO_PLUS,
     "PFYL": OfPyEPO(PyEPOLoss("PFY", "sigma", fixed=(("n_samples", 1),), is_seeded=True), _SIGMAS),
     "lsLTR": OfPyEPO(
         PyEPOLoss("lsLTR", "temperature", "costs", fixed=_RATIO, has_pool=True), (0.1, 0.5)
     ),
     "NCE": _pool("NCE", "decisions"),
     OURS: Ours(),
+    **ONE_MODEL,
     "CMAP": _pool("CMAP", "decisions"),
     "ptLTR": _pool("ptLTR", "costs"),
     "prLTR": _pool("prLTR", "costs"),

@@ -3,24 +3,20 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lodl._digest import digest
 from lodl._typing import Array
-from lodl.domains import shortest_path
-from lodl.learning import DecisionFocusedRegressor
-from lodl.report import BASELINE
 from lodl_benchmarks.peers._counted import counted
 from lodl_benchmarks.peers._evaluator import Evaluator
 from lodl_benchmarks.peers._methods import METHODS, OURS, TWO_STAGE, Method, Ours
 from lodl_benchmarks.peers._network import Architecture
 from lodl_benchmarks.peers._tasks import TASKS, PeersTask
 from lodl_benchmarks.peers._treatment import Data
-from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows
+from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, learner_digest
 
 _CORE = (TWO_STAGE, "SPO+", "PFYL", "lsLTR", "NCE", OURS)
 
@@ -122,18 +118,3 @@ def _identity(trial: Trial, task: PeersTask, method: Method) -> dict[str, Any]:
         "settings": learner_digest() if is_ours else f"{method!r} {asdict(task.treatment)}",
         "hidden": list(task.hidden),
     }
-
-
-@cache
-def learner_digest() -> str:
-    """Return a digest of what our learner does by default, from what it does on a small task.
-
-    Other defaults try other losses, make another number of calls, or predict something else, so
-    rows that were computed with them are computed again.
-    """
-    domain = shortest_path(0, sizes=(16, 4, 1), grid=(3, 3))
-    part = domain.splits.train_and_validation
-    model = DecisionFocusedRegressor(domain.problem).fit(part.x, part.y)
-    trials = model.result_.trials
-    tried = [(row.name.replace(BASELINE, "2-stage"), row.round) for row in trials]
-    return digest([tried, trials[-1].n_calls, np.round(model.predict(part.x), 2)])[:16]

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from lodl._typing import Array
+from lodl_benchmarks.peers._methods import METHODS, OURS
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,27 @@ class Difference:
     def half_width(self) -> float:
         """Half of the interval of 95 %."""
         return float(student.ppf(0.975, max(self.n_seeds - 1, 1))) * self.error
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of a t-test over data seeds. One seed shows nothing: 1."""
+        if self.n_seeds < 2 or self.mean == 0:
+            return 1.0
+        if self.error == 0:
+            return 0.0
+        return float(2 * student.sf(abs(self.mean) / self.error, self.n_seeds - 1))
+
+
+def holm(p_values: Sequence[float]) -> Array:
+    """Return p-values corrected for the number of tests (Holm, 1979).
+
+    The k-th smallest of m is multiplied by m - k + 1, and is no smaller than those before it.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p)
+    corrected = np.empty_like(p)
+    corrected[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return np.minimum(corrected, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +119,46 @@ def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
     )
 
 
-def ranks(by_task: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
-    """Return the rank of each method on every task, 1 is the best, on the seeds that all have."""
-    regrets = []
+def complete_methods(by_task: Mapping[str, Mapping[str, Score]]) -> list[str]:
+    """Return the methods that every task has on all seeds of our learner."""
+    tasks = [
+        (of_task, len(of_task.get(OURS, max(of_task.values(), key=lambda s: len(s.blocks))).blocks))
+        for of_task in by_task.values()
+    ]
+    return [
+        method
+        for method in METHODS
+        if tasks and all(method in of and len(of[method].blocks) >= n for of, n in tasks)
+    ]
+
+
+def regrets(by_task: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> Array:
+    """Return regrets of shape (tasks, methods), on the seeds that all methods have."""
+    found = []
     for of_task in by_task.values():
         seeds = set.intersection(*(set(of_task[method].blocks) for method in methods))
-        regrets.append([of_task[method].on(seeds).regret for method in methods])
-    if not regrets:
-        return {}
-    places = 1 + np.argsort(np.argsort(regrets, axis=1), axis=1)
+        found.append([of_task[method].on(seeds).regret for method in methods])
+    return np.array(found).reshape(len(found), len(methods))
+
+
+def ranks(by_task: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
+    """Return the rank of each method on every task, 1 is the best, on the seeds that all have."""
+    places = 1 + np.argsort(np.argsort(regrets(by_task, methods), axis=1), axis=1)
     return {method: places[:, i].astype(np.float64) for i, method in enumerate(methods)}
+
+
+def mean_rank_interval(places: Array, *, n_draws: int = 10_000) -> tuple[float, float]:
+    """Return the interval of 95 % of a mean rank, by drawing tasks again with replacement."""
+    drawn = np.random.default_rng(0).choice(places, size=(n_draws, len(places))).mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def profile(by_task: Mapping[str, Mapping[str, Score]], methods: Sequence[str]) -> dict[str, Array]:
+    """Return, for each method, its regret over the least of all methods on every task, sorted.
+
+    The k-th of m values is the factor within which the method is on k of m tasks (Dolan and Moré).
+    """
+    of_all = regrets(by_task, methods)
+    ratios = np.sort(of_all / of_all.min(axis=1, keepdims=True), axis=0)
+    return {method: ratios[:, i] for i, method in enumerate(methods)}

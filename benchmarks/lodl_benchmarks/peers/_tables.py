@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lodl.report import Cell, Table
-from lodl_benchmarks.peers._methods import METHODS, OURS, TWO_STAGE
+from lodl_benchmarks.peers._methods import ONE_MODEL, OURS, TWO_STAGE
 from lodl_benchmarks.peers._standings import REFERENCE, standings
-from lodl_benchmarks.peers._summary import Difference, Score, ranks, scores
+from lodl_benchmarks.peers._summary import Difference, Score, complete_methods, holm, ranks, scores
 from lodl_benchmarks.peers._tasks import LINEAR, OTHERS, TASKS
 
+_LEVEL = 0.05  # of Holm-corrected p-values
 _Scores = Mapping[str, Mapping[str, Score]]
 
 
@@ -20,8 +21,9 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
 def summary_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return the tables of all tasks together, those that have a line."""
     by_task = scores(rows)
-    shown = [_quality(by_task), _calls(by_task), _gains(by_task), _ranks(by_task)]
-    return [table for table in shown if table.rows]
+    shown = (_quality, _tests, _calls, _one_model, _gains, _ranks)
+    found = [table(by_task) for table in shown]
+    return [table for table in found if table.rows]
 
 
 def task_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -63,6 +65,28 @@ def _quality(by_task: _Scores) -> Table:
     return Table("Our learner beside the best of all others, test regret in %", columns, lines)
 
 
+def _tests(by_task: _Scores) -> Table:
+    """Return paired tests of our learner against SPO+ and 2-stage, corrected for their number."""
+    every = [standing for standing in standings(by_task) if standing.reference is not None]
+    lines = [[Cell(TASKS[standing.task].title)] for standing in every]
+    columns = ["task"]
+    for name in (REFERENCE, TWO_STAGE):
+        gaps = [standing.ours.less(by_task[standing.task][name]) for standing in every]
+        corrected = holm([gap.p_value for gap in gaps])
+        for line, gap, p in zip(lines, gaps, corrected, strict=True):
+            line += [_pair(gap), _p_value(gap.p_value), _p_value(p), Cell(_outcome(gap, p))]
+        columns += [f"{OURS} less {name}", "p", "p by Holm", f"beside {name}"]
+    caption = "Paired t-tests over data seeds, Holm's correction over tasks, test regret in %"
+    return Table(caption, tuple(columns), tuple(map(tuple, lines)))
+
+
+def _outcome(gap: Difference, p: float) -> str:
+    """Return whether ours is better or worse, by a corrected p-value."""
+    if p >= _LEVEL:
+        return "open"
+    return "better" if gap.mean < 0 else "worse"
+
+
 def _calls(by_task: _Scores) -> Table:
     """Return what SPO+'s regret costs in oracle calls."""
     lines = tuple(
@@ -94,6 +118,28 @@ def _calls(by_task: _Scores) -> Table:
         f"calls of one {REFERENCE} model, all chosen",
     )
     return Table(f"Oracle calls to reach the regret of {REFERENCE}", columns, lines)
+
+
+def _one_model(by_task: _Scores) -> Table:
+    """Return our learner beside one model of SPO+, by its number of epochs."""
+    lines = []
+    for standing in standings(by_task):
+        of_task = by_task[standing.task]
+        if any(name in of_task for name in ONE_MODEL):
+            calls = standing.ours.calls + standing.ours.looks
+            line = [Cell(TASKS[standing.task].title), _count(calls)]
+            for name in ONE_MODEL:
+                score = of_task.get(name)
+                line += [
+                    Cell("") if score is None else _pair(standing.ours.less(score)),
+                    _count(None if score is None else score.calls),
+                ]
+            lines.append(tuple(line))
+    columns = ["task", f"calls and looks of {OURS}"]
+    for name in ONE_MODEL:
+        columns += [f"{OURS} less {name}", "its calls"]
+    caption = f"Our learner beside one model of {REFERENCE}, nothing selected, test regret in %"
+    return Table(caption, tuple(columns), tuple(lines))
 
 
 def _gains(by_task: _Scores) -> Table:
@@ -136,22 +182,7 @@ def _gains(by_task: _Scores) -> Table:
 
 def _ranks(by_task: _Scores) -> Table:
     linear = {name: of_task for name, of_task in by_task.items() if name in LINEAR}
-    n_seeds = {
-        name: len(
-            of_task.get(OURS, max(of_task.values(), key=lambda score: len(score.blocks))).blocks
-        )
-        for name, of_task in linear.items()
-    }
-    common = [
-        method
-        for method in METHODS
-        if linear
-        and all(
-            method in linear[name] and len(linear[name][method].blocks) >= n_seeds[name]
-            for name in linear
-        )
-    ]
-    places = ranks(linear, common)
+    places = ranks(linear, complete_methods(linear))
     lines = [
         (
             Cell(method),
@@ -207,6 +238,10 @@ def _yes(holds: bool) -> Cell:
 
 def _count(calls: float | None) -> Cell:
     return Cell.of_number(calls, "{:,.0f}")
+
+
+def _p_value(p: float) -> Cell:
+    return Cell("< 0.001" if p < 0.001 else f"{p:.3f}", p)
 
 
 def _percent(value: float) -> Cell:

@@ -19,6 +19,8 @@ from lodl_benchmarks.peers._evaluator import Evaluator, Index
 from lodl_benchmarks.peers._loop import Choice, Criterion, Member, Settings, Start, train
 from lodl_benchmarks.peers._network import Architecture, Networks
 
+_USUAL_RATE = 0.01  # Adam's rate in PyEPO's tutorials
+
 Criteria = Callable[[Sequence[Member]], Criterion]
 """Makes the loss of several models, each with its own value of the method's main parameter."""
 
@@ -74,6 +76,20 @@ def treat(
     networks, _ = _train(treatment, data, criteria, members, settings)
     calls = data.ledger.calls["training"] - before
     return Chosen(networks, choices[best], n_steps, held_out, calls / treatment.n_initialisations)
+
+
+def train_one(treatment: Treatment, data: Data, criteria: Criteria, *, n_epochs: int) -> Networks:
+    """Train one model from a random state for some epochs, without folds, looks or averages."""
+    everything, nobody = np.arange(len(data.y)), np.empty(0, dtype=np.intp)
+    member = Member(
+        everything, nobody, Choice(_USUAL_RATE, "random", None), seed=data.seed * 10_000
+    )
+    batch_size = min(treatment.settings.batch_size, len(data.y))
+    n_steps = round(n_epochs * len(data.y) / batch_size)
+    settings = replace(treatment.settings, n_steps=n_steps, look_every=n_steps, memory=0.0)
+    alone = replace(treatment, n_initialisations=1)
+    networks, _ = _train(alone, data, criteria, [member], settings)
+    return networks
 
 
 def folds_of(n: int, n_folds: int, seed: int) -> list[tuple[Index, Index]]:

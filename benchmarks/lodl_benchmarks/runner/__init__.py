@@ -10,6 +10,7 @@ from lodl_benchmarks.runner._complete_rows import (
     versions,
 )
 from lodl_benchmarks.runner._experiment import Experiment, loss_path, run, sample
+from lodl_benchmarks.runner._learner_digest import learner_digest
 from lodl_benchmarks.runner._methods import METHODS, Learned, Method, Run
 from lodl_benchmarks.runner._task import Setup, Task, initialisations
 from lodl_benchmarks.runner._training import Criterion, Trained, predict, squared_error, train
@@ -31,6 +32,7 @@ __all__ = [
     "complete_rows",
     "initialisations",
     "keep_freed_memory",
+    "learner_digest",
     "loss_path",
     "predict",
     "run",

@@ -43,7 +43,9 @@ def rows_of(path):
     return [parse_row(values) for _, values in read_json_rows(path)]
 
 
-def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(command, tmp_path):
+def test_table_1_is_written_beside_its_rows_and_later_calls_compute_what_is_missing(
+    command, tmp_path
+):
     code, said = command("reproduce", "table1", "--domain", "linear")
     assert code == 0
     assert "Linear Model" in said
@@ -52,30 +54,18 @@ def test_table_1_is_written_beside_its_rows_and_a_second_call_computes_nothing(c
     assert "| 2-stage |" in table
     assert "Sampling is timed by the clock, fitting and training by the processor." in table
     assert not list(out.glob("*.draft"))
-    rows = rows_of(out / "rows.jsonl")
+    rows, slices = rows_of(out / "rows.jsonl"), (out / "slices.json").read_bytes()
     assert len(rows) == 13
-    command("reproduce", "table1", "--domain", "linear")
-    assert rows_of(out / "rows.jsonl") == rows
-
-
-def test_table_1_keeps_the_slices_of_losses_that_are_gone(command, tmp_path):
-    command("reproduce", "table1", "--domain", "linear")
-    out = tmp_path / "runs"
-    slices = (out / "slices.json").read_bytes()
     assert len(json.loads(slices)["slices"][0]["loss"]) == 6
-    for path in (out / "losses").iterdir():
+    for path in (out / "losses").iterdir():  # their slices are kept
         path.unlink()
-    code, _ = command("reproduce", "table1", "--domain", "linear")
-    assert code == 0
+    assert command("reproduce", "table1", "--domain", "linear")[0] == 0
+    assert rows_of(out / "rows.jsonl") == rows
     assert (out / "slices.json").read_bytes() == slices
-
-
-def test_more_seeds_add_to_the_rows_of_fewer(command, tmp_path):
-    command("reproduce", "table1", "--domain", "linear")
-    code, _ = command("reproduce", "table1", "--domain", "linear", "--seeds", "2")
-    assert code == 0
-    rows = rows_of(tmp_path / "runs" / "rows.jsonl")
-    assert [row.seed for row in rows] == [0] * 13 + [1] * 13
+    assert command("reproduce", "table1", "--domain", "linear", "--seeds", "2")[0] == 0
+    more = rows_of(out / "rows.jsonl")
+    assert more[:13] == rows
+    assert [row.seed for row in more] == [0] * 13 + [1] * 13
 
 
 def test_the_tables_of_a_folder_share_their_rows(command, tmp_path):

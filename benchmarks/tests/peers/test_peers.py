@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from scipy.stats import ttest_rel
 
 from lodl.domains import Split, newsvendor, shortest_path
 from lodl.evaluation import regret
@@ -14,6 +15,7 @@ from lodl_benchmarks.peers import (
     SCALES,
     TASKS,
     draw_peers,
+    draw_ranks,
     plan,
     run,
     tables,
@@ -26,7 +28,15 @@ from lodl_benchmarks.peers._methods import OURS, Method, Outcome, n_looks
 from lodl_benchmarks.peers._opt_model import OptModel
 from lodl_benchmarks.peers._pyepo import Known, PyEPOLoss
 from lodl_benchmarks.peers._standings import standings, verdict
-from lodl_benchmarks.peers._summary import Difference, ranks, scores
+from lodl_benchmarks.peers._summary import (
+    Difference,
+    complete_methods,
+    holm,
+    mean_rank_interval,
+    profile,
+    ranks,
+    scores,
+)
 from lodl_benchmarks.peers._tasks import LINEAR
 from lodl_benchmarks.peers._treatment import Treatment, folds_of
 from lodl_benchmarks.runner import Trial
@@ -102,6 +112,15 @@ def test_calls_are_those_of_all_models_and_looks_stand_apart(rows):
     assert by_method["2-stage"]["looks"] == at_labels + n_looks + choosing
     of_one = by_method["PFYL"]["calls_of_one"]
     assert by_method["PFYL"]["oracle_calls"] == N + 2 * in_folds + 2 * of_one  # two parameters
+
+
+def test_one_model_of_spo_plus_calls_the_solver_once_an_instance_and_epoch(tmp_path):
+    trials = [Trial("path-100-6", f"SPO+, {n} epochs", 1) for n in (5, 50)]
+    few, many = run_small(trials, tmp_path)
+    assert [row["calls_of_one"] for row in (few, many)] == [5 * N, 50 * N]
+    assert few["oracle_calls"] == N + 5 * N  # labels, then epochs
+    assert few["looks"] == N  # the harness, for the scale of regrets
+    assert few["test"] != many["test"]
 
 
 def test_rows_that_are_there_are_not_computed_again(tmp_path):
@@ -238,12 +257,62 @@ def test_a_difference_is_paired_and_has_the_error_of_seeds_or_of_instances():
     assert Difference.of(noisy).error == pytest.approx(np.sqrt(1 / 3))
 
 
+def test_the_p_value_is_that_of_a_paired_t_test_over_seeds():
+    one, other = np.random.default_rng(0).normal(size=(2, 6))
+    blocks = np.repeat((one - other)[:, None], 4, axis=1)
+    assert Difference.of(blocks).p_value == pytest.approx(ttest_rel(one, other).pvalue)
+    assert Difference.of(np.array([[1.0, 2.0]])).p_value == 1.0
+
+
+def test_holm_multiplies_by_the_tests_that_are_left_and_keeps_the_order():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == pytest.approx([1.0, 1.0])
+    assert len(holm([])) == 0
+
+
+def test_a_difference_that_survives_the_correction_is_named(rows):
+    ours = [as_ours(row, 0.0) for row in rows if row["method"] == "SPO+"]
+    flat = [{**row, "test_blocks": [1.0 + row["seed"] / 1e4] * 20} for row in [*rows, *ours]]
+    flat = [as_ours(row, 0.5) if row["method"] == OURS else row for row in flat]
+    (line,) = tables(flat)[1].rows
+    assert [cell.text for cell in line][4::4] == ["better", "better"]
+    (line,) = tables([*rows, *(as_ours(row, 1.0) for row in rows if row["method"] == "SPO+")])[
+        1
+    ].rows
+    assert line[4].text == "open"
+
+
 def test_ranks_begin_with_the_least_regret(rows):
     found = scores(rows)
     (of_task,) = found.values()
     places = ranks(found, FEW)
     best = min(of_task.values(), key=lambda score: score.regret)
     assert places[best.method] == [1.0]
+
+
+def test_a_profile_holds_the_factors_to_the_best_of_each_task(rows):
+    found = scores([*rows, *({**row, "task": "path-100-4"} for row in rows)])
+    ratios, places = profile(found, FEW), ranks(found, FEW)
+    assert all(values.shape == (2,) and (values >= 1).all() for values in ratios.values())
+    for method in FEW:
+        assert (ratios[method] == 1).any() == (places[method] == 1).any()
+
+
+def test_the_interval_of_a_mean_rank_holds_the_mean_and_shrinks_to_it():
+    low, high = mean_rank_interval(np.array([1.0, 2.0, 4.0]))
+    assert 1 <= low < 7 / 3 < high <= 4
+    assert mean_rank_interval(np.array([2.0, 2.0])) == (2.0, 2.0)
+
+
+def test_the_picture_of_ranks_names_the_complete_methods_alone(rows):
+    fewer = [row for row in rows if row["method"] != "PFYL" or row["seed"] == 1]
+    assert complete_methods(scores(fewer)) == [name for name in FEW if name != "PFYL"]
+    profiles, places = draw_ranks(fewer).axes
+    for line in profiles.lines:  # a method worse than the largest factor does not reach 1
+        worst = profile(scores(fewer), complete_methods(scores(fewer)))[str(line.get_label())].max()
+        assert (np.asarray(line.get_ydata())[-1] == 1) == (worst <= profiles.get_xlim()[1])
+    shown = {text.get_text() for text in profiles.get_legend().get_texts()}
+    assert shown == {label.get_text() for label in places.get_yticklabels()} == {*FEW} - {"PFYL"}
 
 
 def test_regrets_are_compared_on_the_seeds_that_both_have(rows):
@@ -281,6 +350,19 @@ def test_a_standing_is_told_from_the_seeds_of_our_learner(rows):
     assert len(standings(worse)[0].two_stage.blocks) == 1
     assert [line.count("0 of 1") for line in verdict(worse)] == [1, 1, 1]
     assert verdict(scores(rows)) == []
+
+
+def test_one_model_stands_beside_ours_with_its_calls(rows):
+    spo_plus = [row for row in rows if row["method"] == "SPO+"]
+    ours = [as_ours(row, 0.5) for row in spo_plus]
+    one = [{**row, "method": "SPO+, 20 epochs", "oracle_calls": 630} for row in spo_plus]
+    (table,) = (t for t in tables([*rows, *ours, *one]) if "one model of SPO+" in t.caption)
+    (line,) = table.rows
+    assert [cell.text for cell in line][1:4] == ["59", "", ""]
+    assert line[6].value < 0
+    assert line[7].text == "630"
+    (legend,) = draw_peers([*rows, *one]).legends
+    assert "SPO+, one model" in {text.get_text() for text in legend.get_texts()}
 
 
 def test_the_page_shows_verdict_picture_and_tables(rows, tmp_path):

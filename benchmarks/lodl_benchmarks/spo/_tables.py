@@ -1,0 +1,168 @@
+"""Tables of the founding data: published figures, and methods on the same draws."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl.report import Cell as Entry
+from lodl.report import Table
+from lodl_benchmarks.pages import plus_minus
+from lodl_benchmarks.runner import RowValues
+from lodl_benchmarks.spo._methods import LEAST_SQUARES, METHODS, OURS, SPO_PLUS, SPO_PLUS_ALL
+from lodl_benchmarks.spo._published import PUBLISHED_METHODS, Figure, Published
+from lodl_benchmarks.spo._tasks import CELLS
+
+_SAME = {SPO_PLUS: SPO_PLUS, LEAST_SQUARES: LEAST_SQUARES, "random forest": "forest"}
+"""Our name of each published method that we ran, too."""
+_FROM_DEGREE = 4  # linear models are wrong from here on
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A method in a cell: per cent of the optimum on each draw, calls and CPU seconds."""
+
+    percent: Mapping[int, float]  # by draw
+    calls: float | None
+    seconds: float
+
+    @property
+    def figure(self) -> Figure:
+        """The mean over draws and its standard error."""
+        return _figure(np.array(list(self.percent.values())))
+
+    def less(self, other: "Column") -> Figure:
+        """Return the paired difference to another method, on the draws of both."""
+        draws = sorted(self.percent.keys() & other.percent.keys())
+        return _figure(np.array([self.percent[d] - other.percent[d] for d in draws]))
+
+
+def _figure(values: Array) -> Figure:
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return Figure(float(values.mean()) if len(values) else np.nan, float(error))
+
+
+def columns(rows: Sequence[RowValues]) -> dict[str, dict[str, Column]]:
+    """Return the methods of each cell. If a row was computed again, the last one counts."""
+    latest = {(row["task"], row["method"], row["seed"]): row for row in rows}
+    found: dict[str, dict[str, Column]] = {}
+    for cell in CELLS:
+        for method in METHODS:
+            group = [row for key, row in latest.items() if key[:2] == (cell, method)]
+            if group:
+                calls = [row["oracle_calls"] for row in group if row["oracle_calls"] is not None]
+                found.setdefault(cell, {})[method] = Column(
+                    {row["seed"]: row["percent"] for row in group},
+                    float(np.mean(calls)) if calls else None,
+                    float(np.mean([row["cpu_seconds"] for row in group])),
+                )
+    return found
+
+
+def tables(rows: Sequence[RowValues], published: Published | None = None) -> list[Table]:
+    """Return the published table beside ours, and the methods on the same draws."""
+    by_cell = columns(rows)
+    return [_beside_published(by_cell, published or {}), *_on_same_draws(by_cell)]
+
+
+def _beside_published(by_cell: Mapping[str, Mapping[str, Column]], published: Published) -> Table:
+    """Return published figures, each beside the same method on our draws."""
+    lines = []
+    for name, of_cell in by_cell.items():
+        cell = CELLS[name]
+        entries = [Entry(cell.title)]
+        for method in PUBLISHED_METHODS:
+            entries.append(_entry(published.get((cell.n, cell.noise, cell.degree, method))))
+            if method in _SAME:
+                column = of_cell.get(_SAME[method])
+                entries.append(_entry(column.figure if column else None))
+        lines.append(tuple(entries))
+    titles = ["data"]
+    for method in PUBLISHED_METHODS:
+        titles += [f"{method}, published", *([f"{method}, here"] if method in _SAME else [])]
+    return Table("Published, and the same methods on our draws, in %", tuple(titles), tuple(lines))
+
+
+def _on_same_draws(by_cell: Mapping[str, Mapping[str, Column]]) -> Iterator[Table]:
+    """Yield the regrets of all methods, and the differences of ours to SPO+ with their price."""
+    shown = [method for method in METHODS if any(method in found for found in by_cell.values())]
+    lines = tuple(
+        (
+            Entry(CELLS[name].title),
+            *(_entry(found[method].figure if method in found else None) for method in shown),
+        )
+        for name, found in by_cell.items()
+    )
+    yield Table("Methods on the same draws, in %", ("data", *shown), lines)
+    ours = {name: found for name, found in by_cell.items() if OURS in found}
+    references = (SPO_PLUS, SPO_PLUS_ALL, f"{LEAST_SQUARES}, all rows")
+    if ours:
+        titles = ("data", "draws", *(f"{OURS} less {name}" for name in references))
+        titles += ("calls an instance", f"CPU s of {OURS}", *(f"of {name}" for name in references))
+        yield Table(
+            f"{OURS} less other methods, paired by draw, in points",
+            titles,
+            tuple(_differences(name, found, references) for name, found in ours.items()),
+        )
+
+
+def _differences(
+    name: str, found: Mapping[str, Column], references: Sequence[str]
+) -> tuple[Entry, ...]:
+    ours, cell = found[OURS], CELLS[name]
+    others = [found.get(reference) for reference in references]
+    calls = None if ours.calls is None else ours.calls / (cell.n + cell.n // 4)
+    return (
+        Entry(cell.title),
+        Entry.of_number(len(ours.percent), "{}"),
+        *(_entry(ours.less(other) if other else None, signed=True) for other in others),
+        Entry.of_number(calls, "{:.1f}"),
+        *(Entry.of_number(one.seconds if one else None, "{:.2g}") for one in (ours, *others)),
+    )
+
+
+def verdict(rows: Sequence[RowValues], published: Published | None = None) -> list[str]:
+    """Return what was to be shown and how often it holds, in a line each."""
+    by_cell = {name: found for name, found in columns(rows).items() if OURS in found}
+    if not by_cell:
+        return []
+    best = [_is_best(name, found, published or {}) for name, found in by_cell.items()]
+    lines = [
+        f"{OURS} with a linear model is best, or within one standard error of the best, in "
+        f"{sum(best)} of {len(best)} cells."
+    ]
+    for reference in (SPO_PLUS, SPO_PLUS_ALL):
+        gaps = [
+            (CELLS[name].degree, found[OURS].less(found[reference]))
+            for name, found in by_cell.items()
+            if reference in found
+        ]
+        curved = [gap for degree, gap in gaps if degree >= _FROM_DEGREE]
+        better = sum(gap.mean < -gap.error for gap in curved)
+        worse = sum(gap.mean > gap.error for _, gap in gaps)
+        lines.append(
+            f"Beside {reference} on the same draws it is better by more than one standard error in "
+            f"{better} of {len(curved)} cells from degree {_FROM_DEGREE} on, and worse in {worse} "
+            f"of all {len(gaps)}."
+        )
+    return lines
+
+
+def _is_best(name: str, found: Mapping[str, Column], published: Published) -> bool:
+    """Return whether no column is better by more than a standard error of the difference."""
+    ours, cell = found[OURS], CELLS[name]
+    gaps = [ours.less(other) for method, other in found.items() if not method.startswith(OURS)]
+    mean = ours.figure
+    for method in PUBLISHED_METHODS:
+        other = published.get((cell.n, cell.noise, cell.degree, method))
+        if other is not None:
+            error = float(np.hypot(mean.error, other.error))
+            gaps.append(Figure(mean.mean - other.mean, error))
+    return all(gap.mean <= gap.error for gap in gaps)
+
+
+def _entry(figure: Figure | None, *, signed: bool = False) -> Entry:
+    if figure is None or np.isnan(figure.mean):
+        return Entry("")
+    return Entry(plus_minus(figure.mean, figure.error, signed=signed), figure.mean)
