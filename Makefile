@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO := $(VENV)/.demo
 LOWEST := .venv-lowest
 EMPTY := .venv-wheel
 QUICK := --quiet --numprocesses 2 -m 'not slow and not browser and not dask' tests
 
 .PHONY: demo quick test docs check wheel lowest lint coverage bench mutants clean
 
-demo: $(READY)  ## the main job: what the learner gains in Web Advertising and on a shortest path
+demo: $(DEMO)  ## the main job: what the learner gains in a knapsack and on a shortest path
 	$(BIN)/lodl demo
 
 quick: $(READY)  ## the library's quick tests, to run while you work
@@ -58,10 +59,15 @@ bench: $(READY)  ## every speed claim, as ratios in one run
 mutants: $(READY)  ## faults put into the code that chooses and reports: do the tests find them?
 	$(BIN)/python tests/mutants.py
 
-$(READY): pyproject.toml benchmarks/pyproject.toml constraints.txt
+# Two stamps in one environment: the demo needs neither torch nor solvers other than HiGHS.
+$(DEMO): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("lodl needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
+	$(BIN)/pip install --quiet -c constraints.txt --editable '.[cli,report]'
+	touch $@
+
+$(READY): $(DEMO) benchmarks/pyproject.toml
 	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all]' --editable ./benchmarks --group dev --group docs
 	touch $@
 

@@ -100,6 +100,7 @@ def test_without_its_package_a_command_says_what_to_install(name, run_lodl, monk
     assert name not in run_lodl("--help")[1]
 
 
+@pytest.mark.slow
 def test_loading_the_commands_imports_nothing_slow():
     code = "import sys, lodl.cli._app; print({'matplotlib', 'jinja2', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,6 +4,8 @@ from sklearn.linear_model import Ridge
 
 import lodl
 
+pytestmark = pytest.mark.slow
+
 
 class Pick(lodl.LinearProblem):
     sense, unit = "max", "EUR"

@@ -159,7 +159,7 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine:PickOne", {"on-failure": "stop"}, '--on-failure must be "raise" or "skip"'),
         ("mine:PickOne", {"max-failure-rate": 2}, "--max-failure-rate must be from 0 to 1"),
         ("mine:PickOne", {"timeout": -1}, "--timeout must be"),
-        ("mine:PickOne", {"n-samples": 0}, "--n-samples must be a whole number of at least 1"),
+        ("mine:PickOne", {"n-samples": -1}, "--n-samples must be a whole number of at least 0"),
     ],
 )
 def test_bad_input_is_one_line_and_an_exit_code(folder, learn, problem, options, message):
@@ -191,6 +191,7 @@ def test_a_place_without_a_store_is_an_error(folder, run_lodl):
     assert "There is no store at" in err
 
 
+@pytest.mark.slow
 def test_a_model_in_place_of_a_store_is_named_as_such(folder, run_lodl):
     (folder / "model").mkdir()
     (folder / "model" / "checksums.json").write_text("{}")

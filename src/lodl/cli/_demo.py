@@ -2,18 +2,15 @@
 
 import logging
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import lodl
-from lodl._arrays import require
 from lodl.cli._options import Jobs
 from lodl.learning import DecisionFocusedRegressor
-from lodl.losses import DecisionHinges, DecisionRanking
 
-_SIZES = {"web": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
-_N_STEPS, _N_TREES = 300, 30
+_SIZES = {"knapsack": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
 
 
 def demo(
@@ -24,42 +21,26 @@ def demo(
     logging.getLogger("lodl").setLevel(logging.WARNING)
     out.mkdir(parents=True, exist_ok=True)
     typer.echo(
-        "Web Advertising: a network predicts the click rates of 10 users on 5 websites,\n"
-        "and we advertise on the 2 websites that reach the most users.\n"
+        "Knapsack: a linear model predicts what each of 20 items is worth, and we pack\n"
+        "those that are worth most. They differ from instance to instance.\n"
     )
-    domain = lodl.domains.web_advertising(0, sizes=_SIZES["web"])
-    settings = {"families": (DecisionHinges(), DecisionRanking()), "n_rounds": 1}
-    _show(out / "web", domain, n_jobs, estimator=_network(), **settings)
+    domain = lodl.domains.item_knapsack(0, sizes=_SIZES["knapsack"])
+    _show(out / "knapsack", domain, n_jobs)
     typer.echo(
-        "Shortest Path: XGBoost predicts the costs of the 40 streets of a grid, and we\n"
-        "take the cheapest path across it.\n"
+        "Shortest Path: a linear model predicts the costs of the 40 streets of a grid,\n"
+        "and we take the cheapest path across it.\n"
     )
     domain = lodl.domains.shortest_path(0, sizes=_SIZES["path"], degree=6, noise=0.3)
-    settings = {"families": (DecisionHinges(), DecisionHinges(margin=1.0)), "n_rounds": 2}
-    _show(out / "path", domain, n_jobs, estimator=_trees(), **settings)
+    _show(out / "path", domain, n_jobs)
     typer.echo("Open the reports in a browser. For your own problem and data, see: lodl fit --help")
 
 
-def _show(out: Path, domain: "lodl.domains.Domain", n_jobs: int, **settings: Any) -> None:
+def _show(out: Path, domain: "lodl.domains.Domain", n_jobs: int) -> None:
     """Train a model, and write it with its report."""
     oracle = lodl.Oracle(domain.problem, store=f"{out}-answers.db", n_jobs=n_jobs)
     data, test = domain.splits.train_and_validation, domain.splits.test
-    model = DecisionFocusedRegressor(oracle, **settings, verbose=True)
+    model = DecisionFocusedRegressor(oracle, verbose=True)
     model.fit(data.x, data.y, context=data.context)
     typer.echo(f"{model.summary()}\n\n{model.evaluate(test.x, test.y, test.context)}\n")
     typer.echo(f"report  {model.report(f'{out}.html')}")
     typer.echo(f"model   {model.save(out, overwrite=True)}\n")
-
-
-def _network() -> Any:
-    """Return a small network of the paper's kind: one for every website, with rates above 0."""
-    from lodl.training.torch import TorchLearner, TrainingSettings, mlp  # slow to import
-
-    module = mlp(10, (5, 10), hidden=(100,), n_items=5, output="relu")
-    settings = TrainingSettings(learning_rate=1e-3, n_steps=_N_STEPS, patience=100)
-    return TorchLearner(module, n_initialisations=1, settings=settings, scale_labels=False)
-
-
-def _trees() -> Any:
-    settings = {"max_depth": 2, "learning_rate": 0.3, "random_state": 0}
-    return require("xgboost", "xgboost").XGBRegressor(n_estimators=_N_TREES, **settings)
