@@ -147,6 +147,7 @@ def test_other_objects_are_refused(value):
         digest(value)
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_every_process():
     code = (
         "from lodl._digest import digest;"

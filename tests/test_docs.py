@@ -96,7 +96,7 @@ def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_gain_of_the_readme_holds_for_other_data(seed):
     result = OF_README.run(OF_README.reseeded(OF_README.example(README), seed))
     assert result["after"] < 0.6 * result["before"]

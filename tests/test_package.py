@@ -99,6 +99,7 @@ def test_the_core_works_without_any_extra_and_says_what_to_install(tmp_path):
         assert f"pip install 'lodl[{extra}]'" in hints
 
 
+@pytest.mark.slow
 def test_no_framework_but_scikit_learn_and_no_extra_is_a_declared_dependency_of_the_core():
     assert core_modules() & {*FRAMEWORKS, *EXTRAS} == {"sklearn"}
     assert {"numpy", "loky"} <= core_modules()
@@ -152,6 +153,7 @@ def test_workers_never_import_scikit_learn(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_only_torch_training_imports_torch():
     names = [module.name for module in pkgutil.walk_packages(lodl.__path__, "lodl.")]
     others = [

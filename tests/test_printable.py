@@ -52,6 +52,7 @@ def test_the_summary_shows_names_escaped(model):
     assert r"Predicts red\x1b[31m, two\nlines, left\u202eright, plain." in summary
 
 
+@pytest.mark.slow
 def test_the_page_shows_names_escaped(model, tmp_path):
     page = model.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert not any(sign in page for sign in SIGNS)

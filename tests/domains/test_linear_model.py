@@ -32,6 +32,7 @@ def by_sorting(y_hat, budget):
     return z
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(y_hats=PREDICTIONS, budget=st.integers(1, 4))
 def test_the_items_are_those_at_the_front_of_a_stable_sort(y_hats, budget):

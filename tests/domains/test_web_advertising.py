@@ -47,6 +47,7 @@ def parts(splits):
     return [splits.train, splits.validation, splits.test]
 
 
+@pytest.mark.slow
 def test_small_instances_have_the_published_statistics():
     y = np.concatenate([splits_of(seed=seed, sizes=(1, 1, 100)).test.y for seed in range(20)])
     assert (y > 0).mean() == pytest.approx(0.0397, rel=0.1)

@@ -25,7 +25,7 @@ def linear():
 
 @pytest.fixture(scope="module")
 def web():
-    return domains.web_advertising(0, sizes=(40, 10, 1))
+    return domains.web_advertising(0, sizes=(20, 5, 1))
 
 
 def labels_of(domain):
@@ -44,16 +44,16 @@ def model_of(domain):
     )
 
 
-def learn_and_diagnose(domain, family, *, scale):
+def learn_and_diagnose(domain, *, scale, n_samples=500):
     """Learns a loss, trains the domain's model on it, and looks where that model predicts."""
     y, splits = labels_of(domain), domain.splits
     oracle = lodl.Oracle(domain.problem)
     loss = lodl.learn_loss(
         oracle,
         oracle.instances(y, keys=range(len(y))),
-        family=family,
+        family=lodl.DirectedWeightedMSE(),
         sampler=lodl.AllPerturbed(scale),
-        n_samples=500,
+        n_samples=n_samples,
     )
     x = torch.as_tensor(np.concatenate([splits.train.x, splits.validation.x])).float()
     model, criterion, index = model_of(domain), LearnedLossModule(loss), range(len(splits.train.y))
@@ -71,10 +71,10 @@ def names(diagnosis):
 
 
 def test_a_scale_far_too_large_is_found_out_in_the_linear_model(linear):
-    before = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=10.0)
+    before = learn_and_diagnose(linear, scale=10.0)
     assert names(before)[0] == "scale"
     proposed = before.scale * before.size_ratio
-    after = learn_and_diagnose(linear, lodl.DirectedWeightedMSE(), scale=proposed)
+    after = learn_and_diagnose(linear, scale=proposed)
     assert after.regret < 0.1 * before.regret
 
 
@@ -99,10 +99,10 @@ def test_too_few_samples_are_found_out_in_the_linear_model(linear):
 
 
 def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
-    before = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=0.005)
+    before = learn_and_diagnose(web, scale=0.002, n_samples=100)
     assert "scale" in names(before)
     proposed = before.scale * before.size_ratio
-    after = learn_and_diagnose(web, lodl.DirectedWeightedMSE(), scale=proposed)
+    after = learn_and_diagnose(web, scale=proposed, n_samples=100)
     assert after.regret < before.regret
 
 

@@ -82,6 +82,7 @@ def test_an_instance_is_judged_by_a_shift_that_its_own_residual_did_not_set(n_pa
     assert after[row] - before[row] == pytest.approx(100.0)
 
 
+@pytest.mark.slow
 def test_one_model_of_items_that_differ_is_shifted_to_the_mean_of_each():
     rng = np.random.default_rng(0)
     values = np.array([1.0, 3.0, 2.0, 4.0])

@@ -7,6 +7,8 @@ from sklearn.linear_model import LinearRegression
 
 import lodl
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["plain model", "mean label", "squared error", "squared error, corrected", "this model"]
 
 

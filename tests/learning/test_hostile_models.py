@@ -118,6 +118,7 @@ def test_a_model_that_is_missing_or_wrongly_numbered_is_named(folder):
         lodl.load_model(folder, PICK)
 
 
+@pytest.mark.slow
 def test_any_forged_value_is_refused_or_harmless(folder):
     honest = content_of(folder)
     for name in honest.keys() - {"lodl_result"}:

@@ -20,6 +20,7 @@ def fit(factor, estimator=None, **arguments):
     return model.fit(X, factor * Y, **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [None, Ridge()], ids=["linear", "ridge"])
 @pytest.mark.parametrize("factor", [1e-14, 1e12])
 def test_the_unit_of_labels_does_not_change_the_choice(factor, estimator):

@@ -110,6 +110,7 @@ def test_types_that_might_do_harm_must_be_trusted(tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 def test_a_loaded_model_can_report(model, tmp_path):
     page = model.report(tmp_path / "one.html").read_text()
     loaded = lodl.load_model(model.save(tmp_path / "model"), PICK)

@@ -112,6 +112,7 @@ def test_it_is_the_last_step_of_a_pipeline():
     )
 
 
+@pytest.mark.slow
 def test_folds_are_scored_by_regret():
     scores = cross_val_score(quick(), X, Y, cv=2, scoring=regret_scorer())
     expected = [
@@ -194,6 +195,7 @@ class Identity(VectorisedProblem):
         return np.abs(zs - y).reshape(len(zs), -1).sum(axis=1)
 
 
+@pytest.mark.slow
 def test_labels_of_one_number_may_be_a_vector(tmp_path):
     y = Y[:, 0]
     column = quick(Identity(), Ridge()).fit(X, Y[:, :1])
@@ -214,6 +216,7 @@ def test_labels_of_one_number_may_be_a_vector(tmp_path):
 CHECKED = quick(Identity(), Ridge(), families=(), n_samples=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
     [check for _, check in estimator_checks_generator(CHECKED)],

@@ -61,6 +61,7 @@ def value(family, phi, d):
     return family.value(rows(phi), d[np.newaxis])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 @few_examples
 @given(seed=seeds)

@@ -180,6 +180,7 @@ def test_a_richer_family_repeats_the_regrets_better(top_one):
     assert errors[DirectedQuadratic] < errors[DirectedWeightedMSE]
 
 
+@pytest.mark.slow
 def test_the_network_repeats_more_than_the_mean_regret(top_one):
     pytest.importorskip("torch")
     d, regret = top_one(2000, 5)

@@ -142,7 +142,8 @@ def test_without_held_out_samples_their_errors_are_not_defined(draw):
     ids=str,
 )
 def test_the_result_has_the_same_bits_for_any_number_of_workers(family, draw):
-    samples = draw(n_instances=18, n_samples=200, label_shape=(3, 4))
+    n_samples = 20 if isinstance(family, NeuralLoss) else 200  # enough for a network to differ
+    samples = draw(n_instances=18, n_samples=n_samples, label_shape=(3, 4))
     serial, parallel = (fit(samples, family, n_jobs=n_jobs) for n_jobs in (1, 2))
     for name in serial.phi:
         np.testing.assert_array_equal(serial.phi[name], parallel.phi[name])

@@ -64,7 +64,7 @@ def test_ranks_are_those_of_a_loss_without_the_held_out_decisions():
     assert len(known) < len(pool) <= 100
     errors = fit_shared(samples, DecisionHinges(min_weight=0.0)).errors
     for i, answers in enumerate(samples):
-        regret = pool.regrets(i, known)
+        regret = pool.regrets(np.tile(known, (n, 1)))[i]
         slope = pool.gradient[known] - pool.gradient[pool.met[i, 0]]
         d = answers.d[held_out[i]]
         value = np.maximum((regret - 2 * (regret + d @ slope.T)).max(axis=1), 0.0)

@@ -162,6 +162,7 @@ class MyWeights(WeightedMSE):
 """
 
 
+@pytest.mark.slow
 def test_a_family_of_ones_own_is_saved_and_loaded_once_its_module_is_imported(
     make_loss, path, monkeypatch
 ):

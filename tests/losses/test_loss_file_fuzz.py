@@ -127,6 +127,7 @@ def is_same(actual, expected):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "n_instances"),
     [(losses.ConvexDirectedQuadratic(rank=2), 4), (losses.WeightedMSE(), 900)],

@@ -131,6 +131,7 @@ def test_slopes_of_another_number_of_coordinates_are_left_out(loop, y, store, tm
     assert "are damaged" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_huge_value_is_refused_and_not_read(store, loop, y, monkeypatch):
     edit(store, ("UPDATE answers SET gradient = zeroblob(?)", 2**23))
     monkeypatch.setattr(_database, "MAX_VALUE", 2**22)

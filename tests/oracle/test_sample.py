@@ -269,7 +269,7 @@ def test_provenance_is_json(loop, y):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"n_samples": 0}, "`n_samples` must be a whole number of at least 1, got 0"),
+        ({"n_samples": -1}, "`n_samples` must be a whole number of at least 0, got -1"),
         ({"random_state": -1}, "`random_state` must be a whole number of at least 0, got -1"),
         ({"random_state": 2**64}, r"`random_state` must be below 2\^64"),
         ({"sampler": "all"}, "`sampler` must be a sampler such as"),

@@ -313,6 +313,7 @@ def test_a_damaged_row_is_noticed_and_only_its_answers_are_computed_again(filled
     assert solver.n_calls() - before == 12  # the verification
 
 
+@pytest.mark.slow
 def test_whatever_happens_to_a_file_no_number_is_wrong(vectorised, y, store):
     """A bit flipped anywhere, a piece cut out, zeroed or doubled: same bits, or an error."""
     expected = bits(Oracle(vectorised(), store=store).sample(y, **ARGUMENTS))
@@ -469,6 +470,7 @@ def mounted(tmp_path):
     return folder, run
 
 
+@pytest.mark.slow
 def test_a_complete_store_on_a_read_only_medium_is_read_without_writing(mounted):
     folder, run = mounted
     done = run("size=16m", "read_only", str(folder))
@@ -476,6 +478,7 @@ def test_a_complete_store_on_a_read_only_medium_is_read_without_writing(mounted)
     assert done.stdout.splitlines() == ["same", "StoreError: read-only", "only the store"]
 
 
+@pytest.mark.slow
 def test_a_log_on_a_read_only_medium_is_an_error_that_says_what_to_copy(mounted):
     folder, run = mounted
     done = run("size=16m", "read_only_log", str(folder))
@@ -483,6 +486,7 @@ def test_a_log_on_a_read_only_medium_is_an_error_that_says_what_to_copy(mounted)
     assert done.stdout.splitlines() == ["StoreError: copy", "same"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_and_what_fits_is_kept(mounted):
     folder, run = mounted
     done = run("size=512k", "full", str(folder))
@@ -543,6 +547,7 @@ def test_two_threads_that_share_an_oracle_agree(loop, store, is_file):
     assert bits(oracle.sample(y, scale, K)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "memory"])
 def test_a_store_that_is_open_can_be_used_on_both_sides_of_a_fork(store, kind):
     command = [sys.executable, "-W", "error", SCRIPT, f"fork_{kind}", store]

@@ -9,6 +9,8 @@ from lodl.report import FitResult
 from lodl.report._result import amounts
 from lodl.report.fit_page import _duration, fit_page, title_of, write_page
 
+pytestmark = pytest.mark.slow  # figures are drawn
+
 
 @pytest.fixture(scope="module")
 def result(fit_result):

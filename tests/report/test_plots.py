@@ -67,6 +67,7 @@ def test_changed_decisions_are_worth_what_the_result_says(model, result):
         )
 
 
+@pytest.mark.slow
 def test_report_of_a_model_is_a_page(model, tmp_path):
     path = model.report(tmp_path / "report.html")
     assert model.result_.headline in path.read_text(encoding="utf-8")

@@ -346,6 +346,7 @@ class Locked(Problem):
         return y[z]
 
 
+@pytest.mark.slow
 def test_a_problem_that_cannot_travel_is_told_how_it_could():
     with pytest.raises(ProblemError, match=r"def __setstate__\(self, arguments\)"):
         check_problem(Locked(), np.eye(3))

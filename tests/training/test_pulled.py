@@ -37,6 +37,7 @@ def test_squared_error_stays_where_it_is():
     np.testing.assert_allclose(trained[1], constant, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_pinball_loss_leads_to_quantile_regression():
     QuantileRegressor = pytest.importorskip("sklearn.linear_model").QuantileRegressor  # noqa: N806
     x, y = draw(n=3000)

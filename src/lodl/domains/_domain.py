@@ -18,18 +18,11 @@ Sizes = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Features, labels and contexts of the instances of one split.
+    """Features, labels and contexts of the instances of one split."""
 
-    Attributes:
-        x: Features, shape (n_instances, n_items, n_features), or (n_instances, n_features) if they
-            belong to the instance as a whole.
-        y: Labels, shape (n_instances, *label_shape).
-        context: One entry per instance, or None if the problem has no context.
-    """
-
-    x: Array
-    y: Array
-    context: Context = None
+    x: Array  #: Features, shape (n_instances, n_features) or (n_instances, n_items, n_features).
+    y: Array  #: Labels, shape (n_instances, *label_shape).
+    context: Context = None  #: One entry per instance, or None if the problem has no context.
 
 
 @dataclass(frozen=True, eq=False)

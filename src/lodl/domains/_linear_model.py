@@ -43,12 +43,9 @@ class TopK(LinearProblem):
 
     A label has shape (N,), a decision is a vector of N zeros and ones. Of equal items the first is
     taken. There is no context.
-
-    Attributes:
-        budget: Number of items to choose.
     """
 
-    budget: int = 1
+    budget: int = 1  #: Number of items to choose.
     sense = "max"
 
     def __post_init__(self) -> None:

@@ -62,18 +62,12 @@ class Newsvendor(VectorisedProblem):
 
     Prices rise: s < c < b. A label is a vector (N,) of demands, a decision a vector (N,) of orders.
     There is no context. Predictions are clipped at 0.
-
-    Attributes:
-        budget: What today's order may cost.
-        price: Today's price c of each product.
-        missing: Later price b of each product.
-        left_over: Price s at which each product is sold.
     """
 
-    budget: float
-    price: tuple[float, ...]
-    missing: tuple[float, ...]
-    left_over: tuple[float, ...]
+    budget: float  #: What today's order may cost.
+    price: tuple[float, ...]  #: Today's price c of each product.
+    missing: tuple[float, ...]  #: Later price b of each product.
+    left_over: tuple[float, ...]  #: Price s at which each product is sold.
     sense = "min"
 
     def __post_init__(self) -> None:

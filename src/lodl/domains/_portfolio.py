@@ -178,14 +178,10 @@ class Portfolio(VectorisedProblem):
     A label is a vector (N,) of returns, a decision a vector (N,) of shares, the context of an
     instance its positive semidefinite matrix Q, shape (N, N). Solved exactly by DAQP, a dual
     active-set method for small dense quadratic programs (`pip install 'lodl[portfolio]'`).
-
-    Attributes:
-        risk_aversion: Weight of the risk, positive; the paper's lambda.
-        fully_invested: Whether all money must be invested.
     """
 
-    risk_aversion: float = 0.1
-    fully_invested: bool = True
+    risk_aversion: float = 0.1  #: Weight of the risk, positive; the paper's lambda.
+    fully_invested: bool = True  #: Whether all money must be invested.
     sense = "max"
 
     def __post_init__(self) -> None:

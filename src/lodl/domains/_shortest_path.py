@@ -68,12 +68,9 @@ class ShortestPath(LinearProblem):
     A label has one cost per arc, a decision is a vector of as many zeros and ones. Arcs are
     numbered row by row: those to the right within a row, then those down from it. Costs may be
     negative. Of equal ways to a node the one from above is taken. There is no context.
-
-    Attributes:
-        grid: Rows and columns.
     """
 
-    grid: tuple[int, int] = (5, 5)
+    grid: tuple[int, int] = (5, 5)  #: Rows and columns.
     sense = "min"
 
     def __post_init__(self) -> None:

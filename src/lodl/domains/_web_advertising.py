@@ -112,14 +112,10 @@ class WebAdvertising(VectorisedProblem):
     A label is a matrix (M, N) of click rates, a decision a vector of M zeros and ones, the
     objective the expected share of users who click. There is no context. Predictions are clipped
     to [0, 1], the range of click rates. All ways to choose are tried, so the decision is exact.
-
-    Attributes:
-        budget: Number of websites to choose.
-        max_subsets: Largest number of ways to choose; more are refused.
     """
 
-    budget: int = 2
-    max_subsets: int = 10_000
+    budget: int = 2  #: Number of websites to choose.
+    max_subsets: int = 10_000  #: Largest number of ways to choose; more are refused.
     sense = "max"
     unit = "clicks per user"
 

@@ -9,7 +9,13 @@ from math import inf, prod
 
 from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
-from lodl.losses import DecisionHinges, DecisionRanking, DirectedWeightedMAE, Family
+from lodl.losses import (
+    DecisionFamily,
+    DecisionHinges,
+    DecisionRanking,
+    DirectedWeightedMAE,
+    Family,
+)
 from lodl.losses._family import check_can_fit
 from lodl.oracle import ObjectiveKind
 from lodl.samplers import AllPerturbed, Sampler
@@ -22,7 +28,9 @@ _N_SAMPLES_OF_MANY = 6  # the same from `_N_MANY` instances on, which know more 
 _N_SAMPLES_TO_FIT = 50  # of each instance, for families that are fitted to its regrets alone
 _N_SAMPLES_POOLED, _N_FIRST_POOLED = 10, 4  # for families that are fitted to all instances
 _N_ROUNDS = 4
-_N_SAMPLES_SHARED, _N_ROUNDS_SHARED = 10, 2  # 16 and 6 decided no better
+_N_SAMPLES_SHARED = 10  # of each instance if there are no rounds, which teach more
+_N_ROUNDS_SHARED = 7  # the most; they end when predictions lead to no new decisions
+_N_PER_ROUND = 2
 _N_MANY = 500  # instances that need less squared error, and fewer losses to average
 _N_TRIED, _N_POINTS = 3, 4  # instances that a first look tries, and points at each, one twice
 _FEWEST_SAMPLES = 5  # around a label if the solver scores models
@@ -36,13 +44,15 @@ class Schedule:
     """The numbers of solver calls.
 
     Attributes:
-        n_samples: Points around each label. Defaults to 10 if instances share their decisions, and
-            to 16 with a context (6 from 500 instances on). If the objective is not affine in the
-            label, defaults to 4, or 10 if losses do not predict left-out regrets well from 4; with
-            decision families to 16, and with families that cannot be pooled to 50.
-        n_rounds: Rounds of further points where the model predicts. Defaults to 2 if instances
-            share their decisions, else to 4. There are none if all losses are pooled: they mislead.
-        n_per_round: Points per instance and round.
+        n_samples: Points around each label. If instances share their decisions, defaults to 0, or
+            to 10 without rounds. With a context, defaults to 16 (6 from 500 instances on). If the
+            objective is not affine in the label, defaults to 4, or 10 if losses do not predict
+            left-out regrets well from 4; with decision families to 16, and with families that
+            cannot be pooled to 50.
+        n_rounds: Rounds of further points where the model predicts. Defaults to 4, or to 7 if
+            instances share their decisions, when two rounds with few new decisions are the last.
+            There are none if all losses are pooled: they mislead.
+        n_per_round: Points per instance and round. Defaults to 2, or to 1 if decisions are shared.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples.
         sampler: Draws the points around labels.
         n_first: Points around each label to begin with. The others follow if the loss needs them.
@@ -50,22 +60,22 @@ class Schedule:
 
     n_samples: int | None = None
     n_rounds: int | None = None
-    n_per_round: int = 2
+    n_per_round: int | None = None
     max_calls: int | None = None
     sampler: Sampler = AT_LABELS
     n_first: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("n_samples", 1), ("n_rounds", 0), ("max_calls", 1)):
+        least = {"n_samples": 0, "n_rounds": 0, "n_per_round": 1, "max_calls": 1}
+        for name, minimum in least.items():
             if getattr(self, name) is not None:
-                check_count(name, getattr(self, name), minimum=least)
-        check_count("n_per_round", self.n_per_round)
+                check_count(name, getattr(self, name), minimum=minimum)
         check_sampler(self.sampler)
 
     def calls_per_instance(self, n_looks: Callable[[int], int]) -> int:
         """Return the most calls about an instance, given models only scored by number of rounds."""
         n_rounds = self.n_rounds or 0
-        return 1 + (self.n_samples or 0) + n_rounds * self.n_per_round + n_looks(n_rounds)
+        return 1 + (self.n_samples or 0) + n_rounds * (self.n_per_round or 1) + n_looks(n_rounds)
 
     def within_budget(
         self, n_instances: int, n_looks: Callable[[int], int], fewest: int = _FEWEST_SAMPLES
@@ -87,6 +97,25 @@ class Schedule:
                     f"`max_calls` must be at least {n_calls} for {n_instances} instances, got "
                     f"{self.max_calls}. Fewer families need fewer calls."
                 )
+
+    def within_shared_budget(self, n_instances: int, n_spent: int) -> Schedule:
+        """Return a schedule of at most `max_calls` for shared decisions, which compare models.
+
+        A call for each label comes first, then samples, then rounds; if there are calls for two
+        more, the last one is for the model that is selected.
+        """
+        if self.max_calls is None:
+            return self
+        n_each = (self.max_calls - n_spent) // n_instances
+        if n_each < 1:
+            raise InvalidInputError(
+                f"`max_calls` must be at least {n_instances + n_spent} for {n_instances} instances "
+                f"and {n_spent} checks of the problem, got {self.max_calls}."
+            )
+        n_samples = min(self.n_samples or 0, n_each - 1)
+        n_left = n_each - 1 - n_samples
+        n_rounds = min(self.n_rounds or 0, n_left - (n_left > 1))
+        return replace(self, n_samples=n_samples, n_rounds=n_rounds)
 
 
 @dataclass(frozen=True)
@@ -113,11 +142,22 @@ class Situation:
         all_pooled = bool(families) and all(map(self.is_pooled, families))
         if n_rounds is None:
             n_rounds = _N_ROUNDS_SHARED if self.is_shared else _N_ROUNDS
-        n_rounds = 0 if all_pooled else n_rounds
+        n_rounds = 0 if all_pooled or not families else n_rounds
         if n_samples is None:
-            n_samples = self._n_samples(families)
+            n_samples = 0 if self.shares(families) and n_rounds else self._n_samples(families)
             n_first = _N_FIRST_POOLED if all_pooled else n_first
-        return replace(given, n_samples=n_samples, n_rounds=n_rounds, n_first=n_first)
+        n_per_round = given.n_per_round or (1 if self.shares(families) else _N_PER_ROUND)
+        return replace(
+            given, n_samples=n_samples, n_rounds=n_rounds, n_per_round=n_per_round, n_first=n_first
+        )
+
+    def shares(self, families: Sequence[Family]) -> bool:
+        """Return whether all losses are made of decisions that instances share."""
+        return (
+            self.is_shared
+            and bool(families)
+            and all(isinstance(family, DecisionFamily) for family in families)
+        )
 
     def is_pooled(self, family: Family) -> bool:
         """Return whether a family is fitted to all instances together.
@@ -144,8 +184,8 @@ class Situation:
     def families(self) -> tuple[Family, ...]:
         """Return families that did well on paths, knapsacks, assignments and newsvendors.
 
-        The first one leads the rounds. The squared error keeps models from overfitting the known
-        decisions; the fewer are known, the more of it is needed. Margins and rankings err
+        They lead the rounds in this order. The squared error keeps models from overfitting the
+        known decisions; the fewer are known, the more of it is needed. Margins and rankings err
         differently, so their average is better than each. A low temperature ranks only the best
         decisions, which are known if they are shared. If the objective is not affine, decision
         families see it near the label only, so a family that sees regrets competes: alone if there
@@ -159,7 +199,7 @@ class Situation:
             if self.n_instances >= _N_MANY:
                 return precise
             steady = DecisionHinges(margin=1.0, squared_error=3.0)
-            return (steady, *precise, DecisionRanking(squared_error=0.1))
+            return (*precise, DecisionRanking(squared_error=0.1), steady)
         decisions = (
             DecisionHinges(margin=1.0, squared_error=10.0),
             DecisionHinges(margin=1.0, squared_error=3.0),

@@ -14,7 +14,7 @@ import numpy as np
 from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._typing import Array
-from lodl.errors import InvalidInputError, OracleError
+from lodl.errors import OracleError
 from lodl.learning import _corrections as corrections
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
@@ -24,8 +24,9 @@ from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
 from lodl.report.page import shortened
 
-_N_CHANGES = 10  # most instances to show whose regret fell, and as many whose regret rose
+_N_CHANGES = 5  # most instances to show whose regret fell, and as many whose regret rose
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
+_FEWEST_JUDGED = 20  # validation instances on which the solver can compare two models
 _OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
@@ -33,10 +34,7 @@ _logger = logging.getLogger(__name__)
 
 
 def plan(evidence: Evidence, trainer: Trainer) -> None:
-    """Cut the schedule to the budget, and log what it costs at most.
-
-    If it cannot pay for a call per instance and model, shared decisions compare models (`by_pool`).
-    """
+    """Cut the schedule to the budget, and log what it costs at most."""
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
@@ -45,26 +43,25 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
 
     def n_looks(n_rounds: int) -> int:
         if evidence.by_pool:
-            return 2
+            return 1 + (n_rounds == 0)  # the selected model, and the baseline
         return n_models + (n_rounds == 0)  # a round looks at the first baseline
 
-    try:
-        evidence.schedule = evidence.schedule.within_budget(n, n_looks)
-    except InvalidInputError:
-        if not situation.is_shared:
-            raise
-        evidence.by_pool = evidence.slopes = True
-        evidence.schedule = evidence.schedule.within_budget(n, n_looks, fewest=1)
+    schedule, evidence.by_pool = evidence.schedule, situation.shares(evidence.families)
+    if evidence.by_pool:
+        evidence.schedule = schedule.within_shared_budget(n, evidence.n_calls)
+    else:
+        evidence.schedule = schedule.within_budget(n, n_looks)
     oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
+    n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
     cost = "the first answers are in the store already"
     if oracle.n_calls:
         from joblib import effective_n_jobs  # slow to import
 
         per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
-        seconds = per_call * per_instance * n / n_workers
+        seconds = per_call * n_calls / n_workers
         cost = f"about {1e3 * per_call:.3g} ms each, {seconds:.3g} s in all"
     message = "Up to %d solver calls, %d for each of %d instances: %s."
-    _logger.info(message, per_instance * n, per_instance, n, cost)
+    _logger.info(message, n_calls, -(-n_calls // n), n, cost)
 
 
 def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
@@ -94,8 +91,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         parts = ((baseline.loss, models),)
         unstopped = replace(baseline, name=f"{BASELINE}, not stopped", y_hat=y_hat, parts=parts)
         baseline = min(baseline, board.score(unstopped), key=board.mean)
-    found = rounds(evidence, trainer.train_if_possible, board.score, leader=baseline)
-    last = [model for model in found if model.round == schedule.n_rounds]
+    found = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
+    last = [model for model in found if model.round == found[-1].round]
     losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
@@ -121,14 +118,41 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
             # Trees and networks vary with their data, and their average with the baseline less.
             selected = min(selected, board.score(average([selected, corrected])), key=board.mean)
         selected = min(selected, corrected, key=board.mean)
-    if evidence.by_pool:  # known decisions judge too kindly, so the solver has the last word
-        evidence.by_pool = False
-        baseline, selected = (
-            board.score(replace(model, name=f"{model.name}, by the solver"))
-            for model in (baseline, selected)
-        )
-        selected = min(baseline, selected, key=board.mean)
+    if evidence.by_pool and not is_late():
+        rivals = sorted([board.contenders[-1], *last], key=board.mean)
+        baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
     return Found(board, baseline, corrected, selected)
+
+
+def _by_the_solver(
+    evidence: Evidence,
+    board: Scoreboard,
+    baseline: Contender,
+    selected: Contender,
+    rivals: Sequence[Contender],
+) -> tuple[Contender, Contender]:
+    """Return the baseline and the best model as the solver judges them: known decisions flatter.
+
+    The solver judges the selected model, and any rival that known decisions show to be clearly
+    better than the solver's best so far. It does so on the validation instances for which there are
+    calls left, if these are not few.
+    """
+    schedule, rows = evidence.schedule, board.validation
+    has_baseline = bool(schedule.n_rounds) and baseline is board.contenders[0]
+    if schedule.max_calls is not None:
+        n_left = (schedule.max_calls - evidence.n_calls) // (2 - has_baseline)
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(n_left, len(rows))).astype(int))]
+    if len(rows) < min(_FEWEST_JUDGED, len(board.validation)):
+        return baseline, selected
+    evidence.by_pool, board.validation = False, rows
+    best = judged = board.add(evidence.judged(baseline, rows))
+    if selected is baseline:
+        return judged, judged
+    for rival in (selected, *rivals):
+        is_affordable = evidence.n_calls + len(rows) <= (schedule.max_calls or math.inf)
+        if rival is selected or (is_affordable and board.is_clear(best, rival)):
+            best = min(best, board.add(evidence.judged(rival, rows)), key=board.mean)
+    return judged, best
 
 
 def _is_worth(judge: LearnedLoss | None, rows: Index, before: Contender, after: Contender) -> bool:

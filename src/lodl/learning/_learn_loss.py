@@ -89,7 +89,7 @@ def _evidence(
     )
     evidence.schedule = plan = evidence.schedule.within_budget(len(instances.y), lambda _: 1)
     if not evidence.situation.is_pooled(evidence.families[0]):
-        n_samples = (plan.n_samples or 0) + (plan.n_rounds or 0) * plan.n_per_round
+        n_samples = (plan.n_samples or 0) + (plan.n_rounds or 0) * (plan.n_per_round or 1)
         warn_of_few_samples(evidence.families[0], n_samples, dim)
     evidence.start()
     return evidence

@@ -84,10 +84,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         families: Losses to try. Defaults to decision families, and to one that learns from regrets
             if the objective is not affine: besides them, or alone if there is a kink at the label.
         n_samples: Points sampled around each label. `lodl.learning.Schedule` has the defaults.
-        n_rounds: Rounds of two further points where the models predict, first the baseline.
-        max_calls: Limit on solver calls. Rounds are dropped first, then samples. If that is not
-            enough and instances share their decisions, models are compared by these; the solver
-            only compares the selected model and the baseline.
+        n_rounds: Most rounds of further points where the models predict, first the baseline.
+        max_calls: Limit on solver calls. Rounds are dropped first, then samples. One call per
+            instance is enough if instances share their decisions.
         max_seconds: Seconds after which no further model is tried.
         ensemble: Whether to average the models of all losses, and those of all folds. If False, one
             model is selected and trained on all instances.

@@ -16,9 +16,11 @@ from lodl.learning._search import Contender, Index
 from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fit_shared
 from lodl.oracle import Instances, Oracle, Samples
 from lodl.problems._problem import projected
+from lodl.report import BY_THE_SOLVER
 from lodl.samplers import AllPerturbed, AtPredictions, Sampler
 
 _NOISE = 0.5  # around predictions, as a share of the residuals' deviation
+_FEW_NEW = 0.1  # share of predictions that lead to new decisions, after which rounds end
 _GOOD_FIT = 0.02  # left-out error of a loss, as a share of the regret, that needs no more points
 
 
@@ -29,7 +31,7 @@ class Evidence:
     oracle: Oracle
     instances: Instances
     situation: Situation
-    families: Sequence[Family]  # the first one leads the rounds
+    families: Sequence[Family]  # they lead the rounds in turn
     schedule: Schedule
     random_state: int  # seed of the points
     n_before: int  # calls that the oracle had made before
@@ -39,6 +41,7 @@ class Evidence:
     by_pool: bool = False  # whether the cheapest known decision scores predictions, not a call
     samples: Samples = field(init=False)
     at_labels: Samples = field(init=False)  # answers about points around labels
+    new_shares: list[float] = field(default_factory=list)  # of new decisions in each round
 
     @classmethod
     def of(
@@ -79,7 +82,7 @@ class Evidence:
         If the objective is not affine, the default noise is half as large as out-of-fold residuals:
         losses are then learned where the model errs, not where the labels spread.
         """
-        sampler, n_samples = self.schedule.sampler, self.schedule.n_samples or 1
+        sampler, n_samples = self.schedule.sampler, self.schedule.n_samples or 0
         n_first = self.schedule.n_first or n_samples
         if residuals is not None and sampler is AT_LABELS and not self.situation.is_affine:
             sampler = AllPerturbed(scale=_half_deviation(residuals))
@@ -107,9 +110,9 @@ class Evidence:
         self, contender: Contender, n_points: int = 0, family: Family | None = None
     ) -> Contender:
         """Return a contender with its regrets; `n_points` answers at its predictions are kept."""
-        sampler = _at_predictions(self.instances.y, contender.y_hat, family)
+        sampler = _at_predictions(self.instances.y, contender.y_hat, family, n_points)
         if n_points:
-            self.samples = self.samples.union(self._sample(sampler, n_points))
+            self._add(self._sample(sampler, n_points))
         if self.by_pool:
             points = projected(self.oracle.problem, contender.y_hat)
             regret = self.samples.pool().regrets_at(points.reshape(len(points), -1))
@@ -117,6 +120,26 @@ class Evidence:
             regret = self._sample(sampler, 1).first_regrets()
         seconds = time.perf_counter() - self.started
         return replace(contender, regret=regret, n_calls=self.n_calls, seconds=seconds)
+
+    def judged(self, contender: Contender, rows: Index) -> Contender:
+        """Return a contender with the regrets of the solver's decisions at some positions."""
+        regret = np.full(len(contender.y_hat), np.nan)
+        regret[rows] = self.regrets(contender.y_hat[rows], rows)
+        name, seconds = contender.name + BY_THE_SOLVER, time.perf_counter() - self.started
+        return replace(contender, name=name, regret=regret, n_calls=self.n_calls, seconds=seconds)
+
+    def _add(self, samples: Samples) -> None:
+        """Add the answers of a round, and note how many of its decisions are new."""
+        n_before, self.samples = self.samples.n_samples, self.samples.union(samples)
+        n_added = self.samples.n_samples - n_before
+        if n_added and self.situation.is_shared and self.slopes:
+            n_new = self.samples.pool().n_new(n_added)
+            self.new_shares.append(n_new / (n_added * len(self.instances)))
+
+    def has_stalled(self) -> bool:
+        """Return whether two rounds in a row, of different predictions, met few new decisions."""
+        last = self.new_shares[-2:]
+        return len(last) == 2 and max(last) < _FEW_NEW
 
     def regrets(self, y_hat: Array, rows: Index) -> Array:
         """Return the regrets of predictions for the instances at some positions."""
@@ -129,8 +152,10 @@ class Evidence:
         return self.oracle.sample(self.instances, sampler, n, slopes=slopes, random_state=seed)
 
 
-def _at_predictions(y: Array, y_hat: Array, family: Family | None) -> AtPredictions:
+def _at_predictions(y: Array, y_hat: Array, family: Family | None, n_points: int) -> AtPredictions:
     """Return the sampler of a round: its noise is half as wide as the model's residuals."""
+    if n_points < 2:
+        return AtPredictions(y_hat, scale=1.0, n_exact=1)  # the prediction itself
     margin = getattr(family, "margin", 2.0)
     margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point
     return AtPredictions(y_hat, scale=_half_deviation(y_hat - y), margin=margin)
@@ -145,21 +170,24 @@ def _half_deviation(residuals: Array) -> Array:
 def rounds(
     evidence: Evidence,
     train: Callable[[LearnedLoss], tuple[Any, Array] | None],
-    score: Callable[[Contender, int, Family], Contender],
+    score: Callable[..., Contender],
     leader: Contender | None = None,
 ) -> Iterator[Contender]:
     """Yield the contenders of all rounds.
 
-    The first family leads the rounds: the solver is called where its model predicts, and the next
-    loss is learned from all answers so far. After the last round, all families are tried. `train`
-    returns a model and its predictions, or None to leave a loss out. The first round was already
-    sampled where a given `leader` predicts.
+    Families take turns: the solver is called where the model of one predicts, and the next loss is
+    learned from all answers so far. After the last round, or when instances share their decisions
+    and hardly any new ones turn up, all families are tried. `train` returns a model and its
+    predictions, or None to leave a loss out. The first round was already sampled where a given
+    `leader` predicts.
     """
     schedule, families = evidence.schedule, evidence.families
     n_rounds = schedule.n_rounds or 0
-    for number in range(0 if leader is None else min(1, n_rounds), n_rounds + 1):
-        is_last, near = number == n_rounds, None if leader is None else leader.y_hat
-        for family in families if is_last else families[:1]:
+    first = 0 if leader is None else min(1, n_rounds)
+    for number in range(first, n_rounds + 1):
+        is_last, turn = number == n_rounds or evidence.has_stalled(), number - first
+        near = None if leader is None else leader.y_hat
+        for family in families if is_last else families[turn % len(families) :][:1]:
             if evidence.is_late():
                 return
             loss = evidence.learn(family, near)
@@ -167,3 +195,5 @@ def rounds(
                 contender = Contender(str(family), number, trained[1], ((loss, trained[0]),))
                 leader = score(contender, 0 if is_last else schedule.n_per_round, family)
                 yield leader
+        if is_last:
+            return

@@ -73,7 +73,8 @@ class DecisionFamily(Family):
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
         """Return the parameters of M decisions, without the squared error; M may be 0.
 
-        Regrets have shape (M,), slopes (M, D). The unit of the regrets defaults to their mean.
+        Regrets have shape (..., M), slopes (..., M, D). An infinite regret is padding. The unit of
+        the regrets defaults to their mean.
         """
 
     def fit(self, answers: Answers) -> dict[str, Array]:

@@ -52,9 +52,9 @@ class DecisionHinges(DecisionFamily):
         return {"regret": (self.max_decisions,), "slope": (self.max_decisions, dim), "w": (dim,)}
 
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
-        if not len(regret):
+        if not regret.size:
             regret, slope = np.zeros(1), np.zeros((1, slope.shape[1]))
-        return {"regret": regret, "slope": slope}
+        return {"regret": np.where(np.isinf(regret), 0.0, regret), "slope": slope}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
         highest = largest(self._hinges(phi, d))

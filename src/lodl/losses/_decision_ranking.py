@@ -66,11 +66,12 @@ class DecisionRanking(DecisionFamily):
     def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
         if unit is None:
             unit = float(regret[regret > 0].mean()) if (regret > 0).any() else 1.0
-        t = self.temperature * unit
+        t, lead, dim = self.temperature * unit, regret.shape[:-1], slope.shape[-1]
+        scaled = np.where(np.isinf(regret), _NEVER, regret / t)
         return {
-            "regret": np.concatenate([[0.0], regret / t]),
-            "slope": np.concatenate([np.zeros((1, slope.shape[1])), slope / t]),
-            "t": np.array([t]),
+            "regret": np.concatenate([np.zeros((*lead, 1)), scaled], axis=-1),
+            "slope": np.concatenate([np.zeros((*lead, 1, dim)), slope / t], axis=-2),
+            "t": np.full((*lead, 1), t),
         }
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:

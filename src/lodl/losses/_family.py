@@ -171,8 +171,8 @@ def stack_parameters(family: Family, rows: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def squared_error_weights(cost: float, scale: Array) -> Array:
-    """Return the weights of `cost * mean_i (d_i / scale_i)^2`, shape (D,)."""
-    return cost / (len(scale) * np.square(scale))
+    """Return the weights of `cost * mean_i (d_i / scale_i)^2`, in the shape of `scale`."""
+    return np.asarray(cost / (scale.shape[-1] * np.square(scale)))
 
 
 def error_scale(d: Array) -> Array:

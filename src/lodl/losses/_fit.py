@@ -22,7 +22,7 @@ from lodl.oracle import Answers, Samples
 
 _CHUNK = 8  # instances per task: hides its overhead; not a function of the number of workers
 _MIN_SAMPLES = 2  # one sample does not show where the cost grows
-_FALLBACK_SHARE = 1e-3  # cost of a fallback as a share of the typical loss, if `min_weight` is 0
+FALLBACK_SHARE = 1e-3  # cost of a fallback as a share of the typical loss, if `min_weight` is 0
 _NEGLIGIBLE = 1e-12  # share of the typical loss below which regrets are rounding errors
 
 _logger = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ def build_loss(
     typical_loss = float(np.median(losses)) if losses else 1.0
     scales = [fit.error_scale for fit in fits if fit.counts["n_fitted"] + fit.counts["n_held_out"]]
     fallback = family.fallback(
-        cost=(family.min_weight or _FALLBACK_SHARE) * typical_loss,
+        cost=(family.min_weight or FALLBACK_SHARE) * typical_loss,
         scale=np.median(scales or [fits[0].error_scale], axis=0),
     )
     phi, errors, n_missing = [], [], 0
@@ -117,16 +117,22 @@ def build_loss(
             status = FitStatus.NOTHING_TO_DECIDE if fit.phi else fit.status
             errors.append({**fit.counts, "status": status})
             n_missing += 1
-    if n_missing:
-        is_most = 2 * n_missing > len(fits)
-        message = "%d of %d instances have nothing to fit and get a plain squared error."
-        if is_most:
-            message += " Is the sampler's scale too small to change a decision?"
-        _logger.log(logging.WARNING if is_most else logging.INFO, message, n_missing, len(fits))
+    log_missing(n_missing, len(fits))
     labels, provenance = np.asarray(y, dtype=np.float64), {**provenance, "lodl": package_version()}
     return LearnedLoss(
         family, labels, stack_parameters(family, phi), FitErrors.of(errors), provenance
     )
+
+
+def log_missing(n_missing: int, n_instances: int) -> None:
+    """Log how many instances get a plain squared error, as a warning if most do."""
+    is_most = 2 * n_missing > n_instances
+    message = "%d of %d instances have nothing to fit and get a plain squared error."
+    if is_most:
+        message += " Is the sampler's scale too small to change a decision?"
+    if n_missing:
+        level = logging.WARNING if is_most else logging.INFO
+        _logger.log(level, message, n_missing, n_instances)
 
 
 def is_held_out(n_samples: int, holdout: float, *, offset: int = 0) -> npt.NDArray[np.bool_]:

@@ -6,12 +6,20 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_predictions, rank_correlation
+from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily, are_explained
-from lodl.losses._family import Family, check_can_fit, with_typical
-from lodl.losses._fit import InstanceFit, build_loss, check_holdout, is_held_out, mean_of, value_of
-from lodl.losses._learned_loss import FitStatus, LearnedLoss
+from lodl.losses._family import Family, check_can_fit, squared_error_weights, with_typical
+from lodl.losses._fit import (
+    FALLBACK_SHARE,
+    check_holdout,
+    is_held_out,
+    log_missing,
+    mean_of,
+    value_of,
+)
+from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.oracle import DecisionPool, Samples
 
 _N_ALL_TAKEN = 100  # decisions up to which every instance takes all of them: a path on a small grid
@@ -19,7 +27,7 @@ _N_NEAREST = 20  # decisions to take at each of three points; twice as many were
 _MAX_NUMBERS = 5e7  # numbers in the slopes of all instances: 400 MB
 _ROUNDING = 1e-9  # share of the mean regret below which a regret is a rounding error
 _LAST_DIGITS = 1e-12  # share of the largest label below which a deviation is a rounding error
-_MIN_STAKE = 0.1  # least regret at stake at an instance, as a share of the mean of all instances
+_UNIT = 0.4  # unit of regrets over the typical one: then about the mean regret of noise at labels
 
 
 def fit_shared(
@@ -50,8 +58,8 @@ def fit_shared(
         >>> y = np.random.default_rng(0).normal(size=(20, 4))
         >>> samples = lodl.Oracle(lodl.domains.TopK(1)).sample(y, n_samples=3, slopes=True)
         >>> shared = lodl.losses.fit_shared(samples, lodl.DecisionHinges())
-        >>> shared.phi["slope"].shape  # all three decisions that are not the best decision
-        (20, 3, 4)
+        >>> shared.phi["slope"].shape  # all four decisions, of which one is the best
+        (20, 4, 4)
         >>> float(np.nanmean(shared.errors.met_held_out))  # other instances led to them, too
         1.0
     """
@@ -65,68 +73,94 @@ def fit_shared(
     pool = samples.pool()
     n, dim = pool.y.shape
     y_hat = None if at is None else check_predictions(at, samples.y, name="at").reshape(n, dim)
-    n_answers = np.isfinite(pool.regret).sum(axis=1)
-    means = np.nansum(np.maximum(pool.regret, 0.0), axis=1) / np.maximum(n_answers, 1)
-    unit = float(means[n_answers > 0].mean()) if n_answers.any() else 0.0
-    taken = pool.nearest(y_hat, _n_nearest(pool)) if unit else [np.empty(0, dtype=np.intp)] * n
-    n_decisions = max(1, *map(len, taken))
-    family = replace(family, max_decisions=n_decisions)  # type: ignore[type-var]  # a dataclass
-    scales = _error_scales(pool, y_hat)
-    held_out = _HeldOut(samples, pool, holdout)
-    fits = []
-    for i in range(n):
-        counts = {"mean_regret": float(means[i]), **held_out.counts(i)}
-        if not n_answers[i] or not unit:
-            status = FitStatus.NOTHING_TO_DECIDE if n_answers[i] else FitStatus.NO_SAMPLES
-            fits.append(InstanceFit(scales[i], counts, status))
-            continue
-        regret = pool.regrets(i, taken[i])
-        regret[regret < _ROUNDING * unit] = 0.0
-        slope = pool.gradient[taken[i]] - pool.gradient[pool.met[i, 0]]
-        stake = max(float(means[i]), _MIN_STAKE * unit)
-        phi = family.made_of(regret, slope, stake, scales[i], unit)
-        errors = {}
-        if held_out.mask[i].any():
-            known = held_out.is_known[taken[i]]
-            regret, slope = regret[known], slope[known]
-            reduced = family.made_of(regret, slope, stake, scales[i], unit)
-            errors = held_out.errors(i, family, reduced, regret, slope)
-        fits.append(InstanceFit(scales[i], counts, FitStatus.FITTED, errors, phi, stake))
+    unit = _unit(pool)
+    shared = _Shared(pool, y_hat, unit if unit > 0 else 1.0)
+    family = replace(family, max_decisions=shared.regret.shape[1])  # type: ignore[type-var]
+    phi = family.made_of(shared.regret, shared.slope, shared.unit, shared.scale, shared.unit)
+    status = np.where(shared.is_known, FitStatus.FITTED, FitStatus.NO_SAMPLES)
+    if unit <= 0:
+        status[shared.is_known] = FitStatus.NOTHING_TO_DECIDE
+    if (is_empty := status != FitStatus.FITTED).any():
+        log_missing(int(is_empty.sum()), n)
+        weight = (family.min_weight or FALLBACK_SHARE) * shared.unit
+        phi["w"][is_empty] = squared_error_weights(weight, np.median(shared.scale, axis=0))
+    errors = {**FitErrors.empty(n).arrays(), **_counts(pool, holdout), "status": status}
+    if holdout:
+        errors |= _held_out_errors(samples, shared, family, holdout)
     provenance = {**samples.provenance(), "shared": True, "holdout": holdout}
-    return build_loss(family, samples.y, fits, provenance)
+    provenance["lodl"] = package_version()
+    return LearnedLoss(family, samples.y, phi, FitErrors(**errors), provenance)
 
 
-class _HeldOut:
-    """The held-out samples, at intervals that run across instances: each may have one sample."""
+class _Shared:
+    """Regrets, slopes and typical errors of the decisions that each instance takes."""
 
-    def __init__(self, samples: Samples, pool: DecisionPool, holdout: float) -> None:
-        self._pool = pool
-        n, n_samples = pool.regret.shape
-        self._is_answer = np.isfinite(pool.regret)
-        held_out = [is_held_out(n_samples, holdout, offset=i) for i in range(n)]
-        self.mask = self._is_answer & np.array(held_out)
-        is_fitted = np.column_stack([np.ones(n, dtype=bool), ~self.mask]) & (pool.met >= 0)
-        self.is_known = np.zeros(len(pool), dtype=bool)  # by the labels and the fitted samples
-        self.is_known[pool.met[is_fitted]] = True
-        self._d = samples.errors_and_regrets()[0] if self.mask.any() else np.empty((0, 0, 0))
+    def __init__(self, pool: DecisionPool, y_hat: Array | None, unit: float) -> None:
+        own, self.pool, self.unit = pool.met[:, :1], pool, unit
+        self.is_known = own[:, 0] >= 0
+        self.scale = _error_scales(pool, y_hat)
+        if not len(pool):  # every call failed
+            self.regret, self.slope = np.full((len(own), 1), np.inf), pool.y[:, np.newaxis] * 0.0
+            return
+        self.decision = pool.nearest(y_hat, _n_nearest(pool))
+        self.regret = pool.regrets(self.decision)
+        self.regret[self.regret < _ROUNDING * unit] = 0.0
+        self.slope = pool.gradient[self.decision] - pool.gradient[own]
+        # The label's own decision pads the others. It has no slope, and here no regret.
+        is_padding = (self.decision == own) | ~self.is_known[:, np.newaxis]
+        self.regret[is_padding], self.slope[is_padding] = np.inf, 0.0
 
-    def counts(self, i: int) -> dict[str, float]:
-        """Return the numbers of fitted and held-out answers of instance `i`."""
-        n_held_out = int(self.mask[i].sum())
-        return {"n_fitted": int(self._is_answer[i].sum()) - n_held_out, "n_held_out": n_held_out}
 
-    def errors(
-        self, i: int, family: Family, phi: dict[str, Array], regret: Array, slope: Array
-    ) -> dict[str, float]:
-        """Return the errors of a loss made of decisions with given regrets and slopes."""
-        pool, rows = self._pool, np.flatnonzero(self.mask[i])
-        d, cost, decision = self._d[i, rows], pool.regret[i, rows], pool.met[i, 1 + rows]
+def _unit(pool: DecisionPool) -> float:
+    """Return the unit of regrets: of typical ones, or of samples if all labels are the same."""
+    regret = pool.regret[np.isfinite(pool.regret)]
+    of_samples = float(np.maximum(regret, 0.0).mean()) if len(regret) else 0.0
+    typical = _UNIT * pool.typical_regret
+    return typical if typical > _ROUNDING * of_samples else of_samples
+
+
+def _counts(pool: DecisionPool, holdout: float) -> dict[str, Array]:
+    """Return the mean regret of each instance's samples, and how many are fitted and held out."""
+    is_answer, n_samples = np.isfinite(pool.regret), pool.regret.shape[1]
+    held_out = is_answer & _held_out(pool, holdout)
+    total = np.where(is_answer, np.maximum(pool.regret, 0.0), 0.0).sum(axis=1)
+    mean = total / np.maximum(is_answer.sum(axis=1), 1) if n_samples else pool.regrets_of_others
+    n_held_out = held_out.sum(axis=1)
+    n_fitted = is_answer.sum(axis=1) - n_held_out
+    return {"mean_regret": mean, "n_fitted": n_fitted, "n_held_out": n_held_out}
+
+
+def _held_out(pool: DecisionPool, holdout: float) -> npt.NDArray[np.bool_]:
+    """Return which samples are held out, at intervals that run across instances."""
+    n, n_samples = pool.regret.shape
+    held_out = [is_held_out(n_samples, holdout, offset=i) for i in range(n)]
+    return np.isfinite(pool.regret) & np.array(held_out)
+
+
+def _held_out_errors(
+    samples: Samples, shared: _Shared, family: DecisionFamily, holdout: float
+) -> dict[str, Array]:
+    """Return errors of losses without the decisions that only held-out samples led to."""
+    pool, held_out = shared.pool, _held_out(shared.pool, holdout)
+    is_fitted = np.column_stack([np.ones(len(held_out), dtype=bool), ~held_out]) & (pool.met >= 0)
+    is_known = np.zeros(len(pool), dtype=bool)  # by the labels and the fitted samples
+    is_known[pool.met[is_fitted]] = True
+    names = "met_held_out", "explained_held_out", "rank_correlation_held_out"
+    errors = {name: np.full(len(held_out), np.nan) for name in names}
+    d = samples.errors_and_regrets()[0]
+    for i in np.flatnonzero(held_out.any(axis=1) & shared.is_known):
+        rows, known = np.flatnonzero(held_out[i]), is_known[shared.decision[i]]
+        regret, slope = shared.regret[i][known], shared.slope[i][known]
+        phi = family.made_of(regret, slope, shared.unit, shared.scale[i], shared.unit)
+        cost, decision = pool.regret[i, rows], pool.met[i, 1 + rows]
         taken = pool.gradient[decision] - pool.gradient[pool.met[i, 0]]
-        return {
-            "met_held_out": mean_of(self.is_known[decision[cost > 0]]),
-            "explained_held_out": mean_of(are_explained(d, cost, taken, regret, slope)),
-            "rank_correlation_held_out": rank_correlation(value_of(family, phi, d), cost),
-        }
+        finite = np.isfinite(regret)
+        explained = are_explained(d[i, rows], cost, taken, regret[finite], slope[finite])
+        ranks = rank_correlation(value_of(family, phi, d[i, rows]), cost)
+        met = mean_of(is_known[decision[cost > 0]])
+        for name, value in zip(names, (met, mean_of(explained), ranks), strict=True):
+            errors[name][i] = value
+    return errors
 
 
 def _n_nearest(pool: DecisionPool) -> int:

@@ -36,31 +36,19 @@ class FitErrors:
 
     Every field has shape (n_instances,) and is NaN if it is not defined. Regret families have mean
     absolute errors and R2; decision families, which do not repeat regrets, two shares instead.
-
-    Attributes:
-        mae_fitted: Mean absolute error on fitted samples.
-        mae_held_out: Mean absolute error on held-out samples.
-        r2_held_out: Share of the variance of held-out regrets that is explained.
-        rank_correlation_held_out: Rank correlation of loss and regret on held-out samples.
-        met_held_out: Share of the costly held-out samples that led to a known decision.
-        explained_held_out: Share of the held-out samples that led to the cheapest known decision by
-            the slopes.
-        mean_regret: Mean regret of all samples.
-        n_fitted: Number of fitted samples.
-        n_held_out: Number of held-out samples.
-        status: A `FitStatus`.
     """
 
-    mae_fitted: Array
-    mae_held_out: Array
-    r2_held_out: Array
-    rank_correlation_held_out: Array
-    met_held_out: Array
+    mae_fitted: Array  #: Mean absolute error on fitted samples.
+    mae_held_out: Array  #: Mean absolute error on held-out samples.
+    r2_held_out: Array  #: Share of the variance of held-out regrets that is explained.
+    rank_correlation_held_out: Array  #: Of loss and regret on held-out samples.
+    met_held_out: Array  #: Share of the costly held-out samples that led to a known decision.
+    #: Share of the held-out samples whose decision is the cheapest by slope.
     explained_held_out: Array
-    mean_regret: Array
-    n_fitted: npt.NDArray[np.int64]
-    n_held_out: npt.NDArray[np.int64]
-    status: npt.NDArray[np.int8]
+    mean_regret: Array  #: Mean regret of all samples.
+    n_fitted: npt.NDArray[np.int64]  #: Number of fitted samples.
+    n_held_out: npt.NDArray[np.int64]  #: Number of held-out samples.
+    status: npt.NDArray[np.int8]  #: A `FitStatus`.
 
     @classmethod
     def dtypes(cls) -> dict[str, np.dtype[Any]]:
@@ -95,13 +83,6 @@ class FitErrors:
 class LearnedLoss:
     """A locally optimized decision loss for every instance.
 
-    Attributes:
-        family: The parametric loss.
-        y: Labels, shape (n_instances, *label_shape), at which each loss is zero.
-        phi: The family's parameters, each of shape (n_instances, *shape of the parameter).
-        errors: Errors of the fit.
-        provenance: Sampler, seed, problem, version of lodl and others, as JSON values.
-
     Example:
         >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
         >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y)
@@ -113,10 +94,11 @@ class LearnedLoss:
         array([[0., 2.]])
     """
 
-    family: Family
-    y: Array
-    phi: Mapping[str, Array]
-    errors: FitErrors
+    family: Family  #: The parametric loss.
+    y: Array  #: Labels, shape (n_instances, *label_shape), at which each loss is zero.
+    phi: Mapping[str, Array]  #: Parameters, each of shape (n_instances, *shape of the parameter).
+    errors: FitErrors  #: Errors of the fit.
+    #: Sampler, seed, problem, version of lodl and others, as JSON values.
     provenance: Mapping[str, Any]
 
     def __post_init__(self) -> None:

@@ -38,10 +38,6 @@ class NeuralLoss(Family):
     cost the simpler families miss. It is not convex, need not be smallest at the label, and its
     gradient may vanish. Fitting it needs the extra "torch"; using it does not.
 
-    Attributes:
-        n_layers: Number of layers with weights, output included.
-        n_units: Number of units of each hidden layer.
-
     Example:
         >>> y = np.array([[3.0, 1.0]])
         >>> family = lodl.NeuralLoss(n_layers=2, n_units=4)
@@ -50,8 +46,8 @@ class NeuralLoss(Family):
         (1,)
     """
 
-    n_layers: int = 4
-    n_units: int = 100
+    n_layers: int = 4  #: Number of layers with weights, output included.
+    n_units: int = 100  #: Number of units of each hidden layer.
     is_convex = False
 
     def __post_init__(self) -> None:

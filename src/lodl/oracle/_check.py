@@ -42,23 +42,14 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class ProblemReport:
-    """The result of checking a problem.
+    """The result of checking a problem."""
 
-    Attributes:
-        problem: Name of the problem's class.
-        n_instances: Number of instances that were tried.
-        n_tried: Number of noisy predictions, of all these instances.
-        n_changed: How many of them led to a decision of another worth than the label's.
-        objective_kind: How the objective depends on the label, as far as was tried. If it is
-            affine, decision families bound the regret; otherwise their slopes hold near the label.
-        findings: Broken rules, each with the instances that break it.
-    """
-
-    problem: str
-    n_instances: int
-    n_tried: int
-    n_changed: int
-    objective_kind: ObjectiveKind
+    problem: str  #: Name of the problem's class.
+    n_instances: int  #: Number of instances that were tried.
+    n_tried: int  #: Number of noisy predictions, of all these instances.
+    n_changed: int  #: How many of them led to a decision of another worth than the label's.
+    objective_kind: ObjectiveKind  #: How the objective depends on the label.
+    #: Broken rules, with their instances.
     findings: dict[str, list[int]] = field(default_factory=dict)
 
     @property

@@ -90,7 +90,8 @@ class Draws:
         own = None if centres is instances.y else np.asarray(centres)
         pairs = zip(instances.ids, [b""] * len(instances) if own is None else own, strict=True)
         ids = [_hash(id_, bytes.fromhex(name), bytes(centre)) for id_, centre in pairs]
-        n_samples, is_stable = check_count("n_samples", n_samples), sampler.has_stable_prefix(shape)
+        n_samples = check_count("n_samples", n_samples, minimum=0)
+        is_stable = sampler.has_stable_prefix(shape)
         return cls(sampler, seed, np.asarray(scale), n_samples, own, is_stable, ids)
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Draws":
@@ -109,6 +110,8 @@ class Draws:
         """Return points `start` to `stop` of one instance as the sampler drew them."""
         y = instances.y[row]
         centre = y if self.centres is None else self.centres[row]
+        if start == stop:
+            return np.empty((0, *y.shape))
         blocks, stream = [], {"seed": self.seed, "key": instances.keys[row]}
         for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
             offset = block * BLOCK_SIZE

@@ -83,6 +83,9 @@ class Oracle:
         check_problem_type(problem)
         if not isinstance(store, str | os.PathLike | None):
             raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | None) or n_jobs == 0:
+            what = "None or a whole number other than 0 (-1 for all cores)"
+            raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
         self.problem = problem
         self.settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
         self.n_jobs = n_jobs

@@ -45,7 +45,7 @@ class DecisionPool:
     constant: Array
     met: Index
     regret: Array
-    _nearest: dict[bytes, list[Index]] = field(default_factory=dict, init=False)
+    _nearest: dict[bytes, Index] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -57,37 +57,64 @@ class DecisionPool:
         their rows of `gradient` (M, D), -1 if a call failed; both have shape (n, 1 + K).
         """
         centre = y.mean(axis=0)
-        y, met = y - centre, np.full(decision.shape, -1, dtype=np.intp)
-        is_known = decision >= 0
-        rows, _ = np.nonzero(is_known)
-        if not len(rows):
+        y, met, is_known = y - centre, np.full(decision.shape, -1, dtype=np.intp), decision >= 0
+        if not is_known.any():
             return cls(y, centre, y[:0], np.empty(0), met, regret)
-        cost, of_each = loss[is_known], gradient[decision[is_known]]
-        constant = cost - np.einsum("kd,kd->k", of_each, y[rows])
-        keys = _keys(of_each, constant, y, cost)
-        # Rows of bytes sort several times faster than rows of numbers.
-        as_bytes = keys.view(np.dtype((np.void, keys.itemsize * keys.shape[1]))).reshape(-1)
-        _, first, number = np.unique(as_bytes, return_index=True, return_inverse=True)
+        constant = np.zeros(decision.shape)  # answers that failed are never read
+        for column, numbers in enumerate(decision.T):
+            priced = np.einsum("nd,nd->n", gradient[numbers], y)
+            constant[:, column] = np.where(numbers >= 0, loss[:, column] - priced, 0.0)
+        steps = _steps(gradient, y, loss[is_known])
+        used, number = np.unique(decision[is_known], return_inverse=True)
+        kind = _equal_rows(np.round(gradient[used] / steps[0]))[number]
+        keys = np.column_stack([kind, np.round(constant[is_known] / steps[1])])
+        _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         met[is_known] = number.reshape(-1)
-        return cls(y, centre, of_each[first], constant[first], met, regret)
+        of_each = gradient[decision[is_known][first]]
+        return cls(y, centre, of_each, constant[is_known][first], met, regret)
 
     def __len__(self) -> int:
         return len(self.constant)
 
-    def regrets(self, row: int, decisions: Index) -> Array:
-        """Return what decisions cost more at an instance than its own best one, shape (m,)."""
-        both = np.append(decisions, self.met[row, 0])
-        cost = self.constant[both] + self.gradient[both] @ self.y[row]
-        return np.asarray(cost[:-1] - cost[-1])
+    @cached_property
+    def regrets_of_others(self) -> Array:
+        """Mean regret of all labels' own decisions at each instance, NaN without an own one."""
+        own = self.met[:, 0]
+        if not (own >= 0).any():
+            return np.full(len(own), np.nan)
+        known = own[own >= 0]
+        constant, gradient = self.constant[known].mean(), self.gradient[known].mean(axis=0)
+        extra = np.einsum("nd,nd->n", gradient - self.gradient[own], self.y)
+        return np.where(own >= 0, constant - self.constant[own] + extra, np.nan)
+
+    @property
+    def typical_regret(self) -> float:
+        """Mean regret of one label's decision at another, which no sample changes; or 0."""
+        known = self.regrets_of_others[np.isfinite(self.regrets_of_others)]
+        return max(float(known.mean()), 0.0) if len(known) else 0.0
 
     def regrets_at(self, y_hat: Array) -> Array:
         """Return the regret of the cheapest known decision under predictions (n, D), or NaN."""
-        regrets = np.full(len(self.y), np.nan)
-        for start, costs in self._costs(y_hat - self.centre):
-            for row, decision in enumerate(self._compared[costs.argmin(axis=1)], start):
-                if self.met[row, 0] >= 0:
-                    regrets[row] = self.regrets(row, np.array([decision]))[0]
+        costs = self._costs(y_hat - self.centre)
+        cheapest = np.concatenate([each.argmin(axis=1) for _, each in costs])
+        regrets = self.regrets(self._compared[cheapest][:, np.newaxis])[:, 0]
+        return np.where(self.met[:, 0] >= 0, regrets, np.nan)
+
+    def regrets(self, decisions: Index) -> Array:
+        """Return what decisions (n, m) cost more at each instance than its own, shape (n, m)."""
+        own, regrets = self.met[:, 0], np.zeros(decisions.shape)
+        if not len(self):
+            return regrets
+        for column, numbers in enumerate(decisions.T):
+            slope = self.gradient[numbers] - self.gradient[own]
+            extra = np.einsum("nd,nd->n", slope, self.y)
+            regrets[:, column] = self.constant[numbers] - self.constant[own] + extra
         return regrets
+
+    def n_new(self, n_columns: int = 1) -> int:
+        """Return how many answers of the last columns are decisions that no other answer has."""
+        before, last = self.met[:, :-n_columns], self.met[:, -n_columns:]
+        return int((~np.isin(last[last >= 0], before)).sum())
 
     @cached_property
     def _compared(self) -> Index:
@@ -103,12 +130,13 @@ class DecisionPool:
         for start in range(0, len(points), _N_PER_STEP):
             yield start, constant + points[start : start + _N_PER_STEP] @ gradient.T
 
-    def nearest(self, y_hat: Array | None, n: int) -> list[Index]:
-        """Return the decisions that matter most to each instance, all different.
+    def nearest(self, y_hat: Array | None, n: int) -> Index:
+        """Return the decisions that matter most to each instance, shape (n, m), all different.
 
         These are its own and the `n` cheapest under its label. With predictions (n, D) come the `n`
         cheapest under the prediction, which the model might take, and under the point as far beyond
-        it as the label is before, where hinges are highest. The label's own decision is left out.
+        it as the label is before, where hinges are highest. Rows are padded with the decision of
+        the label itself.
         """
         key = b"%d " % n + (b"" if y_hat is None else y_hat.tobytes())
         if key not in self._nearest:  # the losses of a round need the same decisions
@@ -116,22 +144,34 @@ class DecisionPool:
             self._nearest[key] = self._find_nearest(y_hat, n)
         return self._nearest[key]
 
-    def _find_nearest(self, y_hat: Array | None, n: int) -> list[Index]:
+    def _find_nearest(self, y_hat: Array | None, n: int) -> Index:
+        if n >= len(self):
+            return np.broadcast_to(np.arange(len(self)), (len(self.y), len(self)))
         points = [self.y]
         if y_hat is not None:
             predicted = y_hat - self.centre
             points += [predicted, 2 * predicted - self.y]
-        n_taken, near = min(n, len(self._compared)), [[met] for met in self.met]
-        for at in points:
-            for start, costs in self._costs(at):
+        n_taken, found = min(n, len(self._compared)), []
+        for parts in zip(*map(self._costs, points), strict=True):
+            rows = np.arange(len(parts[0][1]))[:, np.newaxis]
+            met = self.met[parts[0][0] + rows[:, 0]]
+            is_near = np.zeros((len(rows), len(self) + 1), dtype=bool)  # the last is no decision
+            for _, costs in parts:
                 cheapest = np.argpartition(costs, n_taken - 1, axis=1)[:, :n_taken]
-                for row, decisions in enumerate(self._compared[cheapest], start):
-                    near[row].append(decisions)
-        return [np.setdiff1d(np.concatenate(each), [-1, each[0][0]]) for each in near]
+                is_near[rows, self._compared[cheapest]] = True
+            is_near[rows, met] = True
+            is_near[rows, met[:, :1]] = is_near[:, -1:] = False
+            found.append(is_near)
+        n_near = np.concatenate([is_near.sum(axis=1) for is_near in found])
+        near = np.repeat(self.met[:, :1], max(1, n_near.max()), axis=1)
+        near[np.arange(near.shape[1]) < n_near[:, np.newaxis]] = np.concatenate(
+            [np.nonzero(is_near)[1] for is_near in found]
+        )
+        return near
 
 
-def _keys(gradient: Array, constant: Array, y: Array, cost: Array) -> Array:
-    """Return rows of numbers that differ between decisions, rounded so that answers agree."""
+def _steps(gradient: Array, y: Array, cost: Array) -> tuple[float, float]:
+    """Return the sizes below which two gradients, and two constants, are the same."""
     # Gradients may be differences of large costs, which lose digits. Constants lose them, too.
     size, largest = np.abs(gradient).max(initial=0.0) or 1.0, float(np.abs(cost).max())
     scale = float(y.std(axis=0).max(initial=0.0)) or 1.0
@@ -139,6 +179,12 @@ def _keys(gradient: Array, constant: Array, y: Array, cost: Array) -> Array:
     of_constants = max(_TOLERANCE * float(np.ptp(cost)), _NOISE * largest)
     if lost > _TOLERANCE:
         of_constants = max(of_constants, lost * size * scale)
-    steps = size * max(_TOLERANCE, lost), of_constants or 1.0
-    keys = np.column_stack([gradient / steps[0], constant / steps[1]])
-    return np.round(keys) + 0.0  # no -0.0, whose bytes differ
+    return size * max(_TOLERANCE, lost), of_constants or 1.0
+
+
+def _equal_rows(rows: Array) -> Index:
+    """Return a number for each row, the same for equal rows."""
+    rows = np.ascontiguousarray(rows + 0.0)  # no -0.0, whose bytes differ
+    # Rows of bytes sort several times faster than rows of numbers.
+    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    return np.unique(as_bytes, return_inverse=True)[1].reshape(-1)

@@ -1,6 +1,7 @@
 """Samples: the answers about all instances (`Samples`) and about one of them (`Answers`)."""
 
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -174,7 +175,7 @@ class Samples:
         drawn = [[d.drawn(self.instances, row, 0, d.n_samples) for row in rows] for d in self.draws]
         errors = np.concatenate(drawn, axis=1) - self.y[:, np.newaxis]
         regrets = self._regrets(self._complete(rows))
-        return errors.reshape(*regrets.shape, -1), regrets
+        return errors.reshape(*regrets.shape, math.prod(self.y.shape[1:])), regrets
 
     @staticmethod
     def _regrets(table: AnswerTable) -> Array:

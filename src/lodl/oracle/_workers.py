@@ -63,9 +63,6 @@ def choose_workers(
 
 
 def _count_workers(n_jobs: int) -> int:
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-        what = "None or a whole number other than 0 (-1 for all cores)"
-        raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
     if n_jobs > 0:
         return n_jobs
     from loky import cpu_count

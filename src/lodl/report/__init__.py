@@ -6,6 +6,7 @@ Importing this package needs neither matplotlib nor jinja2, but `lodl.report.fit
 
 from lodl.report._result import (
     BASELINE,
+    BY_THE_SOLVER,
     PLAIN,
     ChangedDecision,
     CoordinateCosts,
@@ -19,6 +20,7 @@ from lodl.report.page import Cell, Table
 
 __all__ = [
     "BASELINE",
+    "BY_THE_SOLVER",
     "PLAIN",
     "Cell",
     "ChangedDecision",

@@ -16,6 +16,7 @@ from lodl.errors import DataError
 from lodl.report.page import shortened
 
 BASELINE = "squared error"  #: Name of the baseline's trial.
+BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.
 PLAIN = "plain model"  #: Name of the plain model's trial.
 FEWEST = 5  # instances: an interval from fewer differences says nothing
 USE_MORE = f"Use at least {FEWEST} validation instances, better 50."
@@ -260,8 +261,8 @@ class FitResult:
 
     @property
     def selected_name(self) -> str:
-        """Name of the selected trial."""
-        return self.trials[self.selected].name
+        """Name of the selected model."""
+        return self.trials[self.selected].name.removesuffix(BY_THE_SOLVER)
 
     @property
     def has_plain(self) -> bool:

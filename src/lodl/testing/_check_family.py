@@ -54,8 +54,7 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
             findings += (f"{kind} parameters: {finding}" for finding in found)
         findings += _file_findings(family, np.stack([one.y for one in answers]), both["fitted"])
     if findings:
-        lines = "".join(f"\n- {finding}" for finding in findings)
-        raise FamilyError(f"{family} breaks the contract:{lines}")
+        raise FamilyError("\n- ".join([f"{family} breaks the contract:", *findings]))
 
 
 def _choice_of_the_best(dim: int, rng: np.random.Generator) -> Answers:

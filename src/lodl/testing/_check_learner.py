@@ -43,8 +43,8 @@ def check_learner(
         )
     loading = {"estimator": estimator, "trusted": trusted}
     if findings := list(_Check(learner, items).findings(loading)):
-        lines = "".join(f"\n- {finding}" for finding in findings)
-        raise LearnerError(f"{type(learner).__name__} breaks the contract:{lines}")
+        title = f"{type(learner).__name__} breaks the contract:"
+        raise LearnerError("\n- ".join([title, *findings]))
 
 
 class _Check:

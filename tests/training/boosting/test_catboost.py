@@ -26,6 +26,7 @@ def data():
     return x, 10 + x @ rng.normal(size=(2, D)) + 0.5 * rng.normal(size=(N, D))
 
 
+@pytest.mark.slow
 def test_the_number_of_trees_is_that_with_the_least_learned_loss(data):
     x, y = data
     loss, (train, held_out) = directed(y, 2.0, 0.5), np.split(np.arange(N), [40])

@@ -120,6 +120,7 @@ def test_the_hessian_of_squared_error_is_one(data):
     np.testing.assert_allclose(gradient, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [False, True])
 def test_the_contract_is_kept(regressor, items):
     check_learner(learner_for(regressor()), items=items)
@@ -134,6 +135,7 @@ def test_trees_from_the_mean_label_lower_the_learned_loss(name, regressor, data)
     assert loss.value(model.predict(x)).mean() < loss.value(baseline.predict(x)).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hinges", "ranking"])
 def test_trees_from_baseline_move_predictions_where_decisions_cost_less(name, regressor, data):
     x, y = data
@@ -194,6 +196,7 @@ def without(parts):
     return np.array([~np.isin(np.arange(N), part) for part in parts])
 
 
+@pytest.mark.slow
 def test_folds_start_from_baseline_that_does_not_know_the_labels_held_out(regressor, data):
     x, y = data
     parts = np.array_split(np.random.default_rng(0).permutation(N), 4)
@@ -208,6 +211,7 @@ def test_folds_start_from_baseline_that_does_not_know_the_labels_held_out(regres
     )
 
 
+@pytest.mark.slow
 def test_folds_trained_together_are_judged_on_what_they_have_not_seen(regressor, data):
     x, y = data
     parts = np.array_split(np.arange(N), 4)

@@ -93,6 +93,7 @@ def test_a_linear_model_is_trained_on_the_loss_itself_and_stays_what_it_is(name)
     assert all(type(one.coef_) is np.ndarray for one in after.models if hasattr(one, "coef_"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINEAR)
 def test_no_step_changes_nothing(name):
     x, y = data()

@@ -25,6 +25,7 @@ def network(*layers):
     return nn.Sequential(nn.Linear(3, 16), nn.ReLU(), *layers, nn.Linear(16, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 16])
 def test_folds_at_once_are_the_same_as_one_by_one(regression, batch_size):
     x, y = regression
