@@ -182,8 +182,8 @@ def row_names(table: object) -> tuple[str, ...] | None:
     index = _index_of(table)
     if index is None or _is_default(index):
         return None
-    is_date = str(index.dtype).startswith("datetime")  # midnight as the day alone
-    return tuple(index.astype(str)) if is_date else tuple(map(str, index))
+    is_date = str(index.dtype).startswith("datetime")
+    return tuple(map(str, index.astype(str) if is_date else index))  # no 00:00:00 for whole days
 
 
 def check_same_rows(**tables: Any) -> None:

@@ -31,10 +31,10 @@ _Path: TypeAlias = Path | None
 _Int: TypeAlias = int | None
 _Float: TypeAlias = float | None
 
-_RANDOMLY = "Hold out instances at random, or in their order: blocks, or the last share."
-_GROUPS = (
-    "A column of the features (then no longer a feature) or a file; a group is held out whole."
+_SHUFFLE = (
+    "Hold out instances at random, or in their order. Default: in order if the ids are dates."
 )
+_GROUPS = "Column of the features, then no longer a feature, whose groups are held out as a whole."
 
 
 @calls_solver()
@@ -56,8 +56,10 @@ def fit(
     overwrite: Annotated[
         bool, option(MODEL, "Replace a model that exists.", "--overwrite")
     ] = False,
-    validation: Annotated[_Float, option(VALIDATION, "Number of folds, or share below 1.")] = None,
-    shuffle: Annotated[bool, option(VALIDATION, _RANDOMLY)] = True,
+    validation: Annotated[
+        _Float, option(VALIDATION, "Number of folds, or share of the instances below 1.")
+    ] = None,
+    shuffle: Annotated[bool | None, option(VALIDATION, _SHUFFLE)] = None,
     groups: Annotated[str | None, option(VALIDATION, _GROUPS)] = None,
     max_calls: Annotated[_Int, option(CALLS, "Limit on solver calls.")] = None,
     max_seconds: Annotated[_Float, option(CALLS, "Time after which no model is tried.")] = None,
@@ -73,6 +75,8 @@ def fit(
         raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
     x, y, contexts = tables.read_data(features, labels, context, names)
     x, held_together = tables.groups_of(x, groups)
+    if validation is not None and validation >= 1 and validation == int(validation):
+        validation = int(validation)
     tables.check_categories(x)
     logging.basicConfig(format="%(message)s")  # on standard error
     logging.getLogger("lodl").setLevel(logging.INFO)
@@ -87,7 +91,7 @@ def fit(
         random_state=seed,
         verbose=True,
     )
-    folds = _folds(validation, len(x), shuffle=shuffle, has_groups=held_together is not None)
+    folds = validation if shuffle is None else _folds(validation, len(x), groups, shuffle, seed)
     fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)
@@ -106,14 +110,12 @@ def fit(
     typer.echo(f"Next: lodl decide {place} {files} --out decisions.csv")
 
 
-def _folds(validation: float | None, n: int, *, shuffle: bool, has_groups: bool) -> Any:
-    """Return the number of folds, the share to hold out, or a splitter that keeps the order."""
-    if validation is not None and validation >= 1 and validation == int(validation):
-        validation = int(validation)
-    if shuffle:
-        return validation
+def _folds(validation: float | None, n: int, groups: str | None, shuffle: bool, seed: int) -> Any:
+    """Return a splitter with folds, or a share of the instances, at random or in their order."""
     from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
-    if validation is None or isinstance(validation, int):
-        return (GroupKFold if has_groups else KFold)(validation or 5)
-    return PredefinedSplit(np.where(np.arange(n) < round((1 - validation) * n), -1, 0))
+    if validation is None or validation >= 1:
+        kind = KFold if groups is None else GroupKFold
+        return kind(int(validation or 5), shuffle=shuffle, random_state=seed if shuffle else None)
+    order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
+    return PredefinedSplit(np.where(order < round((1 - validation) * n), -1, 0))

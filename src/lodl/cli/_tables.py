@@ -119,26 +119,13 @@ def _read_context(path: Path | None) -> Any:
     return [dict(zip(contexts, row, strict=True)) for row in zip(*contexts.values(), strict=True)]
 
 
-def read_column(path: Path, what: str) -> Sequence[Any]:
-    """Return one value per instance: a vector, or a table of one column."""
-    column = _single(path, what)
-    if is_frame(column) and column.shape[1] == 1:
-        column = column.iloc[:, 0]
-    if column.ndim != 1:
-        raise DataError(f"The {what} in {path} must be one column, got shape {column.shape}.")
-    return list(column.tolist())
-
-
-def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequence[Any] | None]:
-    """Return features without the column of groups, and the groups: that column, or a file."""
-    if groups is None:
+def groups_of(features: Features, column: str | None) -> tuple[Features, Sequence[Any] | None]:
+    """Return features without the column of groups, and the groups."""
+    if column is None:
         return features, None
-    if is_frame(features) and groups in features.columns:
-        return features.drop(columns=groups), features[groups].tolist()
-    path, expected = Path(groups), "a column of the features or a file"
-    if not path.suffix and not path.exists():
-        raise InvalidInputError(f"`groups` must be {expected}, got {groups!r}.")
-    return features, read_column(path, "groups")
+    if not is_frame(features) or column not in features.columns:
+        raise InvalidInputError(f"`groups` must be a column of the features, got {column!r}.")
+    return features.drop(columns=column), features[column].tolist()
 
 
 def columns_of_fit(
