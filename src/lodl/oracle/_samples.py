@@ -156,8 +156,8 @@ class Samples:
         loss, decision, is_ok = table.loss[0], table.decision[0], table.status[0] == OK
         has_optimum, is_ok = bool(is_ok[0]), is_ok[1:] & is_ok[0]
         regret = regret_of(loss[1:][is_ok], loss[0])
-        points = [d.points(self.problem, self.instances, row, 0, d.n_samples) for d in self.draws]
-        answers = Answers(self.y[row], np.concatenate(points)[is_ok], regret)
+        points = [d.points(self.problem, self.instances, [row], 0, d.n_samples) for d in self.draws]
+        answers = Answers(self.y[row], np.concatenate(points, axis=1)[0, is_ok], regret)
         if not self.has_slopes or not has_optimum:
             return answers
         gradient = table.gradient
@@ -172,7 +172,7 @@ class Samples:
         Points are not projected into the problem's valid range, as predictions may not be either.
         """
         rows = range(self.n_instances)
-        drawn = [[d.drawn(self.instances, row, 0, d.n_samples) for row in rows] for d in self.draws]
+        drawn = [draws.drawn(self.instances, rows, 0, draws.n_samples) for draws in self.draws]
         errors = np.concatenate(drawn, axis=1) - self.y[:, np.newaxis]
         regrets = self._regrets(self._complete(rows))
         return errors.reshape(*regrets.shape, math.prod(self.y.shape[1:])), regrets
@@ -266,8 +266,10 @@ class Samples:
         """Return the origin of the samples in JSON values, of each sampler if there are several."""
         draws = [draws.provenance() for draws in self.draws]
         several = {"draws": draws} if len(draws) > 1 else {}
-        whole = {"n_samples": self.n_samples, "problem": describe_problem(self.problem)}
-        return draws[0] | several | whole
+        problem, whole = self.problem, {"n_samples": self.n_samples}
+        if problem.is_vectorised:
+            whole["mixes_instances"] = problem.mixes_instances
+        return draws[0] | several | whole | {"problem": describe_problem(problem)}
 
     def table(self, rows: Sequence[int]) -> AnswerTable:
         """Return the stored answers about some instances: column 0 is the label, j point j - 1."""
