@@ -12,39 +12,40 @@ from time import process_time
 
 import numpy as np
 
-from lodl.oracle._store import ANSWER, Block, Run, Store
+from lodl.oracle._store import ANSWER, Block, Store
 
 SIZES = [(50_000, 20), (2_000, 1_000)]  # instances, answers an instance
 AT_ONCE = 256  # instances of a task, and of a read
 
 
-def runs(n: int, k: int) -> list[Run]:
+def blocks(n: int, k: int) -> list[Block]:
     rng = np.random.default_rng(0)
     ids, answers, none = rng.bytes(16 * n), np.empty((n, k), ANSWER), np.empty((0, 50))
     answers["loss"], answers["status"], answers["decision"] = rng.exponential(size=(n, k)), 1, -1
-    return [(ids[16 * i : 16 * (i + 1)], 0, Block(answers[i], none, {})) for i in range(n)]
+    names = [ids[16 * i : 16 * (i + 1)] for i in range(n)]
+    starts = range(0, n, AT_ONCE)
+    return [Block(names[i : i + AT_ONCE], 0, answers[i : i + AT_ONCE], none, {}) for i in starts]
 
 
-def write(store: Store, answers: list[Run]) -> float:
+def write(store: Store, answers: list[Block]) -> float:
     began = process_time()
-    for first in range(0, len(answers), AT_ONCE):
-        store.add(answers[first : first + AT_ONCE])
+    for block in answers:
+        store.add([block])
     store.close()
     return process_time() - began
 
 
-def read(store: Store, answers: list[Run], k: int) -> float:
+def read(store: Store, answers: list[Block], k: int) -> float:
     began = process_time()
-    for first in range(0, len(answers), AT_ONCE):
-        ids = [id_ for id_, _, _ in answers[first : first + AT_ONCE]]
-        assert np.isfinite(store.table([(ids, k)]).loss).all()
+    for block in answers:
+        assert np.isfinite(store.table([(block.ids, k)]).loss).all()
     return process_time() - began
 
 
 def main() -> None:
     print(f"{'answers':>20}{'bytes each':>12}{'written/s':>12}{'read/s':>12}")
     for n, k in SIZES:
-        answers = runs(n, k)
+        answers = blocks(n, k)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "answers.db")
             written = write(Store(path, np.ones(50)), answers)

@@ -144,7 +144,7 @@ def is_held_out(n_samples: int, holdout: float, *, offset: int = 0) -> npt.NDArr
 def _fit_chunk(samples: Samples, family: Family, holdout: float) -> list[InstanceFit]:
     """Fit a few instances in a worker, on one BLAS thread so that sums have one order."""
     with one_blas_thread():
-        splits = [_Split(samples[i], holdout) for i in range(samples.n_instances)]
+        splits = [_Split(answers, holdout) for answers in samples]
         learned = [split.usable if family.uses_slopes else split.fitted for split in splits]
         status = [_status_of(answers) for answers in learned]
         is_fitted = [value == FitStatus.FITTED for value in status]
@@ -193,7 +193,7 @@ def _measure(family: Family, phi: dict[str, Array], split: _Split) -> InstanceFi
     if not value.any():
         return split.without_fit(FitStatus.NOTHING_TO_DECIDE)
     if family.uses_slopes:
-        errors = _decision_errors(family, split)
+        errors = _decision_errors(family, split) if split.counts["n_held_out"] else {}
     else:
         held_out = value_of(family, phi, split.held_out.d)
         errors = regret_errors(value, split.fitted.regret, held_out, split.held_out.regret)

@@ -99,7 +99,7 @@ def _try_instances(samples: Samples, run: _Run) -> list[Tried]:
         for row in rows.tolist():
             columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
             if 0 in columns and len(columns) > 1 and (row, 0) in again:
-                drawn = samples.draws[0].points(samples.problem, instances, row, 0, N_POINTS)
+                drawn = samples.draws[0].points(samples.problem, instances, [row], 0, N_POINTS)[0]
                 points = np.concatenate([instances.y[row : row + 1], drawn])[columns]
                 decisions = [made[row, column] for column in columns]
                 context = context_of(instances.context, row)

@@ -101,25 +101,32 @@ class Draws:
         return replace(self, centres=centres, sampler=self.sampler.take(rows), ids=ids)
 
     def points(
-        self, problem: Problem, instances: Instances, row: int, start: int, stop: int
+        self, problem: Problem, instances: Instances, rows: Sequence[int], start: int, stop: int
     ) -> Array:
-        """Return points `start` to `stop` of one instance, in the problem's valid range."""
-        return projected(problem, self.drawn(instances, row, start, stop))
+        """Return points `start` to `stop` of some instances, in the problem's valid range."""
+        drawn = self.drawn(instances, rows, start, stop)
+        flat = drawn.reshape(-1, *drawn.shape[2:])
+        return projected(problem, flat).reshape(drawn.shape)
 
-    def drawn(self, instances: Instances, row: int, start: int, stop: int) -> Array:
-        """Return points `start` to `stop` of one instance as the sampler drew them."""
-        y = instances.y[row]
-        centre = y if self.centres is None else self.centres[row]
-        if start == stop:
-            return np.empty((0, *y.shape))
-        blocks, stream = [], {"seed": self.seed, "key": instances.keys[row]}
-        for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
-            offset = block * BLOCK_SIZE
-            first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
-            n = last if self.has_stable_prefix else BLOCK_SIZE
-            points = self.sampler.draw(y, centre, self.scale, **stream, block=block, n=n)
-            blocks.append(points[first:last])
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    def drawn(self, instances: Instances, rows: Sequence[int], start: int, stop: int) -> Array:
+        """Return points `start` to `stop` of some instances as the sampler drew them."""
+        y = instances.y[np.asarray(rows)]
+        centres = y if self.centres is None else self.centres[np.asarray(rows)]
+        exact = self.sampler.exact(y, centres)
+        if stop <= exact.shape[1]:
+            return np.array(exact[:, start:stop])
+        points = np.empty((len(rows), stop - start, *y.shape[1:]))
+        for place, row in enumerate(rows):
+            stream = {"seed": self.seed, "key": instances.keys[row]}
+            for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
+                offset = block * BLOCK_SIZE
+                first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
+                n = last if self.has_stable_prefix else BLOCK_SIZE
+                drawn = self.sampler.draw(
+                    y[place], centres[place], self.scale, **stream, block=block, n=n
+                )
+                points[place, offset + first - start : offset + last - start] = drawn[first:last]
+        return points
 
     def provenance(self) -> dict[str, Any]:
         """Return what the points depend on, in JSON values."""
@@ -152,10 +159,8 @@ class GivenPoints(Sampler):
     def settings(self) -> dict[str, Any]:
         return {}
 
-    def draw(
-        self, y: Array, centre: Array, scale: Array, *, seed: int, key: int, block: int, n: int
-    ) -> Array:
-        return np.array(centre[block * BLOCK_SIZE :][:n])
+    def exact(self, y: Array, centres: Array) -> Array:
+        return centres
 
 
 def _hash(*parts: bytes) -> bytes:

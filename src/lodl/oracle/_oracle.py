@@ -288,7 +288,7 @@ class Oracle:
         store.check_labels(own, is_auto=isinstance(sampler.scale, str))
         auto_scale = own if self._place is None else store.label_scale
         draws = Draws.of(sampler, instances, n_samples, seed, auto_scale)
-        draws.points(self.problem, instances, 0, 0, 1)  # do sampler and `project` fit?
+        draws.points(self.problem, instances, [0], 0, 1)  # do sampler and `project` fit?
         return Samples(instances, (draws,), slopes, self.problem, store)
 
     def _answer(self, samples: Samples, first: int = 0) -> None:

@@ -123,10 +123,12 @@ def pending(samples: Samples, *, retry: bool) -> list[Calls]:
         is_pending = status != OK if retry else status == Status.PENDING.value
         if not retry:  # without its optimum an instance has no regrets
             is_pending[status[:, 0] > OK] = False
-        for number, row in zip(numbers, is_pending, strict=True):
+        patterns, kind = np.unique(is_pending, axis=0, return_inverse=True)
+        for pattern, row in enumerate(patterns):
             edges = np.flatnonzero(np.diff(row, prepend=False, append=False))
             for start, stop in edges.reshape(-1, 2).tolist():
-                calls[start, stop].append(number)
+                alike = np.flatnonzero(kind.reshape(-1) == pattern)
+                calls[start, stop] += [numbers[place] for place in alike]
     return [Calls(np.array(numbers), *columns) for columns, numbers in calls.items()]
 
 
@@ -219,7 +221,10 @@ class Runner:
     def _next(self) -> Calls:
         """Return the calls of the next task, given what a call has cost so far."""
         calls = self._queue.popleft()
-        per_row = self._seconds / max(self._n_done, 1) * calls.width
+        n_made, seconds = self._n_done, self._seconds
+        if not n_made:  # as long as in earlier runs, if there were any
+            n_made, seconds = self._tally.n_calls, self._tally.seconds
+        per_row = seconds / max(n_made, 1) * calls.width
         n_rows = self._task_seconds / per_row if per_row > 0 else 1
         n_rows = min(n_rows, -(-len(calls.numbers) // self._n_workers), _MAX_ROWS)
         n_calls = max(int(n_rows), 1) * calls.width
@@ -337,7 +342,7 @@ class Runner:
 
     def _take(self, calls: Calls, result: Result) -> None:
         """Store the answers of a task, count its calls, and end the run if it must."""
-        self._store.add(result.runs, result.seconds)
+        self._store.add(result.blocks, result.seconds)
         self._seconds += result.seconds
         self._n_done += result.n_done
         self._n_failures += len(result.failures)
@@ -367,8 +372,8 @@ class Runner:
         failed_labels = sum(failure.column == 0 for failure in result.failures)
         if failed_labels:  # their points are not called
             skipped = Status.NO_OPTIMUM.value
-            blocks = (block.answers["status"] for _, _, block in result.runs)
-            tally.n_samples -= sum(int(np.sum(status == skipped)) for status in blocks)
+            statuses = (block.answers["status"] for block in result.blocks)
+            tally.n_samples -= sum(int(np.sum(status == skipped)) for status in statuses)
         tally.failed_labels += failed_labels
         tally.failed_samples += len(result.failures) - failed_labels
 

@@ -140,7 +140,8 @@ class Samples:
         )
 
     def __iter__(self) -> Iterator[Answers]:
-        return (self[i] for i in range(self.n_instances))
+        for start in range(0, self.n_instances, N_PER_READ):
+            yield from self._answers(range(start, min(start + N_PER_READ, self.n_instances)))
 
     def __getitem__(self, i: int) -> Answers:
         """Return the answers about instance `i` that succeeded, in the order of its points."""
@@ -151,20 +152,30 @@ class Samples:
             )
         if not -self.n_instances <= i < self.n_instances:
             raise IndexError(f"There are {self.n_instances} instances, got index {i}.")
-        row = int(i) % self.n_instances
-        table = self._complete([row])
-        loss, decision, is_ok = table.loss[0], table.decision[0], table.status[0] == OK
-        has_optimum, is_ok = bool(is_ok[0]), is_ok[1:] & is_ok[0]
-        regret = regret_of(loss[1:][is_ok], loss[0])
-        points = [d.points(self.problem, self.instances, row, 0, d.n_samples) for d in self.draws]
-        answers = Answers(self.y[row], np.concatenate(points)[is_ok], regret)
-        if not self.has_slopes or not has_optimum:
-            return answers
-        gradient = table.gradient
-        slopes = gradient[decision[1:][is_ok]] - gradient[decision[0]]
-        both = np.column_stack([regret, slopes])  # decisions alike in both count as one
-        distinct, number = np.unique(both, axis=0, return_inverse=True)
-        return replace(answers, decision=number.reshape(-1), slope=distinct[:, 1:])
+        return next(self._answers([int(i) % self.n_instances]))
+
+    def _answers(self, rows: Sequence[int]) -> Iterator[Answers]:
+        """Yield the answers about some instances, which are read together."""
+        table, problem, instances = self._complete(rows), self.problem, self.instances
+        points = [
+            draws.points(problem, instances, rows, 0, draws.n_samples) for draws in self.draws
+        ]
+        y_hats = np.concatenate(points, axis=1)
+        for place, row in enumerate(rows):
+            loss, decision, is_ok = (
+                table.loss[place],
+                table.decision[place],
+                table.status[place] == OK,
+            )
+            has_optimum, is_ok = bool(is_ok[0]), is_ok[1:] & is_ok[0]
+            regret = regret_of(loss[1:][is_ok], loss[0])
+            answers = Answers(self.y[row], y_hats[place, is_ok], regret)
+            if self.has_slopes and has_optimum:
+                slopes = table.gradient[decision[1:][is_ok]] - table.gradient[decision[0]]
+                both = np.column_stack([regret, slopes])  # decisions alike in both count as one
+                distinct, number = np.unique(both, axis=0, return_inverse=True)
+                answers = replace(answers, decision=number.reshape(-1), slope=distinct[:, 1:])
+            yield answers
 
     def errors_and_regrets(self) -> tuple[Array, Array]:
         """Return the errors (n, K, D) and regrets (n, K) of all samples, NaN if a call failed.
@@ -172,7 +183,7 @@ class Samples:
         Points are not projected into the problem's valid range, as predictions may not be either.
         """
         rows = range(self.n_instances)
-        drawn = [[d.drawn(self.instances, row, 0, d.n_samples) for row in rows] for d in self.draws]
+        drawn = [draws.drawn(self.instances, rows, 0, draws.n_samples) for draws in self.draws]
         errors = np.concatenate(drawn, axis=1) - self.y[:, np.newaxis]
         regrets = self._regrets(self._complete(rows))
         return errors.reshape(*regrets.shape, math.prod(self.y.shape[1:])), regrets
@@ -266,8 +277,10 @@ class Samples:
         """Return the origin of the samples in JSON values, of each sampler if there are several."""
         draws = [draws.provenance() for draws in self.draws]
         several = {"draws": draws} if len(draws) > 1 else {}
-        whole = {"n_samples": self.n_samples, "problem": describe_problem(self.problem)}
-        return draws[0] | several | whole
+        problem, whole = self.problem, {"n_samples": self.n_samples}
+        if problem.is_vectorised:
+            whole["mixes_instances"] = problem.mixes_instances
+        return draws[0] | several | whole | {"problem": describe_problem(problem)}
 
     def table(self, rows: Sequence[int]) -> AnswerTable:
         """Return the stored answers about some instances: column 0 is the label, j point j - 1."""

@@ -16,9 +16,10 @@ import threading
 import time
 import weakref
 import zlib
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,15 +53,16 @@ Answered = npt.NDArray[np.void]  # an array of `ANSWER`
 
 
 class Block(NamedTuple):
-    """Answers of one instance in successive columns."""
+    """Answers about some instances in the same successive columns."""
 
-    answers: Answered
+    ids: Sequence[bytes]
+    start: int  # first column
+    answers: Answered  # shape (n, columns); answers that are missing have status 0
     gradient: Array  # derivatives of the loss of distinct decisions by the label, shape (m, D)
-    messages: Mapping[str, str]  # the first message of each kind of failure
+    messages: Mapping[tuple[int, str], str]  # the first message by row and kind of failure
 
 
-Run = tuple[bytes, int, Block]  # answers with their id and first column
-_Runs = dict[bytes, list[tuple[int, Block]]]  # answers with their first column, by id
+_Places = dict[bytes, list[tuple[int, int]]]  # numbers of blocks, and of rows in them, by id
 
 
 class AnswerTable(NamedTuple):
@@ -131,10 +133,11 @@ class Store:
         self.place = place
         self.note = _NOTE if place is None else f"What was done is kept in {place}."
         self._lock = threading.RLock()
-        self._runs: _Runs = {}  # all answers, or those that are not yet in the file
+        self._blocks: list[Block] = []  # all answers, or those that are not yet in the file
+        self._places: _Places = {}  # of a store in memory
         self._facts: dict[str, Any] = {}  # of a store in memory
-        self._totals = np.zeros(3)  # answers, failures and seconds of `_runs`
-        self._n_bytes = 0  # size of `_runs`
+        self._totals = np.zeros(3)  # answers, failures and seconds of `_blocks`
+        self._n_bytes = 0  # size of `_blocks`
         self._damaged: set[int] = set()  # numbers of rows to delete
         self._written_at, self._writing = time.monotonic(), _FIRST_WRITE
         self._has_checked_scale = False
@@ -203,30 +206,32 @@ class Store:
                 *(self.place, ratio.min(), ratio.max()),
             )
 
-    def add(self, runs: Collection[Run], seconds: float = 0.0) -> None:
+    def add(self, blocks: Collection[Block], seconds: float = 0.0) -> None:
         """Add answers and the time that they took. A file is written periodically."""
         with self._lock:
-            for id_, start, block in runs:
-                self._runs.setdefault(id_, []).append((start, block))
+            for block in blocks:
                 self._n_bytes += block.answers.nbytes + block.gradient.nbytes
-            self._totals += (*_count(block for _, _, block in runs), seconds)
+                if self._file is None:
+                    _index(block, len(self._blocks), self._places)
+                self._blocks.append(block)
+            self._totals += (*_count(blocks), seconds)
             is_due = time.monotonic() - self._written_at > _WRITE_EVERY * self._writing
             if is_due or self._n_bytes > _MAX_UNSAVED:
                 self._write()
 
     def _write(self) -> None:
         """Write all new answers to the file in one transaction."""
-        if self._file is None or not (self._runs or self._totals.any()):
+        if self._file is None or not (self._blocks or self._totals.any()):
             return
         began = time.monotonic()
-        rows = (_row(id_, *run) for id_, runs in self._runs.items() for run in runs)
+        rows = (row for block in self._blocks for row in _as_rows(block))
         damaged = ((number,) for number in self._damaged)
         with self._file.writing() as connection:
             connection.executemany("DELETE FROM answers WHERE rowid = ?", damaged)
             connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
             totals = zip(self._totals.tolist(), _TOTALS, strict=True)
             connection.executemany("UPDATE header SET value = value + ? WHERE key = ?", totals)
-        self._runs, self._totals, self._n_bytes, self._damaged = {}, np.zeros(3), 0, set()
+        self._blocks, self._totals, self._n_bytes, self._damaged = [], np.zeros(3), 0, set()
         self._written_at = time.monotonic()
         self._writing = self._written_at - began
 
@@ -281,7 +286,7 @@ class Store:
         with self._lock:
             self._write()
             if self._file is None:
-                return {id_ for id_ in ids if id_ in self._runs}
+                return {id_ for id_ in ids if id_ in self._places}
             return {id_ for rows in self._rows("DISTINCT id", ids) for (id_,) in rows}
 
     def table(
@@ -295,15 +300,23 @@ class Store:
         gradients, n_gradients = [np.empty((0, self.label_scale.size))], 0
         messages, first = dict[tuple[int, str], str](), 0
         for ids, n in columns:
-            stored = self._read(set(ids))
+            blocks, places = self._read(set(ids))
+            rows = dict[int, tuple[list[int], list[int]]]()  # of the table and the block, by block
             for row, id_ in enumerate(ids):
-                for start, block in stored.get(id_, ()):
-                    if 0 <= start < n:
-                        _put(block, raw[row, first + start : first + n], n_gradients)
-                        gradients.append(block.gradient)
-                        n_gradients += len(block.gradient)
-                        for kind, message in block.messages.items():
-                            messages.setdefault((row, kind), str(message))
+                for number, source in places.get(id_, ()):
+                    targets, sources = rows.setdefault(number, ([], []))
+                    targets.append(row)
+                    sources.append(source)
+            for number, (targets, sources) in sorted(rows.items()):
+                block = _taken(blocks[number], sources)
+                if 0 <= block.start < n:
+                    start = first + block.start
+                    place = slice(start, min(start + block.answers.shape[1], first + n))
+                    raw[targets, place] = _better(raw[targets, place], block.answers, n_gradients)
+                    gradients.append(block.gradient)
+                    n_gradients += len(block.gradient)
+                    for (source, kind), message in block.messages.items():
+                        messages.setdefault((targets[source], kind), str(message))
             first += n
         loss, status, decision = (raw.view(ANSWER)[name] for name in ("loss", "status", "decision"))
         if slopes:
@@ -313,28 +326,35 @@ class Store:
 
     def part(self, ids: Collection[bytes]) -> "Store":
         """Return the answers under some ids in memory, with their share of the time."""
-        runs = {id_: list(runs) for id_, runs in self._read(set(ids)).items()}
-        counts = _count(block for each in runs.values() for _, block in each)
-        totals = np.array([*counts, self.progress.seconds_per_call * counts[0]])
-        return Store._in_memory(self.label_scale, runs, totals, self.note)
+        blocks, places = self._read(set(ids))
+        rows = dict[int, list[int]]()
+        for number, row in chain.from_iterable(places.values()):
+            rows.setdefault(number, []).append(row)
+        taken = [_taken(blocks[number], sorted(rows[number])) for number in sorted(rows)]
+        store, per_call = Store(None, self.label_scale), self.progress.seconds_per_call
+        store.add(taken, per_call * _count(taken)[0])
+        store.note = self.note
+        return store
 
-    def _read(self, ids: set[bytes]) -> _Runs:
+    def _read(self, ids: set[bytes]) -> tuple[list[Block], _Places]:
+        """Return blocks that hold the answers under some ids, and where."""
         with self._lock:
             self._write()
             if self._file is None:
-                return {id_: self._runs[id_] for id_ in ids if id_ in self._runs}
-            stored, damaged = _Runs(), set[int]()
+                places = {id_: self._places[id_] for id_ in ids if id_ in self._places}
+                return self._blocks, places
+            blocks, places, damaged = list[Block](), _Places(), set[int]()
             for rows in self._rows("rowid, *", ids):
-                for id_, start, block in _decoded(rows, self.label_scale.size, damaged):
-                    if id_ in ids:  # an index may be damaged
-                        stored.setdefault(id_, []).append((start, block))
+                for block in _decoded(rows, self.label_scale.size, damaged):
+                    _index(block, len(blocks), places)
+                    blocks.append(block)
             if damaged and not self._damaged:
                 _logger.warning(
                     "%d rows of answers in %s are damaged. They are ignored and computed again.",
                     *(len(damaged), self.place),
                 )
             self._damaged |= damaged
-            return stored
+            return blocks, {id_: places[id_] for id_ in ids & places.keys()}  # as asked for
 
     def _rows(self, what: str, ids: Collection[bytes]) -> Iterator[list[Any]]:
         assert self._file is not None
@@ -348,12 +368,15 @@ class Store:
         self.close()
         if self.place is not None:
             return Store, (self.place,)
-        return Store._in_memory, (self.label_scale, self._runs, self._totals, self.note)
+        return Store._in_memory, (self.label_scale, self._blocks, self._totals, self.note)
 
     @classmethod
-    def _in_memory(cls, label_scale: Array, runs: _Runs, totals: Array, note: str) -> "Store":
+    def _in_memory(
+        cls, label_scale: Array, blocks: Sequence[Block], totals: Array, note: str
+    ) -> "Store":
         store = cls(None, label_scale)
-        store._runs, store._totals, store.note = runs, totals, note
+        store.add(blocks)
+        store._totals, store.note = totals, note
         return store
 
 
@@ -390,24 +413,44 @@ def _identity(problem: Problem | None) -> dict[str, str]:
 
 def _count(blocks: Iterable[Block]) -> tuple[int, int]:
     """Return the number of answers, and of failed calls among them."""
-    status = np.concatenate([np.empty(0), *(block.answers["status"] for block in blocks)])
+    status = np.concatenate([np.empty(0), *(block.answers["status"].ravel() for block in blocks)])
     return int(np.sum(status > 0)), int(np.sum(status > OK))
 
 
-def _put(block: Block, raw: npt.NDArray[np.void], n_gradients: int) -> None:
-    """Put answers into a row of a table, where they are worth more than the present ones."""
-    part, new = raw[: len(block.answers)], block.answers[: len(raw)]
-    if len(block.gradient):
+def _index(block: Block, number: int, places: _Places) -> None:
+    """Note where the answers of a block are."""
+    for row in np.flatnonzero(block.answers["status"].any(axis=1)).tolist():
+        places.setdefault(block.ids[row], []).append((number, row))
+
+
+def _taken(block: Block, rows: list[int]) -> Block:
+    """Return some rows of a block, with the slopes that they need."""
+    if rows == list(range(len(block.ids))):
+        return block
+    answers = block.answers.view(_RAW)[rows].view(ANSWER)
+    is_known = answers["decision"] >= 0
+    used, number = np.unique(answers["decision"][is_known], return_inverse=True)
+    answers["decision"][is_known] = number.reshape(-1)
+    place = {row: new for new, row in enumerate(rows)}
+    messages = {(place[r], kind): text for (r, kind), text in block.messages.items() if r in place}
+    ids = [block.ids[row] for row in rows]
+    return Block(ids, block.start, answers, block.gradient[used], messages)
+
+
+def _better(old: npt.NDArray[np.void], new: Answered, n_gradients: int) -> npt.NDArray[np.void]:
+    """Return old answers, or new ones where these are worth more; rows of slopes are shifted."""
+    new = new[:, : old.shape[1]]
+    if n_gradients:
         new = new.copy()
         new["decision"][new["decision"] >= 0] += n_gradients
-    old = part.view(ANSWER)
-    if not old["status"].any():
-        part[:] = new.view(_RAW)
-        return
-    before, after = _worth(old), _worth(new)
+    present = old.view(ANSWER)
+    if not present["status"].any():
+        return new.view(_RAW)
+    before, after = _worth(present), _worth(new)
     slope_failed = (before == 2) & (after == 1)
-    old["decision"][slope_failed] = -1 - new["status"][slope_failed].astype(np.int32)
-    part[after > before] = new.view(_RAW)[after > before]
+    present["decision"][slope_failed] = -1 - new["status"][slope_failed].astype(np.int32)
+    old[after > before] = new.view(_RAW)[after > before]
+    return old
 
 
 def _worth(answers: Answered) -> npt.NDArray[np.int8]:
@@ -416,10 +459,20 @@ def _worth(answers: Answered) -> npt.NDArray[np.int8]:
     return np.asarray((status > 0).astype(np.int8) + (status == OK) + (decision >= 0))
 
 
-def _row(id_: bytes, start: int, block: Block) -> tuple[Any, ...]:
-    messages = json.dumps(block.messages) if block.messages else ""
-    row = (id_, start, block.answers.tobytes(), block.gradient.tobytes(), messages)
-    return (*row, _checksum(*row))
+def _as_rows(block: Block) -> Iterator[tuple[Any, ...]]:
+    """Yield the answers about each instance as a row of the file."""
+    messages = dict[int, dict[str, str]]()
+    for (row, kind), message in block.messages.items():
+        messages.setdefault(row, {})[kind] = message
+    for row in np.flatnonzero(block.answers["status"].any(axis=1)).tolist():
+        answers, gradient = block.answers[row], block.gradient
+        if len(gradient):
+            answers, decision = answers.copy(), answers["decision"]
+            used, number = np.unique(decision[decision >= 0], return_inverse=True)
+            answers["decision"][decision >= 0], gradient = number.reshape(-1), gradient[used]
+        text = json.dumps(messages[row]) if row in messages else ""
+        whole = (block.ids[row], block.start, answers.tobytes(), gradient.tobytes(), text)
+        yield (*whole, _checksum(*whole))
 
 
 def _checksum(id_: bytes, start: int, answers: bytes, gradient: bytes, messages: str) -> int:
@@ -427,24 +480,33 @@ def _checksum(id_: bytes, start: int, answers: bytes, gradient: bytes, messages:
     return zlib.crc32(b"".join((id_, start_bytes, answers, gradient, messages.encode())))
 
 
-def _decoded(rows: Sequence[Sequence[Any]], dim: int, damaged: set[int]) -> Iterator[Run]:
-    """Yield the rows that can be ours, and collect the numbers of the others."""
+def _decoded(rows: Sequence[Sequence[Any]], dim: int, damaged: set[int]) -> Iterator[Block]:
+    """Yield the rows that can be ours in blocks, and collect the numbers of the others."""
     damaged |= {number for number, *row in rows if not _is_intact(row, dim)}
-    rows = [row for row in rows if row[0] not in damaged]
-    sizes = np.array([len(row[3]) // ANSWER.itemsize for row in rows], dtype=np.intp)
-    n_slopes = np.repeat([len(row[4]) // (8 * dim) for row in rows], sizes)
-    answers = np.frombuffer(b"".join(row[3] for row in rows), ANSWER)
-    n_unsound = np.append(0, np.cumsum(~_is_sound(answers, n_slopes)))
-    edges = np.append(0, np.cumsum(sizes))
-    is_sound = np.diff(n_unsound[edges]) == 0
-    for row, (start, stop), sound in zip(rows, pairwise(edges.tolist()), is_sound, strict=True):
-        number, id_, first, _, slopes, messages, _ = row
-        gradient = np.frombuffer(slopes, "<f8").reshape(-1, dim)
-        if sound and (not slopes or np.isfinite(gradient).all()):
-            reasons = json.loads(messages) if messages else {}
-            yield id_, first, Block(answers[start:stop], gradient, reasons)
-        else:
-            damaged.add(number)
+    alike = defaultdict[tuple[int, int, int], list[Sequence[Any]]](list)
+    n_before = Counter[tuple[bytes, int, int]]()  # an id is in a block only once
+    for row in rows:
+        if row[0] not in damaged:
+            _, id_, start, answers, *_ = row
+            alike[start, len(answers), n_before[id_, start, len(answers)]].append(row)
+            n_before[id_, start, len(answers)] += 1
+    for (start, _, _), group in alike.items():
+        answers = np.frombuffer(b"".join(row[3] for row in group), ANSWER).copy()
+        answers = answers.reshape(len(group), -1)
+        gradient = np.frombuffer(b"".join(row[4] for row in group), "<f8").reshape(-1, dim)
+        edges = np.append(0, np.cumsum([len(row[4]) // (8 * dim) for row in group]))
+        n_unsound = np.append(0, np.cumsum(~np.isfinite(gradient).all(axis=1)))
+        is_sound = _is_sound(answers, np.diff(edges)[:, np.newaxis]).all(axis=1)
+        is_sound &= np.diff(n_unsound[edges]) == 0
+        damaged |= {group[row][0] for row in np.flatnonzero(~is_sound)}
+        answers["decision"] += np.where(answers["decision"] >= 0, edges[:-1, np.newaxis], 0)
+        messages = {
+            (number, kind): message
+            for number, row in enumerate(group)
+            for kind, message in (json.loads(row[5]) if row[5] else {}).items()
+        }
+        block = Block([row[1] for row in group], start, answers, gradient, messages)
+        yield _taken(block, np.flatnonzero(is_sound).tolist())
 
 
 def _is_intact(row: Sequence[Any], dim: int) -> bool:

@@ -4,6 +4,7 @@ import copy
 import pickle
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -12,21 +13,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lodl._arrays import context_of
+from lodl._arrays import context_of, distinct_rows
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.errors import LodlError, OracleError, ProblemError
 from lodl.oracle._failures import OK, FailedCall, Failure, Status, TaskError, what_failed
 from lodl.oracle._guard import CtrlC, Guard, owned
 from lodl.oracle._instances import Draws, Instances
-from lodl.oracle._store import NO_ANSWER, Block, Run
-from lodl.problems import Problem
-from lodl.problems._regret import gradients, read_only, score, score_many
+from lodl.oracle._store import NO_ANSWER, Block
+from lodl.problems import LinearProblem, Problem
+from lodl.problems._regret import gradients, read_only, score, score_rows
 from lodl.samplers._samplers import BLOCK_SIZE
 
 # Columns at which batches of a vectorised problem begin; later blocks are one batch each. Few
 # samples cost few calls, many go in large batches. The last digits may depend on the batch.
 _BATCH_EDGES = (0, 21, 51, 101, 251, BLOCK_SIZE + 1)
+_MAX_TOGETHER = 4096  # calls of several instances in one batch
 CHANGES_CONTEXT = "`solve` or `objective` changes the context it is given; let it work on a copy."
 PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to copy and compare; others may cache
 _LARGEST = 1e300  # largest loss: regrets, and their sums, stay finite
@@ -56,13 +58,35 @@ class Task:
         parts = [(max(a, self.start), min(b, self.stop)) for a, b in pairwise(edges)]
         return [part for part in parts if part[0] < part[1]]
 
+    def groups(self, problem: Problem) -> Iterator[range]:
+        """Yield the rows that are solved together: several if a batch may mix instances."""
+        n_rows, width, n_together = len(self.instances), self.stop - self.start, 1
+        can_mix = problem.is_vectorised and problem.mixes_instances
+        # With a time limit, which is that of one call, a batch must not be much longer.
+        if can_mix and self.timeout is None and len(self.batches(problem)) == 1:
+            n_together = max(_MAX_TOGETHER // width, 1)
+        first = 0
+        while first < n_rows:
+            stop = first + 1
+            while stop < min(first + n_together, n_rows) and self._share_context(first, stop):
+                stop += 1
+            yield range(first, stop)
+            first = stop
+
+    def _share_context(self, row: int, other: int) -> bool:
+        context = self.instances.context
+        if context is None:
+            return True
+        content = _content(context[row])
+        return content is not None and content == _content(context[other])
+
 
 class Result(NamedTuple):
     """The outcome of the first calls of a task."""
 
     n_done: int  # calls of the task that have an outcome
     n_calls: int  # solver calls made; a batch that fails is called again one by one
-    runs: list[Run]
+    blocks: list[Block]
     seconds: float  # time that the calls took
     failures: list[Failure]
     decisions: dict[tuple[int, int], Any]  # by row and column
@@ -71,44 +95,70 @@ class Result(NamedTuple):
 def answer(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as many as its time allows."""
     began = time.perf_counter()
-    guard, rows = Guard(problem, task.timeout), list[_Row]()
-    batches = task.batches(problem)
+    guard, done, batches = Guard(problem, task.timeout), list[_Rows](), task.batches(problem)
+    todo = deque(task.groups(problem))
     with guard.alarm():
-        for row in range(len(task.instances)):
-            rows.append(_Row(guard, task, row, began + task.seconds))
-            rows[-1].call_all(batches)
-            if rows[-1].must_end():
+        while todo:
+            rows = _Rows(guard, task, todo.popleft(), began + task.seconds)
+            if len(rows) > 1 and not rows.call_together():
+                todo.extendleft(range(row, row + 1) for row in reversed(rows.numbers))
+                continue
+            if len(rows) == 1:
+                rows.call_all(batches)
+            done.append(rows)
+            if rows.must_end():
                 break
-    return _result(task, rows, guard.n_calls, time.perf_counter() - began)
+    return _result(task, done, guard.n_calls, time.perf_counter() - began)
 
 
 def given_up(problem: Problem, task: Task, reason: FailedCall) -> Result:
     """Return the result of a task whose only call ended its worker, or was abandoned."""
-    row = _Row(Guard(problem), task, 0, 0.0)
+    row = _Rows(Guard(problem), task, range(1), 0.0)
     row.fail(reason)
     return _result(task, [row], 1, 0.0)
 
 
-class _Row:
-    """The calls of a task at one instance. Arrays hold a column for each, filled from the left."""
+class _Rows:
+    """The calls of a task at one instance, or at several in one batch.
 
-    def __init__(self, guard: Guard, task: Task, row: int, until: float) -> None:
-        self.guard, self.task, self.row, self.until = guard, task, row, until
+    Arrays have a row per instance and a column per call. One instance's are filled from the left.
+    """
+
+    def __init__(self, guard: Guard, task: Task, numbers: range, until: float) -> None:
+        self.guard, self.task, self.numbers, self.until = guard, task, numbers, until
         self.problem, self.sign = guard.problem, 1 if guard.problem.sense == "min" else -1
-        self.y = read_only(task.instances.y[row])
-        self.context = _owned_context(context_of(task.instances.context, row))
-        self.n_done, self.width = 0, task.stop - task.start
-        self.answers = np.full(self.width, NO_ANSWER)
+        self.y = read_only(task.instances.y[numbers.start : numbers.stop])
+        self.context = _owned_context(context_of(task.instances.context, numbers.start))
+        self.n_done, self.width = 0, task.stop - task.start  # columns
+        self.answers = np.full((len(numbers), self.width), NO_ANSWER)
         self.loss, self.status = self.answers["loss"], self.answers["status"]
         self.decision = self.answers["decision"]
         self.slopes = _Slopes(self.problem, self.y, self.context, task.label_scale)
         self.failures: list[Failure] = []
         self.kept: dict[tuple[int, int], Any] = {}
 
+    def __len__(self) -> int:
+        return len(self.numbers)
+
     def must_end(self) -> bool:
         """Return whether to leave the remaining calls to a later task."""
         has_failed = self.task.stop_at_failure and self.failures
         return bool(has_failed) or time.perf_counter() > self.until
+
+    def call_together(self) -> bool:
+        """Make all calls at once. Return False if each instance must be called by itself."""
+        before = _content(self.context)
+        try:
+            y_hats = self._predictions(self.task.start, self.task.stop)
+        except Exception:  # noqa: BLE001 - the user's `project` may raise anything
+            return False
+        if not np.isfinite(y_hats).all() or not self._call_at_once(y_hats):
+            return False
+        if self.task.start == 0:
+            has_failed = self.status[:, 0] > OK
+            self.status[has_failed, 1:] = Status.NO_OPTIMUM
+        self._check_context(before)
+        return True
 
     def call_all(self, batches: list[tuple[int, int]]) -> None:
         """Make the calls until all are done, the label fails, or the task must end."""
@@ -116,38 +166,22 @@ class _Row:
         for start, stop in batches:
             self._call(start, stop)
             if self._label_failed():
-                self.status[self.n_done :] = Status.NO_OPTIMUM
+                self.status[0, self.n_done :] = Status.NO_OPTIMUM
                 self.n_done = self.width
             if self.n_done == self.width or self.must_end():
                 break
+        self._check_context(before)
+
+    def _check_context(self, before: bytes | None) -> None:
         if _content(self.context) != before:
             raise ProblemError(CHANGES_CONTEXT)
 
     def fail(self, error: BaseException) -> None:
-        self._note(self.n_done, error)
+        self._note(0, self.n_done, error)
         self.n_done += 1
 
-    def runs(self) -> Iterator[Run]:
-        """Yield the answers at the label and at the points, with their id and first column."""
-        task, gradient = self.task, np.array(self.slopes.gradient).reshape(-1, self.y.size)
-        n_labels = int(task.start == 0)
-        edges = (0, n_labels, task.instances.ids), (n_labels, self.n_done, task.draws.ids)
-        for first, last, ids in edges:
-            if self.status[first:last].any():
-                slopes, decision = gradient, self.decision[first:last]
-                if len(gradient):
-                    used, number = np.unique(decision[decision >= 0], return_inverse=True)
-                    decision[decision >= 0], slopes = number, gradient[used]
-                block = Block(self.answers[first:last], slopes, self._messages(first, last))
-                yield ids[self.row], max(task.start - 1, 0), block
-
-    def _messages(self, first: int, last: int) -> dict[str, str]:
-        failures = () if self.task.stop_at_failure else self.failures
-        inside = [f for f in failures if first <= f.column - self.task.start < last]
-        return {f.status.name.lower(): f.message for f in reversed(inside)}
-
     def _label_failed(self) -> bool:
-        return self.task.start == 0 and bool(self.status[0] > OK)
+        return self.task.start == 0 and bool(self.status[0, 0] > OK)
 
     def _call(self, start: int, stop: int) -> None:
         """Make the calls of some columns: at once, or one after another until time is up."""
@@ -166,35 +200,38 @@ class _Row:
                     return
 
     def _predictions(self, start: int, stop: int) -> Array:
-        """Return the predictions of some columns, in arrays that solvers may write to."""
-        task, label = self.task, self.y[np.newaxis]
-        if stop == 1:
-            return label.copy()
-        first = max(start - 1, 0)
-        points = task.draws.points(self.problem, task.instances, self.row, first, stop - 1)
-        return points if start > 0 else np.concatenate([label, points])
+        """Return the predictions of some columns, row by row, in an array to write to."""
+        parts, first = [], max(start - 1, 0)
+        if start == 0:
+            parts.append(self.y[:, np.newaxis])
+        if stop > 1:
+            draws, instances = self.task.draws, self.task.instances
+            parts.append(draws.points(self.problem, instances, self.numbers, first, stop - 1))
+        y_hats = np.concatenate(parts, axis=1)
+        return y_hats.reshape(-1, *y_hats.shape[2:])
 
     def _call_at_once(self, y_hats: Array) -> bool:
         """Solve a batch. Return False if that failed and each call must be made by itself."""
-        first, last, losses = self.n_done, self.n_done + len(y_hats), np.zeros(len(y_hats))
+        n_columns = len(y_hats) // len(self)
+        first, last, losses = self.n_done, self.n_done + n_columns, np.zeros((len(self), n_columns))
         try:
             with self.guard.limited(len(y_hats)):
                 zs = self.guard.solve_many(y_hats, self.context)
                 if self.task.is_scored:
-                    losses = score_many(self.problem, zs, self.y, self.context)
-                    self.decision[first:last] = self.slopes.numbers(zs, losses)
+                    losses = score_rows(self.problem, zs, self.y, self.context)
+                    self.decision[:, first:last] = self.slopes.numbers(zs, losses)
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
             self.guard.forgive(error)
             return False
         if self.task.returns_decisions:
-            self.kept |= {
-                (self.row, column): owned(z) for column, z in enumerate(zs, self.task.start + first)
-            }
-        self.loss[first:last] = self.sign * losses
-        self.status[first:last] = OK
+            for place, z in enumerate(zs):
+                row, column = divmod(place, n_columns)
+                self.kept[self.numbers[row], self.task.start + first + column] = owned(z)
+        self.loss[:, first:last] = self.sign * losses
+        self.status[:, first:last] = OK
         self.n_done = last
-        for place in np.flatnonzero(~(np.abs(losses) < _LARGEST)).tolist():  # NaN is not
-            self._note(first + place, _not_finite(losses[place]))
+        for row, column in np.argwhere(~(np.abs(losses) < _LARGEST)).tolist():  # NaN is not
+            self._note(row, first + column, _not_finite(losses[row, column]))
         return True
 
     def _call_once(self, y_hat: Array, *, is_finite: bool) -> None:
@@ -205,39 +242,61 @@ class _Row:
             with self.guard.limited():
                 z = self.guard.solve(y_hat, self.context)
                 if self.task.is_scored:
-                    value = score(self.problem, z, self.y, self.context)
+                    value = score(self.problem, z, self.y[0], self.context)
                     if not abs(value) < _LARGEST:  # NaN is not
                         raise _not_finite(value)
                     if self.task.label_scale is not None:
-                        self.decision[column] = self.slopes.numbers([z], [value])[0]
+                        self.decision[0, column] = self.slopes.numbers([z], [[value]])[0][0]
         except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
             self.guard.forgive(error)
             self.fail(error)
             return
         if self.task.returns_decisions:
-            self.kept[self.row, column + self.task.start] = owned(z)
-        self.loss[column] = self.sign * value
-        self.status[column] = OK
+            self.kept[self.numbers[0], column + self.task.start] = owned(z)
+        self.loss[0, column] = self.sign * value
+        self.status[0, column] = OK
         self.n_done += 1
 
-    def _note(self, column: int, error: BaseException) -> None:
-        failure = Failure.of(error, self.row, column + self.task.start, self.context)
-        self.answers[column] = np.nan, failure.status, -1
+    def _note(self, row: int, column: int, error: BaseException) -> None:
+        number, place = self.numbers[row], column + self.task.start
+        failure = Failure.of(error, number, place, self.context)
+        self.answers[row, column] = np.nan, failure.status, -1
         self.failures.append(failure)
 
 
-def _result(task: Task, rows: list[_Row], n_calls: int, seconds: float) -> Result:
-    if task.stop_at_failure:  # calls that failed stay pending: the next run makes them again
-        for row in rows:
-            row.status[row.status != OK] = Status.PENDING
+def _result(task: Task, done: list[_Rows], n_calls: int, seconds: float) -> Result:
+    failures = [failure for rows in done for failure in rows.failures]
     return Result(
-        sum(row.n_done for row in rows),
+        sum(len(rows) * rows.n_done for rows in done),
         n_calls,
-        [run for row in rows if row.n_done for run in row.runs()],
+        _blocks(task, done, failures),
         seconds,
-        [failure for row in rows for failure in row.failures],
-        {place: z for row in rows for place, z in row.kept.items()},
+        failures,
+        {place: z for rows in done for place, z in rows.kept.items()},
     )
+
+
+def _blocks(task: Task, done: list[_Rows], failures: list[Failure]) -> list[Block]:
+    """Return the answers at the labels, and those at the points."""
+    gradient = list[Array]()
+    for rows in done:
+        rows.decision[rows.decision >= 0] += len(gradient)
+        gradient += rows.slopes.gradient
+    slopes = np.array(gradient).reshape(-1, task.instances.y[0].size)
+    answers = np.concatenate([rows.answers for rows in done])
+    if task.stop_at_failure:  # calls that failed stay pending: the next run makes them again
+        answers["status"][answers["status"] != OK] = Status.PENDING
+        failures = []
+    n_labels = int(task.start == 0)
+    messages: tuple[dict[tuple[int, str], str], ...] = ({}, {})  # at labels, and at points
+    for failure in failures:
+        kind = failure.row, failure.status.name.lower()
+        messages[failure.column > 0].setdefault(kind, failure.message)
+    labels = Block(task.instances.ids, 0, answers[:, :n_labels], slopes, messages[0])
+    points = Block(
+        *(task.draws.ids, max(task.start - 1, 0), answers[:, n_labels:], slopes, messages[1])
+    )
+    return [block for block in (labels, points) if block.answers.size]
 
 
 def _owned_context(context: Any) -> Any:
@@ -259,35 +318,51 @@ def _not_finite(value: float) -> FailedCall:
 
 
 class _Slopes:
-    """The derivatives of the loss by the label for the distinct decisions of one instance."""
+    """The derivatives of the loss by the label for distinct decisions of some instances."""
 
-    def __init__(self, problem: Problem, y: Array, context: Any, scale: Array | None) -> None:
-        self._problem, self._y, self._context, self._scale = problem, y, context, scale
+    def __init__(self, problem: Problem, ys: Array, context: Any, scale: Array | None) -> None:
+        self._problem, self._ys, self._context, self._scale = problem, ys, context, scale
         self._numbers: dict[Any, int] = {}
         self.gradient: list[Array] = []
 
     def numbers(self, zs: Any, losses: Any) -> Any:
-        """Return each decision's row of `gradient`, or -1 if slopes are not wanted."""
+        """Return each decision's row of `gradient`, shape (n, k), or -1 if slopes are not wanted.
+
+        There are k decisions, with losses (n, k), for each of the n labels, row by row.
+        """
         if self._scale is None:
             return -1
-        keys = [_key(z) for z in zs]
+        n = len(self._ys)
+        if n > 1 and type(self._problem).slope is LinearProblem.slope:  # whatever the label is
+            decisions = np.ascontiguousarray(zs, dtype=np.float64)
+            first, number = distinct_rows(decisions.reshape(len(zs), -1))
+            self.gradient = list(self._gradients(0, decisions[first]))
+            return number.reshape(n, -1)
+        k = len(zs) // n
+        return [self._of_row(row, zs[row * k : row * k + k], losses[row]) for row in range(n)]
+
+    def _of_row(self, row: int, zs: Any, losses: Any) -> list[int]:
+        keys = [(row, _key(z)) for z in zs]
         new = {key: place for place, key in enumerate(keys) if key not in self._numbers}
         if new:
             places = list(new.values())
             fresh = zs[places] if isinstance(zs, np.ndarray) else [zs[place] for place in places]
-            rows = gradients(self._problem, fresh, self._y, self._context, self._scale)
-            if not np.isfinite(rows).all():
-                raise FloatingPointError("the slope of the objective is not finite at the label")
-            for (key, place), row in zip(new.items(), rows, strict=True):
-                self._numbers[key] = self._number(row, float(losses[place]))
+            slopes = self._gradients(row, fresh)
+            for (key, place), slope in zip(new.items(), slopes, strict=True):
+                # Decisions of the same loss and derivative share a number.
+                effect = row, float(losses[place]), slope.tobytes()
+                number = self._numbers.setdefault(effect, len(self.gradient))
+                if number == len(self.gradient):
+                    self.gradient.append(slope)
+                self._numbers[key] = number
         return [self._numbers[key] for key in keys]
 
-    def _number(self, row: Array, loss: float) -> int:
-        """Return the number of a decision. Decisions of the same loss and derivative share one."""
-        number = self._numbers.setdefault((loss, row.tobytes()), len(self.gradient))
-        if number == len(self.gradient):
-            self.gradient.append(row)
-        return number
+    def _gradients(self, row: int, zs: Any) -> Array:
+        assert self._scale is not None
+        slopes = gradients(self._problem, zs, self._ys[row], self._context, self._scale)
+        if not np.isfinite(slopes).all():
+            raise FloatingPointError("the slope of the objective is not finite at the label")
+        return slopes
 
 
 def _key(z: Any) -> Any:

@@ -26,6 +26,9 @@ class Problem(ABC):
         unit: The unit of the objective ("EUR", "minutes"), for summaries and reports.
         label_names: Names of the numbers in a label, for reports. If there are any, a frame of
             labels must have these columns, in any order.
+        mixes_instances: Whether a batch of `solve_many` may have predictions of several instances
+            with the same context, which is fastest. Set it to False if the last digits of a
+            decision depend on its batch and answers must not depend on how work is divided.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -41,6 +44,7 @@ class Problem(ABC):
     sense: Sense
     unit: str = ""
     label_names: Sequence[str] = ()
+    mixes_instances: bool = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -151,16 +155,21 @@ class LinearProblem(Problem):
         return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
 
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
-        decisions = np.asarray(zs, dtype=np.float64)
-        if decisions.shape[1:] != y.shape:
-            shapes = f"the label's shape {y.shape}, got {decisions.shape[1:]}"
-            raise ShapeError(f"A decision of a linear problem must have {shapes}.")
-        # Not `@`: BLAS rounds a row differently when the number of rows changes.
-        products = np.ascontiguousarray(decisions * y).reshape(len(decisions), -1)
-        return np.asarray(products.sum(axis=1))
+        return inner_products(zs, np.broadcast_to(y, (len(zs), *y.shape)))
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         return np.asarray(z, dtype=np.float64)
+
+
+def inner_products(zs: Any, ys: Array) -> Array:
+    """Return <z, y> of each decision and its label, shape (k,)."""
+    decisions = np.asarray(zs, dtype=np.float64)
+    if decisions.shape[1:] != ys.shape[1:]:
+        shapes = f"the label's shape {ys.shape[1:]}, got {decisions.shape[1:]}"
+        raise ShapeError(f"A decision of a linear problem must have {shapes}.")
+    # Not `@`: BLAS rounds a row differently when the number of rows changes.
+    products = np.ascontiguousarray(decisions * ys).reshape(len(decisions), -1)
+    return np.asarray(products.sum(axis=1))
 
 
 HOW_TO_TRAVEL = (

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from lodl._typing import Array, Decision, InstanceContext
 from lodl.errors import ProblemError, ShapeError
-from lodl.problems._problem import Problem, sign_of
+from lodl.problems._problem import LinearProblem, Problem, inner_products, sign_of
 
 _ROUNDING = 1e-9  # share of the largest regret: independent of units and added constants
 SLIGHT = 1e-6  # share of the mean regret: the error of an interior-point solver
@@ -41,6 +41,15 @@ def score_many(problem: Problem, zs: Any, y: Array, context: InstanceContext) ->
             f"got {values.shape}."
         )
     return values
+
+
+def score_rows(problem: Problem, zs: Any, ys: Array, context: InstanceContext) -> Array:
+    """Return the objective of k decisions for each of n labels, row by row, shape (n, k)."""
+    k = len(zs) // len(ys)
+    if type(problem).objective_many is LinearProblem.objective_many:
+        return inner_products(zs, np.repeat(ys, k, axis=0)).reshape(len(ys), k)
+    scores = [score_many(problem, zs[k * i : k * i + k], y, context) for i, y in enumerate(ys)]
+    return np.stack(scores)
 
 
 def regret_of(losses: npt.ArrayLike, optimum: npt.ArrayLike) -> Array:

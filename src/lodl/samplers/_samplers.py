@@ -75,6 +75,10 @@ class Sampler(ABC):
         """
         return {name: value for name, value in vars(self).items() if name not in ("scale", "y_hat")}
 
+    def exact(self, y: Array, centres: Array) -> Array:
+        """Return the first points of each instance if they have no noise, shape (n, k, ...)."""
+        return centres[:, np.newaxis][:, :0]
+
     def place(self, noise: Array, y: Array, centre: Array, block: int) -> Array:
         """Return the points of a block, given scaled noise: by default, their sum with `centre`."""
         noise += centre
@@ -224,11 +228,15 @@ class AtPredictions(Sampler):
     def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
         return replace(self, y_hat=np.asarray(self.y_hat)[instances])
 
+    def exact(self, y: Array, centres: Array) -> Array:
+        beyond = (self.margin * centres - y) / (self.margin - 1)
+        return np.stack([centres, beyond], axis=1)[:, : self.n_exact]
+
     def place(self, noise: Array, y: Array, centre: Array, block: int) -> Array:
         points = super().place(noise, y, centre, block)
         if block == 0:
-            exact = np.stack([centre, (self.margin * centre - y) / (self.margin - 1)])
-            points[: self.n_exact] = exact[: min(self.n_exact, len(points))]
+            n = min(self.n_exact, len(points))
+            points[:n] = self.exact(y[np.newaxis], centre[np.newaxis])[0, :n]
         return points
 
 
