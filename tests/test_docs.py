@@ -98,6 +98,40 @@ def test_the_tutorial_of_the_command_line_runs(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sections", "packages"),
+    [
+        (["MLflow"], ["mlflow"]),
+        (["ONNX: linear models", "ONNX: forests"], ["skl2onnx", "onnxruntime"]),
+    ],
+    ids=["mlflow", "onnx"],
+)
+def test_a_served_model_predicts_as_the_page_on_serving_says(
+    sections, packages, tmp_path, monkeypatch
+):
+    for package in packages:
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    page = (ROOT / "docs" / "how-to" / "serve.md").read_text()
+    parts = {part.splitlines()[0]: part for part in re.split(r"^#+ ", page, flags=re.MULTILINE)[1:]}
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for part in [next(iter(parts.values())), *(parts[title] for title in sections)]:
+        for block in re.findall(r"```python\n(.*?)```", part, re.DOTALL):
+            exec(compile(block, "serve.md", "exec"), names)
+    sys.modules.pop("truck", None)
+
+
+def test_spo_plus_is_the_loss_that_the_page_for_users_of_pyepo_says():
+    page = (ROOT / "docs" / "how-to" / "from-pyepo.md").read_text()
+    code = re.search(r"## The same loss.*?```{run}\n(.*?)```", page, re.DOTALL)[1]
+    names: dict[str, Any] = {"np": np, "lodl": lodl}
+    exec(compile(code, "from-pyepo.md", "exec"), names)
+    np.testing.assert_allclose(names["loss"].value(names["y_hat"]), names["spo_plus"])
+    assert names["spo_plus"].max() > 1
+
+
+@pytest.mark.slow
 def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
     """JAX is not installed here: its two functions are stood in for, by complex steps."""
 
