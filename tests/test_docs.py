@@ -37,7 +37,6 @@ def test_the_code_of_the_readme_runs_and_prints_what_the_page_shows(tmp_path, mo
     namespace: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
         exec(compile(block, "README.md", "exec"), namespace)
-    assert (tmp_path / "truck.safetensors").exists()
     # Rounding may change the numbers after training, and nothing else.
     said = capsys.readouterr().out
     assert without_numbers(said) == without_numbers(RECORD["said"]), TO_UPDATE
@@ -168,6 +167,61 @@ def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
 def test_the_gain_of_the_readme_holds_for_other_data(seed):
     result = OF_README.run(OF_README.reseeded(OF_README.example(README), seed))
     assert result["after"] < 0.6 * result["before"]
+
+
+def unsourced(page):
+    """Returns the lines of a page, outside code, with numbers that no result or file has."""
+    known = [*OF_README.lines().values(), *OF_README.claim(RECORD).splitlines()]
+    text = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    found = []
+    for line in text.splitlines():
+        words = re.sub(r"`[^`]*`|\]\([^)]*\)", "", line)  # code and addresses
+        for phrase in OF_README.SETTINGS:
+            words = words.replace(phrase, "")
+        if re.search(r"\d", words) and line not in known:
+            found.append(line)
+    return found
+
+
+def test_every_number_of_the_readme_is_made_from_a_result_or_named_with_its_file():
+    advice = "Make the line in `lines` of results/readme.py, or name its file in `SETTINGS`."
+    assert unsourced(README) == [], advice
+    assert OF_README.with_lines(README) == README, "Run `python results/readme.py --tables`."
+    for phrase, file in OF_README.SETTINGS.items():
+        assert phrase in README
+        text = (ROOT / file).read_text()
+        assert all(number in text for number in re.findall(r"[\d.]*\d", phrase)), phrase
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("## How", "It is 12% faster."), ("| 14.68 |", "| 14.67 |"), ("**11.5**", "**11.4**")],
+)
+def test_a_number_without_a_source_is_found(old, new):
+    assert README.count(old) == 1
+    [line] = unsourced(README.replace(old, new))
+    assert new in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["affine", "kinked"])
+def test_fit_makes_as_many_calls_per_instance_as_the_pages_say(kind):
+    make = {"affine": lodl.domains.knapsack, "kinked": lodl.domains.newsvendor}[kind]
+    domain = make(sizes=(40, 1, 1))
+    oracle, data = lodl.Oracle(domain.problem), domain.splits.train
+    lodl.DecisionFocusedRegressor(oracle).fit(data.x, data.y, context=data.context)
+    fewest, most = OF_README.CALLS[kind]
+    n_fixed = 40  # to find out what kind of objective it is, and for the report's examples
+    assert fewest <= oracle.n_calls / len(data.y) <= most + n_fixed / len(data.y)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/faq.md", "docs/how-to/few-calls.md"])
+def test_pages_agree_on_the_calls_per_instance(page):
+    text = " ".join((ROOT / page).read_text().split())
+    (few, many), (fewer, more), (_, most) = OF_README.CALLS.values()
+    assert f"{few} to {many} per instance" in text
+    assert f"{fewer} to {more}" in text
+    assert f"up to {most}" in text
 
 
 def test_the_readme_is_short():
