@@ -1,9 +1,11 @@
 """What the documents say holds."""
 
+import contextlib
 import json
 import re
 import runpy
 import shlex
+import sqlite3
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from safetensors import safe_open
 
 import lodl
@@ -235,6 +238,53 @@ def test_the_page_on_files_states_the_version_of_loss_files_that_is_written(tmp_
     page = (ROOT / "docs" / "reference" / "files.md").read_text()
     assert f"| `format`, `version` | `{name}`, `{version}` |" in page
     assert f"`*.safetensors`, format version {version}\n" in page
+
+
+def test_the_page_on_files_states_the_tables_and_the_version_of_a_store(tmp_path):
+    lodl.Oracle(lodl.domains.TopK(1), store=tmp_path / "answers.db", progress=False).sample(
+        np.eye(3), n_samples=2
+    )
+    page = (ROOT / "docs" / "reference" / "files.md").read_text()
+    with contextlib.closing(sqlite3.connect(tmp_path / "answers.db")) as store:
+        version = store.execute("SELECT value FROM header WHERE key = 'version'").fetchone()[0]
+        tables = [
+            name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        for table in tables:
+            columns = [row[1] for row in store.execute(f"PRAGMA table_info({table})")]
+            assert f"| `{table}` | {', '.join(f'`{name}`' for name in columns)} |" in page
+    assert f"Format version {version}." in page
+
+
+def test_the_page_on_files_states_the_version_of_model_folders(tmp_path):
+    domain = lodl.domains.linear_model(sizes=(8, 1, 1))
+    data = domain.splits.train
+    model = lodl.DecisionFocusedRegressor(domain.problem, families=(), n_rounds=0, n_samples=1)
+    model.fit(data.x, data.y, validation=2).save(tmp_path / "model")
+    version = json.loads((tmp_path / "model" / "checksums.json").read_text())["lodl_model"]
+    page = (ROOT / "docs" / "reference" / "files.md").read_text()
+    assert f"`checksums.json` | the format's version ({version})" in page
+
+
+def test_the_page_on_errors_states_the_exit_codes():
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    codes = [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
+    assert codes == [0, 1, 2, lodl.cli._CTRL_C, lodl.cli._TERMINATED]
+
+
+def test_the_page_on_citing_names_this_version_and_the_title_of_the_paper():
+    page = " ".join((ROOT / "docs" / "reference" / "cite.md").read_text().split())
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert f"version = {{{citation['version']}}}" in page
+    assert citation["preferred-citation"]["title"] in page
+
+
+def test_the_chooser_and_the_page_for_users_of_pyepo_name_classes_that_exist():
+    page = (ROOT / "docs" / "how-to" / "choose.md").read_text()
+    text = "\n".join(path.read_text() for path in (ROOT / "src" / "lodl" / "problems").glob("*.py"))
+    named = set(re.findall(r"`(\w+(?:Problem|Program))", page))
+    assert len(named) > 6
+    assert all(f"class {name}(" in text for name in named)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
