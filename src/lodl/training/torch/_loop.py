@@ -61,7 +61,7 @@ class TrainingSettings:
 class Stack:
     """Copies of models of one architecture, evaluated by one batched call if they can be.
 
-    A model with buffers or dropout needs them for itself, and is a stack of its own.
+    Models with buffers or dropout do not share a call: each of them is a stack of one.
     """
 
     def __init__(self, models: Sequence[nn.Module], scales: Scales = ()) -> None:
