@@ -128,7 +128,7 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _read_csv(path: Path) -> Any:
-    table = require("pandas", "cli").read_csv(path)
+    table = require("pandas", "cli").read_csv(path, float_precision="round_trip")
     others = [mark for mark in _SEPARATORS if mark in str(table.columns[0])]
     if len(table.columns) == 1 and others:
         raise ValueError(
