@@ -150,7 +150,7 @@ def test_cross_validation_asks_no_more_than_a_single_split(linear):
 
 def test_a_second_fit_with_another_estimator_does_not_ask_about_labels_again(tmp_path):
     first, second, again = (
-        DecisionFocusedRegressor(Oracle(DOMAIN.problem, store=tmp_path / "answers"), estimator)
+        regressor(Oracle(DOMAIN.problem, store=tmp_path / "answers"), estimator)
         for estimator in (None, Ridge(), None)
     )
     for model in (first, second, again):

@@ -5,11 +5,12 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+import lodl
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import Context, Features, Labels, calls_solver
 from lodl.errors import InvalidInputError
-from lodl.learning import DecisionFocusedRegressor, load_model, load_result
+from lodl.learning import load_result
 from lodl.oracle import Oracle
 from lodl.report import Comparison
 
@@ -64,13 +65,13 @@ def evaluate(
 
 def _loaded(
     folder: Path, oracle: Oracle, features: Path, model: str | None, trust: list[str] | None
-) -> tuple[DecisionFocusedRegressor, Any]:
+) -> tuple["lodl.DecisionFocusedRegressor", Any]:
     """Return a saved model, which calls the solver through the oracle, and new features."""
     result, estimator = load_result(folder), None
     x = tables.only_columns(tables.read_features(features), result.feature_names)
     if model is not None:
         estimator = estimator_named(model, x.shape, result.label_shape or (1,), seed=0)
-    fitted = load_model(folder, oracle.problem, estimator, trusted=trust or ())
+    fitted = lodl.load_model(folder, oracle.problem, estimator, trusted=trust or ())
     return fitted.set_params(oracle=oracle), x
 
 

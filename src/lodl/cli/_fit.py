@@ -8,11 +8,11 @@ import numpy as np
 import typer
 from typer import Option
 
+import lodl
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import Context, Features, Labels, Seed, calls_solver
 from lodl.errors import InvalidInputError
-from lodl.learning import DecisionFocusedRegressor
 from lodl.oracle import Oracle
 
 
@@ -89,7 +89,7 @@ def fit(
     x, held_together = tables.groups_of(x, groups)
     logging.basicConfig(format="%(message)s")  # on standard error
     logging.getLogger("lodl").setLevel(logging.INFO)
-    fitted = DecisionFocusedRegressor(
+    fitted = lodl.DecisionFocusedRegressor(
         oracle,
         estimator_named(model, x.shape, np.shape(y)[1:] or (1,), seed),
         n_samples=n_samples,
