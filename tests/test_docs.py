@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -13,6 +14,7 @@ import pytest
 from safetensors import safe_open
 
 import lodl
+import lodl.cli
 from lodl.losses import squared_error_loss
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +63,38 @@ def test_writing_the_record_mends_a_wrong_number_in_the_readme():
     ):
         assert README.count(number) == 1
         assert OF_README.with_record(README.replace(number, f"9{number}"), RECORD) == README
+
+
+@pytest.mark.slow
+def test_the_tutorial_of_the_command_line_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    page = (ROOT / "docs" / "tutorials" / "command-line.md").read_text()
+    page = page.replace("--n-jobs 1", "--n-jobs 1 --max-seconds 0")  # the site does it in full
+    names: dict[str, Any] = {}
+    codes = []
+    for kind, options, body in re.findall(
+        r"```{(run|shell)}\n((?::[^\n]*\n)*)(.*?)```", page, re.DOTALL
+    ):
+        if file := re.search(r":file: (\S+)", options):
+            Path(file[1]).write_text(body)
+        elif kind == "run":
+            exec(compile(body, "command-line.md", "exec"), names)
+        for command in body.replace("\\\n", "").splitlines() if kind == "shell" else []:
+            if command.startswith("lodl "):
+                monkeypatch.setattr(sys, "argv", shlex.split(command))
+                with pytest.raises(SystemExit) as ended:
+                    lodl.cli.main()
+                codes.append((ended.value.code, "fails" in options))
+    said = capsys.readouterr()
+    assert codes == [(0, False)] * 4 + [(2, True)], said.err
+    assert "'n/a?' in row 17 ('2024-01-18'), column 'park'" in said.err
+    assert "245 test instances" in said.out
+    plan = Path("plan.csv").read_text().splitlines()
+    assert plan[0] == "day,harbour,station,park,campus,museum,stadium"
+    assert len(plan) == 6
+    sys.modules.pop("trucks", None)
 
 
 @pytest.mark.slow

@@ -1,18 +1,23 @@
-"""The directive `run`: Python code that is executed while the page is built, with what it prints.
+"""The directives `run` and `shell`: code that is executed while the page is built, with its output.
 
     ```{run}
     print(1 + 1)
     ```
 
 The blocks of a page share their names and a temporary folder to work in; `RESULTS` is the folder of
-the committed results. Figures are shown below
-the block that drew them. With the option `hide`, only what was printed and drawn is shown. Code
-that raises is an error of the build.
+the committed results. Figures are shown below the block that drew them. With the option `hide`,
+only what was printed and drawn is shown. With `file`, the code is written to that file instead, as
+a user would. Code that raises is an error of the build.
+
+A block of `shell` holds commands, which are shown with what they print. If a command ends with an
+error, the build fails, unless the block has the option `fails`: then it shows the message.
 """
 
 import contextlib
 import io
 import os
+import subprocess
+import sys
 import tempfile
 import traceback
 from pathlib import Path
@@ -32,12 +37,20 @@ class Run(SphinxDirective):
     """Run the content and show it."""
 
     has_content = True
-    option_spec: ClassVar[dict[str, Any]] = {"hide": directives.flag, "alt": directives.unchanged}
+    option_spec: ClassVar[dict[str, Any]] = {
+        "hide": directives.flag,
+        "alt": directives.unchanged,
+        "file": directives.unchanged,
+    }
 
     def run(self) -> list[nodes.Node]:
         """Return the code, what it printed, and its figures."""
         code = "\n".join(self.content)
         page = self.env.temp_data.setdefault("run_code", _Page(self.env.docname))
+        if "file" in self.options:
+            (Path(page.folder.name) / self.options["file"]).write_text(f"{code}\n")
+            shown = nodes.literal_block(code, code, language="python")
+            return [nodes.container("", shown, classes=["of-a-file"])]
         try:
             printed, figures = page.run(code, Path(self.env.srcdir))
         except Exception:  # noqa: BLE001 - whatever it is, the page names it
@@ -51,6 +64,37 @@ class Run(SphinxDirective):
         alt = self.options.get("alt", "Figure drawn by the code above")
         shown += [nodes.image(uri=uri, alt=alt, classes=["drawn"]) for uri in figures]
         return shown
+
+
+class Shell(SphinxDirective):
+    """Run commands and show them."""
+
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {"fails": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the commands and what they printed."""
+        page = self.env.temp_data.setdefault("run_code", _Page(self.env.docname))
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PATH": path, "COLUMNS": "88"}
+        shown = []
+        for command in "\n".join(self.content).replace("\\\n", "\\\0").split("\n"):
+            line = command.replace("\0", "\n")
+            done = subprocess.run(
+                line,
+                shell=True,
+                cwd=page.folder.name,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if (done.returncode != 0) != ("fails" in self.options):
+                raise self.error(f"{line}\nended with {done.returncode}:\n{done.stderr}")
+            printed = done.stderr if done.returncode else done.stdout
+            shown.append(f"$ {line}\n{printed.rstrip()}".rstrip())
+        text = "\n".join(shown)
+        return [nodes.literal_block(text, text, language="none", classes=["printed"])]
 
 
 class _Page:
@@ -90,6 +134,7 @@ class _Page:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the directive."""
+    """Register the directives."""
     app.add_directive("run", Run)
+    app.add_directive("shell", Shell)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -33,7 +33,9 @@ def check_labels(y: Any, name: str = "y") -> Array:
     if not np.isfinite(array).all():
         where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
         got = f"{array[where]} {place_of(y, where)}"
-        raise InvalidInputError(f"`{name}` must be finite, got {got}.")
+        raise InvalidInputError(
+            f"`{name}` must be finite, got {got}. Fill the value, or leave out the instance."
+        )
     return array
 
 
@@ -178,7 +180,10 @@ def in_columns(table: Any, expected: Sequence[str] | None, name: str, whose: str
 def row_names(table: object) -> tuple[str, ...] | None:
     """Return the index of a pandas frame or series as text, or None if rows are only counted."""
     index = _index_of(table)
-    return None if index is None or _is_default(index) else tuple(map(str, index))
+    if index is None or _is_default(index):
+        return None
+    is_date = str(index.dtype).startswith("datetime")
+    return tuple(map(str, index.astype(str) if is_date else index))  # no 00:00:00 for whole days
 
 
 def check_same_rows(**tables: Any) -> None:

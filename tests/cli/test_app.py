@@ -89,7 +89,7 @@ def test_an_added_command_that_cannot_be_loaded_is_one_line_and_exit_code_1(game
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["benchmark", "domains", "report", "reproduce"])
+@pytest.mark.parametrize("name", ["benchmark", "domains", "reproduce"])
 def test_without_its_package_a_command_says_what_to_install(name, run_lodl, monkeypatch):
     monkeypatch.setattr("lodl.cli._app.entry_points", lambda group: ())
     code, said, err = run_lodl(name, "table1", "--scale", "paper")
@@ -143,3 +143,26 @@ def test_a_command_that_is_not_known_gets_a_suggestion(run_lodl):
     code, _, err = run_lodl("lern")
     assert code == 2
     assert "learn" in err
+
+
+COMMANDS = ["demo", "check", "fit", "evaluate", "report", "decide", "compare", "learn", "store"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_in_the_help_of_a_command_name_options_that_it_has(name, run_lodl):
+    code, said, _ = run_lodl(name, "--help")
+    assert code == 0
+    options, examples = said.split("Examples:")
+    assert f"lodl {name}" in examples
+    assert set(re.findall(r"--[a-z-]+", examples)) <= set(re.findall(r"--[a-z-]+", options))
+
+
+def test_the_options_of_fit_are_shown_in_groups(run_lodl):
+    said = run_lodl("fit", "--help")[1]
+    titles = re.findall(r"^([A-Z][a-z ]+):$", said, re.MULTILINE)
+    assert titles == ["Arguments", "Data", "Model", "Validation", "Solver calls", "Options"]
+
+
+def test_the_summaries_of_commands_are_whole_sentences(run_lodl):
+    said = run_lodl("--help")[1].split("Commands:")[1]
+    assert "..." not in said

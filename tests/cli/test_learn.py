@@ -2,6 +2,7 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import lodl
@@ -87,11 +88,11 @@ def test_it_writes_the_loss_that_python_would_learn(folder, learn, problem):
     assert np.array_equal(loss.value(y + 0.1), expected.value(y + 0.1))
 
 
-def test_tables_and_keys_are_read_like_arrays(folder, learn):
+def test_tables_and_ids_are_read_like_arrays(folder, learn):
     y = np.load(folder / "y.npy")
-    np.savetxt(folder / "y.csv", y, delimiter=",", header="a,b,c,d", comments="", fmt="%.17g")
-    (folder / "keys.csv").write_text("town\nUlm\nBern\nWien\n")
-    code, _, err = learn(labels="y.csv", keys="keys.csv", family="WeightedMSE", out="csv.loss")
+    table = pd.DataFrame(y, columns=list("abcd")).assign(town=["Ulm", "Bern", "Wien"])
+    table.to_csv(folder / "y.csv", index=False)
+    code, _, err = learn(labels="y.csv", id="town", family="WeightedMSE", out="csv.loss")
     assert code == 0, err
     oracle = lodl.Oracle(lodl.problem(np.argmax, lambda z, y: y[z], sense="max"))
     instances = oracle.instances(y, keys=["Ulm", "Bern", "Wien"])
@@ -128,13 +129,13 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
 @pytest.mark.parametrize(
     ("problem", "options", "message"),
     [
-        ("mine", {}, "must be given as MODULE:PROBLEM or FILE.py:PROBLEM, got 'mine'"),
+        ("mine", {}, "must be given as FILE.py:PROBLEM or MODULE:PROBLEM, got 'mine'"),
         ("mine:Missing", {}, "mine has no 'Missing'"),
         ("yours:PickOne", {}, "no module 'yours' in the current folder or on PYTHONPATH"),
         (
             ".mine:PickOne",
             {},
-            "must be given as MODULE:PROBLEM or FILE.py:PROBLEM, got '.mine:PickOne'",
+            "must be given as FILE.py:PROBLEM or MODULE:PROBLEM, got '.mine:PickOne'",
         ),
         ("mine:Bad", {}, "Bad is not complete: it lacks objective"),
         ("mine:Sized", {}, r"Sized\(\) failed: .* 'size'\. Create an instance"),

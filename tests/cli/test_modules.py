@@ -57,8 +57,8 @@ def test_a_file_in_the_working_folder_hides_no_installed_module(folder):
         ("./absent.py:Bakery", "There is no file absent.py"),
         ("absent:Bakery", "There is no module 'absent' in the current folder or on PYTHONPATH"),
         ("./colorsys.py:Bakery", "colorsys.py is hidden by .*colorsys.py, .* Rename the file"),
-        ("./a bakery:Bakery", "must be given as MODULE:PROBLEM or FILE.py:PROBLEM, got './a bak"),
-        ("./a_bakery.py", "must be given as MODULE:PROBLEM or FILE.py:PROBLEM"),
+        ("./a bakery:Bakery", "must be given as FILE.py:PROBLEM or MODULE:PROBLEM, got './a bak"),
+        ("./a_bakery.py", "must be given as FILE.py:PROBLEM or MODULE:PROBLEM"),
     ],
 )
 def test_a_problem_that_cannot_be_found_is_one_message(folder, name, message):

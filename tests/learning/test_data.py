@@ -164,3 +164,60 @@ def test_groups_that_cannot_be_held_out_are_refused():
         quick().fit(X, Y, groups=np.zeros(30))
     with pytest.raises(InvalidInputError, match="`groups` must be None if `validation` gives"):
         quick().fit(X, Y, groups=np.arange(30), validation=(X, Y))
+
+
+# Rows of items, and contexts as frames ---------------------------------------------------------
+
+
+def long_frame():
+    """Returns features of items, shape (30, 4, 2), and a frame with a row for each, shuffled."""
+    items = RNG.normal(size=(30, 4, 2))
+    rows = pd.MultiIndex.from_product([range(30), LABELS], names=["day", "market"])
+    frame = pd.DataFrame(items.reshape(-1, 2), index=rows, columns=["wind", "sun"])
+    return items, frame.sample(frac=1, random_state=0)
+
+
+def test_the_error_of_a_row_for_each_item_has_the_code_that_mends_it():
+    items, frame = long_frame()
+    labels = pd.DataFrame(Y, columns=LABELS)
+    with pytest.raises(InvalidInputError, match=r"pass an array \(n, items, p\)") as raised:
+        quick().fit(frame, labels)
+    code = str(raised.value).split("`")[-2]
+    mended = eval(code, {"pandas": pd, "X": frame, "Y": labels})
+    np.testing.assert_array_equal(mended, items)
+    quick().fit(mended, labels)
+
+
+def test_a_row_for_each_item_is_recognised_before_its_texts_are_refused():
+    _, frame = long_frame()
+    with pytest.raises(InvalidInputError, match=r"pass an array \(n, items, p\).*reshape\(30, -1"):
+        quick().fit(frame.reset_index(), Y)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_frame_is_a_context_in_every_function_that_takes_one(name):
+    columns = [f"open {i}" for i in range(4)]
+    is_open = np.array([row["open"] for row in CONTEXT])
+    frame = FRAMES[name](is_open, columns=columns)
+
+    def pick(y_hat, context):
+        return int(np.argmax(np.where([context[column] for column in columns], y_hat, -9)))
+
+    problem = lodl.problem(pick, lambda z, y: y[z], sense="max")
+    oracle, y_hat = lodl.Oracle(problem), Y + RNG.normal(size=Y.shape)
+    expected = lodl.Oracle(PICK_OPEN).regret(y_hat, Y, context=CONTEXT)
+    assert "is ok" in str(lodl.testing.check_problem(problem, Y, context=frame))
+    np.testing.assert_array_equal(
+        lodl.evaluation.regret(problem, y_hat, Y, context=frame), expected
+    )
+    np.testing.assert_array_equal(oracle.regret(y_hat, Y, context=frame), expected)
+    assert lodl.evaluation.decision_loss(problem, y_hat, Y, context=frame).shape == (30,)
+    assert np.size(lodl.evaluation.decision_quality(problem, y_hat, Y, context=frame))
+    assert len(oracle.decide(y_hat, context=frame)) == 30
+    assert oracle.is_affine(Y, context=frame)
+    assert len(oracle.sample(Y, n_samples=2, context=frame)) == 30
+    assert lodl.learn_loss(oracle, Y, context=frame, n_samples=2).y.shape == Y.shape
+    model = quick(problem).fit(X, Y, context=frame)
+    assert len(model.decide(X, frame)) == 30
+    assert model.regret(X, Y, frame).shape == (30,)
+    assert "30 test instances" in str(model.evaluate(X, Y, frame))

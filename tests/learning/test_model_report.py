@@ -52,7 +52,8 @@ def test_instances_and_numbers_of_a_label_are_called_by_their_names():
     result = model.fit(x, y).result_
     assert set(result.instances) == set(days)
     assert result.label_names == ("north", "south", "west")
-    assert all(one.decision_baseline.split()[0] in result.label_names for one in result.changes)
+    assert result.changes
+    assert all(row.decision_baseline.split()[1] in result.label_names for row in result.changes)
 
     Pick.label_names = ("north", "south")
     with pytest.raises(lodl.errors.ProblemError, match="each of the 3 numbers in a label, got 2"):
@@ -192,3 +193,38 @@ def test_a_solver_that_fails_at_decisions_to_show_spoils_no_fit(monkeypatch, cap
     model = lodl.DecisionFocusedRegressor(lodl.domains.TopK(1), Ridge(), **how).fit(x, y)
     assert model.result_.changes == ()
     assert "changed are not shown: The solver failed at instance 3." in caplog.text
+
+
+def test_decisions_are_described_by_the_problem_and_instances_by_their_dates(caplog):
+    class Pick(lodl.LinearProblem):
+        sense = "max"
+        is_broken = False
+
+        def solve(self, y_hat, context):
+            return (y_hat == y_hat.max()).astype(float)
+
+        def describe(self, z):
+            if self.is_broken:
+                raise ValueError("no words")
+            return f"send van {int(z.argmax())}"
+
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(40, 2)), index=pd.date_range("2026-03-01", periods=40))
+    y = np.exp(x.to_numpy() @ rng.normal(size=(2, 3)))
+    problem = Pick()
+    model = lodl.DecisionFocusedRegressor(
+        problem, Ridge(alpha=3), families=(lodl.DecisionHinges(),), n_rounds=0, n_samples=4
+    )
+    result = model.fit(x, y).result_
+    assert result.changes
+    for change in result.changes:
+        assert change.instance.startswith("2026-0")
+        assert len(change.instance) == 10
+        assert change.decision_selected.startswith("send van ")
+    assert result.estimator["alpha"] == "3"
+    assert result.estimator["fit_intercept"] == "True"
+    assert result.created.startswith("20")
+    assert "pytest" in result.command
+    problem.is_broken = True
+    assert model.fit(x, y).result_.changes[0].decision_selected.count(" ") == 2  # its numbers
+    assert "`describe` raised ValueError: no words" in caplog.text

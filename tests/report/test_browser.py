@@ -43,6 +43,7 @@ def open_page(browser, path):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
+        page.locator("summary").click()
         return page
 
     yield opened
@@ -147,3 +148,24 @@ def test_the_page_is_complete_without_scripts(open_page):
     page = open_page(java_script_enabled=False)
     assert page.locator("#trials table").is_visible()
     assert not page.locator("#theme").is_visible()
+
+
+def test_a_phone_shows_every_cell_of_a_table_without_scrolling(open_page):
+    page = open_page(viewport={"width": PHONE, "height": 844})
+    cells = page.locator(".stacked td:not(:empty), .stacked tbody th").all()
+    assert len(cells) > 20
+    for cell in cells:
+        box = cell.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE
+    titles = {cell.get_attribute("data-title") for cell in cells}
+    assert {"squared error decides", "this model decides", "avoided", "seconds"} <= titles
+
+
+def test_the_details_are_folded_until_they_are_opened(open_page):
+    page = open_page()
+    assert page.locator("#trials table").is_visible()
+    page.locator("summary").click()
+    assert not page.locator("#trials table").is_visible()
+    page.locator("nav a", has_text="Details").click()
+    assert page.locator("#gain table").is_visible()

@@ -72,8 +72,7 @@ def test_a_handful_of_instances_does_not_tell_runs_apart(fit_result):
     one = fit_result([3.0], [1.0])
     comparison = Comparison({"A": one, "B": replace(one, regret_selected=(2.0,))})
     assert comparison.sentences() == [
-        "1 validation instance is too few to tell A from B. Use at least 5 validation instances, "
-        "better 50."
+        "1 validation instance is too few to tell A from B. Use at least 5, better 50."
     ]
     assert "inf" not in comparison.table().markdown()
 

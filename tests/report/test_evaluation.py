@@ -39,6 +39,8 @@ def test_the_table_has_a_line_for_each_model_and_one_for_what_it_took():
     assert lines[1].split() == ["plain", "1.5000", "3.00", "-1.45", "(-1.77", "to", "-1.13)"]
     assert lines[2].split() == ["model", "0.0500", "0.10"]
     assert lines[3] == "Regret per instance, in EUR: 10 test instances, 12 solver calls."
+    assert lines[4].startswith("Use this model: compared with plain, the best simpler way, regret")
+    assert max(map(len, lines[4:])) <= 80
 
 
 def test_no_interval_is_shown_for_a_handful_of_instances():
@@ -47,6 +49,37 @@ def test_no_interval_is_shown_for_a_handful_of_instances():
 
 def test_a_table_without_instances_says_so():
     assert "No instance" in str(make(plain=[np.nan], model=[1.0]))
+
+
+NOISE = np.random.default_rng(0).normal(size=50)
+
+
+@pytest.mark.parametrize(
+    ("regrets", "words"),
+    [
+        ({"a": [3.0] * 6, "b": [2.0] * 6, "model": [1.0] * 6}, "Use this model: compared with b,"),
+        ({"a": [3.0] * 6, "b": [1.0] * 6, "model": [2.0] * 6}, "Use b instead: with this model,"),
+        ({"a": [3.0] * 50, "model": list(3 + NOISE)}, "No clear difference from a, the best"),
+        ({"a": [3.0] * 6, "model": [3.0] * 6}, "This model decides like a: regret 3.00 EUR per"),
+        ({"a": [3.0] * 2, "model": [2.0] * 2}, "2 test instances are too few to judge: regret"),
+    ],
+)
+def test_the_verdict_compares_with_the_best_simpler_way(regrets, words):
+    assert make(**regrets).verdict.startswith(words)
+
+
+def test_the_headline_shows_the_best_simpler_way_before_this_model():
+    evaluation = make(a=[4.0] * 6, b=[2.0] * 6, model=[1.0] * 6)
+    assert evaluation.headline == "2.00 → 1.00 EUR (-50%)"
+    assert make(a=[0.0] * 6, model=[1.0] * 6).headline == "0.00 → 1.00 EUR"
+
+
+def test_the_validation_instances_of_a_fit_are_rows_too(fit_result):
+    result = fit_result([4.0] * 6, [3.0] * 6)
+    evaluation = Evaluation.of_fit(result)
+    assert evaluation.headline == "4.00 → 3.00 EUR (-25%)"
+    assert evaluation.percent("this model") is None
+    assert "6 validation instances" in str(evaluation)
 
 
 def test_the_record_is_plain_data():

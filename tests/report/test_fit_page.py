@@ -3,9 +3,10 @@
 import html
 import re
 
+import numpy as np
 import pytest
 
-from lodl.report import FitResult
+from lodl.report import MEAN_LABEL, Evaluation, FitResult
 from lodl.report._result import amounts
 from lodl.report.fit_page import _duration, fit_page, title_of, write_page
 
@@ -24,7 +25,7 @@ def page(result):
 
 def test_page_leads_with_the_regret_in_the_objectives_unit(result, page):
     number = re.search(r'<p class="number">([^<]+)</p>', page).group(1)
-    assert number == result.headline
+    assert number == Evaluation.of_fit(result).headline
     assert number.endswith("%)")
     before, after = amounts(result.mean_baseline, result.mean_selected)
     assert f"{before} → {after} EUR" in number
@@ -32,7 +33,54 @@ def test_page_leads_with_the_regret_in_the_objectives_unit(result, page):
 
 def test_page_gives_the_verdict_in_the_words_of_the_result(result, page):
     assert result.verdict.startswith("Use this model: regret ")
-    assert f"{result.verdict} It took 1,000 solver calls and 10 min." in html.unescape(page)
+    text = html.unescape(page)
+    assert f"{result.verdict} The fit took 1,000 solver calls and 10 min." in text
+
+
+def test_the_number_of_validation_instances_has_its_caveat_next_to_it(page):
+    headline = page[page.index('id="headline"') : page.index("<nav")]
+    assert "These instances selected the model, so expect a little less on new ones." in headline
+    assert "40 validation instances: squared error → this model" in headline
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    rows = {"plain model": 2.0, MEAN_LABEL: 9.0, "squared error": 2.5, "this model": 1.0}
+    noise = np.random.default_rng(0).random(30)
+    return Evaluation.of({name: mean + noise for name, mean in rows.items()}, np.full(30, 50.0))
+
+
+def test_page_leads_with_new_data_if_there_are_any(result, evaluation):
+    page = html.unescape(fit_page(result, evaluation))
+    headline = page[page.index('id="headline"') : page.index("<nav")]
+    assert evaluation.headline in headline
+    assert "Regret per instance on 30 test instances: plain model → this model" in headline
+    assert f"{evaluation.verdict} The fit took" in headline
+    assert "expect a little less" not in headline
+    for name in evaluation.regrets:
+        assert f">{name}<" in headline
+    assert page.count('data-title="this model is">better</td>') == 3
+
+
+def test_a_page_on_data_where_every_call_failed_says_so(result):
+    failed = Evaluation.of({"plain model": np.full(3, np.nan), "x": np.ones(3)}, np.ones(3))
+    page = fit_page(result, failed)
+    assert "No instance can be compared" in page
+    assert ">not known<" in page
+
+
+def test_names_of_losses_are_in_the_details_only(page):
+    assert "DecisionHinges" not in page[: page.index("<details")]
+    assert "DecisionHinges" in page[page.index("<details") :]
+
+
+def test_the_details_say_how_the_model_was_made(fit_result):
+    run = {"created": "2026-03-01 12:00 UTC", "command": "lodl fit depot:Depot"}
+    page = fit_page(fit_result(**run, estimator={"alpha": "1.0 " * 50}))
+    details = page[page.index("<details") :]
+    for text in ("2026-03-01 12:00 UTC", "lodl fit depot:Depot", "1.0 " * 50, "0.1.0"):
+        assert text in details
+    assert "fitted on 2026-03-01." in page[: page.index("<nav")]
 
 
 def test_page_of_one_instance_shows_no_infinite_interval(fit_result):
@@ -63,11 +111,6 @@ def test_page_of_a_selected_baseline_shows_no_learned_loss(fit_result):
     assert "Which errors matter" not in page
     assert "Does the loss tell the truth?" not in page
     assert page.count(">selected</td>") == 1
-
-
-def test_the_plain_model_is_shown_if_it_was_scored(fit_result, page):
-    assert ">plain model<" not in page
-    assert ">plain model<" in fit_page(fit_result(regret_plain=(5.0,) * 40))
 
 
 def test_a_result_from_a_file_has_the_same_page_which_is_written(tmp_path, result, page):

@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 
 import lodl
 from lodl.errors import InvalidInputError
-from lodl.report import plots
+from lodl.report import Evaluation, plots
 
 
 class TopTwo(lodl.LinearProblem):
@@ -70,4 +70,9 @@ def test_changed_decisions_are_worth_what_the_result_says(model, result):
 @pytest.mark.slow
 def test_report_of_a_model_is_a_page(model, tmp_path):
     path = model.report(tmp_path / "report.html")
-    assert model.result_.headline in path.read_text(encoding="utf-8")
+    assert Evaluation.of_fit(model.result_).headline in path.read_text(encoding="utf-8")
+    x, y = np.ones((8, 2)), np.arange(32.0).reshape(8, 4) ** 1.5 % 7
+    path = model.report(tmp_path / "test.html", x, y)
+    assert model.evaluate(x, y).headline in path.read_text(encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="`X` and `Y` must be given together"):
+        model.report(path, x)

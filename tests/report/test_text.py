@@ -36,17 +36,30 @@ def test_named_decisions_say_only_what_changed():
     assert after == "late 0, night 0.5"
 
 
+def test_named_zeros_and_ones_are_taken_or_not():
+    before, after = decision_texts(np.array([1.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]), _NAMES)
+    assert before == "takes late"
+    assert after == "takes none of these"
+
+
+def test_a_problem_may_describe_its_decisions():
+    words = "packs  a\nbox", "packs " + "a" * 300
+    changed = ChangedDecision.of("one", (1, 2), (2.0, 1.0), None, words)
+    assert changed.decision_baseline == "packs a box"
+    assert len(changed.decision_selected) == 200
+
+
 def test_decisions_of_another_kind_are_told_as_they_are():
     assert decision_texts([2, 0], (1,), _NAMES) == ("[2, 0]", "(1,)")
     assert decision_texts({"share": np.array([0.25, -0.0])}, np.eye(2), None) == (
         "share: 0.25 0",
         "1 0 / 0 1",
     )
-    assert decision_texts(np.eye(9)[3], np.zeros(2), None) == ("ones at 3", "0 0")
+    assert decision_texts(np.eye(9)[3], np.zeros(2), None) == ("takes 3", "0 0")
 
 
 def test_long_decisions_say_how_much_is_left_out():
     names = [f"a long name, number {i}" for i in range(20)]
-    before, _ = decision_texts(np.zeros(20), np.ones(20), names)
+    before, _ = decision_texts(np.zeros(20), np.full(20, 2.0), names)
     assert before.endswith("and 17 more")
     assert max(map(len, decision_texts(np.zeros(500), np.ones(500), None))) <= 80

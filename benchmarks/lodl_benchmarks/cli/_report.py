@@ -1,4 +1,4 @@
-"""`lodl report`: a page of the results of experiments."""
+"""`lodl benchmark report`: a page of the results of experiments."""
 
 from pathlib import Path
 from typing import Annotated

@@ -50,7 +50,7 @@ def test_peers_writes_rows_tables_a_picture_and_a_page(tmp_path, monkeypatch):
     assert "| SPO+ |" in (tmp_path / "peers.md").read_text()
     assert (tmp_path / "peers.svg").stat().st_size > 0
     page = (tmp_path / "report.html").read_text()
-    CliRunner().invoke(app, ["report", str(tmp_path)], catch_exceptions=False)
+    CliRunner().invoke(app, ["benchmark", "report", str(tmp_path)], catch_exceptions=False)
     assert (tmp_path / "report.html").read_text() == page
 
 
@@ -63,7 +63,7 @@ def test_peers_without_the_baseline_have_no_picture(tmp_path, monkeypatch):
     assert result.exit_code == 0
     assert "add `--methods 2-stage`" in result.output
     assert "| SPO+ |" in (tmp_path / "peers.md").read_text()
-    CliRunner().invoke(app, ["report", str(tmp_path)], catch_exceptions=False)
+    CliRunner().invoke(app, ["benchmark", "report", str(tmp_path)], catch_exceptions=False)
     assert "SPO+" in (tmp_path / "report.html").read_text()
 
 

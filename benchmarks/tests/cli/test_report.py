@@ -20,10 +20,10 @@ def command(tmp_path, monkeypatch, run_lodl):
 def test_rows_of_a_users_own_become_a_page(command, tmp_path):
     row = {"domain": "knapsack", "method": "trees", "test": [0.5, 0.7]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    code, said = command("report", ".")
+    code, said = command("benchmark", "report", ".")
     assert (code, said) == (0, "Report: report.html\n")
     assert "knapsack" in (tmp_path / "report.html").read_text()
-    code, said = command("report", ".", "--out", "pages/mine.html")
+    code, said = command("benchmark", "report", ".", "--out", "pages/mine.html")
     assert (code, said) == (0, "Report: pages/mine.html\n")
     assert (tmp_path / "pages" / "mine.html").exists()
 
@@ -36,7 +36,7 @@ def test_naming_a_command_loads_only_what_it_needs():
 
 def test_a_bad_row_is_one_line_and_exit_code_1(command, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"domain": "knapsack", "method": "trees"}\n')
-    code, said = command("report", ".")
+    code, said = command("benchmark", "report", ".")
     assert code == 1
     assert said == (
         "Error: rows.jsonl, line 1: `test` must be a list of finite numbers, got None.\n"
@@ -45,7 +45,7 @@ def test_a_bad_row_is_one_line_and_exit_code_1(command, tmp_path):
 
 
 def test_a_folder_without_rows_is_told_what_rows_are(command):
-    code, said = command("report", ".")
+    code, said = command("benchmark", "report", ".")
     assert code == 1
     assert said.startswith("Error: There is no rows.jsonl. ")
     assert "at least `domain`, `method` and `test`" in said
@@ -56,7 +56,7 @@ def test_a_place_that_is_taken_is_one_line_and_exit_code_1(command, tmp_path, ou
     (tmp_path / "rows.jsonl").write_text('{"domain": "a", "method": "b", "test": [1]}\n')
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
-    code, said = command("report", ".", "--out", out)
+    code, said = command("benchmark", "report", ".", "--out", out)
     assert code == 1
     assert said.startswith(
         "Error: fi" if out.startswith("file") else "Error: folder cannot be used"
@@ -65,7 +65,7 @@ def test_a_place_that_is_taken_is_one_line_and_exit_code_1(command, tmp_path, ou
 
 
 def test_the_help_tells_how_rows_look(command):
-    code, said = command("report", "--help")
+    code, said = command("benchmark", "report", "--help")
     assert code == 0
     for word in ("rows.jsonl", "domain", "method", "test", "slices.json"):
         assert word in said

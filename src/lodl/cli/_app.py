@@ -4,6 +4,7 @@ These are entry points in the group `lodl.commands`, which name a `typer.Typer` 
 Typer's annotations. An entry point is loaded when its command runs.
 """
 
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
@@ -11,12 +12,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from lodl._json import package_version
-from lodl.cli._decide import compare, decide, evaluate
+from lodl.cli._decide import compare, decide, evaluate, report
 from lodl.cli._demo import demo
 from lodl.cli._fit import fit
 from lodl.cli._learn import learn
-from lodl.cli._options import Context, Labels, calls_solver
-from lodl.cli._tables import read_context, read_labels
+from lodl.cli._options import Command, Context, Labels, Names, calls_solver
+from lodl.cli._tables import read_data
 from lodl.errors import LodlError
 from lodl.oracle import Oracle, Progress
 
@@ -63,7 +64,7 @@ class _Commands(TyperGroup):
         every: dict[str, Any] = dict(commands or {})
         for point in sorted(entry_points(group="lodl.commands"), key=lambda point: point.name):
             every.setdefault(point.name, AddedCommand(point))  # none of `lodl` itself is replaced
-        for name in ("benchmark", "domains", "report", "reproduce"):
+        for name in ("benchmark", "domains", "reproduce"):
             every.setdefault(name, _MissingCommand(name, hidden=True))
         super().__init__(commands=every, **options)
 
@@ -75,21 +76,48 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: Rich would take longer to import than everything else here
 )
-for command in (demo, fit, decide, evaluate, learn, compare):
-    app.command()(command)
 
 
-@app.command()
 @calls_solver()
-def check(oracle: Oracle, labels: Labels, context: Context = None) -> None:
+def check(oracle: Oracle, labels: Labels, context: Context = None, names: Names = None) -> None:
     """Check your problem for mistakes, in about fifty solver calls."""
-    typer.echo(str(oracle.check(read_labels(labels), context=read_context(context))))
+    _, y, contexts = read_data(None, labels, context, names)
+    typer.echo(str(oracle.check(y, context=contexts)))
 
 
-@app.command()
 def store(place: Annotated[str, typer.Argument(help="File that keeps solver answers.")]) -> None:
     """Show what a store of solver answers holds, and what is missing."""
     typer.echo(f"{place}\n{Progress.read(place)}")
+
+
+_EXAMPLES: dict[Callable[..., None], list[str]] = {  # in the order of the help
+    demo: ["lodl demo"],
+    check: ["lodl check depot.py:Depot --labels demand.csv --id day"],
+    fit: [
+        "lodl fit depot.py:Depot --features weather.csv --labels demand.csv --id day --out model",
+        "lodl fit depot.py:Depot --features weather.csv --labels demand.csv --out model \\",
+        "    --model lightgbm --store answers.db --timeout 60 --report report.html",
+    ],
+    evaluate: [
+        "lodl evaluate model --problem depot.py:Depot --features weather-2024.csv \\",
+        "    --labels demand-2024.csv --id day",
+    ],
+    report: [
+        "lodl report model",
+        "lodl report model --problem depot.py:Depot --features weather-2024.csv \\",
+        "    --labels demand-2024.csv --id day --out report-2024.html",
+    ],
+    decide: [
+        "lodl decide model --problem depot.py:Depot --features tomorrow.csv --id day \\",
+        "    --out decisions.csv",
+    ],
+    compare: ["lodl compare model other-model"],
+    learn: ["lodl learn depot.py:Depot --labels demand.csv --id day --out loss.safetensors"],
+    store: ["lodl store answers.db"],
+}
+for command, lines in _EXAMPLES.items():
+    examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+    app.command(cls=Command, epilog=examples)(command)
 
 
 def _show_version(is_wanted: bool) -> None:

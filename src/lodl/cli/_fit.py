@@ -1,19 +1,40 @@
 """`lodl fit`: a model that decides, for the user's problem and data."""
 
 import logging
+import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
-from typer import Option
 
 import lodl
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
-from lodl.cli._options import Context, Features, Labels, Seed, calls_solver
+from lodl.cli._options import (
+    CALLS,
+    DATA,
+    MODEL,
+    VALIDATION,
+    Context,
+    Features,
+    Labels,
+    Names,
+    Seed,
+    calls_solver,
+    option,
+)
 from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
+
+_Path: TypeAlias = Path | None
+_Int: TypeAlias = int | None
+_Float: TypeAlias = float | None
+
+_SHUFFLE = (
+    "Hold out instances at random, or in their order. Default: in order if the ids are dates."
+)
+_GROUPS = "Column of the features, then no longer a feature, whose groups are held out as a whole."
 
 
 @calls_solver()
@@ -22,60 +43,28 @@ def fit(
     problem: str,
     features: Features,
     labels: Labels,
-    out: Annotated[Path, Option(help="Folder to write the model to.")],
+    out: Annotated[Path, option(MODEL, "Folder to write the model to.")],
     context: Context = None,
-    model: Annotated[str, Option(help=f"{MODELS}.")] = "linear",
-    report: Annotated[Path | None, Option(help="HTML report to write.")] = None,
-    n_samples: Annotated[
-        int | None, Option(help="Points sampled around each label. Default: suited to the problem.")
-    ] = None,
-    n_rounds: Annotated[
-        int | None,
-        Option(help="Rounds of points where models predict. Default: suited to the problem."),
-    ] = None,
-    max_calls: Annotated[int | None, Option(help="Limit on solver calls.")] = None,
-    max_seconds: Annotated[
-        float | None, Option(help="Seconds after which no further model is tried.")
-    ] = None,
-    ensemble: Annotated[
-        bool,
-        Option("--ensemble/--no-ensemble", help="Average the models of all losses, or select one."),
-    ] = True,
-    validation: Annotated[
-        float | None,
-        Option(help="Number of folds, or (below 1) share of the instances to hold out."),
-    ] = None,
-    shuffle: Annotated[
-        bool,
-        Option(
-            "--shuffle/--no-shuffle",
-            help="Hold out instances at random, or in their order: blocks, or the last share.",
-        ),
-    ] = True,
-    groups: Annotated[
-        str | None,
-        Option(
-            help="Group of each instance: a column of the features (then no longer a feature) or a "
-            "file. Groups are held out as a whole."
-        ),
-    ] = None,
-    names: Annotated[
-        str | None,
-        Option(
-            help="Column of the features that names the instances in the report (then no longer a "
-            "feature)."
-        ),
-    ] = None,
-    test_features: Annotated[
-        Path | None,
-        Option(help="Features of instances on which to evaluate the model after the fit."),
-    ] = None,
-    test_labels: Annotated[Path | None, Option(help="Labels of these instances.")] = None,
-    test_context: Annotated[Path | None, Option(help="Contexts of these instances.")] = None,
+    names: Names = None,
+    test_features: Annotated[_Path, option(DATA, "Features to evaluate the model on.")] = None,
+    test_labels: Annotated[_Path, option(DATA, "Labels of these instances.")] = None,
+    test_context: Annotated[_Path, option(DATA, "Contexts of these instances.")] = None,
+    model: Annotated[str, option(MODEL, f"{MODELS}.")] = "linear",
+    ensemble: Annotated[bool, option(MODEL, "Average the models of all losses, or not.")] = True,
     seed: Seed = 0,
+    report: Annotated[_Path, option(MODEL, "HTML report to write.")] = None,
     overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace a model that already exists.")
+        bool, option(MODEL, "Replace a model that exists.", "--overwrite")
     ] = False,
+    validation: Annotated[
+        _Float, option(VALIDATION, "Number of folds, or share of the instances below 1.")
+    ] = None,
+    shuffle: Annotated[bool | None, option(VALIDATION, _SHUFFLE)] = None,
+    groups: Annotated[str | None, option(VALIDATION, _GROUPS)] = None,
+    max_calls: Annotated[_Int, option(CALLS, "Limit on solver calls.")] = None,
+    max_seconds: Annotated[_Float, option(CALLS, "Time after which no model is tried.")] = None,
+    n_samples: Annotated[_Int, option(CALLS, "Points sampled around each label.")] = None,
+    n_rounds: Annotated[_Int, option(CALLS, "Rounds of calls where models predict.")] = None,
 ) -> None:
     """Train a model for better decisions, and say what it gains."""
     if out.exists() and not overwrite:
@@ -84,14 +73,16 @@ def fit(
         )
     if (test_features is None) != (test_labels is None):
         raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
-    y = tables.read_labels(labels)
-    x = tables.named_by(tables.read_features(features), names)
+    x, y, contexts = tables.read_data(features, labels, context, names)
     x, held_together = tables.groups_of(x, groups)
+    if validation is not None and validation >= 1 and validation == int(validation):
+        validation = int(validation)
+    tables.check_categories(x)
     logging.basicConfig(format="%(message)s")  # on standard error
     logging.getLogger("lodl").setLevel(logging.INFO)
     fitted = lodl.DecisionFocusedRegressor(
         oracle,
-        estimator_named(model, x.shape, np.shape(y)[1:] or (1,), seed),
+        estimator_named(model, x, np.shape(y)[1:] or (1,), seed),
         n_samples=n_samples,
         n_rounds=n_rounds,
         max_calls=max_calls,
@@ -100,31 +91,31 @@ def fit(
         random_state=seed,
         verbose=True,
     )
-    folds = _folds(validation, len(x), shuffle=shuffle, has_groups=held_together is not None)
-    fitted.fit(x, y, context=tables.read_context(context), validation=folds, groups=held_together)
+    folds = validation if shuffle is None else _folds(validation, len(x), groups, shuffle, seed)
+    fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)
     typer.echo(f"{fitted.summary()}\n")
-    if test_features is not None and test_labels is not None:
-        new = tables.named_by(tables.read_features(test_features), names)
-        new = tables.only_columns(new, fitted.result_.feature_names)
-        test = new, tables.read_labels(test_labels), tables.read_context(test_context)
-        typer.echo(f"{fitted.evaluate(*test)}\n")
+    if test_features is not None:
+        new, *rest = tables.read_data(test_features, test_labels, test_context, names)
+        new, _ = tables.columns_of_fit(new, fitted.result_.feature_names)
+        typer.echo(f"{fitted.evaluate(new, *rest)}\n")
     typer.echo(f"Model: {out}")
     if page is not None:
         typer.echo(f"Report: {page}")
     files = "--features NEW" if context is None else "--features NEW --context NEW_CONTEXT"
-    typer.echo(f"Next: lodl decide {out} --problem {problem} {files} --out decisions.json")
+    if names is not None:
+        files += f" --id {shlex.quote(names)}"
+    place = f"{shlex.quote(str(out))} --problem {shlex.quote(problem)}"
+    typer.echo(f"Next: lodl decide {place} {files} --out decisions.csv")
 
 
-def _folds(validation: float | None, n: int, *, shuffle: bool, has_groups: bool) -> Any:
-    """Return the number of folds, the share to hold out, or a splitter that keeps the order."""
-    if validation is not None and validation >= 1 and validation == int(validation):
-        validation = int(validation)
-    if shuffle:
-        return validation
+def _folds(validation: float | None, n: int, groups: str | None, shuffle: bool, seed: int) -> Any:
+    """Return a splitter with folds, or a share of the instances, at random or in their order."""
     from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
-    if validation is None or isinstance(validation, int):
-        return (GroupKFold if has_groups else KFold)(validation or 5)
-    return PredefinedSplit(np.where(np.arange(n) < round((1 - validation) * n), -1, 0))
+    if validation is None or validation >= 1:
+        kind = KFold if groups is None else GroupKFold
+        return kind(int(validation or 5), shuffle=shuffle, random_state=seed if shuffle else None)
+    order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
+    return PredefinedSplit(np.where(order < round((1 - validation) * n), -1, 0))

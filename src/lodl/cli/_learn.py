@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from lodl import losses
+from lodl._arrays import row_names
 from lodl.cli._modules import named
-from lodl.cli._options import Context, Labels, Seed, calls_solver
-from lodl.cli._tables import check_out, read_column, read_context, read_labels
+from lodl.cli._options import CALLS, MODEL, Context, Labels, Names, Seed, calls_solver, option
+from lodl.cli._tables import check_out, read_data
 from lodl.evaluation import summarise
 from lodl.learning import learn_loss
 from lodl.oracle import Oracle
@@ -32,40 +33,32 @@ _FAMILIES: Mapping[str, Callable[[], losses.Family]] = {
 _SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
     member.__name__: member for member in (AllPerturbed, OnePerturbed, TwoPerturbed)
 }
+_ONE_FAMILY = (
+    f"One of {', '.join(_FAMILIES)}. Default: DecisionHinges if the objective is affine in the "
+    "label, else DirectedWeightedMAE(squares=True)"
+)
 
 
 @calls_solver()
 def learn(
     oracle: Oracle,
     labels: Labels,
-    out: Annotated[Path, typer.Option(help="File to write the loss to.")],
+    out: Annotated[Path, option(MODEL, "File to write the loss to.")],
     context: Context = None,
-    keys: Annotated[
-        Path | None,
-        typer.Option(help="File with one column: a name for each instance, to find it in a store."),
-    ] = None,
-    family: Annotated[
-        str | None,
-        typer.Option(
-            help=f"One of {', '.join(_FAMILIES)}. Default: DecisionHinges if the objective is "
-            "affine in the label, else DirectedWeightedMAE(squares=True)."
-        ),
-    ] = None,
-    sampler: Annotated[str, typer.Option(help=f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",
-    scale: Annotated[
-        str, typer.Option(help="Standard deviation of the noise: a number, or auto.")
-    ] = "auto",
-    n_samples: Annotated[
-        int | None, typer.Option(help="Samples per instance. Default: suited to the problem.")
-    ] = None,
+    names: Names = None,
+    family: Annotated[str | None, option(MODEL, f"{_ONE_FAMILY}.")] = None,
     seed: Seed = 0,
+    sampler: Annotated[str, option(CALLS, f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",
+    scale: Annotated[str, option(CALLS, "Deviation of the noise: a number, or auto.")] = "auto",
+    n_samples: Annotated[int | None, option(CALLS, "Samples per instance.")] = None,
 ) -> None:
     """Learn a loss for your problem and write it to a file."""
     check_out(out)
-    names = None if keys is None else read_column(keys, "keys")
+    _, y, contexts = read_data(None, labels, context, names)
+    keys = None if names is None else row_names(y)  # to find answers in a store
     loss = learn_loss(
         oracle,
-        oracle.instances(read_labels(labels), read_context(context), names),
+        oracle.instances(y, contexts, keys),
         family=None if family is None else named("family", family, _FAMILIES)(),
         sampler=named("sampler", sampler, _SAMPLERS)(scale=_number(scale)),
         n_samples=n_samples,

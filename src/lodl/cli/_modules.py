@@ -9,19 +9,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from lodl._arrays import is_frame
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 
 _T = TypeVar("_T")
 
-_HIDDEN = (64,)  # units of a small network; others are named MODULE:ESTIMATOR
+_HIDDEN = (64,)  # units of a small network; others are named FILE.py:ESTIMATOR
 _TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3}  # for hundreds of instances
 _REGRESSORS: dict[str, tuple[str, dict[str, Any]]] = {  # by package
     "xgboost": ("XGBRegressor", {"enable_categorical": True}),
     "lightgbm": ("LGBMRegressor", {"verbosity": -1}),
     "catboost": ("CatBoostRegressor", {"verbose": False, "allow_writing_files": False}),
 }
-MODELS = f"linear, mlp, {', '.join(_REGRESSORS)} or MODULE:ESTIMATOR"
+MODELS = f"linear, mlp, {', '.join(_REGRESSORS)} or FILE.py:ESTIMATOR"
 
 
 def named(what: str, name: str, table: Mapping[str, _T]) -> _T:
@@ -39,7 +40,7 @@ def meant(name: str, names: Iterable[str], form: str = "{}") -> str:
 
 
 def load_problem(name: str) -> Problem:
-    """Return the problem `MODULE:PROBLEM` or `FILE.py:PROBLEM`."""
+    """Return the problem `FILE.py:PROBLEM` or `MODULE:PROBLEM`."""
     problem = _load_object(name, "PROBLEM")
     if isinstance(problem, type) and issubclass(problem, Problem):
         if inspect.isabstract(problem):
@@ -63,7 +64,7 @@ def _load_object(name: str, kind: str) -> Any:
     place, _, attribute = name.rpartition(":")
     is_file = place.endswith(".py")
     if not is_file and not all(map(str.isidentifier, place.split("."))):
-        forms = f"MODULE:{kind} or FILE.py:{kind}"
+        forms = f"FILE.py:{kind} or MODULE:{kind}"
         raise InvalidInputError(f"The {kind.lower()} must be given as {forms}, got {name!r}.")
     module = _file_module(Path(place)) if is_file else _imported(place, Path.cwd())
     if not hasattr(module, attribute):
@@ -96,19 +97,30 @@ def _file_module(path: Path) -> ModuleType:
     return module
 
 
-def estimator_named(
-    name: str, x_shape: tuple[int, ...], label_shape: tuple[int, ...], seed: int
-) -> Any:
-    """Return the estimator of a name, one of `MODELS`, for features and labels of these shapes."""
+def estimator_named(name: str, x: Any, label_shape: tuple[int, ...], seed: int) -> Any:
+    """Return the estimator of a name, one of `MODELS`, for features and labels of this shape."""
     if ":" in name:
         estimator = _load_object(name, "ESTIMATOR")
         return estimator() if isinstance(estimator, type) else estimator
     kind, quiet = named("model", name, {"linear": ("", {}), "mlp": ("", {})} | _REGRESSORS)
     if name == "linear":
-        return None
+        categories = [] if not is_frame(x) else list(x.select_dtypes(include="category"))
+        return _linear_with(categories) if categories else None
     if name == "mlp":
         torch = importlib.import_module("lodl.training.torch")  # says what to install
-        n_items = x_shape[1] if len(x_shape) > 2 else None
-        return torch.mlp(x_shape[-1], label_shape, hidden=_HIDDEN, n_items=n_items, seed=seed)
+        n_items = x.shape[1] if len(x.shape) > 2 else None
+        return torch.mlp(x.shape[-1], label_shape, hidden=_HIDDEN, n_items=n_items, seed=seed)
     importlib.import_module(f"lodl.training.boosting.{name}")  # says what to install
     return getattr(importlib.import_module(name), kind)(**_TREES, random_state=seed, **quiet)
+
+
+def _linear_with(categories: list[str]) -> Any:
+    """Return a linear model with a coefficient for each category; a new category has none."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = ColumnTransformer([("categories", encoder, categories)], remainder="passthrough")
+    return make_pipeline(columns, LinearRegression())

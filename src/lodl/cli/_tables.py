@@ -1,6 +1,8 @@
 """Files of features, labels, contexts and decisions: .npy, .npz, CSV, Parquet, JSON lines."""
 
+import csv
 import json
+import math
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._arrays import Features, is_frame, require
+from lodl._arrays import Features, is_frame, place_of, require, row_names
 from lodl.cli._modules import meant
 from lodl.errors import DataError, InvalidInputError
 
@@ -18,24 +20,93 @@ CONTEXTS = (
     "are the names, or a .jsonl file with a line for each instance"
 )
 
-_SEPARATORS = (";", "\t", "|")  # other separators in files that are called CSV
+_DIGITS = 6  # significant digits of the largest number in a CSV file of decisions
+_SEPARATORS = ",;\t|"  # of the columns in files that are called CSV
 
 
-def read_features(path: Path) -> Features:
-    """Return features: a pandas frame of a table, with texts as categories, else an array."""
-    table = _single(path, "features")
-    if not is_frame(table):
+def read_data(
+    features: Path | None, labels: Path | None, context: Path | None, names: str | None
+) -> tuple[Any, Any, Any]:
+    """Return features, labels and contexts, None without a path, with rows that belong together.
+
+    Frames that have the column `names` are put in the order of the first of them. Texts in features
+    become categories.
+    """
+    x = None if features is None else _single(features, "features")
+    y = None if labels is None else _single(labels, "labels")
+    found = [x, y, _read_context(context)]
+    columns = [column for table in found if is_frame(table) for column in table.columns]
+    if names is not None and names not in columns:
+        raise InvalidInputError(
+            f"`names` must be a column, got {names!r}.{meant(names, columns, '{!r}')}"
+        )
+    first = None
+    for i, what in enumerate(("features", "labels", "context")):
+        if names is not None and is_frame(found[i]) and names in found[i].columns:
+            named = found[i].set_index(_ids(found[i][names])).drop(columns=names)
+            first = named if first is None else first
+            found[i] = _in_rows_of(named, first, what)
+    if is_frame(found[1]):
+        _check_numbers(found[1], "labels")
+    if is_frame(found[0]):
+        _check_numbers(found[0], "features", share=0.5)
+        texts = found[0].select_dtypes(exclude=["number", "bool", "boolean"])
+        found[0] = found[0].astype(dict.fromkeys(texts, "category"))
+    return found[0], found[1], found[2]
+
+
+def _ids(column: Any) -> Any:
+    """Return ids as text or as dates, so that they are not mistaken for positions."""
+    texts = column.astype(str)
+    if not texts.str.match(r"\d{4}-\d\d-\d\d").all():
+        return texts
+    try:
+        return require("pandas", "cli").to_datetime(texts, format="ISO8601")
+    except ValueError:  # such as 2024-13-01
+        return texts
+
+
+def _in_rows_of(table: Any, first: Any, what: str) -> Any:
+    """Return a table with the rows of the first one in its order, if ids are distinct."""
+    if not (table.index.is_unique and first.index.is_unique):
         return table
-    texts = table.select_dtypes(exclude=["number", "bool", "boolean"])
-    return table.astype(dict.fromkeys(texts, "category"))
+    missing = first.index.difference(table.index)
+    if len(missing):
+        expected = f"a row for each {first.index.name}"
+        raise InvalidInputError(f"`{what}` must have {expected}, but {missing[0]} is missing.")
+    return table.loc[first.index]
 
 
-def read_labels(path: Path) -> Any:
-    """Return labels: a pandas frame, which keeps the names of its columns, else an array."""
-    return _single(path, "labels")
+def _check_numbers(table: Any, what: str, share: float = 0.0) -> None:
+    """Refuse texts in columns of numbers: those with more than this share of numbers."""
+    to_numeric = require("pandas", "cli").to_numeric
+    for column in table.select_dtypes(include=["object", "string"]):
+        is_text = (
+            to_numeric(table[column], errors="coerce").isna() & table[column].notna()
+        ).to_numpy()
+        if not is_text.any() or 1 - is_text.mean() < share:
+            continue
+        row = int(is_text.argmax())
+        place = place_of(table, (row, table.columns.get_loc(column)))
+        raise InvalidInputError(
+            f"`{what}` must have numbers only, got {table[column].iloc[row]!r} {place}. Leave a "
+            f"missing value empty. If the column names the instances, add --id {column}."
+        )
 
 
-def read_context(path: Path | None) -> Any:
+def check_categories(features: Features) -> None:
+    """Refuse a column of texts that differ in every row, which no model can learn from."""
+    if not is_frame(features):
+        return
+    for column in features.select_dtypes(include="category"):
+        if len(features) > 2 and features[column].is_unique:
+            raise InvalidInputError(
+                f"`features` must have texts that repeat, but {column!r} has a different one in "
+                f"every row. If it names the instances, add --id {column}; otherwise leave it out."
+            )
+
+
+def _read_context(path: Path | None) -> Any:
     """Return one context per instance: a pandas frame, an array, or a list of dicts by name."""
     if path is None:
         return None
@@ -48,43 +119,31 @@ def read_context(path: Path | None) -> Any:
     return [dict(zip(contexts, row, strict=True)) for row in zip(*contexts.values(), strict=True)]
 
 
-def read_column(path: Path, what: str) -> Sequence[Any]:
-    """Return one value per instance: a vector, or a table of one column."""
-    column = _single(path, what)
-    if is_frame(column) and column.shape[1] == 1:
-        column = column.iloc[:, 0]
-    if column.ndim != 1:
-        raise DataError(f"The {what} in {path} must be one column, got shape {column.shape}.")
-    return list(column.tolist())
-
-
-def named_by(features: Features, column: str | None) -> Features:
-    """Return features with one of their columns as the index, which names the rows."""
+def groups_of(features: Features, column: str | None) -> tuple[Features, Sequence[Any] | None]:
+    """Return features without the column of groups, and the groups."""
     if column is None:
-        return features
-    if not is_frame(features) or column not in features.columns:
-        hint = meant(column, list(features.columns) if is_frame(features) else [], "{!r}")
-        raise InvalidInputError(f"`names` must be a column of the features, got {column!r}.{hint}")
-    return features.set_index(features[column].astype(str)).drop(columns=column)
-
-
-def groups_of(features: Features, groups: str | None) -> tuple[Features, Sequence[Any] | None]:
-    """Return features without the column of groups, and the groups: that column, or a file."""
-    if groups is None:
         return features, None
-    if is_frame(features) and groups in features.columns:
-        return features.drop(columns=groups), features[groups].tolist()
-    path, expected = Path(groups), "a column of the features or a file"
-    if not path.suffix and not path.exists():
-        raise InvalidInputError(f"`groups` must be {expected}, got {groups!r}.")
-    return features, read_column(path, "groups")
+    if not is_frame(features) or column not in features.columns:
+        raise InvalidInputError(f"`groups` must be a column of the features, got {column!r}.")
+    return features.drop(columns=column), features[column].tolist()
 
 
-def only_columns(features: Features, names: Sequence[str] | None) -> Features:
-    """Return the columns of a frame that a model was fitted with; other columns are ignored."""
+def columns_of_fit(
+    features: Features, names: Sequence[str] | None
+) -> tuple[Features, dict[str, Sequence[str]]]:
+    """Return the features of a model, and the columns by which to find an instance.
+
+    These are its id and the columns that the model does not use, or its number.
+    """
+    ids = row_names(features) if is_frame(features) else None
+    found: dict[str, Sequence[str]] = {}
+    if ids is not None:
+        found[str(features.index.name or "instance")] = ids
     if is_frame(features) and names is not None and set(names) <= set(features.columns):
-        return features[list(names)]
-    return features
+        others = features.drop(columns=list(names))
+        found |= {column: others[column].astype(str).tolist() for column in others}
+        features = features[list(names)]
+    return features, found or {"instance": [str(i) for i in range(len(features))]}
 
 
 def _single(path: Path, what: str) -> Any:
@@ -128,14 +187,33 @@ def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _read_csv(path: Path) -> Any:
-    table = require("pandas", "cli").read_csv(path, float_precision="round_trip")
-    others = [mark for mark in _SEPARATORS if mark in str(table.columns[0])]
-    if len(table.columns) == 1 and others:
-        raise ValueError(
-            f"the file seems to be separated by {others[0]!r}; save it with commas between "
-            "columns and points in numbers"
-        )
+    """Return a frame. Separator, decimal comma, a missing header and an index are recognised."""
+    pandas = require("pandas", "cli")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        first = file.readline().rstrip("\r\n")
+    separator = max(_SEPARATORS, key=first.count)
+    cells = first.split(separator)
+    how: Any = {"sep": separator, "header": None if _are_data(cells) else "infer"}
+    how["float_precision"] = "round_trip"
+    table = pandas.read_csv(path, **how)
+    if separator != ",":  # a comma may then be the mark of decimals
+        continental = pandas.read_csv(path, **how, decimal=",")
+        table = max(table, continental, key=lambda read: read.select_dtypes("number").shape[1])
+    if not cells[0].strip('"') and len(table.columns) > 1:  # the index that pandas writes
+        table = table.set_index(table.columns[0]).rename_axis(None)
+        if list(table.index) == list(range(len(table))):
+            table = table.reset_index(drop=True)
     return table
+
+
+def _are_data(cells: Sequence[str]) -> bool:
+    """Return whether a first line is numbers, unless they increase like hours or years do."""
+    try:
+        numbers = [float(cell.strip('"').replace(",", ".")) for cell in cells]
+    except ValueError:
+        return False
+    are_whole = all(number.is_integer() for number in numbers)
+    return not (are_whole and len(numbers) > 1 and numbers == sorted(set(numbers)))
 
 
 def _read_parquet(path: Path) -> Any:
@@ -148,22 +226,60 @@ def _read_lines(path: Path) -> list[Any]:
         return [json.loads(line) for line in file if line.strip()]
 
 
-def write_decisions(path: Path, decisions: Sequence[Any]) -> None:
-    """Write one decision per instance, in the format of the file's suffix."""
+def write_decisions(
+    path: Path,
+    decisions: Sequence[Any],
+    instances: Mapping[str, Sequence[str]],
+    names: Sequence[str] | None,
+) -> None:
+    """Write one decision per instance, in the format of the file's suffix.
+
+    Args:
+        path: The file. Numbers in CSV are rounded; other formats have all digits.
+        decisions: The decisions, None for an instance whose call failed.
+        instances: Columns by which to find an instance.
+        names: Names of the numbers in a label, used for decisions of as many numbers.
+    """
     if path.suffix == ".json":
-        path.write_text(json.dumps(list(map(_plain, decisions))) + "\n", encoding="utf-8")
+        keys = zip(*instances.values(), strict=True)
+        rows = [
+            json.dumps({**dict(zip(instances, key, strict=True)), "decision": _named(z, names)})
+            for key, z in zip(keys, decisions, strict=True)
+        ]
+        path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
         return
+    table = _as_table(decisions)
+    if path.suffix == ".npy":
+        np.save(path, table, allow_pickle=False)
+        return
+    numbers = table.reshape(len(table), -1)
+    n = numbers.shape[1]
+    largest = np.nanmax(np.abs(numbers), initial=1e-300)
+    rounded = np.round(numbers, max(2, _DIGITS - math.ceil(math.log10(largest)))) + 0.0
+    items = names if names is not None and len(names) == n else [f"z{i}" for i in range(n)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*instances, *items])
+        for *key, row in zip(*instances.values(), rounded, strict=True):
+            writer.writerow([*key, *("" if math.isnan(v) else f"{v:.15g}" for v in row)])
+
+
+def _as_table(decisions: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """Return decisions as one array, with NaN for those that failed."""
     try:
-        table = np.array([np.asarray(z, dtype=np.float64) for z in decisions])
+        arrays = [None if z is None else np.asarray(z, dtype=np.float64) for z in decisions]
+        shape = next((array.shape for array in arrays if array is not None), ())
+        return np.array([np.full(shape, np.nan) if array is None else array for array in arrays])
     except (TypeError, ValueError) as error:
         why = f"these decisions, which are not arrays of one shape: {error}"
         raise InvalidInputError(f"`out` must end with .json for {why}") from error
-    if path.suffix == ".npy":
-        np.save(path, table, allow_pickle=False)
-    else:
-        rows = table.reshape(len(table), -1)
-        header = ",".join(f"z{i}" for i in range(rows.shape[1]))
-        np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.17g")
+
+
+def _named(z: Any, names: Sequence[str] | None) -> Any:
+    """Return a decision as JSON values, by name if it has a number for each name."""
+    if names is None or np.size(z) != len(names) or not hasattr(z, "tolist"):
+        return _plain(z)
+    return dict(zip(names, np.ravel(z).tolist(), strict=True))
 
 
 def check_out(path: Path, *suffixes: str) -> None:

@@ -132,6 +132,9 @@ class Knapsack(LinearProblem):
         if not all(0 < room < np.inf for room in self.capacity):
             raise InvalidInputError(f"`capacity` must be positive numbers, got {self.capacity}.")
 
+    def describe(self, z: Array) -> str:
+        return f"packs items {', '.join(map(str, np.flatnonzero(z)))}" if z.any() else "packs none"
+
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = check_labels(y_hats, "y_hats")
         weights = self._weights_of(context, y_hats.shape[1:])

@@ -84,6 +84,11 @@ class ShortestPath(LinearProblem):
         rows, columns = self.grid
         return rows * (columns - 1) + columns * (rows - 1)
 
+    def describe(self, z: Array) -> str:
+        columns = self.grid[1]
+        is_down = np.flatnonzero(z) % (2 * columns - 1) >= columns - 1
+        return " ".join(np.where(is_down, "↓", "→").tolist())
+
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = check_vectors(y_hats, self.n_arcs, f"costs, one per arc of the grid {self.grid}")
         down, right = _arcs_into_nodes(self.grid)

@@ -57,13 +57,11 @@ class Data:
         cls, x: Any, y: Any, context: Any, *, takes_frames: bool, called: Sequence[str] = _CALLED
     ) -> "Data":
         """Check the arguments of a user, which messages call by the names `called`."""
+        if is_frame(x):  # before its columns: rows of items may have texts
+            _check_rows(x, y, len(y), called)
         features = _features_of(x, takes_frames=takes_frames, name=called[0])
         labels = _in_range(labels_of(y, called[1]), called[1])
-        if len(features) != len(labels):
-            raise InvalidInputError(
-                f"`{called[0]}` must have one row per instance ({len(labels)}, as `{called[1]}` "
-                f"has), got {len(features)}.{_items_advice(features, len(labels), called[0])}"
-            )
+        _check_rows(features, y, len(labels), called)
         contexts = check_context(context, len(labels))
         check_same_rows(**dict(zip(called, (x, y, context), strict=True)))
         names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
@@ -184,11 +182,23 @@ def _in_range(labels: Array, name: str) -> Array:
     return labels
 
 
-def _items_advice(features: Features, n: int, name: str) -> str:
-    """Return advice about features with a row for each item of an instance."""
-    n_items, rest = divmod(len(features), n)
-    if rest or n_items < 2:
-        return ""
-    array = f"`{name}.to_numpy().reshape({n}, {n_items}, -1)`"
-    rows = f"{n_items} rows for each instance, one for each item"
-    return f" If there are {rows}, pass an array of shape (n, items, p): {array}."
+def _check_rows(x: Any, y: Any, n: int, called: Sequence[str]) -> None:
+    """Check the number of rows. The error says what to do with a row for each item."""
+    if len(x) == n:
+        return
+    features, labels = called[:2]
+    advice = ""
+    if len(x) >= 2 * n:
+        advice = " If there is a row for each item of an instance, pass an array (n, items, p)"
+        if is_frame(y) and hasattr(x, "iloc"):
+            rows = f"pandas.MultiIndex.from_product([{labels}.index, {labels}.columns])"
+            advice += (
+                f". With instance and item as levels of the index: `{features}.reindex({rows})"
+            )
+        else:
+            advice += f": `{features}"
+        advice += f".to_numpy().reshape({n}, -1, {x.shape[-1]})`."
+    raise InvalidInputError(
+        f"`{features}` must have one row per instance ({n}, as `{labels}` has), got {len(x)}."
+        f"{advice}"
+    )

@@ -2,11 +2,15 @@
 
 import logging
 import math
+import platform
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +25,7 @@ from lodl.learning._rounds import Evidence, rounds
 from lodl.learning._search import N_EXTRA, Contender, Index, Scoreboard, average, is_right, select
 from lodl.losses import LearnedLoss
 from lodl.losses._fit import MIN_SAMPLES
+from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
 from lodl.report.page import shortened
@@ -230,7 +235,6 @@ def result_of(
         baseline_shift=_flat(corrected.shift),
         instances=tuple(data.names[i] for i in index),
         data=digest(data.y[index])[:16],
-        regret_plain=before if trainer.is_plain else (),
         regret_baseline=before,
         regret_selected=after,
         loss_selected=() if loss is None else _flat(loss.value(selected.y_hat[index])),
@@ -248,6 +252,9 @@ def result_of(
         seconds=time.perf_counter() - evidence.started,
         settings={name: _setting(parameters[name]) for name in parameters if name not in _OBJECTS},
         versions=_versions(),
+        estimator=_estimator_parameters(parameters["estimator"]),
+        created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        command=_command(),
     )
 
 
@@ -276,11 +283,25 @@ def _changes(
     except OracleError as error:  # a fit that has come so far is not lost
         _logger.warning("Decisions that changed are not shown: %s", error)
         return ()
+    words = _in_words(evidence.oracle.problem, zs)
     return tuple(
-        ChangedDecision.of(data.names[index[i]], both, tuple(regrets[:, i]), data.label_names)
-        for i, both in zip(rows, zip(zs[::2], zs[1::2], strict=True), strict=True)
+        ChangedDecision.of(data.names[index[i]], both, tuple(regrets[:, i]), data.label_names, text)
+        for i, both, text in zip(rows, _in_pairs(zs), _in_pairs(words), strict=True)
         if both[0] is not None and both[1] is not None
     )
+
+
+def _in_pairs(values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(values[::2], values[1::2], strict=True))
+
+
+def _in_words(problem: Problem, zs: Sequence[Any]) -> list[str | None]:
+    """Return the problem's own description of each decision, or None."""
+    try:
+        return [None if z is None else problem.describe(z) for z in zs]
+    except Exception as error:  # noqa: BLE001 - a user's method may raise anything
+        _logger.warning("`describe` raised %s: %s", type(error).__name__, error)
+        return [None] * len(zs)
 
 
 def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> CoordinateCosts:
@@ -302,18 +323,38 @@ def _setting(value: Any) -> Any:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of this package and of the frameworks that are in use."""
+    """Return the versions of Python, of this package, and of the frameworks that are in use."""
     used = {name: sys.modules[name].__version__ for name in _FRAMEWORKS if name in sys.modules}
-    return {"lodl": package_version(), "numpy": np.__version__, **used}
+    python = platform.python_version()
+    return {"lodl": package_version(), "python": python, "numpy": np.__version__, **used}
 
 
 def _described(estimator: Any) -> str:
-    """Return an estimator as text: its expression if it is short, else the names of its classes."""
+    """Return an estimator in a few words: its expression if that is short, else its class."""
     if estimator is None:
         return "linear model"
     text = " ".join(str(estimator).split())
     if text == shortened(text):
         return text
-    inner = getattr(estimator, "module", None) or getattr(estimator, "estimator", None)
-    name = type(estimator).__name__
-    return name if inner is None else f"{name} of {type(inner).__name__}"
+    inner = getattr(estimator, "module", None) or estimator
+    is_torch = any(base.__module__.startswith("torch.nn") for base in type(inner).__mro__)
+    name = type(inner).__name__
+    return f"PyTorch model ({name})" if is_torch else name
+
+
+def _estimator_parameters(estimator: Any) -> dict[str, str]:
+    """Return the parameters of an estimator, defaults included, or its text if it has none."""
+    if estimator is None:
+        return {}
+    values = {"estimator": estimator}
+    if hasattr(estimator, "get_params"):
+        values = {"class": type(estimator).__name__, **estimator.get_params()}
+    return {name: " ".join(str(value).split()) for name, value in values.items()}
+
+
+def _command() -> str:
+    """Return the command line of this process, without its folder."""
+    name, *arguments = sys.argv
+    if not name or "ipykernel" in sys.modules:
+        return "an interactive session"
+    return shlex.join([Path(name).name, *arguments])

@@ -31,7 +31,7 @@ from lodl.losses import Family, LearnedLoss, squared_error_loss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import check_problem_type, in_label_columns, label_names_of
-from lodl.report import BASELINE, PLAIN, Evaluation, FitResult
+from lodl.report import BASELINE, MEAN_LABEL, PLAIN, Evaluation, FitResult
 from lodl.samplers import AtPredictions
 from lodl.training import Learner, Predictor, learner_for
 
@@ -246,7 +246,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         mean = np.reshape(result.mean_label, labels.shape[1:])
         y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
         y_hats |= {
-            "mean label": np.broadcast_to(mean, labels.shape),
+            MEAN_LABEL: np.broadcast_to(mean, labels.shape),
             BASELINE: self.baseline_.predict(X),
             f"{BASELINE}, corrected": corrected.predict(X),
             "this model": self.predict(X),
@@ -275,11 +275,25 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """Return verdict, trials and cost in a few lines of text."""
         return self._result.summary()
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page about gain, trials and cost; return its path."""
+    def report(
+        self,
+        path: str | PathLike[str],
+        X: Features = None,
+        Y: npt.ArrayLike | None = None,
+        context: Context = None,
+    ) -> Path:
+        """Write a self-contained HTML page about gain, decisions and cost; return its path.
+
+        With features and labels that `fit` did not see, the page leads with what `evaluate` says
+        about them. Without them it leads with the validation regrets, which selected the model and
+        are therefore a little too good.
+        """
         from lodl.report.fit_page import write_page  # needs the extra `report`
 
-        return write_page(self._result, path)
+        if (X is None) != (Y is None):
+            raise InvalidInputError("`X` and `Y` must be given together, or neither of them.")
+        evaluation = None if X is None or Y is None else self.evaluate(X, Y, context)
+        return write_page(self._result, path, evaluation)
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.

@@ -87,6 +87,10 @@ class Problem(ABC):
         """
         return None
 
+    def describe(self, z: Decision) -> str | None:
+        """Return a decision in words for reports. By default its numbers are shown."""
+        return None
+
     def __sklearn_clone__(self) -> "Problem":
         """Clones of an estimator share its problem, which may hold a solver that has no copy."""
         return self

@@ -7,6 +7,7 @@ Importing this package needs neither matplotlib nor jinja2, but `lodl.report.fit
 from lodl.report._result import (
     BASELINE,
     BY_THE_SOLVER,
+    MEAN_LABEL,
     PLAIN,
     ChangedDecision,
     CoordinateCosts,
@@ -21,6 +22,7 @@ from lodl.report.page import Cell, Table
 __all__ = [
     "BASELINE",
     "BY_THE_SOLVER",
+    "MEAN_LABEL",
     "PLAIN",
     "Cell",
     "ChangedDecision",

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from textwrap import fill
 from typing import Any, Self
 
@@ -18,13 +18,15 @@ from lodl.report.page import shortened
 BASELINE = "squared error"  #: Name of the baseline's trial.
 BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.
 PLAIN = "plain model"  #: Name of the plain model's trial.
+MEAN_LABEL = "mean label"  #: Name of the mean training label as a prediction.
 FEWEST = 5  # instances: an interval from fewer differences says nothing
-USE_MORE = f"Use at least {FEWEST} validation instances, better 50."
+USE_MORE = f"Use at least {FEWEST}, better 50."
 
 _Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 _ROUNDING = 1e-6  # share of the mean regret by which an interior-point solver may be off
 _FORMAT = 1  # version of the JSON
-_WIDTH = 80  # columns of a summary, and characters of a decision
+WIDTH = 80  # columns of a summary, and characters of a decision
+_MAX_WORDS = 200  # characters of a decision that its problem describes
 _MAX_LISTED = 8  # label names, or zeros and ones of a decision, that are listed in full
 _AS_GIVEN = ("problem_parameters", "label_names", "feature_names")  # compared with new data
 
@@ -38,9 +40,9 @@ def amounts(*values: float) -> list[str]:
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
 
 
-def too_few(n: int) -> str:
-    """Return the start of a sentence that says that `n` validation instances are too few."""
-    return f"{n} validation instance{' is' if n == 1 else 's are'} too few"
+def too_few(n: int, kind: str = "validation") -> str:
+    """Return the start of a sentence that says that `n` instances of a kind are too few."""
+    return f"{n} {kind} instance{' is' if n == 1 else 's are'} too few"
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,16 @@ class ChangedDecision:
         decisions: tuple[Any, Any],
         regrets: tuple[float, float],
         label_names: Sequence[str] | None,
+        words: Sequence[str | None] = (None, None),
     ) -> "ChangedDecision":
-        """Describe two decisions, the baseline's first; if numbers have names, differences only."""
-        texts = _differences(*decisions, label_names or ()) or map(_decision_text, decisions)
-        return cls(instance, *texts, *map(float, regrets))
+        """Describe two decisions, the baseline's first, unless the problem gave `words` for them.
+
+        If numbers have names, differences only.
+        """
+        texts = _differences(*decisions, label_names or ()) or list(map(_decision_text, decisions))
+        if None not in words:
+            texts = [shortened(" ".join(str(text).split()), _MAX_WORDS) for text in words]
+        return cls(instance, texts[0], texts[1], *map(float, regrets))
 
 
 def _differences(before: Any, after: Any, names: Sequence[str]) -> list[str]:
@@ -114,13 +122,16 @@ def _differences(before: Any, after: Any, names: Sequence[str]) -> list[str]:
         return []
     both = np.ravel(before), np.ravel(after)
     differing = np.flatnonzero(~np.isclose(*both, rtol=1e-3, atol=1e-6)).tolist()
+    if np.isin(both, (0, 1)).all():
+        taken = [[names[i] for i in differing if z[i]] for z in both]
+        return [f"takes {_joined(parts or ['none of these'])}" for parts in taken]
     return [_joined([f"{names[i]} {_number(z[i])}" for i in differing]) for z in both]
 
 
 def _joined(parts: list[str]) -> str:
     """Return as many parts as fit, and the number of those left out."""
     n = len(parts)
-    while n > 1 and len(", ".join(parts[:n])) > _WIDTH:
+    while n > 1 and len(", ".join(parts[:n])) > WIDTH:
         n -= 1
     more = f" and {len(parts) - n} more" if n < len(parts) else ""
     return ", ".join(parts[:n]) + more
@@ -132,11 +143,11 @@ def _decision_text(z: Any) -> str:
     elif not _is_numeric(z):
         text = " ".join(str(z).split())
     elif z.ndim == 1 and z.size > _MAX_LISTED and np.isin(z, (0, 1)).all():
-        text = "ones at " + ", ".join(map(str, np.flatnonzero(z)))
+        text = "takes " + ", ".join(map(str, np.flatnonzero(z)))
     else:
         rows = z.reshape(-1, z.shape[-1]) if z.ndim else z.reshape(1, 1)
         text = " / ".join(" ".join(map(_number, row)) for row in rows)
-    return shortened(text, _WIDTH)
+    return shortened(text, WIDTH)
 
 
 def _is_numeric(z: Any) -> bool:
@@ -207,7 +218,6 @@ class FitResult:
     baseline_shift: tuple[float, ...] = ()  #: The shift that corrects the baseline best, or empty.
     instances: tuple[str, ...]  #: Names of the validation instances.
     data: str  #: Digest of their labels. Results with the same digest can be paired.
-    regret_plain: tuple[float, ...] = ()  #: Their regrets under the plain model, if it was scored.
     regret_baseline: tuple[float, ...]  #: Their regrets under the baseline.
     regret_selected: tuple[float, ...]  #: Their regrets under the selected model.
     loss_selected: tuple[float, ...] = ()  #: Learned losses of its predictions, if it has any.
@@ -225,6 +235,9 @@ class FitResult:
     seconds: float
     settings: Mapping[str, int | float | bool | str | None]  #: Parameters of the regressor.
     versions: Mapping[str, str]
+    estimator: Mapping[str, str] = field(default_factory=dict)  #: Its parameters in full.
+    created: str = ""  #: Date and time of the fit.
+    command: str = ""  #: The command that ran it.
 
     def __post_init__(self) -> None:
         """Check that the values fit each other; raise `ValueError` if not."""
@@ -239,7 +252,7 @@ class FitResult:
         _check(n > 0, "`instances` must not be empty")
         _check(min(shape, default=1) > 0, "`label_shape` must be positive")
         _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
-        of_instances = ("regret_baseline", "regret_selected", "regret_plain", "loss_selected")
+        of_instances = ("regret_baseline", "regret_selected", "loss_selected")
         of_labels = ("shift", "baseline_shift", "label_names")
         lengths = dict.fromkeys(of_instances, n) | dict.fromkeys(of_labels, n_numbers)
         for name, length in (lengths | {"feature_names": self.n_features}).items():
@@ -265,11 +278,6 @@ class FitResult:
         return self.trials[self.selected].name.removesuffix(BY_THE_SOLVER)
 
     @property
-    def has_plain(self) -> bool:
-        """Whether the plain model was scored and decides differently from the baseline."""
-        return self.regret_plain not in ((), self.regret_baseline)
-
-    @property
     def mean_baseline(self) -> float:
         """Mean regret of the baseline."""
         return float(np.mean(self.regret_baseline))
@@ -289,13 +297,6 @@ class FitResult:
     def in_unit(self) -> str:
         """The unit with a space before it, or nothing."""
         return f" {self.unit}" if self.unit else ""
-
-    @property
-    def headline(self) -> str:
-        """The mean regret before and after, with the relative change."""
-        change = f" ({-self.share:+.0%})" if self.share else ""
-        before, after = amounts(self.mean_baseline, self.mean_selected)
-        return f"{before} → {after}{self.in_unit}{change}"
 
     @property
     def verdict(self) -> str:
@@ -334,13 +335,13 @@ class FitResult:
             return f"{advice} Its regret is {before}{self.in_unit} per instance."
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
-            return f"Perhaps use this model: {numbers}, {why}."
+            return f"No clear gain: {numbers}, {why}."
         percent = "" if self.share is None else f"-{self.share:.0%}, "
         numbers += f" ({percent}95% interval of the gain {low} to {high})"
         if gain.low > 0:
             return f"Use this model: {numbers}."
         advice = "This may be chance; use more validation instances to find out."
-        return f"Perhaps use this model: {numbers}. {advice}"
+        return f"No clear gain: {numbers}. {advice}"
 
     def _inexactness(self) -> tuple[int, float]:
         """Return how many decisions of the worse model beat the solver's own, and the mean gap."""
@@ -361,15 +362,12 @@ class FitResult:
             f"Selected: {self.selected_name}.{self._remarks()}",
             f"Cost: {self.n_calls:,} solver calls, {self.seconds:.3g} s.",
         ]
-        if self.has_plain:
-            plain = amounts(float(np.mean(self.regret_plain)), self.mean_baseline)[0]
-            paragraphs.insert(1, f"The plain model's regret is {plain}{self.in_unit} per instance.")
         if self.label_names is not None:
             names = list(self.label_names)
             if len(names) > _MAX_LISTED:
                 names = [f"{len(names)} numbers: {names[0]}, {names[1]}, ... {names[-1]}"]
             paragraphs.append(f"Predicts {', '.join(names)}.")
-        lines = [fill(printable(paragraph), _WIDTH) for paragraph in paragraphs]
+        lines = [fill(printable(paragraph), WIDTH) for paragraph in paragraphs]
         return "\n".join([*lines, "", *self._table()])
 
     def _remarks(self) -> str:
@@ -397,7 +395,7 @@ class FitResult:
         lines = []
         for *numbers, name in rows:
             start = "  ".join([*map(str.rjust, numbers, widths), ""])
-            lines.append(fill(start + name, _WIDTH, subsequent_indent=" " * (len(start) + 2)))
+            lines.append(fill(start + name, WIDTH, subsequent_indent=" " * (len(start) + 2)))
         return lines
 
     def to_json(self) -> str:

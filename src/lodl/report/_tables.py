@@ -3,26 +3,52 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.report._result import FEWEST, USE_MORE, Estimate, FitResult, amounts, too_few
+from lodl.report._result import (
+    BASELINE,
+    FEWEST,
+    MEAN_LABEL,
+    PLAIN,
+    USE_MORE,
+    WIDTH,
+    Estimate,
+    FitResult,
+    amounts,
+    too_few,
+)
 from lodl.report.page import Cell, Table
 
 _HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
+_PHRASES = {PLAIN: f"the {PLAIN}", MEAN_LABEL: f"the {MEAN_LABEL}"}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Regrets of several models on instances that none was trained on. Print it for the table."""
+    """Regrets of several models on instances that none was trained on.
+
+    Print it for the table and the verdict. The evaluated model is compared with the best of the
+    others, so that the gain is what it adds to simpler ways to predict.
+    """
 
     regrets: Mapping[str, tuple[float, ...]]  #: By what predicts; the evaluated model is last.
     optimum: tuple[float, ...]  #: Objective of the best decision for each instance's label.
     unit: str  #: The unit of the objective, or empty.
     n_calls: int  #: Solver calls that the evaluation took.
     n_left_out: int = 0  #: Instances left out because a solver call failed on them.
+    kind: str = "test"  #: Kind of instances: "test", or "validation" if they selected the model.
+
+    @classmethod
+    def of_fit(cls, result: FitResult) -> "Evaluation":
+        """Return the regrets of a fit on its validation instances."""
+        rows = {BASELINE: result.regret_baseline, "this model": result.regret_selected}
+        optimum = (math.nan,) * len(result.instances)  # not recorded
+        left_out = result.failures.left_out
+        return cls(rows, optimum, result.unit, result.n_calls, left_out, "validation")
 
     @classmethod
     def of(
@@ -41,7 +67,7 @@ class Evaluation:
     def percent(self, name: str) -> float | None:
         """Return a model's regret in per cent of the optimum, or None if the optimum is about 0."""
         means, optimum = self.means, abs(float(np.mean(self.optimum)))
-        is_defined = optimum > 1e-9 * max(map(abs, means.values()))
+        is_defined = optimum > 1e-9 * max(map(abs, means.values()))  # and not NaN
         return 100 * means[name] / optimum if is_defined else None
 
     def difference(self, name: str) -> Estimate:
@@ -49,9 +75,74 @@ class Evaluation:
         *_, ours = self.regrets.values()
         return Estimate.of(np.array(ours) - np.array(self.regrets[name]))
 
-    def __str__(self) -> str:
+    @property
+    def reference(self) -> str:
+        """Name of the best of the other models, with which the evaluated one is compared."""
+        *others, _ = self.regrets
+        return min(others, key=self.means.__getitem__)
+
+    def compared(self, name: str) -> str:
+        """Return whether the evaluated model is "better" or "worse" than another, as a word."""
+        gap = self.difference(name)
+        if gap.n_instances < FEWEST:
+            return "too few instances"
+        if gap.mean == gap.standard_error == 0:
+            return "the same"
+        return "better" if gap.high < 0 else "worse" if gap.low > 0 else "no clear difference"
+
+    @property
+    def headline(self) -> str:
+        """The mean regret of the reference and of the evaluated model, with the change."""
+        before, after = self.means[self.reference], list(self.means.values())[-1]
+        return f"{' → '.join(amounts(before, after))}{self._in_unit}{_change(before, after)}"
+
+    @property
+    def verdict(self) -> str:
+        """A recommendation in one or two sentences."""
         if not self.optimum:
             return "No instance can be compared: a solver call failed on each of them."
+        n, other = len(self.optimum), _PHRASES.get(self.reference, self.reference)
+        compared = self.compared(self.reference)
+        before, after = self.means[self.reference], list(self.means.values())[-1]
+        gap = self.difference(self.reference)
+        first, last, low, high = amounts(before, after, -gap.high, -gap.low)
+        numbers = f"regret {first} -> {last}{self._in_unit} per instance"
+        if n < FEWEST:
+            return f"{too_few(n, self.kind)} to judge: {numbers}. {USE_MORE}"
+        if compared == "the same":
+            return f"This model decides like {other}: regret {last}{self._in_unit} per instance."
+        percent = _change(before, after).strip(" ()")
+        percent = f"{percent}, " if percent else ""
+        numbers += f" ({percent}95% interval of the gain {low} to {high})"
+        if compared == "better":
+            return f"Use this model: compared with {other}, the best simpler way, {numbers}."
+        if compared == "worse":
+            return f"Use {other} instead: with this model, {numbers}."
+        return (
+            f"No clear difference from {other}, the best simpler way: {numbers}. Use the simpler "
+            f"way, or more {self.kind} instances to find out."
+        )
+
+    @property
+    def _in_unit(self) -> str:
+        return f" {self.unit}" if self.unit else ""
+
+    def __str__(self) -> str:
+        if not self.optimum:
+            return self.verdict
+        return f"{self.table().text()}\n{self._note}\n{fill(self.verdict, WIDTH)}"
+
+    @property
+    def _note(self) -> str:
+        n, unit = len(self.optimum), f", in {self.unit}" if self.unit else ""
+        where = f"{n:,} {self.kind} instances"
+        note = f"Regret per instance{unit}: {where}, {self.n_calls:,} solver calls."
+        if self.n_left_out:
+            note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
+        return note
+
+    def table(self) -> Table:
+        """Return a row for each model: regret, its share of the optimum, difference."""
         n, means = len(self.optimum), self.means
         smallest = min((abs(mean) for mean in means.values() if mean), default=0.0)
         decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
@@ -59,13 +150,10 @@ class Evaluation:
         for name, mean in means.items():
             percent = self.percent(name)
             share = "" if percent is None else f"{percent:.2f}"
-            gap = _with_interval(self.difference(name)) if name != last and n >= FEWEST else ""
-            rows.append(tuple(map(Cell, (name, f"{mean:z,.{decimals}f}", share, gap))))
-        unit = f", in {self.unit}" if self.unit else ""
-        note = f"Regret per instance{unit}: {n:,} test instances, {self.n_calls:,} solver calls."
-        if self.n_left_out:
-            note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
-        return f"{Table(note, _HEADER, tuple(rows)).text()}\n{note}"
+            gap = with_interval(self.difference(name)) if name != last and n >= FEWEST else ""
+            texts = Cell(f"{mean:z,.{decimals}f}", mean), Cell(share, percent), Cell(gap)
+            rows.append((Cell(name), *texts))
+        return Table(self._note, _HEADER, tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -116,7 +204,7 @@ class Comparison:
                 Cell(name),
                 Cell(next(texts), fit.mean_baseline),
                 Cell(next(texts), fit.mean_selected),
-                Cell(_with_interval(gains[name]), gains[name].mean) if name in gains else Cell(""),
+                Cell(with_interval(gains[name]), gains[name].mean) if name in gains else Cell(""),
                 Cell.of_number(fit.n_calls, "{:,}"),
                 Cell.of_number(fit.seconds, "{:.1f}"),
             )
@@ -142,6 +230,12 @@ class Comparison:
         return "\n".join([self.table().text(), "", *self.sentences()])
 
 
+def _change(before: float, after: float) -> str:
+    """Return the relative change of a regret as " (-25%)", or nothing if it is not defined."""
+    share = after / before - 1 if before > 0 and after >= 0 else 0.0
+    return f" ({share:+.0%})" if share else ""
+
+
 def _gain(first: FitResult, other: FitResult) -> Estimate:
     before, after = np.asarray(first.regret_selected), np.asarray(other.regret_selected)
     if first.data == other.data:
@@ -151,7 +245,7 @@ def _gain(first: FitResult, other: FitResult) -> Estimate:
     return Estimate(two[0].mean - two[1].mean, error, min(len(before), len(after)))
 
 
-def _with_interval(gain: Estimate) -> str:
+def with_interval(gain: Estimate) -> str:
     """Return a mean with its 95% interval if there are instances enough."""
     mean, low, high = amounts(gain.mean, gain.low, gain.high)
     return mean if gain.n_instances < FEWEST else f"{mean} ({low} to {high})"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -10,13 +11,24 @@ import numpy as np
 from lodl._json import write_text
 from lodl.report import plots
 from lodl.report._result import ChangedDecision, FitResult, amounts
-from lodl.report.page import Block, Cell, Headline, Section, Table, render, shortened
+from lodl.report._tables import Evaluation, with_interval
+from lodl.report.page import Block, Cell, Headline, Section, Table, render
 from lodl.report.plots import BASELINE_COLOUR, MAX_COORDINATES, SELECTED_COLOUR, WORSE_COLOUR
 from lodl.report.style import inline_svg, new_figure, style
 
 __all__ = ["write_page"]
 
-_MAX_SETTING = 80  # characters
+_WIDTH = 4.2  # inches of a figure, about the width of a phone
+_CAVEAT = (
+    "These instances selected the model, so expect a little less on new ones. For a figure on new "
+    "data, pass features and labels that the fit did not see: report(path, X, Y)."
+)
+_ON_NEW_DATA = "None of these instances trained or selected a model."
+_GAIN_TEXT = (
+    "This model compared with each simpler way to predict, on the same instances. The dot is the "
+    "regret that it avoids per instance, the line the 95% interval: to the right of zero, this "
+    "model decides better."
+)
 _FIDELITY_TEXT = (
     "Does the learned loss agree with the true regret where the model predicts? Each point is a "
     "validation instance. A good loss rises with the regret; the order matters, not the height. A "
@@ -39,45 +51,76 @@ _FOOTER = (
 )
 
 
-def write_page(result: FitResult, path: str | PathLike[str]) -> Path:
+def write_page(
+    result: FitResult, path: str | PathLike[str], evaluation: Evaluation | None = None
+) -> Path:
     """Write the HTML page of a fit, one file that needs only a browser; return its path."""
-    return write_text(Path(path), fit_page(result))
+    return write_text(Path(path), fit_page(result, evaluation))
 
 
-def fit_page(result: FitResult) -> str:
-    """Return the HTML of the page."""
-    sections = [_changes_section(result), _trials_section(result)]
+def fit_page(result: FitResult, evaluation: Evaluation | None = None) -> str:
+    """Return the HTML of the page, which leads with an evaluation on new data if there is one."""
+    shown = evaluation or Evaluation.of_fit(result)
+    sections = [_gain_section(shown), _changes_section(result)] if shown.optimum else []
     if result.coordinates is not None:
         sections.append(_coordinates_section(result, len(result.coordinates.names)))
+    sections.append(_trials_section(result))
     if result.loss_selected:
         figure = Block(svgs=_svg("fidelity", result, "Learned loss against true regret"))
         title = "Does the loss tell the truth?"
-        sections.append(Section("fidelity", title, _FIDELITY_TEXT, beside=figure))
-    height, model = 2.1 if result.has_plain else 1.7, result.model
-    model = model if "(" in model else model[:1].upper() + model[1:]
+        sections.append(Section("fidelity", title, _FIDELITY_TEXT, (), figure, is_detail=True))
+    model = result.model if "(" in result.model else result.model[:1].upper() + result.model[1:]
+    fitted = f", fitted on {result.created.partition(' ')[0]}" if result.created else ""
     return render(
         title=title_of(result.problem),
-        scope=f"{model}. Validation: {result.validation}",
-        headline=Headline(
-            kicker="Regret per instance, compared with perfect foresight",
-            number=result.headline,
-            text=f"{result.verdict} It took {result.n_calls:,} solver calls and "
-            f"{_duration(result.seconds)}.",
-            svg=_svg("gain", result, f"Mean regret {result.headline}", 5.2, height)[0],
-        ),
+        scope=f"{model}{fitted}. Validation: {result.validation}",
+        headline=_headline(result, shown),
         sections=[*sections, _settings_section(result)],
         footer=_FOOTER,
     )
 
 
+def _headline(result: FitResult, shown: Evaluation) -> Headline:
+    of_fit = shown.kind == "validation"
+    verdict = result.verdict if of_fit else shown.verdict
+    where = f"{len(shown.optimum):,} {shown.kind} instances"
+    cost = f"The fit took {result.n_calls:,} solver calls and {_duration(result.seconds)}."
+    if not shown.optimum:
+        return Headline("Regret per instance", "not known", f"{verdict} {cost}", "")
+    return Headline(
+        kicker=f"Regret per instance on {where}: {shown.reference} → this model",
+        number=shown.headline,
+        text=f"{verdict} {cost}",
+        note=_CAVEAT if of_fit else _ON_NEW_DATA,
+        svg=_svg(
+            "regrets",
+            shown,
+            f"Mean regret of each way to predict: {shown.headline}",
+            height=0.32 * len(shown.regrets) + 0.75,
+        )[0],
+    )
+
+
 @style()
-def _svg(
-    name: str, result: FitResult, label: str, width: float = 4.6, height: float = 3.0
-) -> tuple[str]:
+def _svg(name: str, result: FitResult | Evaluation, label: str, height: float = 2.8) -> tuple[str]:
     """Return the figure that has this name in `plots`."""
-    figure = new_figure(width, height)
+    figure = new_figure(_WIDTH, height)
     getattr(plots, name)(result, ax=figure.subplots())
     return (inline_svg(figure, name, label=label),)
+
+
+def _gain_section(shown: Evaluation) -> Section:
+    *others, _ = shown.regrets
+    table, gaps = shown.table(), {name: shown.difference(name) for name in others}
+    avoided = [with_interval(replace(gap, mean=-gap.mean)) for gap in gaps.values()]
+    ends = [*zip(avoided, map(shown.compared, others), strict=True), ("", "")]
+    rows = tuple((*row[:-1], *map(Cell, end)) for row, end in zip(table.rows, ends, strict=True))
+    columns = (*table.columns[:-1], "this model avoids (95% interval)", "this model is")
+    label = f"Regret that this model avoids: {shown.verdict}"
+    figure = Block(svgs=_svg("gain", shown, label, height=0.36 * len(others) + 0.75))
+    block = Block(tables=(Table(table.caption, columns, rows, is_stacked=True),))
+    text = f"{_GAIN_TEXT} {table.caption}"
+    return Section("gain", "Is the difference real?", text, (block,), figure)
 
 
 def _changes_section(result: FitResult) -> Section:
@@ -112,14 +155,15 @@ def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
     rows = tuple(
         (
             Cell(row.instance),
-            *(Cell(next(texts), value) for value in numbers),
             Cell(row.decision_baseline),
             Cell(row.decision_selected),
+            *(Cell(next(texts), value) for value in numbers),
         )
         for row, numbers in zip(changes, values, strict=True)
     )
-    columns = ("instance", "regret before", "after", "avoided", "decision before", "decision after")
-    return Table(caption, columns, rows)
+    decisions = ("squared error decides", "this model decides")
+    columns = ("instance", *decisions, "regret", "this model's", "avoided")
+    return Table(caption, columns, rows, is_stacked=True)
 
 
 def _trials_section(result: FitResult) -> Section:
@@ -136,10 +180,11 @@ def _trials_section(result: FitResult) -> Section:
         for i, trial in enumerate(result.trials)
     )
     columns = ("trained on", "regret", "round", "calls", "seconds", "")
-    table = Block(tables=(Table("Trials", columns, rows),))
+    table = Block(tables=(Table("Trials", columns, rows, is_stacked=True),))
     text = f"{_TRIALS_TEXT} Selected: {result.selected_name}."
-    label = f"Validation regret of {len(rows)} models against solver calls"
-    return Section("trials", "Trials", text, (table,), Block(svgs=_svg("trials", result, label)))
+    figure = f"Validation regret of {len(rows)} models against solver calls"
+    beside = Block(svgs=_svg("trials", result, figure))
+    return Section("trials", "Models that were tried", text, (table,), beside, is_detail=True)
 
 
 def _coordinates_section(result: FitResult, n: int) -> Section:
@@ -152,18 +197,22 @@ def _coordinates_section(result: FitResult, n: int) -> Section:
 
 
 def _settings_section(result: FitResult) -> Section:
-    settings = {
-        name: "default" if value is None else shortened(str(value), _MAX_SETTING)
-        for name, value in result.settings.items()
+    run = {"date": result.created, "command": result.command, "problem": result.problem}
+    settings = {n: "default" if v is None else str(v) for n, v in result.settings.items()}
+    tables = {
+        "Run": {name: text for name, text in run.items() if text},
+        "Learner": settings,
+        "Estimator": result.estimator,
+        "Versions": result.versions,
     }
-    blocks = []
-    for title, caption, pairs in (
-        ("Learner", "Settings of the learner", settings),
-        ("Versions", "Versions of packages", result.versions),
-    ):
-        rows = tuple((Cell(name), Cell(value)) for name, value in pairs.items())
-        blocks.append(Block(title, tables=(Table(caption, (), rows),)))
-    return Section("settings", "Settings", "", tuple(blocks))
+    blocks = [
+        Block(
+            title, tables=(Table(title, (), tuple((Cell(n), Cell(v)) for n, v in pairs.items())),)
+        )
+        for title, pairs in tables.items()
+        if pairs
+    ]
+    return Section("settings", "How it was made", "", tuple(blocks), is_detail=True)
 
 
 def title_of(problem: str) -> str:

@@ -39,6 +39,11 @@ class Table:
     caption: str  #: Description for readers who cannot see the table.
     columns: tuple[str, ...]  #: Titles of the columns; empty for a list of names and values.
     rows: tuple[tuple[Cell, ...], ...]
+    is_stacked: bool = False  #: Whether a phone shows each row as a list of its cells.
+
+    def column(self, i: int) -> list[str]:
+        """Return the texts of a column."""
+        return [row[i].text for row in self.rows]
 
     def markdown(self) -> str:
         """Return the table in Markdown, without its caption."""
@@ -76,6 +81,7 @@ class Section:
     text: str
     blocks: tuple[Block, ...] = ()
     beside: Block | None = None  # next to the text, if the page is wide enough
+    is_detail: bool = False  # whether the section is at the end and folded
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,7 @@ class Headline:
     number: str
     text: str
     svg: str
+    note: str = ""  # a caveat
 
 
 def render(

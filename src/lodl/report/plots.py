@@ -1,7 +1,8 @@
 """The figures of a fit as Matplotlib axes, for its page and for notebooks.
 
 Each function takes a fitted `lodl.DecisionFocusedRegressor` or its `result_`, and draws into `ax`
-or into new axes: `plots.gain(model)`, `plots.coordinates(model, ax=axes[1])`.
+or into new axes: `plots.trials(model)`, `plots.coordinates(model, ax=axes[1])`. `plots.regrets` and
+`plots.gain` also take what `evaluate` returns.
 """
 
 import math
@@ -13,14 +14,15 @@ import numpy as np
 from lodl._arrays import rank_correlation
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.report._result import BASELINE, FEWEST, PLAIN, Estimate, FitResult, amounts
+from lodl.report._result import BASELINE, FEWEST, MEAN_LABEL, FitResult
+from lodl.report._tables import Evaluation
 from lodl.report.page import shortened
 from lodl.report.style import INK, LINE, MUTED, PAPER, style
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 from matplotlib.ticker import MaxNLocator  # isort: skip
 
-__all__ = ["changes", "coordinates", "fidelity", "gain", "trials"]
+__all__ = ["changes", "coordinates", "fidelity", "gain", "regrets", "trials"]
 
 SELECTED_COLOUR = "#0f7ac0"  # the selected model, and what it improved
 BASELINE_COLOUR = "#7b828a"
@@ -31,33 +33,48 @@ _DASHED = (0, (4, 3))
 
 
 @style()
-def gain(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the mean regret of squared error and of the selected model, with 95% intervals."""
-    axes, result = _opened(model, ax)
-    bars = [
-        (PLAIN, result.regret_plain, BASELINE_COLOUR),
-        (BASELINE, result.regret_baseline, BASELINE_COLOUR),
-        ("selected model", result.regret_selected, SELECTED_COLOUR),
-    ][not result.has_plain :]
-    texts = amounts(*(float(np.mean(regrets)) for _, regrets, _ in bars))
-    for row, ((_, regrets, colour), text) in enumerate(zip(bars, texts, strict=True)):
-        axes.barh(row, np.mean(regrets), height=0.58, color=colour)
-        looks: Any = {"textcoords": "offset points", "va": "center", "fontsize": 11, "color": INK}
-        axes.annotate(text, (_draw_interval(axes, row, regrets), row), (6, 0), **looks)
-    _name_rows(axes, [name for name, *_ in bars])
-    axes.margins(x=0.16)
-    axes.set_xlabel(f"regret per instance{_unit(result)}")
+def regrets(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the mean regret of each row of an `Evaluation`, or of a fit on validation instances."""
+    axes, evaluation = _axes(ax), _evaluation(model)
+    means = evaluation.means
+    colours = [*[BASELINE_COLOUR] * (len(means) - 1), SELECTED_COLOUR]
+    texts = evaluation.table().column(1)
+    for row, (mean, text, colour) in enumerate(zip(means.values(), texts, colours, strict=True)):
+        alpha = 0.45 if list(means)[row] == MEAN_LABEL else 1.0
+        axes.barh(row, mean, height=0.6, color=colour, alpha=alpha)
+        looks: Any = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": INK}
+        axes.annotate(text, (max(mean, 0.0), row), (5, 0), **looks)
+    _name_rows(axes, list(means))
+    axes.margins(x=0.18)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel(f"regret per instance{_unit(evaluation)}\n(0: perfect foresight)")
     return axes
 
 
-def _draw_interval(axes: Axes, row: int, regrets: Sequence[float]) -> float:
-    """Draw the 95% interval of a mean regret, if it has one, and return the upper end."""
-    mean = Estimate.of(regrets)
-    is_long = mean.n_instances >= FEWEST
-    low, high = (mean.low, mean.high) if is_long else (mean.mean, mean.mean)
-    low = max(low, 0.0) if mean.mean >= 0 else low
-    axes.plot([low, high], [row, row], color=INK, linewidth=1.2)
-    return high
+@style()
+def gain(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the regret that the model avoids compared with simpler ways, with 95% intervals.
+
+    Differences are paired by instance. Takes an `Evaluation` or a fit, whose validation instances
+    are compared. The mean label is drawn only if it is the best of the simpler ways.
+    """
+    axes, evaluation = _axes(ax), _evaluation(model)
+    *others, _ = evaluation.regrets
+    reference = evaluation.reference
+    names = [name for name in others if name in (reference, *set(others) - {MEAN_LABEL})]
+    axes.axvline(0, color=MUTED, linewidth=0.9)
+    for row, name in enumerate(names):
+        gap = evaluation.difference(name)
+        colour = {"better": SELECTED_COLOUR, "worse": WORSE_COLOUR}.get(evaluation.compared(name))
+        marks: Any = {"color": colour or BASELINE_COLOUR, "solid_capstyle": "butt"}
+        if gap.n_instances >= FEWEST:
+            axes.plot([-gap.high, -gap.low], [row, row], linewidth=3, **marks)
+        axes.plot(-gap.mean, row, "o", markersize=8, markeredgecolor=PAPER, **marks)
+    _name_rows(axes, [f"over {name}" for name in names])
+    axes.margins(x=0.1)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel(f"worse ◂ regret avoided{_unit(evaluation)} ▸ better")
+    return axes
 
 
 @style()
@@ -169,13 +186,24 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def _opened(model: Any, ax: Axes | None) -> tuple[Axes, FitResult]:
-    """Return the axes to draw into, new ones by default, and the result to draw."""
+    """Return the axes to draw into and the result to draw."""
+    return _axes(ax), model if isinstance(model, FitResult) else model.result_
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """Return the axes to draw into, new ones by default."""
     if ax is None:
         from matplotlib import pyplot as plt  # global state, which a page does without
 
         _, ax = plt.subplots(layout="constrained")
-    return ax, model if isinstance(model, FitResult) else model.result_
+    return ax
 
 
-def _unit(result: FitResult) -> str:
+def _evaluation(model: Any) -> Evaluation:
+    if isinstance(model, Evaluation):
+        return model
+    return Evaluation.of_fit(model if isinstance(model, FitResult) else model.result_)
+
+
+def _unit(result: FitResult | Evaluation) -> str:
     return f", {result.unit}" if result.unit else ""

@@ -1,0 +1,113 @@
+"""Files of data and decisions, as users have them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lodl.cli._tables import check_categories, columns_of_fit, read_data, write_decisions
+from lodl.errors import InvalidInputError
+
+
+@pytest.fixture
+def read(tmp_path):
+    def run(names=None, **texts):
+        paths = {}
+        for what, text in texts.items():
+            paths[what] = tmp_path / f"{what}.csv"
+            paths[what].write_text(text, encoding="utf-8")
+        return read_data(paths.get("features"), paths.get("labels"), paths.get("context"), names)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1.5,2\n3.5,4\n",
+        "\ufeffa,b\r\n1.5,2\r\n3.5,4\r\n",
+        "a;b\n1,5;2\n3,5;4\n",
+        "a;b\n1.5;2\n3.5;4\n",
+        "a\tb\n1.5\t2\n3.5\t4\n",
+        "a|b\n1.5|2\n3.5|4\n",
+        ",a,b\n0,1.5,2\n1,3.5,4\n",
+    ],
+    ids=["commas", "windows", "continental", "semicolons", "tabs", "bars", "index of pandas"],
+)
+def test_separators_decimal_commas_and_the_index_of_pandas_are_understood(read, text):
+    table = read(labels=text)[1]
+    assert list(table) == ["a", "b"]
+    assert table.to_numpy().tolist() == [[1.5, 2], [3.5, 4]]
+    assert list(table.index) == [0, 1]
+
+
+@pytest.mark.parametrize(("text", "n"), [("3,1\n2,2\n", 2), ("0.5\n1\n", 2), ("7,8,9\n1,2,3\n", 1)])
+def test_a_first_line_of_numbers_is_data_unless_they_increase_like_hours(read, text, n):
+    assert len(read(labels=text)[1]) == n
+
+
+def test_ids_of_an_unnamed_column_name_the_rows(read):
+    assert list(read(labels=",a\nmon,1\ntue,2\n")[1].index) == ["mon", "tue"]
+
+
+def test_files_with_ids_are_put_in_the_order_of_the_first(read):
+    x, y, context = read(
+        "day",
+        features="day,t\n2024-01-02,1\n2024-01-01,2\n",
+        labels="day,a,b\n2024-01-01,5,6\n2024-01-02,7,8\n2024-01-03,9,9\n",
+        context="open,day\n3,2024-01-01\n4,2024-01-02\n",
+    )
+    assert x["t"].tolist() == [1, 2]
+    assert y.to_numpy().tolist() == [[7, 8], [5, 6]]
+    assert context.to_dict("records") == [{"open": 4}, {"open": 3}]
+    assert x.index.dtype.kind == "M"
+
+
+@pytest.mark.parametrize(
+    ("names", "texts", "message"),
+    [
+        ("dya", {"labels": "day,a\n1,2\n"}, "`names` must be a column, got 'dya'. .* 'day'"),
+        ("d", {"features": "d,t\nu,1\nv,2\n", "labels": "d,a\nu,1\n"}, "each d, but v is missing"),
+        (None, {"labels": "a,b\n1,2\n3,x\n"}, r"got 'x' in row 1, column 'b'\. Leave a missing"),
+        ("d", {"labels": "d,b\nu,2\nv,x\n"}, r"got 'x' in row 1 \('v'\), column 'b'"),
+        (None, {"labels": "day,b\nmon,2\n"}, "column 'day'.* names the instances, add --id day"),
+        (None, {"features": "t\n1\n2\n-\n"}, "`features` must .* got '-' in row 2, column 't'"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_by_row_and_column(read, names, texts, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read(names, **texts)
+
+
+def test_texts_that_never_repeat_are_no_categories(read):
+    check_categories(read(features="town,t\nUlm,1\nUlm,2\nBern,3\n")[0])
+    with pytest.raises(InvalidInputError, match=r"'day' has a different one .* add --id day"):
+        check_categories(read(features="day,t\nmon,1\ntue,2\nwed,3\n")[0])
+
+
+def test_columns_that_a_model_does_not_use_say_which_instance_it_is(read):
+    table = read(features="day,t,shop\nmon,1,a\ntue,2,b\n")[0]
+    features, instances = columns_of_fit(table, ["t"])
+    assert list(features) == ["t"]
+    assert instances == {"day": ["mon", "tue"], "shop": ["a", "b"]}
+    assert columns_of_fit(np.zeros((2, 3)), None)[1] == {"instance": ["0", "1"]}
+
+
+def test_decisions_in_csv_have_names_and_six_digits_and_gaps_where_calls_failed(tmp_path):
+    path, instances = tmp_path / "z.csv", {"day": ["mon", "tue"]}
+    write_decisions(path, [np.array([0.99999999, -1e-12]), None], instances, ["bread", "cake"])
+    assert path.read_text() == "day,bread,cake\nmon,1,0\ntue,,\n"
+    write_decisions(path, [np.array([123456.789, 2.0]), np.ones(2)], instances, ["a", "b", "c"])
+    assert path.read_text() == "day,z0,z1\nmon,123456.79,2\ntue,1,1\n"
+    write_decisions(path, [np.array([1e-9]), np.array([2.123456789e-9])], instances, None)
+    assert pd.read_csv(path)["z0"].tolist() == [1e-9, 2.12346e-9]
+
+
+def test_decisions_in_json_keep_all_digits(tmp_path):
+    path, z = tmp_path / "z.json", np.array([0.1 + 0.2, 1.0])
+    write_decisions(path, [z, {"stops": [1]}], {"instance": ["0", "1"]}, ["a", "b"])
+    assert json.loads(path.read_text()) == [
+        {"instance": "0", "decision": {"a": 0.1 + 0.2, "b": 1.0}},
+        {"instance": "1", "decision": {"stops": [1]}},
+    ]
