@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DEMO := $(VENV)/.demo
 LOWEST := .venv-lowest
 EMPTY := .venv-wheel
-QUICK := --quiet --numprocesses 2 -m 'not slow and not browser and not dask' tests
+QUICK := --quiet --numprocesses 2 --dist worksteal -m 'not slow and not browser and not dask' tests
 
 .PHONY: demo quick test docs check wheel lowest lint coverage bench mutants clean
 
@@ -17,7 +17,7 @@ quick: $(READY)  ## the library's quick tests, to run while you work
 	$(BIN)/pytest $(QUICK)
 
 test: lint  ## what CI runs: lint, types, import layers, tests
-	$(BIN)/pytest --numprocesses 2 -m 'not alone'
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not alone'
 	$(BIN)/pytest -m alone tests/oracle
 
 docs: $(READY)  ## the site, docs/_build/html/index.html; its examples run while it is built

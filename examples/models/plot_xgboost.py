@@ -39,7 +39,7 @@ print(f"saved per order: {gain.mean():.1f} ± {error:.1f} (95% interval)")
 
 # %%
 # If you call XGBoost yourself, pass the loss as an objective:
-# ``xgboost.train(parameters, data, obj=lodl.training.boosting.xgboost.objective(loss))``.
+# ``xgboost.train(parameters, data, obj=lodl.training.boosting.objective(loss))``.
 #
 # The picture shows what was saved or lost on each of the thousand orders.
 

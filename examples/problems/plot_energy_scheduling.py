@@ -52,7 +52,7 @@ ax.plot(hours, test.y[i], color="0.5", lw=2, label="true price")
 ax.plot(hours, two_stage[i], color="C0", label="predicted by a linear model")
 depth = test.y[i].max() * 0.06
 for k, (name, prices) in enumerate((("true", test.y[i]), ("predicted", two_stage[i]))):
-    power = problem.solve(prices)
+    power = problem.solve(prices, None)
     ax.bar(hours, depth * power / power.max(), 0.5, bottom=-(k + 1.3) * depth * 1.2,
            color=("0.5", "C0")[k], label=f"power drawn, {name} prices")  # fmt: skip
 ax.set(xlabel="hour", ylabel="price", xlim=(0, 24), title="Wrong prices, nearly the right hours")

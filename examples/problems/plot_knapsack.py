@@ -60,7 +60,7 @@ left.legend()
 
 i = int(np.argsort(difference)[-20])
 y_hat = model.predict(test.x[i : i + 1])[0]
-packed = [domain.problem.solve(values).astype(bool) for values in (least_squares[i], y_hat)]
+packed = [domain.problem.solve(values, None).astype(bool) for values in (least_squares[i], y_hat)]
 order = np.argsort(test.y[i])
 items = np.arange(len(order))
 right.bar(items, test.y[i][order], color="0.85", label="true value")

@@ -87,9 +87,11 @@ i = int(np.argsort(worst - ours)[-10])
 grey = test.y[i] / test.y[i].max()
 for arc in range(len(grey)):
     draw(right, np.eye(len(grey))[arc], str(0.92 - 0.5 * grey[arc]), 2, None)
-draw(right, domain.problem.solve(test.y[i]), "#4c9f70", 9, "best")
-draw(right, domain.problem.solve(two_stage.predict(test.x)[i]), "C0", 5, "squared error")
-draw(right, domain.problem.solve(rounds.best.model.predict(test.x)[i]), "C1", 2, "learned loss")
+draw(right, domain.problem.solve(test.y[i], None), "#4c9f70", 9, "best")
+draw(right, domain.problem.solve(two_stage.predict(test.x)[i], None), "C0", 5, "squared error")
+draw(
+    right, domain.problem.solve(rounds.best.model.predict(test.x)[i], None), "C1", 2, "learned loss"
+)
 right.set_axis_off()
 right.set_aspect("equal")
 right.legend(loc="upper right")

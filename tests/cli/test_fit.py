@@ -244,7 +244,7 @@ def test_texts_in_a_table_are_known_by_name(model, folder, fit, run_lodl):
     worth = np.stack([colour == "red", colour == "green", colour == "blue"], axis=1) * 5.0
     pd.DataFrame({"size": RNG.normal(size=120), "colour": colour}).to_csv("x.csv", index=False)
     np.save("y.npy", worth + 0.1 * RNG.normal(size=worth.shape))
-    code, _, err = fit(features="x.csv", model=model)
+    code, _, err = fit(features="x.csv", model=model, validation=2)
     assert code == 0, err
     new = ["blue", "red", "aqua", "blue"]  # in another order, one is missing, one is new
     pd.DataFrame({"colour": new, "size": np.zeros(4)}).to_csv("new.csv", index=False)

@@ -60,7 +60,7 @@ def test_weights_may_come_as_context(weights, capacity, max_subsets):
 def test_a_decision_does_not_depend_on_its_neighbours(weights, capacity, max_subsets):
     problem = Knapsack(capacity, in_rows(weights), max_subsets)
     y_hats = np.random.default_rng(4).integers(0, 4, size=(20, 9)).astype(float)  # many ties
-    alone = [problem.solve(y_hat) for y_hat in y_hats]
+    alone = [problem.solve(y_hat, None) for y_hat in y_hats]
     np.testing.assert_array_equal(problem.solve_many(y_hats), alone)
 
 
@@ -85,12 +85,12 @@ def test_the_value_is_that_of_a_mixed_integer_program(n_items, n_dimensions):
             integrality=np.ones(n_items),
             bounds=Bounds(0, 1),
         )
-        assert problem.objective(problem.solve(y), y) == pytest.approx(-found.fun)
+        assert problem.objective(problem.solve(y, None), y) == pytest.approx(-found.fun)
 
 
 def test_a_set_that_fills_the_capacity_fits_in_spite_of_rounding():
     problem = Knapsack((0.3,), ((0.1, 0.1, 0.1, 0.2),))  # 0.1 + 0.1 + 0.1 > 0.3 in floating point
-    np.testing.assert_array_equal(problem.solve(np.array([1.0, 1.0, 1.0, 1.5])), [1, 1, 1, 0])
+    np.testing.assert_array_equal(problem.solve(np.array([1.0, 1.0, 1.0, 1.5]), None), [1, 1, 1, 0])
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_the_path_is_the_cheapest_of_all(grid):
 @given(costs=st.lists(st.integers(0, 2).map(float), min_size=12, max_size=12))
 def test_a_path_is_found_among_many_of_equal_cost(costs):
     problem, paths = ShortestPath((3, 3)), np.array(list(paths_of((3, 3))))
-    z = problem.solve(np.array(costs))
+    z = problem.solve(np.array(costs), None)
     assert z.tolist() in paths.tolist()
     assert z @ costs == (paths @ costs).min()
 
@@ -81,4 +81,4 @@ def test_a_grid_must_have_two_nodes(grid):
 
 def test_a_prediction_must_have_a_cost_per_arc():
     with pytest.raises(InvalidInputError, match=r"a vector of 12 costs.*got shape \(11,\)"):
-        ShortestPath((3, 3)).solve(np.zeros(11))
+        ShortestPath((3, 3)).solve(np.zeros(11), None)

@@ -46,7 +46,7 @@ every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
 every_family_of_the_label = pytest.mark.parametrize("family", AT_THE_LABEL, ids=repr)
 every_convex_family = pytest.mark.parametrize("family", CONVEX, ids=repr)
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-few_examples = settings(deadline=None, max_examples=25, derandomize=True)
+few_examples = settings(deadline=None, max_examples=10, derandomize=True)
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 6))
 seeds = st.integers(0, 2**32 - 1)
 

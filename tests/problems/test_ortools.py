@@ -56,13 +56,17 @@ def test_a_model_is_built_once_while_the_context_stays():
     assert built == [(9, 8), (6, 5), (9, 8)]
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_costs_in_part_known_are_scored_in_floats(given):
-    def objective(z, y):
+class ScoredFacilities(OrtoolsProblem):
+    def objective(self, z, y, context=None):
         return float((z["serve"] * y).sum() + 3 * z["open"].sum())
 
-    slope = (lambda z, y: z["serve"]) if given else None
-    problem = OrtoolsProblem(facilities, "min", objective=objective if given else None, slope=slope)
+    def slope(self, z, y, context=None):
+        return z["serve"]
+
+
+@pytest.mark.parametrize("kind", [OrtoolsProblem, ScoredFacilities])
+def test_costs_in_part_known_are_scored_in_floats(kind):
+    problem = kind(facilities, "min")
     y = np.array([[1.1, 2.3], [5.7, 0.4]])
     z = problem.solve(y)
     np.testing.assert_array_equal(z["open"], [0, 1])  # 3 + 2.3 + 0.4 is less than 6 + 1.1 + 0.4

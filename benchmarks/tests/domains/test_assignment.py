@@ -30,7 +30,7 @@ def test_the_assignment_is_the_cheapest_within_the_hours(shape):
     n_limited = 0
     for y_hat in rng.normal(size=(30, *shape)):
         costs = np.array([y_hat[range(n_workers), tasks].sum() for tasks in ways])
-        z = problem.solve(y_hat)
+        z = problem.solve(y_hat, None)
         assert (z * hours).sum() <= problem.max_hours * (1 + 1e-6)
         cheapest = costs[needed <= problem.max_hours].min()
         assert problem.objective(z, y_hat) == pytest.approx(cheapest)
@@ -40,7 +40,7 @@ def test_the_assignment_is_the_cheapest_within_the_hours(shape):
 
 def test_hours_that_cannot_be_kept_are_an_error():
     with pytest.raises(ProblemError, match=r"HiGHS found no optimal decision.*infeasible"):
-        Assignment(((1.0, 1.0), (1.0, 1.0)), 1.0).solve(np.ones((2, 2)))
+        Assignment(((1.0, 1.0), (1.0, 1.0)), 1.0).solve(np.ones((2, 2)), None)
 
 
 def test_a_limit_of_the_hours_leaves_the_costs_as_they_are():
@@ -55,4 +55,4 @@ def test_there_may_be_more_tasks_than_workers_but_not_fewer():
     with pytest.raises(InvalidInputError, match="a task for each of `n_workers` = 3, got 2"):
         assignment(n_workers=3, n_tasks=2)
     with pytest.raises(InvalidInputError, match=r"as many tasks as workers.*got shape \(3, 2\)"):
-        Assignment().solve(np.zeros((3, 2)))
+        Assignment().solve(np.zeros((3, 2)), None)

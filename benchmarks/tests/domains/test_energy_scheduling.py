@@ -60,4 +60,4 @@ def test_jobs_must_make_sense(durations, powers, message):
 
 def test_a_day_must_be_long_enough_for_all_jobs():
     with pytest.raises(InvalidInputError, match=r"at least 6 prices.*got shape \(5,\)"):
-        THREE_JOBS.solve(np.zeros(5))
+        THREE_JOBS.solve(np.zeros(5), None)

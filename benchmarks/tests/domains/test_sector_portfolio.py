@@ -20,12 +20,12 @@ def test_shares_are_those_of_the_linear_program(max_share, max_sector):
 
 
 def test_nothing_is_left_of_a_limit_by_rounding():
-    z = SectorPortfolio((0,) * 5, max_share=0.1, max_sector=0.3).solve(np.arange(5.0, 0, -1))
+    z = SectorPortfolio((0,) * 5, max_share=0.1, max_sector=0.3).solve(np.arange(5.0, 0, -1), None)
     np.testing.assert_array_equal(z, [0.1, 0.1, 0.1, 0, 0])
 
 
 def test_what_does_not_pay_is_not_bought():
-    assert not SectorPortfolio(SECTORS).solve(np.full(8, -0.1)).any()
+    assert not SectorPortfolio(SECTORS).solve(np.full(8, -0.1), None).any()
 
 
 def test_the_returns_are_those_of_pyepo():
@@ -43,4 +43,4 @@ def test_limits_and_predictions_must_make_sense():
     with pytest.raises(InvalidInputError, match="`noise` must be a number of at least 0, got -1"):
         sector_portfolio(noise=-1)
     with pytest.raises(InvalidInputError, match=r"a vector of 8 returns.*got shape \(7,\)"):
-        SectorPortfolio(SECTORS).solve(np.zeros(7))
+        SectorPortfolio(SECTORS).solve(np.zeros(7), None)

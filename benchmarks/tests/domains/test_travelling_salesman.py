@@ -29,7 +29,7 @@ def test_many_predictions_are_solved_in_blocks_without_a_trace():
     y_hats = np.random.default_rng(0).random((300, 45))
     together = problem.solve_many(y_hats)
     for at in (0, 150, 299):
-        np.testing.assert_array_equal(together[at], problem.solve(y_hats[at]))
+        np.testing.assert_array_equal(together[at], problem.solve(y_hats[at], None))
 
 
 def test_a_tour_of_nodes_on_a_circle_goes_around():
@@ -37,7 +37,7 @@ def test_a_tour_of_nodes_on_a_circle_goes_around():
     points = np.exp(1j * angle)
     edges = list(combinations(range(12), 2))
     y = np.array([abs(points[i] - points[j]) for i, j in edges])
-    z = TravellingSalesman(12).solve(y)
+    z = TravellingSalesman(12).solve(y, None)
     assert [edge for edge, on in zip(edges, z, strict=True) if on] == [
         (0, 1),
         (0, 11),
@@ -48,7 +48,7 @@ def test_a_tour_of_nodes_on_a_circle_goes_around():
 def test_a_tour_of_14_nodes_on_a_line_goes_there_and_back():
     y = np.array([float(j - i) for i, j in combinations(range(14), 2)])
     problem = TravellingSalesman(14)
-    assert problem.objective(problem.solve(y), y) == 2 * 13
+    assert problem.objective(problem.solve(y, None), y) == 2 * 13
 
 
 def test_a_tour_must_have_three_to_fourteen_nodes():
@@ -60,4 +60,4 @@ def test_a_tour_must_have_three_to_fourteen_nodes():
 
 def test_a_prediction_must_have_a_cost_per_edge():
     with pytest.raises(InvalidInputError, match=r"a vector of 6 costs.*got shape \(5,\)"):
-        TravellingSalesman(4).solve(np.zeros(5))
+        TravellingSalesman(4).solve(np.zeros(5), None)

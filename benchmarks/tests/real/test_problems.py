@@ -44,7 +44,7 @@ def test_jobs_run_at_the_least_cost_of_all_schedules_that_fit(seed):
 def test_jobs_without_a_schedule_are_refused():
     jobs = (Job(6, 0, 6, 1.0, 3),) * 2
     with pytest.raises(InvalidInputError, match="No schedule fits"):
-        JobScheduling(jobs, (4,), 6).solve(np.ones(6))
+        JobScheduling(jobs, (4,), 6).solve(np.ones(6), None)
     with pytest.raises(InvalidInputError, match="A job must fit"):
         JobScheduling((Job(7, 0, 6, 1.0, 3),), (4,), 6)
 

@@ -13,7 +13,7 @@ from lodl.domains import ShortestPath, shortest_path
 from lodl.errors import DataError
 from lodl_benchmarks import spo
 from lodl_benchmarks.runner import Trial
-from lodl_benchmarks.spo import _tasks
+from lodl_benchmarks.spo import _methods, _tasks
 from lodl_benchmarks.spo._tables import columns
 
 pytestmark = pytest.mark.slow
@@ -26,6 +26,14 @@ def small(seed, degree=4):
 
 
 SMALL = {name: replace(spo.CELLS[name], build=small) for name in (CELL, FLAT)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_penalties_and_trees():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_methods, "_STRENGTHS", (1e-6, 1e-2, 100.0))
+        patch.setattr(_methods, "_N_TREES", 5)
+        yield
 
 
 @pytest.mark.parametrize("grid", [(1, 4), (2, 3), (5, 5)])

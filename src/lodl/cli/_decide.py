@@ -5,11 +5,12 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+import lodl
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import DATA, MODEL, Context, Features, Labels, Names, calls_solver, option
 from lodl.errors import InvalidInputError
-from lodl.learning import DecisionFocusedRegressor, load_model, load_result
+from lodl.learning import load_result
 from lodl.oracle import Oracle
 from lodl.report import Comparison
 
@@ -101,13 +102,13 @@ def report(
 
 def _loaded(
     folder: Path, oracle: Oracle, x: Any, model: str | None, trust: list[str] | None
-) -> tuple[DecisionFocusedRegressor, Any, Any]:
+) -> tuple["lodl.DecisionFocusedRegressor", Any, Any]:
     """Return a saved model, which calls the solver through the oracle, its features and ids."""
     result, estimator = load_result(folder), None
     x, instances = tables.columns_of_fit(x, result.feature_names)
     if model is not None:
         estimator = estimator_named(model, x, result.label_shape or (1,), seed=0)
-    fitted = load_model(folder, oracle.problem, estimator, trusted=trust or ())
+    fitted = lodl.load_model(folder, oracle.problem, estimator, trusted=trust or ())
     return fitted.set_params(oracle=oracle), x, instances
 
 

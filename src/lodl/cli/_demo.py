@@ -8,7 +8,6 @@ import typer
 
 import lodl
 from lodl.cli._options import Jobs
-from lodl.learning import DecisionFocusedRegressor
 
 _SIZES = {"knapsack": (80, 20, 500), "path": (160, 40, 500)}  # train, validation, test
 
@@ -39,7 +38,7 @@ def _show(out: Path, domain: "lodl.domains.Domain", n_jobs: int) -> None:
     """Train a model, and write it with its report."""
     oracle = lodl.Oracle(domain.problem, store=f"{out}-answers.db", n_jobs=n_jobs)
     data, test = domain.splits.train_and_validation, domain.splits.test
-    model = DecisionFocusedRegressor(oracle, verbose=True)
+    model = lodl.DecisionFocusedRegressor(oracle, verbose=True)
     model.fit(data.x, data.y, context=data.context)
     typer.echo(f"{model.summary()}\n\n{model.evaluate(test.x, test.y, test.context)}\n")
     typer.echo(f"report  {model.report(f'{out}.html')}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 import typer
 
+import lodl
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import (
@@ -24,7 +25,6 @@ from lodl.cli._options import (
     option,
 )
 from lodl.errors import InvalidInputError
-from lodl.learning import DecisionFocusedRegressor
 from lodl.oracle import Oracle
 
 _Path: TypeAlias = Path | None
@@ -80,7 +80,7 @@ def fit(
     tables.check_categories(x)
     logging.basicConfig(format="%(message)s")  # on standard error
     logging.getLogger("lodl").setLevel(logging.INFO)
-    fitted = DecisionFocusedRegressor(
+    fitted = lodl.DecisionFocusedRegressor(
         oracle,
         estimator_named(model, x, np.shape(y)[1:] or (1,), seed),
         n_samples=n_samples,

@@ -194,6 +194,8 @@ def _read_csv(path: Path) -> Any:
     separator = max(_SEPARATORS, key=first.count)
     cells = first.split(separator)
     how: Any = {"sep": separator, "header": None if _are_data(cells) else "infer"}
+    if pandas.__version__ < "3":  # later ones read every digit by default
+        how["float_precision"] = "round_trip"
     table = pandas.read_csv(path, **how)
     if separator != ",":  # a comma may then be the mark of decimals
         continental = pandas.read_csv(path, **how, decimal=",")

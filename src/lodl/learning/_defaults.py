@@ -98,22 +98,26 @@ class Schedule:
                     f"{self.max_calls}. Fewer families need fewer calls."
                 )
 
-    def within_shared_budget(self, n_instances: int, n_spent: int) -> Schedule:
-        """Return a schedule of at most `max_calls` for shared decisions, which compare models.
+    def within_tight_budget(self, n_instances: int, n_spent: int, *, is_shared: bool) -> Schedule:
+        """Return a schedule of at most `max_calls` if models are compared without calls.
 
-        A call for each label comes first, then samples, then rounds; if there are calls for two
-        more, the last one is for the model that is selected.
+        A call for each label comes first, then samples, then rounds, which only shared decisions
+        are worth. As far as there are more calls, the last ones compare the selected model with
+        the baseline, which the first round of shared decisions has already called.
         """
         if self.max_calls is None:
             return self
-        n_each = (self.max_calls - n_spent) // n_instances
-        if n_each < 1:
+        n_left = (self.max_calls - n_spent) // n_instances - 1
+        if n_left < 0:
             raise InvalidInputError(
                 f"`max_calls` must be at least {n_instances + n_spent} for {n_instances} instances "
                 f"and {n_spent} checks of the problem, got {self.max_calls}."
             )
-        n_samples = min(self.n_samples or 0, n_each - 1)
-        n_left = n_each - 1 - n_samples
+        if not is_shared:
+            n_samples = min(self.n_samples or 0, max(n_left - 2, n_left // 2))
+            return replace(self, n_samples=n_samples, n_rounds=0, n_first=None)
+        n_samples = min(self.n_samples or 0, n_left)
+        n_left -= n_samples
         n_rounds = min(self.n_rounds or 0, n_left - (n_left > 1))
         return replace(self, n_samples=n_samples, n_rounds=n_rounds)
 

@@ -18,12 +18,13 @@ import numpy as np
 from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._typing import Array
-from lodl.errors import OracleError
+from lodl.errors import InvalidInputError, OracleError
 from lodl.learning import _corrections as corrections
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
 from lodl.learning._search import N_EXTRA, Contender, Index, Scoreboard, average, is_right, select
 from lodl.losses import LearnedLoss
+from lodl.losses._fit import MIN_SAMPLES
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
@@ -32,6 +33,9 @@ from lodl.report.page import shortened
 _N_CHANGES = 5  # most instances to show whose regret fell, and as many whose regret rose
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
 _FEWEST_JUDGED = 20  # validation instances on which the solver can compare two models
+_TOO_FEW = (
+    "`max_calls`=%d for %d instances leaves too few calls for samples: squared error is kept."
+)
 _OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
@@ -47,15 +51,24 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
         n_models += corrections.n_corrections(n, by_loss=by_loss) + stops_early
 
     def n_looks(n_rounds: int) -> int:
-        if evidence.by_pool:
+        if evidence.by_estimate:
             return 1 + (n_rounds == 0)  # the selected model, and the baseline
         return n_models + (n_rounds == 0)  # a round looks at the first baseline
 
-    schedule, evidence.by_pool = evidence.schedule, situation.shares(evidence.families)
-    if evidence.by_pool:
-        evidence.schedule = schedule.within_shared_budget(n, evidence.n_calls)
-    else:
-        evidence.schedule = schedule.within_budget(n, n_looks)
+    schedule, evidence.by_estimate = evidence.schedule, situation.shares(evidence.families)
+    if not evidence.by_estimate:
+        try:
+            evidence.schedule = schedule.within_budget(n, n_looks)
+        except InvalidInputError:  # too few calls for the solver to compare all models
+            evidence.by_estimate = True
+    if evidence.by_estimate:
+        is_shared = situation.shares(evidence.families)
+        tight = schedule.within_tight_budget(n, evidence.n_calls, is_shared=is_shared)
+        evidence.schedule = tight
+        fewest = 1 if all(map(situation.is_pooled, evidence.families)) else MIN_SAMPLES
+        if not is_shared and (tight.n_samples or 0) < fewest:
+            _logger.warning(_TOO_FEW, schedule.max_calls, n)
+            evidence.families = ()
     oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
     cost = "the first answers are in the store already"
@@ -123,7 +136,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
             # Trees and networks vary with their data, and their average with the baseline less.
             selected = min(selected, board.score(average([selected, corrected])), key=board.mean)
         selected = min(selected, corrected, key=board.mean)
-    if evidence.by_pool and not is_late():
+    if evidence.by_estimate and not is_late():
         rivals = sorted([board.contenders[-1], *last], key=board.mean)
         baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
     return Found(board, baseline, corrected, selected)
@@ -136,9 +149,9 @@ def _by_the_solver(
     selected: Contender,
     rivals: Sequence[Contender],
 ) -> tuple[Contender, Contender]:
-    """Return the baseline and the best model as the solver judges them: known decisions flatter.
+    """Return the baseline and the best model as the solver judges them: estimates flatter.
 
-    The solver judges the selected model, and any rival that known decisions show to be clearly
+    The solver judges the selected model, and any rival that is estimated to be clearly
     better than the solver's best so far. It does so on the validation instances for which there are
     calls left, if these are not few.
     """
@@ -148,8 +161,10 @@ def _by_the_solver(
         n_left = (schedule.max_calls - evidence.n_calls) // (2 - has_baseline)
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(n_left, len(rows))).astype(int))]
     if len(rows) < min(_FEWEST_JUDGED, len(board.validation)):
-        return baseline, selected
-    evidence.by_pool, board.validation = False, rows
+        # Known decisions may select, but a loss of few samples may be wrong everywhere.
+        is_shared = evidence.situation.shares(evidence.families)
+        return baseline, selected if is_shared else baseline
+    evidence.by_estimate, board.validation = False, rows
     best = judged = board.add(evidence.judged(baseline, rows))
     if selected is baseline:
         return judged, judged
@@ -189,6 +204,8 @@ def _corrected(
         moved = shifted if _is_worth(judge, folds.validation, contender, shifted) else None
     elif loss is not None:
         moved = corrections.shifted_by_loss(contender, loss, folds)
+    elif evidence.by_estimate:
+        moved = None
     else:
         seed = evidence.random_state
         moved = corrections.best_shift(contender, y, folds, evidence.regrets, seed=seed)

@@ -85,8 +85,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             if the objective is not affine: besides them, or alone if there is a kink at the label.
         n_samples: Points sampled around each label. `lodl.learning.Schedule` has the defaults.
         n_rounds: Most rounds of further points where the models predict, first the baseline.
-        max_calls: Limit on solver calls. Rounds are dropped first, then samples. One call per
-            instance is enough if instances share their decisions.
+        max_calls: Limit on solver calls, at least one per instance and about 20 more. Rounds are
+            dropped first, then samples; if it is small, estimates compare models.
         max_seconds: Seconds after which no further model is tried.
         ensemble: Whether to average the models of all losses, and those of all folds. If False, one
             model is selected and trained on all instances.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -38,7 +39,7 @@ class Evidence:
     started: float  # in seconds of `time.perf_counter`
     max_seconds: float
     slopes: bool  # whether answers have slopes, which decision families need
-    by_pool: bool = False  # whether the cheapest known decision scores predictions, not a call
+    by_estimate: bool = False  # whether predictions are scored without calls
     samples: Samples = field(init=False)
     at_labels: Samples = field(init=False)  # answers about points around labels
     new_shares: list[float] = field(default_factory=list)  # of new decisions in each round
@@ -113,13 +114,23 @@ class Evidence:
         sampler = _at_predictions(self.instances.y, contender.y_hat, family, n_points)
         if n_points:
             self._add(self._sample(sampler, n_points))
-        if self.by_pool:
-            points = projected(self.oracle.problem, contender.y_hat)
-            regret = self.samples.pool().regrets_at(points.reshape(len(points), -1))
+        if self.by_estimate:
+            regret = self._estimated(contender.y_hat)
         else:
             regret = self._sample(sampler, 1).first_regrets()
         seconds = time.perf_counter() - self.started
         return replace(contender, regret=regret, n_calls=self.n_calls, seconds=seconds)
+
+    def _estimated(self, y_hat: Array) -> Array:
+        """Return the regret of the cheapest known decisions, or the first family's loss."""
+        if self.situation.is_shared and self.slopes:
+            points = projected(self.oracle.problem, y_hat)
+            return self.samples.pool().regrets_at(points.reshape(len(points), -1))
+        return self._estimate.value(y_hat) if self.families else np.zeros(len(y_hat))
+
+    @cached_property
+    def _estimate(self) -> LearnedLoss:
+        return self.learn(self.families[0])
 
     def judged(self, contender: Contender, rows: Index) -> Contender:
         """Return a contender with the regrets of the solver's decisions at some positions."""

@@ -21,7 +21,7 @@ from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.oracle import Answers, Samples
 
 _CHUNK = 8  # instances per task: hides its overhead; not a function of the number of workers
-_MIN_SAMPLES = 2  # one sample does not show where the cost grows
+MIN_SAMPLES = 2  # one sample does not show where the cost grows
 FALLBACK_SHARE = 1e-3  # cost of a fallback as a share of the typical loss, if `min_weight` is 0
 _NEGLIGIBLE = 1e-12  # share of the typical loss below which regrets are rounding errors
 
@@ -179,7 +179,7 @@ class _Split:
 
 def _status_of(answers: Answers) -> FitStatus:
     """Return whether there is something to fit."""
-    if len(answers.regret) < _MIN_SAMPLES:
+    if len(answers.regret) < MIN_SAMPLES:
         return FitStatus.NO_SAMPLES
     has_cost = answers.regret.any() and answers.d.any()
     return FitStatus.FITTED if has_cost else FitStatus.NOTHING_TO_DECIDE

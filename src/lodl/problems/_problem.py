@@ -150,7 +150,7 @@ class LinearProblem(Problem):
         2.0
     """
 
-    def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
+    def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
         if not self.is_vectorised:
             raise NotImplementedError(f"{type(self).__name__} must write `solve` or `solve_many`.")
         return self.solve_many(np.asarray(y_hat)[np.newaxis], context)[0]

@@ -75,9 +75,9 @@ class OrtoolsProblem(ModelProblem):
     makes the whole model, objective included, as if a prediction were true, and returns it with the
     variables that are decided. A decision is an array of their values, or a dict of arrays.
 
-    To score a decision without a function `objective`, the model is built for the truth, the
-    decision is fixed in it, and the rest is solved: variables that `build` does not return are the
-    recourse.
+    To score a decision, the model is built for the truth, the decision is fixed in it, and the rest
+    is solved: variables that `build` does not return are the recourse. If you can score decisions
+    faster, or know the slope, override `objective` or `slope` in a subclass.
 
     Write the objective in floats, which CP-SAT scales itself. Round a predicted right-hand side in
     `build`. Models are solved as by `OrtoolsLinearProblem`.
@@ -86,10 +86,6 @@ class OrtoolsProblem(ModelProblem):
         build: `build(y_hat, context)`, or `build(y_hat)`, returns a model and the variables that
             are decided: a list or an array of them, or a dict of these.
         sense: "min" or "max", as in the model.
-        objective: `objective(z, y, context) -> float`, or without `context`. By default the model
-            is solved with the decision fixed.
-        slope: `slope(z, y, context)`, the derivative of the objective with respect to the label.
-            Defaults to differences: two evaluations of the objective per number in a label.
         options: Parameters of CP-SAT.
 
     Example:
@@ -111,23 +107,11 @@ class OrtoolsProblem(ModelProblem):
         build: Callable[..., tuple[Any, Any]],
         sense: Sense,
         *,
-        objective: Callable[..., float] | None = None,
-        slope: Callable[..., Array] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         _cp_model()  # if it is missing or clashes, say so before a worker does
         builder = FunctionWithContext("build", build, 1)
         super().__init__(sense, partial(_Model, builder, sense, dict(options or {})))
-        self._objective = objective and FunctionWithContext("objective", objective, 2)
-        self._slope = slope and FunctionWithContext("slope", slope, 2)
-
-    def objective(self, z: Decision, y: Array, context: InstanceContext = None) -> float:
-        if self._objective is None:
-            return super().objective(z, y, context)
-        return self._objective(z, y, context=context)  # type: ignore[no-any-return]
-
-    def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
-        return None if self._slope is None else self._slope(z, y, context=context)
 
 
 def integer_costs(

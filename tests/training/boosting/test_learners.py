@@ -1,7 +1,6 @@
 """The contract of every framework that boosts trees on gradients."""
 
 import doctest
-import importlib
 import pickle
 from dataclasses import replace
 from typing import Any
@@ -21,7 +20,7 @@ from lodl.losses import (
 )
 from lodl.testing import check_learner
 from lodl.training import learner_for, load_predictor
-from lodl.training.boosting._trees import BoostingObjective
+from lodl.training.boosting import _trees, objective
 
 REGRESSORS = {
     "xgboost": "XGBRegressor",
@@ -101,21 +100,20 @@ LOSSES = {
 def test_gradients_are_those_of_the_loss_and_hessians_are_about_one(name, data):
     _, y = data
     loss = LOSSES[name](y)
-    objective = BoostingObjective.of(loss)
+    function = objective(loss)
     p = y + np.random.default_rng(3).normal(size=y.shape)
-    gradient, hessian = objective.derivatives(p)
+    gradient, hessian = function.derivatives(p)
     steps = 1e-6 * np.eye(D)
     differences = np.stack(
         [(loss.value(p + step) - loss.value(p - step)) / 2e-6 for step in steps], axis=1
     )
-    np.testing.assert_allclose(gradient * objective.unit, differences, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(gradient * function.unit, differences, rtol=1e-4, atol=1e-5)
     assert 0.2 < hessian.mean() < 5
     assert hessian.min() > 0
 
 
 def test_the_hessian_of_squared_error_is_one(data):
-    objective = BoostingObjective.of(squared_error_loss(data[1]))
-    gradient, hessian = objective.derivatives(data[1] + 2.0)
+    gradient, hessian = objective(squared_error_loss(data[1])).derivatives(data[1] + 2.0)
     np.testing.assert_allclose(hessian, 1.0)
     np.testing.assert_allclose(gradient, 2.0)
 
@@ -373,31 +371,26 @@ def test_another_objective_and_texts_are_refused(with_objective, data):
         learner_for(with_objective()).train(texts, squared_error_loss(y))
 
 
-def test_objectives_are_plain_functions_for_a_call_of_ones_own(with_objective, data):
+def test_objectives_are_plain_functions_for_a_call_of_ones_own(data):
     _, y = data
     loss = directed(y)
-    framework = type(with_objective()).__module__.split(".")[0]
-    module = importlib.import_module(f"lodl.training.boosting.{framework}")
-    objective = module.objective(loss)
-    gradient, hessian = objective(np.zeros(y.shape), y)
+    function = objective(loss)
+    gradient, hessian = function(np.zeros(y.shape), y)
     assert gradient.shape == hessian.shape == y.shape
-    restored = pickle.loads(pickle.dumps(objective))  # noqa: S301 - our own
+    restored = pickle.loads(pickle.dumps(function))  # noqa: S301 - our own
     np.testing.assert_array_equal(restored(np.zeros(y.shape), y)[0], gradient)
     with pytest.raises(InvalidInputError, match="Predictions must be of the 60 instances"):
-        objective(np.zeros((5, 3)), np.zeros((5, 3)))
+        function(np.zeros((5, 3)), np.zeros((5, 3)))
 
 
-def test_the_example_of_the_objective_runs(with_objective):
-    name = type(with_objective()).__module__.split(".")[0]
-    results = doctest.testmod(importlib.import_module(f"lodl.training.boosting.{name}"))
+def test_the_example_of_the_objective_runs():
+    results = doctest.testmod(_trees)
     assert results.attempted > 5
     assert results.failed == 0
 
 
 def test_xgboost_takes_the_objective_in_both_of_its_interfaces(data):
     xgboost = pytest.importorskip("xgboost")
-    from lodl.training.boosting.xgboost import objective
-
     x, y = data
     loss = directed(y, 3.0, 0.3)
     parameters = {"max_depth": 1, "base_score": 10.0, "nthread": 1}
@@ -423,8 +416,6 @@ def test_too_few_rows_for_a_leaf_of_lightgbm_leave_the_mean_label(data):
 
 def test_lightgbm_takes_the_objective_in_both_of_its_interfaces(data):
     lightgbm = pytest.importorskip("lightgbm")
-    from lodl.training.boosting.lightgbm import objective
-
     x, y = data[0], data[1][:, :1]
     loss = directed(y, 3.0, 0.3)
     parameters = {"max_depth": 2, "num_threads": 1, "verbosity": -1}

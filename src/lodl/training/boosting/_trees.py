@@ -34,6 +34,36 @@ _N_FOR_THREADS = 100_000  # numbers to predict
 _CAUTION = 10.0  # divides the steps on losses made of decisions
 
 
+def objective(loss: LearnedLoss) -> "BoostingObjective":
+    """Return a learned loss as a custom objective of XGBoost or LightGBM.
+
+    Use it for the instances of the loss, in its order, or one row for each item: in
+    `xgboost.train(..., obj=objective(loss))`, `lightgbm.train({"objective": objective(loss), ...})`
+    or the regressors' `objective=`. Labels have shape (n, D); for LightGBM, if D is more than 1,
+    give zeros as labels and `num_class=D`. Parameters such as `min_child_weight` act as they do
+    with squared error. With a custom objective XGBoost starts from 0.5: give `base_score`, or
+    `base_margin` at both training and prediction. LightGBM starts from 0: give `init_score`, and
+    add it to what `predict` returns.
+
+    Example:
+        >>> import lightgbm, numpy as np, xgboost
+        >>> from lodl.losses import squared_error_loss
+        >>> from lodl.training.boosting import objective
+        >>> x, y = np.arange(80.0).reshape(80, 1), np.arange(160.0).reshape(80, 2)
+        >>> loss = squared_error_loss(y)
+        >>> data = xgboost.DMatrix(x, label=y)
+        >>> parameters = {"base_score": y.mean(), "num_target": 2}
+        >>> xgboost.train(parameters, data, obj=objective(loss)).predict(data).shape
+        (80, 2)
+        >>> start = np.tile(y.mean(axis=0), (80, 1))
+        >>> data = lightgbm.Dataset(x, label=np.zeros(80), init_score=start)
+        >>> parameters = {"objective": objective(loss), "num_class": 2, "verbosity": -1}
+        >>> (start + lightgbm.train(parameters, data).predict(x)).shape
+        (80, 2)
+    """
+    return BoostingObjective.of(loss)
+
+
 @dataclass(frozen=True, eq=False)
 class BoostingObjective:
     """Gradient and Hessian of a learned loss, as XGBoost and LightGBM call them, of mean 1."""

@@ -1,4 +1,4 @@
-"""LightGBM regressors trained on a learned loss, and the loss as an objective of LightGBM."""
+"""LightGBM regressors trained on a learned loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ import numpy as np
 from lodl._arrays import require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses import LearnedLoss
 from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in, unusable
 from lodl.training.boosting._learner import BoostingLearner
@@ -21,33 +20,10 @@ require("lightgbm", extra="lightgbm")
 
 import lightgbm  # noqa: E402
 
-__all__ = ["LightGBMLearner", "objective"]
+__all__ = ["LightGBMLearner"]
 
 _REPLACED = ("objective", "metric", "n_estimators", "early_stopping_rounds")  # by the loss
 _UNKNOWN = ("importance_type", "class_weight")  # to the booster
-
-
-def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
-    """Return a learned loss as a custom objective of LightGBM.
-
-    Use it in `lightgbm.train({"objective": objective(loss), ...}, ...)` or
-    `LGBMRegressor(objective=objective(loss))` for the instances of the loss, in its order, or one
-    row for each item. If labels have D numbers, give zeros as labels and `num_class=D`. Parameters
-    such as `min_child_weight` act as they do with squared error. With a custom objective LightGBM
-    starts from 0: give `init_score`, and add it to what `predict` returns.
-
-    Example:
-        >>> import lightgbm, numpy as np
-        >>> from lodl.losses import squared_error_loss
-        >>> from lodl.training.boosting.lightgbm import objective
-        >>> x, y = np.arange(80.0).reshape(80, 1), np.arange(160.0).reshape(80, 2)
-        >>> start, loss = np.tile(y.mean(axis=0), (80, 1)), squared_error_loss(y)
-        >>> data = lightgbm.Dataset(x, label=np.zeros(80), init_score=start)
-        >>> parameters = {"objective": objective(loss), "num_class": 2, "verbosity": -1}
-        >>> (start + lightgbm.train(parameters, data).predict(x)).shape
-        (80, 2)
-    """
-    return BoostingObjective.of(loss)
 
 
 class LightGBMBoosting(Boosting):

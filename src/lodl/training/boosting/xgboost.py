@@ -1,4 +1,4 @@
-"""XGBoost regressors trained on a learned loss, and the loss as an objective of XGBoost."""
+"""XGBoost regressors trained on a learned loss."""
 
 import math
 import os
@@ -12,7 +12,6 @@ import numpy as np
 from lodl._arrays import require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses import LearnedLoss
 from lodl.training._features import as_pandas, categories_of, with_categories
 from lodl.training._learner import file_in
 from lodl.training.boosting._learner import BoostingLearner
@@ -22,7 +21,7 @@ require("xgboost", extra="xgboost")
 
 import xgboost  # noqa: E402
 
-__all__ = ["XGBoostLearner", "objective"]
+__all__ = ["XGBoostLearner"]
 
 _REPLACED = ("objective", "eval_metric", "base_score")  # parameters that the loss replaces
 _OPTIONS = {  # arguments of `xgboost.DMatrix` in a model's folder
@@ -31,29 +30,6 @@ _OPTIONS = {  # arguments of `xgboost.DMatrix` in a model's folder
     "feature_types": list | None,
     "nthread": int,
 }
-
-
-def objective(loss: LearnedLoss) -> Callable[[Any, Any], tuple[Array, Array]]:
-    """Return a learned loss as a custom objective of XGBoost.
-
-    Use it in `xgboost.train(..., obj=objective(loss))` or `XGBRegressor(objective=objective(loss))`
-    for the instances of the loss, in its order: labels (n, *label_shape) flattened to (n, D), or
-    one row for each item. Parameters such as `min_child_weight` act as they do with squared error.
-    With a custom objective XGBoost starts from 0.5: give `base_score`, or `base_margin` at both
-    training and prediction.
-
-    Example:
-        >>> import numpy as np, xgboost
-        >>> from lodl.losses import squared_error_loss
-        >>> from lodl.training.boosting.xgboost import objective
-        >>> x, y = np.arange(8.0).reshape(8, 1), np.arange(16.0).reshape(8, 2)
-        >>> data, loss = xgboost.DMatrix(x, label=y), squared_error_loss(y)
-        >>> parameters = {"base_score": y.mean(), "num_target": 2}
-        >>> booster = xgboost.train(parameters, data, obj=objective(loss))
-        >>> booster.predict(data).shape
-        (8, 2)
-    """
-    return BoostingObjective.of(loss)
 
 
 class XGBoostBoosting(Boosting):

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
 from itertools import repeat
 
 import numpy as np
@@ -60,14 +59,22 @@ class TrainingSettings:
 
 
 class Stack:
-    """Copies of several models of one architecture, evaluated by one batched call."""
+    """Copies of models of one architecture, evaluated by one batched call if they can be.
+
+    Models with buffers or dropout do not share a call: each of them is a stack of one.
+    """
 
     def __init__(self, models: Sequence[nn.Module], scales: Scales = ()) -> None:
-        self.models, self.scales = models, scales
+        self.models, self.scales, self.is_batched = models, scales, can_be_stacked(models[0])
         self.members = torch.arange(len(models))  # models that are still trained
         self.skeleton = deepcopy(models[0]).to("meta")
-        self.parameters, _ = stack_module_state(list(models))
-        self.best = {name: rows.detach().clone() for name, rows in self.parameters.items()}
+        self.parameters, self.buffers = stack_module_state(list(models))
+        self.best = {name: rows.detach().clone() for name, rows in self.state.items()}
+
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """Parameters and buffers, model first."""
+        return {**self.parameters, **self.buffers}
 
     @property
     def trainable(self) -> list[Tensor]:
@@ -78,9 +85,16 @@ class Stack:
         """Return predictions of shape (models, n, *label_shape)."""
         module = self.skeleton.train(training)
 
-        def outputs(parameters: dict[str, Tensor], scales: Scales) -> Tensor:
-            return _scaled(partial(functional_call, module, parameters), x, scales)
+        def outputs(state: dict[str, Tensor], scales: Scales) -> Tensor:
+            if not scales:
+                return functional_call(module, state, x)  # type: ignore[no-any-return]
+            x_centre, x_spread, y_centre, y_spread = scales
+            scaled: Tensor = functional_call(module, state, (x - x_centre) / x_spread)
+            return y_centre + y_spread * scaled
 
+        if not self.is_batched:
+            state = {name: rows[0] for name, rows in self.state.items()}
+            return outputs(state, tuple(part[0] for part in self.scales))[None]
         at_once = max(1, _ROWS_AT_ONCE * x.shape[-1] // max(1, x.numel()))  # models
         is_one_chunk = x.device.type != "cpu" or at_once >= len(self.members)
         stacked = torch.vmap(outputs, chunk_size=None if is_one_chunk else at_once)
@@ -90,7 +104,7 @@ class Stack:
     def remember(self, is_better: Tensor) -> None:
         """Store the present state of some members as their best."""
         members = self.members[is_better]
-        for name, rows in self.parameters.items():
+        for name, rows in self.state.items():
             self.best[name][members] = rows.detach()[is_better]
 
     def keep(self, going_on: Tensor, optimiser: torch.optim.Optimizer) -> None:
@@ -113,41 +127,8 @@ class Stack:
         return copies
 
 
-class Single:
-    """One model with buffers or dropout, trained like a stack of one."""
-
-    def __init__(self, model: nn.Module, scales: Scales) -> None:
-        self.module, self.scales = deepcopy(model), scales
-        self.members, self.trainable = torch.arange(1), list(self.module.parameters())
-        self.best = deepcopy(model.state_dict())
-
-    def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
-        """Return predictions of shape (1, n, *label_shape)."""
-        return _scaled(self.module.train(training), x, self.scales)[None]
-
-    def remember(self, is_better: Tensor) -> None:
-        """Store the present state as the best, if it is."""
-        if is_better.all():
-            self.best = deepcopy(self.module.state_dict())
-
-    def keep(self, going_on: Tensor, optimiser: torch.optim.Optimizer) -> None:
-        """Do nothing: the training of one model ends as a whole."""
-
-    def best_models(self) -> list[nn.Module]:
-        """Return the model in its best state."""
-        self.module.load_state_dict(self.best)
-        return [self.module.eval()]
-
-
-def _scaled(module: Callable[[Tensor], Tensor], x: Tensor, scales: Scales) -> Tensor:
-    if not scales:
-        return module(x)
-    x_centre, x_spread, y_centre, y_spread = scales
-    return y_centre + y_spread * module((x - x_centre) / x_spread)
-
-
 def can_be_stacked(model: nn.Module) -> bool:
-    """Return whether a model has neither buffers nor dropout, which each model needs for itself."""
+    """Return whether a model has neither buffers nor dropout."""
     has_dropout = any(isinstance(m, nn.modules.dropout._DropoutNd) for m in model.modules())
     return not has_dropout and not any(True for _ in model.buffers())
 
@@ -182,9 +163,9 @@ def train_masked(
         with torch.random.fork_rng(devices=[]):
             for i, k in enumerate(of_mask.tolist()):
                 torch.manual_seed(settings.seed + i % n)
-                single = Single(models[i], tuple(part[k] for part in scales))
-                (models[i],), stopping = _train_single(
-                    single, features, criterion, masks[k], settings, stops
+                stack = Stack(models[i : i + 1], tuple(part[k : k + 1] for part in scales))
+                (models[i],), stopping = _train_alone(
+                    stack, features, criterion, masks[k], settings, stops
                 )
                 steps[i] = stopping.best_steps[0]
     return [
@@ -212,8 +193,8 @@ def _train_stack(
     return run(stack, features, criterion, score if stops else None, settings, is_in)
 
 
-def _train_single(
-    single: Single,
+def _train_alone(
+    stack: Stack,
     features: Tensor,
     criterion: Criterion,
     mask: Masks,
@@ -227,13 +208,13 @@ def _train_single(
         return criterion(y_hat, inside[index])
 
     def score(_: Tensor | None) -> Tensor:
-        return criterion(single.predict(features[outside]), outside).mean(dim=-1)
+        return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
 
-    return run(single, features[inside], loss, score if stops else None, settings)
+    return run(stack, features[inside], loss, score if stops else None, settings)
 
 
 def run(
-    stack: Stack | Single,
+    stack: Stack,
     features: Tensor,
     criterion: Criterion,
     score: Callable[[Tensor | None], Tensor] | None,
