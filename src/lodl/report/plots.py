@@ -5,24 +5,21 @@ or into new axes: `plots.trials(model)`, `plots.coordinates(model, ax=axes[1])`.
 `plots.gain` also take what `evaluate` returns.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lodl._arrays import rank_correlation
-from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.report._result import BASELINE, FEWEST, MEAN_LABEL, FitResult
 from lodl.report._tables import Evaluation
 from lodl.report.page import shortened
-from lodl.report.style import INK, LINE, MUTED, PAPER, style
+from lodl.report.style import INK, MUTED, PAPER, style
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 from matplotlib.ticker import MaxNLocator  # isort: skip
 
-__all__ = ["changes", "coordinates", "fidelity", "gain", "regrets", "trials"]
+__all__ = ["changes", "coordinates", "gain", "regrets", "trials"]
 
 SELECTED_COLOUR = "#0f7ac0"  # the selected model, and what it improved
 BASELINE_COLOUR = "#7b828a"
@@ -142,39 +139,6 @@ def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     axes.set_xlabel(f"too low ◂ learned loss{_unit(result)} ▸ too high")
     return axes
-
-
-@style()
-def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the learned loss against the true regret at the selected model's predictions.
-
-    A few losses far above all others are drawn as triangles at the upper edge. A model trained on
-    squared error is refused.
-    """
-    axes, result = _opened(model, ax)
-    regret, loss = np.array(result.regret_selected), np.array(result.loss_selected)
-    if not len(loss):
-        raise InvalidInputError("The selected model was trained on squared error.")
-    inside = loss <= (top := _top(loss))
-    axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=_DASHED)
-    marks: Any = {"color": SELECTED_COLOUR, "markersize": 4, "markeredgewidth": 0}
-    axes.plot(regret[inside], loss[inside], "o", alpha=0.45, **marks)
-    axes.plot(regret[~inside], np.full((~inside).sum(), top), "^", clip_on=False, **marks)
-    correlation = rank_correlation(regret, loss)
-    notes = [f"rank correlation {correlation:z.2f}"] if math.isfinite(correlation) else []
-    notes += [] if inside.all() else [f"{(~inside).sum()} above the edge"]
-    axes.set_title(", ".join(notes), color=MUTED, fontweight="normal")
-    high = float(max(regret.max(), 1e-12))
-    axes.set(xlim=(-0.03 * high, 1.05 * high), ylim=(-0.03 * top, 1.02 * top))
-    axes.set(xlabel=f"true regret{_unit(result)}", ylabel="learned loss")
-    axes.grid(color=LINE)
-    return axes
-
-
-def _top(loss: Array) -> float:
-    """Return the highest loss to draw, so that a few outliers do not flatten the others."""
-    highest, usual = float(max(loss.max(), 1e-12)), 1.5 * float(np.quantile(loss, 0.97))
-    return usual if 0 < 2 * usual < highest else 1.05 * highest
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
