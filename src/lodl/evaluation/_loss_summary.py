@@ -31,7 +31,7 @@ ADVICE = {
 _SMALL = 0.05  # held-out error, as a share of the mean regret, too small to need more samples
 _GAP = 1.25  # ratio of held-out to fitted error above which more samples help
 
-# Decision families; results/decision_summaries.md has the numbers of all domains.
+# Decision families, by the numbers of all domains.
 _HARDLY_RANKS = 0.05  # rank correlation: the lowest of a loss that trained a good model was 0.1
 _LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where such losses do well
 
