@@ -30,9 +30,8 @@ _GAIN_TEXT = (
     "model decides better."
 )
 _TRIALS_TEXT = (
-    "Every model that was scored, by its decisions on instances it was not trained on. The line "
-    "follows the best so far; the ring marks the selected model. It was selected by these same "
-    "decisions, so its regret looks a little better here than it will on new data."
+    "Every model that was scored, by its decisions on instances it was not trained on. One was "
+    "selected by these decisions, so its regret looks a little better here than on new data."
 )
 _COORDINATES_TEXT = (
     "The cost of an error, according to the learned loss, if one number alone is predicted one "
@@ -152,7 +151,7 @@ def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
         for row, numbers in zip(changes, values, strict=True)
     )
     decisions = ("squared error decides", "this model decides")
-    columns = ("instance", *decisions, "regret", "this model's", "avoided")
+    columns = ("instance", *decisions, "regret before", "regret now", "avoided")
     return Table(caption, columns, rows, is_stacked=True)
 
 
@@ -172,9 +171,7 @@ def _trials_section(result: FitResult) -> Section:
     columns = ("trained on", "regret", "round", "calls", "seconds", "")
     table = Block(tables=(Table("Trials", columns, rows, is_stacked=True),))
     text = f"{_TRIALS_TEXT} Selected: {result.selected_name}."
-    figure = f"Validation regret of {len(rows)} models against solver calls"
-    beside = Block(svgs=_svg("trials", result, figure))
-    return Section("trials", "Models that were tried", text, (table,), beside, is_detail=True)
+    return Section("trials", "Models that were tried", text, (table,), is_detail=True)
 
 
 def _coordinates_section(result: FitResult, n: int) -> Section:

@@ -1,8 +1,8 @@
 """The figures of a fit as Matplotlib axes, for its page and for notebooks.
 
 Each function takes a fitted `lodl.DecisionFocusedRegressor` or its `result_`, and draws into `ax`
-or into new axes: `plots.trials(model)`, `plots.coordinates(model, ax=axes[1])`. `plots.regrets` and
-`plots.gain` also take what `evaluate` returns.
+or into new axes: `plots.gain(model)`, `plots.coordinates(model, ax=axes[1])`. `plots.gain` and
+`plots.regrets` also take what `evaluate` returns.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lodl.errors import InvalidInputError
-from lodl.report._result import BASELINE, FEWEST, MEAN_LABEL, FitResult
+from lodl.report._result import FEWEST, MEAN_LABEL, FitResult
 from lodl.report._tables import Evaluation
 from lodl.report.page import shortened
 from lodl.report.style import INK, MUTED, PAPER, style
@@ -19,14 +19,13 @@ from lodl.report.style import INK, MUTED, PAPER, style
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 from matplotlib.ticker import MaxNLocator  # isort: skip
 
-__all__ = ["changes", "coordinates", "gain", "regrets", "trials"]
+__all__ = ["changes", "coordinates", "gain", "regrets"]
 
 SELECTED_COLOUR = "#0f7ac0"  # the selected model, and what it improved
 BASELINE_COLOUR = "#7b828a"
 WORSE_COLOUR = "#d55e00"
 MAX_COORDINATES = 20  # numbers of a label that are drawn
 _MAX_NAME = 24  # characters of a coordinate's name
-_DASHED = (0, (4, 3))
 
 
 @style()
@@ -71,34 +70,6 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.margins(x=0.1)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel(f"worse ◂ regret avoided{_unit(evaluation)} ▸ better")
-    return axes
-
-
-@style()
-def trials(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the validation regret of every trial against the solver calls so far.
-
-    The step line is the best so far; the ring is the selected model.
-    """
-    axes, result = _opened(model, ax)
-    calls = np.array([trial.n_calls for trial in result.trials], dtype=float)
-    regrets = np.array([trial.regret for trial in result.trials])
-    is_baseline = np.array([trial.is_baseline for trial in result.trials])
-    if is_baseline.any():
-        mean = result.mean_baseline
-        axes.axhline(mean, color=BASELINE_COLOUR, linewidth=1.0, linestyle=_DASHED)
-        looks: Any = {"textcoords": "offset points", "ha": "right", "fontsize": 8, "color": MUTED}
-        axes.annotate(BASELINE, (1, mean), (0, 4), ("axes fraction", "data"), **looks)
-    best = np.minimum.accumulate(regrets)
-    axes.step(calls, best, where="post", color=SELECTED_COLOUR, linewidth=1.4, alpha=0.6)
-    marks: Any = {"markersize": 6, "markeredgecolor": PAPER}
-    axes.plot(calls[is_baseline], regrets[is_baseline], "s", color=BASELINE_COLOUR, **marks)
-    axes.plot(calls[~is_baseline], regrets[~is_baseline], "o", color=SELECTED_COLOUR, **marks)
-    place = calls[result.selected], regrets[result.selected]
-    axes.plot(*place, "o", color=INK, markersize=12, fillstyle="none")
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set(xlabel="solver calls", ylabel=f"validation regret{_unit(result)}")
     return axes
 
 
