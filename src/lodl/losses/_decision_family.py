@@ -28,8 +28,10 @@ that the solver took although another known decision is cheaper by (1).
 
 **Free directions.** Errors that change no difference between decisions cost nothing, and a
 prediction may drift along them until an output layer saturates. A weak squared error prevents that:
-`min_weight` (results/min_weight.md). docs/explanation/decision-families.md has more.
+`min_weight`. The documentation has more on decision families.
 """
+
+from __future__ import annotations
 
 from abc import abstractmethod
 

@@ -1,5 +1,7 @@
 """`DecisionHinges`: the largest hinge over decisions, a convex upper bound of the regret."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

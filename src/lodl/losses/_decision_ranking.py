@@ -1,5 +1,7 @@
 """`DecisionRanking`: divergence between decision rankings under the label and a prediction."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

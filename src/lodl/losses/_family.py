@@ -1,5 +1,7 @@
 """`Family`: the interface of a parametric loss, its registry, and the functions formulas share."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -18,7 +20,7 @@ Tensor: TypeAlias = Any
 Parameters: TypeAlias = Mapping[str, Tensor]
 """Named arrays `phi`, each of shape (n, *shape of the parameter): one row per instance."""
 
-_REGISTERED: dict[str, type["Family"]] = {}
+_REGISTERED: dict[str, type[Family]] = {}
 _ROUNDING = 1e-9  # share of the largest size below which a size counts as 0
 
 
@@ -119,7 +121,7 @@ class Family(ABC):
         """Return the parameters of several instances. Override it if a batch is faster."""
         return [self.fit(answers) for answers in instances]
 
-    def rounded(self, rounding: float) -> "Family":
+    def rounded(self, rounding: float) -> Family:
         """Return a family without kinks, for quasi-Newton methods. `rounding` is their width."""
         return self
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl import _arrays as checks
+from lodl._html import notebook_html
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, shapes_like
@@ -128,6 +129,16 @@ class LearnedLoss:
     def __repr__(self) -> str:
         n, shape = self.n_instances, self.label_shape
         return f"LearnedLoss({self.family}, n_instances={n}, label_shape={shape})"
+
+    def _repr_html_(self) -> str:
+        fitted = int(np.sum(self.errors.status == FitStatus.FITTED))
+        rows = {
+            "family": str(self.family),
+            "instances": f"{self.n_instances:,}, of which {fitted:,} were fitted",
+            "label shape": str(self.label_shape),
+            "problem": str(self.provenance.get("problem", "")),
+        }
+        return notebook_html("LearnedLoss", (), rows.items())
 
     @property
     def n_instances(self) -> int:

@@ -251,11 +251,15 @@ class Samples:
         has_slopes = self.has_slopes and other.has_slopes
         return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes)
 
-    def warn(self, *, with_negative: bool) -> None:
-        """Log failed samples and better decisions than the label's. Raise if most are better."""
+    def warn(self, known: set[str]) -> None:
+        """Log failed samples and better decisions than the label's. Raise if most are better.
+
+        Only what is not in `known` is a warning. It is added.
+        """
         counts, n_points = self.counts, self.n_instances * self.n_samples
         check_sense_of(self.problem, counts.positive, counts.negative)
-        if counts.negative and with_negative:
+        if counts.negative and "negative" not in known:
+            known.add("negative")
             _logger.warning(
                 "%d of %d points led to a better decision than the label itself, by %.3g on "
                 "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
@@ -266,7 +270,11 @@ class Samples:
         if counts.failures:
             n_labels = f"{counts.tally.failed_labels} of {self.n_instances} labels"
             labels = f" The calls at {n_labels} failed, so these instances have no regrets."
-            _logger.warning(
+            kinds = {"failures", *self.first_failures}
+            level = logging.INFO if kinds <= known else logging.WARNING
+            known |= kinds
+            _logger.log(
+                level,
                 "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
                 'them again, use on_failure="raise" or another store.',
                 *(counts.failures, n_points, labels if counts.tally.failed_labels else ""),
