@@ -3,6 +3,7 @@
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -12,7 +13,13 @@ DESKTOP, PHONE = {"width": 1300, "height": 900}, {"width": 390, "height": 844}
 PAGES = (
     "index.html",
     "tutorials/first-loss.html",
+    "tutorials/command-line.html",
+    "how-to/choose.html",
     "how-to/choose-a-family.html",
+    "how-to/from-pyepo.html",
+    "reference/faq.html",
+    "reference/glossary.html",
+    "results/in-money.html",
     "gallery/index.html",
     "gallery/problems/plot_knapsack.html",
     "explanation/decision-families.html",
@@ -83,11 +90,22 @@ def test_a_page_opens_from_disk_and_scrolls_in_one_direction(open_page, path, vi
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
-def test_search_finds_the_knapsack(open_page):
-    page = open_page("search.html?q=knapsack")
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("knapsack", "Knapsack"),
+        ("Gurobi", "Your own solver"),
+        ("context", "context"),
+        ("licence", "Questions"),
+        ("SPO+", "Coming from PyEPO"),
+        ("CSV", "From CSV files to decisions"),
+    ],
+)
+def test_search_finds_what_users_look_for(open_page, words, title):
+    page = open_page(f"search.html?q={quote(words)}")
     page.wait_for_selector("#search-results li a")
     found = page.locator("#search-results li a").all_inner_texts()
-    assert any("Knapsack" in title for title in found)
+    assert any(title in entry for entry in found)
 
 
 def test_every_example_has_its_picture(open_page):

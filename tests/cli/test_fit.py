@@ -284,6 +284,10 @@ def test_decisions_have_the_ids_and_the_names_of_their_items(folder, fit, run_lo
     assert sorted(row["decision"]) == ["e", "n", "s", "w"]
     code, said, err = run_lodl("report", "model", "--out", "again.html")
     assert (code, said) == (0, "Report: again.html\n"), err
+    given = ["--problem", "mine:Pick", "--features", "x.csv", "--labels", "y.csv", "--id", "day"]
+    code, said, err = run_lodl("report", "model", *given)
+    assert (code, said) == (0, "Report: report.html\n"), err
+    assert "30 test instances" in Path("report.html").read_text()
     code, _, err = run_lodl("report", "model", "--features", "x.csv")
     assert code == 2
     assert "--features, --labels and --problem must be given together" in err
