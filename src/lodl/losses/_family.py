@@ -147,10 +147,12 @@ def check_can_fit(family: Family, dim: int) -> None:
     family.parameter_shapes(dim)
 
 
-def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that parameters `phi` of one instance must have, padded axes all alike."""
+def shapes_like(
+    family: Family, shapes_of: Mapping[str, tuple[int, ...]], dim: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that the parameters of one instance must have, padded axes all alike."""
     shapes = family.parameter_shapes(dim)
-    actual = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
+    actual = next((shapes_of[name] for name in family.padded if name in shapes_of), ())
     for name in family.padded:
         longest, *rest = shapes[name]
         shapes[name] = (min(max(1, actual[0]), longest) if actual else longest, *rest)
