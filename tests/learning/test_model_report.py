@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 import zlib
 from dataclasses import asdict
 
@@ -195,7 +196,9 @@ def test_a_solver_that_fails_at_decisions_to_show_spoils_no_fit(monkeypatch, cap
     assert "changed are not shown: The solver failed at instance 3." in caplog.text
 
 
-def test_decisions_are_described_by_the_problem_and_instances_by_their_dates(caplog):
+def test_decisions_are_described_by_the_problem_and_instances_by_their_dates(caplog, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["folder/train.py", "--fast"])
+
     class Pick(lodl.LinearProblem):
         sense = "max"
         is_broken = False
@@ -224,7 +227,7 @@ def test_decisions_are_described_by_the_problem_and_instances_by_their_dates(cap
     assert result.estimator["alpha"] == "3"
     assert result.estimator["fit_intercept"] == "True"
     assert result.created.startswith("20")
-    assert "pytest" in result.command
+    assert result.command == "train.py --fast"
     problem.is_broken = True
     assert model.fit(x, y).result_.changes[0].decision_selected.count(" ") == 2  # its numbers
     assert "`describe` raised ValueError: no words" in caplog.text
