@@ -70,10 +70,9 @@ def _in_rows_of(table: Any, first: Any, what: str) -> Any:
     """Return a table with the rows of the first one in its order, if ids are distinct."""
     if not (table.index.is_unique and first.index.is_unique):
         return table
-    missing = first.index.difference(table.index)
-    if len(missing):
+    for missing in first.index.difference(table.index):
         expected = f"a row for each {first.index.name}"
-        raise InvalidInputError(f"`{what}` must have {expected}, but {missing[0]} is missing.")
+        raise InvalidInputError(f"`{what}` must have {expected}, but {missing} is missing.")
     return table.loc[first.index]
 
 
@@ -81,9 +80,8 @@ def _check_numbers(table: Any, what: str, share: float = 0.0) -> None:
     """Refuse texts in columns of numbers: those with more than this share of numbers."""
     to_numeric = require("pandas", "cli").to_numeric
     for column in table.select_dtypes(include=["object", "string"]):
-        is_text = (
-            to_numeric(table[column], errors="coerce").isna() & table[column].notna()
-        ).to_numpy()
+        numbers = to_numeric(table[column], errors="coerce")
+        is_text = (numbers.isna() & table[column].notna()).to_numpy()
         if not is_text.any() or 1 - is_text.mean() < share:
             continue
         row = int(is_text.argmax())
@@ -135,10 +133,8 @@ def columns_of_fit(
 
     These are its id and the columns that the model does not use, or its number.
     """
-    ids = row_names(features) if is_frame(features) else None
-    found: dict[str, Sequence[str]] = {}
-    if ids is not None:
-        found[str(features.index.name or "instance")] = ids
+    ids = row_names(features)
+    found: Any = {} if ids is None else {str(features.index.name or "instance"): ids}
     if is_frame(features) and names is not None and set(names) <= set(features.columns):
         others = features.drop(columns=list(names))
         found |= {column: others[column].astype(str).tolist() for column in others}
@@ -233,13 +229,9 @@ def write_decisions(
     instances: Mapping[str, Sequence[str]],
     names: Sequence[str] | None,
 ) -> None:
-    """Write one decision per instance, in the format of the file's suffix.
+    """Write decisions in the format of the file's suffix, rounded in CSV, None for a failed call.
 
-    Args:
-        path: The file. Numbers in CSV are rounded; other formats have all digits.
-        decisions: The decisions, None for an instance whose call failed.
-        instances: Columns by which to find an instance.
-        names: Names of the numbers in a label, used for decisions of as many numbers.
+    The columns `instances` say which instance it is; `names` are the names of a label's numbers.
     """
     if path.suffix == ".json":
         keys = zip(*instances.values(), strict=True)
