@@ -102,7 +102,7 @@ print(model.summary())
 print(f"score on new instances: {model.score(test.x, test.y):.3f}")
 
 # %%
-# The validation regret of each trial, against the number of solver calls so far:
+# The regret that it avoids on validation instances, compared with squared error:
 
-plots.trials(model)
+plots.gain(model)
 plt.show()

@@ -1,6 +1,7 @@
 """Progress for users: a bar on a terminal, and log messages on request."""
 
 import logging
+import sys
 from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 def progress_bar(
     total: int, *, unit: str, description: str, enabled: bool, delay: float = 0.0
 ) -> "tqdm[Any]":
-    """Return a bar that appears after `delay` seconds, and never without a terminal."""
+    """Return a bar that appears after `delay` seconds on a terminal or in a notebook."""
     return _bar_type()(
         total=total,
         unit=f" {unit}",
@@ -21,7 +22,8 @@ def progress_bar(
         dynamic_ncols=True,
         miniters=1,  # the time alone decides when to draw, so that no thread has to watch the bar
         delay=delay,
-        disable=None if enabled else True,  # None: tqdm looks for a terminal itself
+        # None: tqdm looks for a terminal itself. The output of a notebook is none.
+        disable=True if not enabled else False if "ipykernel" in sys.modules else None,
     )
 
 

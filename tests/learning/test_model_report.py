@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 import zlib
 from dataclasses import asdict
 
@@ -195,7 +196,9 @@ def test_a_solver_that_fails_at_decisions_to_show_spoils_no_fit(monkeypatch, cap
     assert "changed are not shown: The solver failed at instance 3." in caplog.text
 
 
-def test_decisions_are_described_by_the_problem_and_instances_by_their_dates(caplog):
+def test_decisions_are_described_by_the_problem_and_instances_by_their_dates(caplog, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["folder/train.py", "--fast"])
+
     class Pick(lodl.LinearProblem):
         sense = "max"
         is_broken = False
@@ -224,7 +227,19 @@ def test_decisions_are_described_by_the_problem_and_instances_by_their_dates(cap
     assert result.estimator["alpha"] == "3"
     assert result.estimator["fit_intercept"] == "True"
     assert result.created.startswith("20")
-    assert "pytest" in result.command
+    assert result.command == "train.py --fast"
     problem.is_broken = True
     assert model.fit(x, y).result_.changes[0].decision_selected.count(" ") == 2  # its numbers
     assert "`describe` raised ValueError: no words" in caplog.text
+
+
+@pytest.mark.parametrize(("limit", "level"), [(0.0, "WARNING"), (1e9, "INFO")])
+def test_a_long_fit_says_what_it_will_cost(monkeypatch, caplog, limit, level):
+    monkeypatch.setattr("lodl.learning._fit._LONG", limit)
+    rng = np.random.default_rng(0)
+    model = lodl.DecisionFocusedRegressor(Fickle(), Ridge(), families=[], n_rounds=0, n_samples=1)
+    with caplog.at_level("INFO", logger="lodl"):
+        model.fit(rng.normal(size=(20, 2)) / 10, rng.normal(size=(20, 3)) / 10)
+    (record,) = (record for record in caplog.records if "solver calls, " in record.message)
+    assert record.levelname == level
+    assert re.search(r"ms each, [\d.]+ s in all", record.message)

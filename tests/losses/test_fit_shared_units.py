@@ -114,31 +114,19 @@ def test_regrets_of_rounding_are_ties():
     assert (regret[regret > 0] > 1e-9 * loss.errors.mean_regret.mean()).all()
 
 
-@pytest.mark.parametrize(
-    ("few", "n_nearest", "room", "n_expected"),
-    [
-        (60, 2, np.inf, 60),  # all, if they are few
-        (0, 5, np.inf, 5),
-        (0, 20, 7, 7),  # as many as there is memory for
-        (60, 2, 7, 7),
-        (0, 20, 0, 2),  # answers of two is not the label's own
-    ],
-)
-def test_decisions_are_taken_at_each_point_as_memory_allows(
-    monkeypatch, few, n_nearest, room, n_expected
-):
+def test_all_decisions_are_taken_if_they_are_few_else_the_nearest(monkeypatch):
     y = labels()
     y_hat = y + np.random.default_rng(2).normal(size=y.shape)
     samples = samples_of(TopK(3), y, n_samples=20)
     pool = samples.pool()
-    n_met = pool.met.shape[1]
-    few = len(pool) if few else 0
-    most = min(y.size * (n_met + 3 * room + 2.9), 1e9)
-    for name, value in {"_N_ALL_TAKEN": few, "_N_NEAREST": n_nearest, "_MAX_NUMBERS": most}.items():
-        monkeypatch.setattr(_fit_shared, name, value)
+    monkeypatch.setattr(_fit_shared, "_N_ALL_TAKEN", len(pool))
     slope = fit_shared(samples, HINGES, at=y_hat).phi["slope"]
-    assert slope.shape[1] == max(map(len, pool.nearest(y_hat, n_expected)))
-    assert slope.size <= max(most, y.size * (n_met + 3 * 2))
+    assert slope.shape == (len(y), len(pool), 8)
+    assert slope.decision is None
+    monkeypatch.setattr(_fit_shared, "_N_ALL_TAKEN", len(pool) - 1)
+    monkeypatch.setattr(_fit_shared, "_N_NEAREST", 5)
+    slope = fit_shared(samples, HINGES, at=y_hat).phi["slope"]
+    np.testing.assert_array_equal(slope.decision, pool.nearest(y_hat, 5))
 
 
 def test_one_answer_an_instance_is_enough():

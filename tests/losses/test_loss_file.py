@@ -102,7 +102,7 @@ def test_the_file_is_plain_safetensors_with_metadata(make_loss, path):
     assert metadata["family"] == "WeightedMSE"
     assert json.loads(metadata["settings"]) == dataclasses.asdict(loss.family)
     assert json.loads(metadata["provenance"]) == loss.provenance
-    assert metadata["version"] == "3"
+    assert metadata["version"] == "4"
     assert metadata["package_version"]
 
 
@@ -245,7 +245,7 @@ def rename(old, new):
     ("change", "message"),
     [
         (edit(format="other"), "not written by `LearnedLoss.save`"),
-        (edit(version="2"), "format version is '2', and this package reads '3'"),
+        (edit(version="2"), "format version is '2', and this package reads '4'"),
         (edit(version=None), "format version is None"),
         (edit(family="os.system"), "its family 'os.system' is unknown"),
         (edit(family="Quadratic"), r"must have the parameters \['L', 'floor'\], got \['w'\]"),

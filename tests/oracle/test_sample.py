@@ -326,6 +326,44 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_a_bar_is_shown_in_a_notebook(y, monkeypatch):
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(_run, "_BAR_DELAY", 0.0)
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    Oracle(TopK(1)).sample(y)
+    assert "calls/s" in stderr.getvalue()
+
+
+def test_a_log_line_is_not_written_into_a_bar(y, monkeypatch, caplog):
+    stderr = Terminal()
+    handler = logging.StreamHandler(stderr)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    for name in ("_BAR_DELAY", "_FIRST_LOG", "_LOG_EVERY"):
+        monkeypatch.setattr(_run, name, 0.0)
+    caplog.set_level(logging.INFO, logger="lodl")
+    logging.getLogger("lodl").addHandler(handler)
+    try:
+        Oracle(TopK(1)).sample(y)
+    finally:
+        logging.getLogger("lodl").removeHandler(handler)
+    lines = [line for line in stderr.getvalue().split("\n") if "solver calls" in line]
+    assert lines
+    assert all(line.rpartition("\r")[2].startswith(tuple("0123456789")) for line in lines)
+
+
+def test_each_warning_is_given_once(y, caplog):
+    some_fail = problem(
+        lambda y_hat: y_hat, lambda z, y: np.nan if z[0] > y[0] + 1 else 0.0, sense="min"
+    )
+    oracle = Oracle(some_fail, on_failure="skip", max_failure_rate=1)
+    with caplog.at_level(logging.INFO, logger="lodl"):
+        for seed in range(3):
+            oracle.sample(y, random_state=seed)
+    levels = [record.levelname for record in caplog.records if "failed" in record.message]
+    assert levels == ["WARNING", "INFO", "INFO"]
+
+
 @pytest.mark.parametrize(
     ("stderr", "progress", "shows"),
     [(Terminal(), True, True), (Terminal(), False, False), (io.StringIO(), True, False)],

@@ -34,7 +34,6 @@ def _fit_result(before=None, after=None, **changes):
         "data": "0123",
         "regret_baseline": tuple(before.tolist()),
         "regret_selected": tuple(after.tolist()),
-        "loss_selected": tuple((1.5 * after).tolist()),
         "changes": (
             ChangedDecision("instance 3", "[0, 1]", "[1, <0>]", 9.0, 1.0),
             ChangedDecision("instance 4", "[1, 0]", "[0, 1]", 1.0, 2.0),

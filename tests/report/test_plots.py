@@ -38,7 +38,7 @@ def result(model):
 @pytest.mark.parametrize("name", plots.__all__)
 def test_every_figure_draws_into_given_or_new_axes(model, result, name):
     draw = getattr(plots, name)
-    if name in ("coordinates", "fidelity") and result.coordinates is None:
+    if name == "coordinates" and result.coordinates is None:
         with pytest.raises(InvalidInputError, match="squared error"):
             draw(model)
         return

@@ -244,7 +244,6 @@ def test_texts_are_shown_without_control_characters(fit_result):
         ("shrinkage", 2, "`shrinkage` must be from 0 to 1"),
         ("instances", [], "`instances` must not be empty"),
         ("regret_baseline", [1.0], "`regret_baseline` must have 40 values"),
-        ("loss_selected", [1.0], "`loss_selected` must have 40 values or none"),
         ("label_shape", [-5, -5], "`label_shape` must be positive"),
         ("label_shape", [5], "`mean_label` must have the shape"),
         ("label_names", ["a"], "`label_names` must have 25 values or none"),

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from lodl.losses import FitErrors, LearnedLoss, WeightedMSE
+from lodl import DecisionHinges, DecisionRanking
+from lodl.domains import shortest_path
+from lodl.losses import FitErrors, LearnedLoss, WeightedMSE, fit_shared
+from lodl.oracle import Oracle
 from lodl.training import linear
 from lodl.training.linear import Descent, LinearLearner, Standardised, _divided
 
@@ -39,7 +42,7 @@ def test_validation_losses_are_of_the_instances_outside_a_mask(overlap):
     x, loss = weighted_loss(n)
     masks = rng.uniform(size=(3, n)) < 0.5 if overlap else folds(n, 3)
     data = [Standardised(k + x, loss.y, mask) for k, mask in enumerate(masks)]
-    descent = Descent(data, loss, masks, 0.01)
+    descent = Descent(data, loss, masks)
     w = rng.normal(size=(3, 4, 2))
     got = descent.scores(w, descent.batches, np.arange(3))
     for k, (part, mask) in enumerate(zip(data, masks, strict=True)):
@@ -91,3 +94,44 @@ def test_few_features_need_no_ridge_penalty():
     x = rng.normal(size=(200, 3))
     y = x @ rng.normal(size=(3, 2)) + rng.normal(size=(200, 2))
     assert LinearLearner().prepare(x, y).ridges == [1e-6]
+
+
+@pytest.mark.parametrize("n_all_taken", [0, 100])
+@pytest.mark.parametrize("family", [DecisionHinges(), DecisionRanking()], ids=str)
+def test_shared_decisions_train_the_models_that_their_arrays_train(
+    monkeypatch, family, n_all_taken
+):
+    monkeypatch.setattr("lodl.losses._fit_shared._N_ALL_TAKEN", n_all_taken)
+    monkeypatch.setattr("lodl.losses._shared_slopes._MAX_NUMBERS", 0)
+    monkeypatch.setattr(linear, "_BATCH_SIZE", 20)
+    train = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).splits.train
+    problem = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).problem
+    samples = Oracle(problem, progress=False).sample(train.y, n_samples=2, slopes=True)
+    shared = fit_shared(samples, family, at=0.9 * train.y, holdout=0.0)
+    phi = {name: np.asarray(rows) for name, rows in shared.phi.items()}
+    arrays = LearnedLoss(shared.family, shared.y, phi, shared.errors, {})
+    models = [
+        LinearLearner(n_steps=30).train(train.x, loss, folds(50, 3)) for loss in (shared, arrays)
+    ]
+    for shared_model, model in zip(*models, strict=True):
+        assert shared_model.n_steps == model.n_steps
+        np.testing.assert_allclose(shared_model.coefficients, model.coefficients, atol=1e-5)
+
+
+def test_training_uses_one_blas_thread(monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    n_threads: list[int] = []
+
+    class Watched(WeightedMSE):
+        is_convex = False  # trained by Adam
+
+        def gradient(self, phi, d):
+            pools = threadpool_info()
+            n_threads.extend(p["num_threads"] for p in pools if p["user_api"] == "blas")
+            return super().gradient(phi, d)
+
+    x, loss = weighted_loss(20)
+    watched = LearnedLoss(Watched(), loss.y, loss.phi, loss.errors, {})
+    LinearLearner(n_steps=2).train(x, watched)
+    assert set(n_threads) == {1}

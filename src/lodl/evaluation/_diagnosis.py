@@ -1,6 +1,7 @@
 """`diagnose`: a learned loss compared with the true regret where a model predicts."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from lodl.evaluation._loss_summary import (
     WRONG_SENSE,
     Finding,
     LossSummary,
-    finding_text,
+    WithFindings,
     over_known,
     summarise,
 )
@@ -41,7 +42,7 @@ _UNSEEN = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(WithFindings):
     """A learned loss compared with the true regret at predictions. `str(diagnosis)` is the text.
 
     Numbers are NaN if they are not defined.
@@ -115,7 +116,7 @@ class Diagnosis:
         )
         return (Finding(SCALE, evidence), *of_fit)
 
-    def __str__(self) -> str:
+    def _content(self) -> tuple[str, Mapping[str, str]]:
         worst = np.argsort(-np.abs(self.losses - self.regrets), kind="stable")[:_N_WORST]
         listed = (
             f"{self.instances[i]} (loss {self.losses[i]:.3g}, regret {self.regrets[i]:.3g})"
@@ -125,22 +126,18 @@ class Diagnosis:
         error = {"absolute error": f"{self.error:.3g}{share}"}
         if self.summary.family.uses_slopes:  # it bounds or ranks regrets, and does not repeat them
             error = {"bound": f"{self.share_bounded:.0%} of regrets are at most the loss"}
-        return finding_text(
-            f"{self.summary.family} at the predictions for {len(self.instances)} of "
-            f"{self.summary.n_instances} instances",
-            self.findings,
-            {
-                "mean regret": f"{self.regret:.3g}; with predictions of other instances "
-                f"{_text(self.foreign_regret, '.3g')}",
-                "rank correlation": f"{_text(self.rank_correlation)} across instances, "
-                f"{_text(self.rank_correlation_within)} within",
-                "learned loss": f"{self.loss:.3g} on average",
-                **error,
-                "size of errors": f"{_text(self.size_ratio, '.2g')} times the sampler's scale",
-                "worst instances": ", ".join(listed),
-                "solver calls": f"{self.n_calls}",
-            },
-        )
+        n, n_all = len(self.instances), self.summary.n_instances
+        return f"{self.summary.family} at the predictions for {n} of {n_all} instances", {
+            "mean regret": f"{self.regret:.3g}; with predictions of other instances "
+            f"{_text(self.foreign_regret, '.3g')}",
+            "rank correlation": f"{_text(self.rank_correlation)} across instances, "
+            f"{_text(self.rank_correlation_within)} within",
+            "learned loss": f"{self.loss:.3g} on average",
+            **error,
+            "size of errors": f"{_text(self.size_ratio, '.2g')} times the sampler's scale",
+            "worst instances": ", ".join(listed),
+            "solver calls": f"{self.n_calls}",
+        }
 
 
 def diagnose(

@@ -2,13 +2,15 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lodl._html import notebook_html
 from lodl._typing import Array
 from lodl.losses import Family, FitStatus, LearnedLoss
 
@@ -29,7 +31,7 @@ ADVICE = {
 _SMALL = 0.05  # held-out error, as a share of the mean regret, too small to need more samples
 _GAP = 1.25  # ratio of held-out to fitted error above which more samples help
 
-# Decision families; results/decision_summaries.md has the numbers of all domains.
+# Decision families, by the numbers of all domains.
 _HARDLY_RANKS = 0.05  # rank correlation: the lowest of a loss that trained a good model was 0.1
 _LOCAL = 0.9  # share of decisions explained: 0.99 in Web Advertising, where such losses do well
 
@@ -50,13 +52,32 @@ class Finding:
         return f"{self.name}: {self.evidence} {self.advice}"
 
 
-def finding_text(title: str, findings: Sequence[Finding], numbers: Mapping[str, str]) -> str:
-    """Return a title, the findings, and named numbers, as lines for a terminal."""
-    advice = [f"- {finding}" for finding in findings] or ["- No change suggested."]
-    lines = [textwrap.fill(line, 88, subsequent_indent="  ") for line in advice]
-    named = (f"  {name:<18}{text}" for name, text in numbers.items())
-    lines += (textwrap.fill(line, 88, subsequent_indent=" " * 20) for line in named)
-    return "\n".join([title, *lines])
+class WithFindings:
+    """Text and HTML of a title, findings, and named numbers."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Advice that follows from the numbers, the most important first."""
+        raise NotImplementedError
+
+    def _content(self) -> tuple[str, Mapping[str, str]]:
+        """Return the title and the named numbers."""
+        raise NotImplementedError
+
+    def _advice(self) -> list[str]:
+        return list(map(str, self.findings)) or ["No change suggested."]
+
+    def __str__(self) -> str:
+        title, numbers = self._content()
+        fill = partial(textwrap.fill, width=88)
+        lines = [fill(f"- {line}", subsequent_indent="  ") for line in self._advice()]
+        named = (f"  {name:<18}{text}" for name, text in numbers.items())
+        lines += (fill(line, subsequent_indent=" " * 20) for line in named)
+        return "\n".join([title, *lines])
+
+    def _repr_html_(self) -> str:
+        title, numbers = self._content()
+        return notebook_html(title, self._advice(), numbers.items())
 
 
 @dataclass(frozen=True)
@@ -76,7 +97,7 @@ class Quantiles:
 
 
 @dataclass(frozen=True)
-class LossSummary:
+class LossSummary(WithFindings):
     """Errors of a learned loss. `str(summary)` is the text.
 
     Errors are mean absolute errors divided by the instance's mean regret. Numbers are of fitted
@@ -129,7 +150,7 @@ class LossSummary:
             errors = f"the error {held_out:.2f} of the mean regret on held-out samples"
             yield Finding("more samples", f"{ranks}, {errors}, but {fitted:.2f} on fitted samples.")
 
-    def __str__(self) -> str:
+    def _content(self) -> tuple[str, Mapping[str, str]]:
         by_status = ", ".join(
             f"{count} {status.name.lower().replace('_', ' ')}"
             for status, count in self.n_by_status.items()
@@ -138,16 +159,12 @@ class LossSummary:
         ranks = f"{self.rank_correlation:.2f} on held-out samples (mean)"
         if math.isnan(self.rank_correlation):
             ranks = "not defined: too few held-out samples with a cost"
-        return finding_text(
-            f"{self.family}, {self.n_parameters} parameters per instance",
-            self.findings,
-            {
-                "rank correlation": ranks,
-                **self._lines(),
-                "samples": f"{self.n_samples:.0f} per instance (median)",
-                "instances": f"{self.n_instances}: {by_status}",
-            },
-        )
+        return f"{self.family}, {self.n_parameters} parameters per instance", {
+            "rank correlation": ranks,
+            **self._lines(),
+            "samples": f"{self.n_samples:.0f} per instance (median)",
+            "instances": f"{self.n_instances}: {by_status}",
+        }
 
     def _lines(self) -> dict[str, str]:
         """Return the errors of a loss, or for a decision family the shares of decisions."""

@@ -28,9 +28,10 @@ from lodl.losses._fit import MIN_SAMPLES
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
-from lodl.report.page import shortened
+from lodl.report.page import duration, shortened
 
 _N_CHANGES = 5  # most instances to show whose regret fell, and as many whose regret rose
+_LONG = 60.0  # seconds of solver calls that are announced even if nothing else is logged
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
 _FEWEST_JUDGED = 20  # validation instances on which the solver can compare two models
 _TOO_FEW = (
@@ -71,15 +72,16 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
             evidence.families = ()
     oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
-    cost = "the first answers are in the store already"
+    cost, level = "the first answers are in the store already", logging.INFO
     if oracle.n_calls:
         from joblib import effective_n_jobs  # slow to import
 
         per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
         seconds = per_call * n_calls / n_workers
-        cost = f"about {1e3 * per_call:.3g} ms each, {seconds:.3g} s in all"
+        cost = f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"
+        level = logging.WARNING if seconds > _LONG else logging.INFO
     message = "Up to %d solver calls, %d for each of %d instances: %s."
-    _logger.info(message, n_calls, -(-n_calls // n), n, cost)
+    _logger.log(level, message, n_calls, -(-n_calls // n), n, cost)
 
 
 def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
@@ -237,7 +239,6 @@ def result_of(
         data=digest(data.y[index])[:16],
         regret_baseline=before,
         regret_selected=after,
-        loss_selected=() if loss is None else _flat(loss.value(selected.y_hat[index])),
         failures=Failures(failed[0], failed[1], len(board.validation) - len(index)),
         changes=_changes(evidence, trainer, found, parameters["max_calls"]),
         coordinates=None if loss is None else _coordinates(loss, data.label_names),
@@ -283,16 +284,14 @@ def _changes(
     except OracleError as error:  # a fit that has come so far is not lost
         _logger.warning("Decisions that changed are not shown: %s", error)
         return ()
-    words = _in_words(evidence.oracle.problem, zs)
-    return tuple(
-        ChangedDecision.of(data.names[index[i]], both, tuple(regrets[:, i]), data.label_names, text)
-        for i, both, text in zip(rows, _in_pairs(zs), _in_pairs(words), strict=True)
-        if both[0] is not None and both[1] is not None
-    )
-
-
-def _in_pairs(values: Sequence[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(values[::2], values[1::2], strict=True))
+    words, names = _in_words(evidence.oracle.problem, zs), data.label_names
+    changes = []
+    for k, i in enumerate(rows):
+        both = slice(2 * k, 2 * k + 2)
+        if all(z is not None for z in zs[both]):
+            values = zs[both], regrets[:, i].tolist(), names, words[both]
+            changes.append(ChangedDecision.of(data.names[index[i]], *values))
+    return tuple(changes)
 
 
 def _in_words(problem: Problem, zs: Sequence[Any]) -> list[str | None]:

@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from lodl._arrays import Features, check_count, check_flag, check_readable, check_seconds, is_frame
+from lodl._html import notebook_html
 from lodl._progress import show_logs
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
@@ -91,7 +92,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         ensemble: Whether to average the models of all losses, and those of all folds. If False, one
             model is selected and trained on all instances.
         random_state: Random seed for samples, folds and training.
-        verbose: Whether to log cost and progress to standard error, on a terminal with bars.
+        verbose: Whether to log cost and progress to standard error. Bars of calls that take longer
+            appear anyway, on a terminal or in a notebook, as does a cost of more than a minute.
 
     Attributes:
         result_: A `lodl.report.FitResult`: models, regrets, gain and cost.
@@ -186,7 +188,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         if self.verbose:
             show_logs()
         schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
-        oracle = Oracle.of(self.oracle, progress=self.verbose)
+        oracle = Oracle.of(self.oracle)
         seed = check_count("random_state", self.random_state, minimum=0)
         learner = learner_for(self.estimator, seed=seed)
         data, folds = self._data(X, Y, context, validation, groups, learner)
@@ -325,7 +327,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def _calls(self) -> Oracle:
         """The oracle of the last `fit`, or a new one for a model that was loaded."""
         if self._used is None or self._used.problem is not self.problem:
-            self._used = Oracle.of(self.oracle, progress=self.verbose)
+            self._used = Oracle.of(self.oracle)
         return self._used
 
     def _data(
@@ -359,6 +361,11 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             del self.feature_names_in_
         if result.feature_names is not None:
             self.feature_names_in_ = np.array(result.feature_names, dtype=object)
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's HTML, with the verdict if the model is fitted."""
+        verdict = notebook_html("", [self.result_.verdict]) if hasattr(self, "result_") else ""
+        return f"{super()._html_repr()}{verdict}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,7 @@
 """`ConvexDirectedQuadratic`: squared hinges along learned directions, and a directed diagonal."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

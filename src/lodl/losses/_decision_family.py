@@ -28,10 +28,13 @@ that the solver took although another known decision is cheaper by (1).
 
 **Free directions.** Errors that change no difference between decisions cost nothing, and a
 prediction may drift along them until an output layer saturates. A weak squared error prevents that:
-`min_weight` (results/min_weight.md). docs/explanation/decision-families.md has more.
+`min_weight`. The documentation has more on decision families.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +42,15 @@ import numpy.typing as npt
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, check_at_least, error_scale, squared_error_weights
+from lodl.losses._family import (
+    Family,
+    Parameters,
+    Tensor,
+    check_at_least,
+    error_scale,
+    squared_error_weights,
+)
+from lodl.losses._shared_slopes import SharedSlopes, gaps, mixed
 from lodl.oracle import Answers
 
 _SLIGHT = 1e-3  # share of the mean regret that an inexact solver may lose
@@ -48,8 +59,11 @@ _SLIGHT = 1e-3  # share of the mean regret that an inexact solver may lose
 class DecisionFamily(Family):
     """A loss whose parameters are distinct decisions: nothing is fitted.
 
+        f(d) = cost(r, s_1 . d, ..., s_M . d) + sum_i w_i d_i^2
+
     The decisions are those sampled at the instance or, with `lodl.losses.fit_shared`, at any
-    instance. Parameters are padded to the largest number of decisions in use.
+    instance. Parameters are padded to the largest number of decisions in use. The slopes of
+    decisions that instances share are `SharedSlopes`, which hold each decision once.
 
     Attributes:
         squared_error: Weight of a squared error that is added to the loss: an error of the samples'
@@ -57,10 +71,12 @@ class DecisionFamily(Family):
             larger it should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
         min_weight: The least weight of that squared error, between 0 and 1.
         max_decisions: Number of decisions per instance, which `fit_shared` ignores.
+        has_own: Whether the first decision is the label's own, without regret and slope.
     """
 
     is_convex = True
     uses_slopes = True
+    has_own: ClassVar[bool] = False
     squared_error: float
     max_decisions: int
 
@@ -70,12 +86,31 @@ class DecisionFamily(Family):
         check_at_least("squared_error", self.squared_error)
 
     @abstractmethod
-    def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
-        """Return the parameters of M decisions, without the squared error; M may be 0.
+    def cost(self, phi: Parameters, gap: Tensor) -> Tensor:
+        """Return the loss, without its squared error, from gaps s_k . d (n, m, M): (n, m)."""
 
-        Regrets have shape (..., M), slopes (..., M, D). An infinite regret is padding. The unit of
-        the regrets defaults to their mean.
+    @abstractmethod
+    def by_gap(self, phi: Parameters, gap: Tensor) -> Tensor:
+        """Return the derivative of the cost by each gap, shape (n, m, M)."""
+
+    @abstractmethod
+    def scaled(self, regret: Array, unit: float | None) -> dict[str, Array]:
+        """Return all parameters but slopes and weights. An infinite regret is padding.
+
+        Regrets have shape (..., M). Their unit defaults to their mean.
         """
+
+    def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
+        n_decisions = self.max_decisions + self.has_own
+        return {"regret": (n_decisions,), "slope": (n_decisions, dim), "w": (dim,)}
+
+    def value(self, phi: Parameters, d: Tensor) -> Tensor:
+        floor = (phi["w"][:, None] * d * d).sum(-1)
+        return self.cost(phi, gaps(phi["slope"], d)) + floor
+
+    def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
+        weights = self.by_gap(phi, gaps(phi["slope"], d))
+        return mixed(weights, phi["slope"]) + 2 * phi["w"][:, None] * d
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the distinct decisions, and the weights of the squared error.
@@ -90,19 +125,32 @@ class DecisionFamily(Family):
         order = np.argsort(-(regret * count)[others], kind="stable")
         selected = others[order[: self.max_decisions]]
         mean, scale = max(float(answers.regret.mean()), 0.0), error_scale(answers.d)
-        return self.made_of(regret[selected], slope[selected], mean, scale)
+        return self.made_of(*self._with_own(regret[selected], slope[selected]), mean, scale)
 
     def made_of(
-        self, regret: Array, slope: Array, mean: float, scale: Array, unit: float | None = None
-    ) -> dict[str, Array]:
+        self,
+        regret: Array,
+        slope: Array | SharedSlopes,
+        mean: float,
+        scale: Array,
+        unit: float | None = None,
+    ) -> dict[str, Any]:
         """Return the parameters of decisions, squared error of typical cost and scale included."""
         regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
         cost = max(self.min_weight, self.squared_error) * mean
-        return {**self.scaled(regret, slope, unit), "w": squared_error_weights(cost, scale)}
+        weights = squared_error_weights(cost, scale)
+        return {**self.scaled(regret, unit), "slope": slope, "w": weights}
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        no_decision = self.scaled(np.zeros(0), np.zeros((0, len(scale))))
-        return {**no_decision, "w": squared_error_weights(cost, scale)}
+        regret, slope = self._with_own(np.zeros(0), np.zeros((0, len(scale))))
+        weights = squared_error_weights(cost, scale)
+        return {**self.scaled(regret, None), "slope": slope, "w": weights}
+
+    def _with_own(self, regret: Array, slope: Array) -> tuple[Array, Array]:
+        """Return decisions after the label's own, which families without it need if it is alone."""
+        if not self.has_own and len(regret):
+            return regret, slope
+        return np.append(0.0, regret), np.vstack([np.zeros(slope.shape[1]), slope])
 
 
 def are_explained(

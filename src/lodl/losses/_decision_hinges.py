@@ -1,5 +1,7 @@
 """`DecisionHinges`: the largest hinge over decisions, a convex upper bound of the regret."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,6 +11,7 @@ import numpy as np
 from lodl._typing import Array
 from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._family import Parameters, Tensor, check_at_least, largest
+from lodl.losses._shared_slopes import bounds
 
 
 @dataclass(frozen=True)
@@ -48,24 +51,20 @@ class DecisionHinges(DecisionFamily):
         super().__post_init__()
         check_at_least("margin", self.margin, 1.0)
 
-    def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        return {"regret": (self.max_decisions,), "slope": (self.max_decisions, dim), "w": (dim,)}
+    def scaled(self, regret: Array, unit: float | None) -> dict[str, Array]:
+        return {"regret": np.where(np.isinf(regret), 0.0, regret)}
 
-    def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
-        if not regret.size:
-            regret, slope = np.zeros(1), np.zeros((1, slope.shape[1]))
-        return {"regret": np.where(np.isinf(regret), 0.0, regret), "slope": slope}
+    def cost(self, phi: Parameters, gap: Tensor) -> Tensor:
+        highest = largest(self._hinges(phi, gap))
+        return (highest > 0) * highest
 
-    def value(self, phi: Parameters, d: Tensor) -> Tensor:
-        highest = largest(self._hinges(phi, d))
-        return (highest > 0) * highest + (phi["w"][:, None] * d * d).sum(-1)
-
-    def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
-        hinges = self._hinges(phi, d)
-        is_on = (hinges >= largest(hinges)[..., None]) & (hinges > 0)
-        share = is_on + 0 * hinges  # a mask in the dtype of the hinges; ties share the gradient
-        share = share / share.sum(-1)[..., None].clip(min=1)
-        return 2 * phi["w"][:, None] * d - self.margin * (share @ phi["slope"])
+    def by_gap(self, phi: Parameters, gap: Tensor) -> Tensor:
+        """Return -margin for the highest hinge, if it is above zero. Ties share it."""
+        hinges = self._hinges(phi, gap)
+        highest = largest(hinges)[..., None]
+        is_highest = (hinges >= highest) + 0 * highest  # a mask in the dtype of the hinges
+        share = (highest > 0) / is_highest.sum(-1)[..., None]
+        return is_highest * (-self.margin * share)
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the curvature of the squared hinges that bound the hinges from above.
@@ -78,14 +77,14 @@ class DecisionHinges(DecisionFamily):
         the mean regret of the instance's decisions, and s the slope of the steepest decision: a
         Newton step closes a hinge of typical height.
         """
-        regret, slope = phi["regret"], phi["slope"]
+        regret, (lowest, highest) = phi["regret"], bounds(phi["slope"])
         is_positive = (regret > 0) + 0 * regret
         c = regret.sum(-1) / is_positive.sum(-1).clip(min=1)
-        steepest = largest((slope * slope).swapaxes(-1, -2))
+        low, high = lowest * lowest, highest * highest
+        steepest = (low + high + abs(low - high)) / 2  # the larger of the two
         bend = self.margin**2 * steepest * ((c > 0) / (2 * c + (c == 0)))[:, None]
         return (bend + 2 * phi["w"])[:, None] + 0 * d
 
-    def _hinges(self, phi: Parameters, d: Tensor) -> Tensor:
+    def _hinges(self, phi: Parameters, gap: Tensor) -> Tensor:
         """Return r_k - margin (r_k + s_k . d), shape (n, m, M)."""
-        regret = phi["regret"][:, None]
-        return regret - self.margin * (regret + d @ phi["slope"].swapaxes(-1, -2))
+        return (1 - self.margin) * phi["regret"][:, None] - self.margin * gap

@@ -1,5 +1,7 @@
 """`DecisionRanking`: divergence between decision rankings under the label and a prediction."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +11,8 @@ import numpy as np
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily
-from lodl.losses._family import Parameters, Tensor, largest, log_sum_exp, softmax
+from lodl.losses._family import Parameters, Tensor, log_sum_exp, softmax
+from lodl.losses._shared_slopes import bounds
 
 _NEVER = 1e9  # regret over t of padding: a decision that no prediction makes likely
 
@@ -21,7 +24,7 @@ class DecisionRanking(DecisionFamily):
         f(d) = t KL( softmax_k(-r_k / t) || softmax_k(-(r_k + s_k . d) / t) ) + sum_i w_i d_i^2
 
     over the sampled decisions and the label's best decision, for which r = 0 and s = 0. r_k is the
-    regret of decision k, s_k its slope; the parameters `regret` and `slope` are both over t.
+    regret of decision k, s_k its slope; the parameter `regret` is over t.
     (M + 1) (D + 1) + D + 1 parameters, none of which is fitted. Convex, smooth and zero at the
     label, in units of the regret. `DecisionHinges` depends on the worst decision only, this family
     on all of them. Use it with about 20 samples if the objective is linear in the label, or nearly
@@ -50,6 +53,8 @@ class DecisionRanking(DecisionFamily):
     min_weight: float = 1e-2
     max_decisions: int = 50
     non_negative = ("regret", "t", "w")
+    is_smooth = True
+    has_own = True
     padded: ClassVar[Mapping[str, float]] = {"regret": _NEVER, "slope": 0.0}
 
     def __post_init__(self) -> None:
@@ -60,36 +65,27 @@ class DecisionRanking(DecisionFamily):
             )
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
-        n_decisions = self.max_decisions + 1  # the label's decision included
-        return {"regret": (n_decisions,), "slope": (n_decisions, dim), "t": (1,), "w": (dim,)}
+        return super().parameter_shapes(dim) | {"t": (1,)}
 
-    def scaled(self, regret: Array, slope: Array, unit: float | None = None) -> dict[str, Array]:
+    def scaled(self, regret: Array, unit: float | None) -> dict[str, Array]:
         if unit is None:
             unit = float(regret[regret > 0].mean()) if (regret > 0).any() else 1.0
-        t, lead, dim = self.temperature * unit, regret.shape[:-1], slope.shape[-1]
+        t = self.temperature * unit
         scaled = np.where(np.isinf(regret), _NEVER, regret / t)
-        return {
-            "regret": np.concatenate([np.zeros((*lead, 1)), scaled], axis=-1),
-            "slope": np.concatenate([np.zeros((*lead, 1, dim)), slope / t], axis=-2),
-            "t": np.full((*lead, 1), t),
-        }
+        return {"regret": scaled, "t": np.full((*regret.shape[:-1], 1), t)}
 
-    def value(self, phi: Parameters, d: Tensor) -> Tensor:
-        """Return the loss; p and q are the distributions under the label and the prediction.
+    def cost(self, phi: Parameters, gap: Tensor) -> Tensor:
+        """Return the divergence; p and q are the distributions under label and prediction.
 
         KL(p || q) = p . (s d) + log sum_k exp(-(r_k + s_k . d)) - log sum_k exp(-r_k), all over t.
         """
-        score = -phi["regret"][:, None]
-        gap = d @ phi["slope"].swapaxes(-1, -2)
+        score, gap = -phi["regret"][:, None], gap / phi["t"][:, None]
         divergence = (softmax(score) * gap).sum(-1) + log_sum_exp(score - gap) - log_sum_exp(score)
-        floor = (phi["w"][:, None] * d * d).sum(-1)
-        return phi["t"] * divergence.clip(min=0) + floor  # negative only by rounding
+        return phi["t"] * divergence.clip(min=0)  # negative only by rounding
 
-    def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
+    def by_gap(self, phi: Parameters, gap: Tensor) -> Tensor:
         score = -phi["regret"][:, None]
-        gap = d @ phi["slope"].swapaxes(-1, -2)
-        moved = (softmax(score) - softmax(score - gap)) @ phi["slope"]
-        return phi["t"][:, None] * moved + 2 * phi["w"][:, None] * d
+        return softmax(score) - softmax(score - gap / phi["t"][:, None])
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return a bound of the second derivative that holds for every prediction.
@@ -100,6 +96,6 @@ class DecisionRanking(DecisionFamily):
 
             (max_k s_ki - min_k s_ki)^2 / (4 t) + 2 w_i
         """
-        columns = phi["slope"].swapaxes(-1, -2)
-        length = largest(columns) + largest(-columns)
-        return (phi["t"] * length * length / 4 + 2 * phi["w"])[:, None] + 0 * d
+        lowest, highest = bounds(phi["slope"])
+        length = highest - lowest
+        return (length * length / (4 * phi["t"]) + 2 * phi["w"])[:, None] + 0 * d

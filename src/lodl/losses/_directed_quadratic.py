@@ -1,5 +1,7 @@
 """`DirectedQuadratic`: the paper's quadratic form whose factor depends on the errors' signs."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

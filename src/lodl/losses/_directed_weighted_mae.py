@@ -1,5 +1,7 @@
 """`DirectedWeightedMAE`: absolute error with a weight per coordinate and sign, for kinked costs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -100,7 +102,7 @@ class DirectedWeightedMAE(RidgeFamily):
         kinks = both_sides / (2 * distance + (distance == 0))
         return kinks + 2 * directed_weights(phi, d, "s") if self.squares else kinks
 
-    def rounded(self, rounding: float) -> "DirectedWeightedMAE":
+    def rounded(self, rounding: float) -> DirectedWeightedMAE:
         return replace(self, rounding=rounding)
 
     def _within_kink(self, phi: Parameters, size: Tensor) -> tuple[Tensor, Tensor]:

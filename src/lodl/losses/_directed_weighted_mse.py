@@ -1,5 +1,7 @@
 """`DirectedWeightedMSE`: squared error with a weight per coordinate and sign of the error."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,5 +1,7 @@
 """`Family`: the interface of a parametric loss, its registry, and the functions formulas share."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -18,7 +20,7 @@ Tensor: TypeAlias = Any
 Parameters: TypeAlias = Mapping[str, Tensor]
 """Named arrays `phi`, each of shape (n, *shape of the parameter): one row per instance."""
 
-_REGISTERED: dict[str, type["Family"]] = {}
+_REGISTERED: dict[str, type[Family]] = {}
 _ROUNDING = 1e-9  # share of the largest size below which a size counts as 0
 
 
@@ -40,6 +42,7 @@ class Family(ABC):
         is_convex: Whether the loss is convex in the prediction for all parameters.
         uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. It
             then bounds or ranks regrets instead of repeating them.
+        is_smooth: Whether a loss made of decisions has no kinks: training can take larger steps.
         padded: Padding value of each parameter whose first axis counts what instances have
             different numbers of, such as decisions. `parameter_shapes` gives the largest length.
         min_weight: Least weight of a coordinate as a share of the mean fitted weight, 0 for none.
@@ -52,6 +55,7 @@ class Family(ABC):
 
     is_convex: bool
     uses_slopes: bool = False
+    is_smooth: ClassVar[bool] = False
     padded: ClassVar[Mapping[str, float]] = {}
     min_weight: float = 0.0
     non_negative: ClassVar[tuple[str, ...]] = ()
@@ -119,7 +123,7 @@ class Family(ABC):
         """Return the parameters of several instances. Override it if a batch is faster."""
         return [self.fit(answers) for answers in instances]
 
-    def rounded(self, rounding: float) -> "Family":
+    def rounded(self, rounding: float) -> Family:
         """Return a family without kinks, for quasi-Newton methods. `rounding` is their width."""
         return self
 
@@ -145,10 +149,12 @@ def check_can_fit(family: Family, dim: int) -> None:
     family.parameter_shapes(dim)
 
 
-def shapes_like(family: Family, phi: Mapping[str, Any], dim: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that parameters `phi` of one instance must have, padded axes all alike."""
+def shapes_like(
+    family: Family, shapes_of: Mapping[str, tuple[int, ...]], dim: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that the parameters of one instance must have, padded axes all alike."""
     shapes = family.parameter_shapes(dim)
-    actual = next((np.shape(phi[name]) for name in family.padded if name in phi), ())
+    actual = next((shapes_of[name] for name in family.padded if name in shapes_of), ())
     for name in family.padded:
         longest, *rest = shapes[name]
         shapes[name] = (min(max(1, actual[0]), longest) if actual else longest, *rest)

@@ -240,7 +240,7 @@ def _check_parameters(family: Family, phi: dict[str, Array], *, dim: int) -> dic
     """Return parameters as arrays, after a check for custom families."""
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in phi.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
-    expected = shapes_like(family, arrays, dim)
+    expected = shapes_like(family, shapes, dim)
     if shapes != expected:
         raise InvalidInputError(
             f"The fit of {family} must return parameters of the shapes {expected}, got {shapes}."

@@ -20,11 +20,11 @@ from lodl.losses._fit import (
     value_of,
 )
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
+from lodl.losses._shared_slopes import SharedSlopes
 from lodl.oracle import DecisionPool, Samples
 
 _N_ALL_TAKEN = 100  # decisions up to which every instance takes all of them: a path on a small grid
 _N_NEAREST = 20  # decisions to take at each of three points; twice as many were no better
-_MAX_NUMBERS = 5e7  # numbers in the slopes of all instances: 400 MB
 _ROUNDING = 1e-9  # share of the mean regret below which a regret is a rounding error
 _LAST_DIGITS = 1e-12  # share of the largest label below which a deviation is a rounding error
 _UNIT = 0.4  # unit of regrets over the typical one: then about the mean regret of noise at labels
@@ -38,10 +38,11 @@ def fit_shared(
     Instances without context can share decisions: the solver sees only the prediction, so any
     decision made for one instance is feasible for all. If the objective is affine in the label, the
     answers also determine what each decision costs at every instance, without a solver call. A loss
-    then has some hundred decisions instead of twenty: those that are cheapest under the label and,
-    with `at`, under a prediction. The temperature of `DecisionRanking` is a share of the mean
-    regret of all instances. Held-out samples evaluate a loss without the decisions that only they
-    led to; the loss that is returned has all decisions.
+    then has some hundred decisions instead of twenty, which are stored once for all instances:
+    those that are cheapest under the label and, with `at`, under a prediction, or all if they are
+    few. The temperature of `DecisionRanking` is a share of the mean regret of all instances.
+    Held-out samples evaluate a loss without the decisions that only they led to; the loss that is
+    returned has all decisions.
 
     Args:
         samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose
@@ -75,7 +76,8 @@ def fit_shared(
     y_hat = None if at is None else check_predictions(at, samples.y, name="at").reshape(n, dim)
     unit = _unit(pool)
     shared = _Shared(pool, y_hat, unit if unit > 0 else 1.0)
-    family = replace(family, max_decisions=shared.regret.shape[1])  # type: ignore[type-var]
+    n_decisions = max(1, len(shared.regret[0]) - family.has_own)
+    family = replace(family, max_decisions=n_decisions)  # type: ignore[type-var]
     phi = family.made_of(shared.regret, shared.slope, shared.unit, shared.scale, shared.unit)
     status = np.where(shared.is_known, FitStatus.FITTED, FitStatus.NO_SAMPLES)
     if unit <= 0:
@@ -99,16 +101,21 @@ class _Shared:
         own, self.pool, self.unit = pool.met[:, :1], pool, unit
         self.is_known = own[:, 0] >= 0
         self.scale = _error_scales(pool, y_hat)
+        self.decision = None
         if not len(pool):  # every call failed
-            self.regret, self.slope = np.full((len(own), 1), np.inf), pool.y[:, np.newaxis] * 0.0
+            self.slope = SharedSlopes(0.0 * pool.y[:1], np.zeros(own.shape, dtype=np.intp))
+            self.regret = np.zeros(own.shape)
             return
-        self.decision = pool.nearest(y_hat, _n_nearest(pool))
+        if len(pool) > _N_ALL_TAKEN or not self.is_known.all():
+            n_nearest = _N_NEAREST if len(pool) > _N_ALL_TAKEN else len(pool)
+            self.decision = pool.nearest(y_hat, n_nearest).copy()
+            self.decision[~self.is_known] = 0
+        self.slope = SharedSlopes(pool.gradient, np.maximum(own, 0), self.decision)
         self.regret = pool.regrets(self.decision)
         self.regret[self.regret < _ROUNDING * unit] = 0.0
-        self.slope = pool.gradient[self.decision] - pool.gradient[own]
-        # The label's own decision pads the others. It has no slope, and here no regret.
-        is_padding = (self.decision == own) | ~self.is_known[:, np.newaxis]
-        self.regret[is_padding], self.slope[is_padding] = np.inf, 0.0
+        if self.decision is not None:  # the label's own decision comes first and pads the others
+            self.regret[:, 0] = 0.0
+            self.regret[:, 1:][self.decision[:, 1:] == self.decision[:, :1]] = np.inf
 
 
 def _unit(pool: DecisionPool) -> float:
@@ -149,8 +156,9 @@ def _held_out_errors(
     errors = {name: np.full(len(held_out), np.nan) for name in names}
     d = samples.errors_and_regrets()[0]
     for i in np.flatnonzero(held_out.any(axis=1) & shared.is_known):
-        rows, known = np.flatnonzero(held_out[i]), is_known[shared.decision[i]]
-        regret, slope = shared.regret[i][known], shared.slope[i][known]
+        rows = np.flatnonzero(held_out[i])
+        known = is_known if shared.decision is None else is_known[shared.decision[i]]
+        regret, slope = shared.regret[i][known], np.asarray(shared.slope[i : i + 1])[0][known]
         phi = family.made_of(regret, slope, shared.unit, shared.scale[i], shared.unit)
         cost, decision = pool.regret[i, rows], pool.met[i, 1 + rows]
         taken = pool.gradient[decision] - pool.gradient[pool.met[i, 0]]
@@ -161,14 +169,6 @@ def _held_out_errors(
         for name, value in zip(names, (met, mean_of(explained), ranks), strict=True):
             errors[name][i] = value
     return errors
-
-
-def _n_nearest(pool: DecisionPool) -> int:
-    """Return the number of decisions to take at each of three points, limited by memory."""
-    n, dim = pool.y.shape
-    wanted = len(pool) if len(pool) <= _N_ALL_TAKEN else _N_NEAREST
-    room = _MAX_NUMBERS / (n * dim) - pool.met.shape[1]
-    return max(2, min(wanted, int(room / 3)))  # one of them may be the label's decision
 
 
 def _error_scales(pool: DecisionPool, y_hat: Array | None) -> Array:

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl import _arrays as checks
+from lodl._html import notebook_html
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, shapes_like
+from lodl.losses._family import Family, Parameters, shapes_like
 from lodl.losses._loss_file import read_loss, unusable, write_loss
+from lodl.losses._shared_slopes import SharedSlopes, join_slopes, split_slopes
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -96,7 +98,9 @@ class LearnedLoss:
 
     family: Family  #: The parametric loss.
     y: Array  #: Labels, shape (n_instances, *label_shape), at which each loss is zero.
-    phi: Mapping[str, Array]  #: Parameters, each of shape (n_instances, *shape of the parameter).
+    #: Parameters, each of shape (n_instances, *shape of the parameter). Slopes of decisions that
+    #: instances share are no array, but `np.asarray` makes one.
+    phi: Parameters
     errors: FitErrors  #: Errors of the fit.
     #: Sampler, seed, problem, version of lodl and others, as JSON values.
     provenance: Mapping[str, Any]
@@ -106,8 +110,8 @@ class LearnedLoss:
             raise InvalidInputError(
                 f"`y` must have shape (n_instances, *label_shape), got {self.y.shape}."
             )
-        first = {name: rows[0] for name, rows in self.phi.items() if np.ndim(rows)}
-        shapes = shapes_like(self.family, first, self.dim)
+        own_shapes = {name: rows.shape[1:] for name, rows in self.phi.items()}
+        shapes = shapes_like(self.family, own_shapes, self.dim)
         if set(self.phi) != set(shapes):
             raise InvalidInputError(
                 f"`phi` of {self.family} must have the parameters {sorted(shapes)}, "
@@ -128,6 +132,16 @@ class LearnedLoss:
     def __repr__(self) -> str:
         n, shape = self.n_instances, self.label_shape
         return f"LearnedLoss({self.family}, n_instances={n}, label_shape={shape})"
+
+    def _repr_html_(self) -> str:
+        fitted = int(np.sum(self.errors.status == FitStatus.FITTED))
+        rows = {
+            "family": str(self.family),
+            "instances": f"{self.n_instances:,}, of which {fitted:,} were fitted",
+            "label shape": str(self.label_shape),
+            "problem": str(self.provenance.get("problem", "")),
+        }
+        return notebook_html("LearnedLoss", (), rows.items())
 
     @property
     def n_instances(self) -> int:
@@ -190,20 +204,21 @@ class LearnedLoss:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the loss to a file that `load_loss` reads (safetensors)."""
-        arrays = {"y": self.y} | {f"phi.{name}": rows for name, rows in self.phi.items()}
+        phi = split_slopes(self.phi)
+        arrays = {"y": self.y} | {f"phi.{name}": rows for name, rows in phi.items()}
         for name, dtype in FitErrors.dtypes().items():
             arrays[f"errors.{name}"] = getattr(self.errors, name).astype(dtype, copy=False)
         write_loss(Path(path), self.family, arrays, dict(self.provenance))
 
     def _at(
         self, y_hat: npt.ArrayLike, index: npt.ArrayLike | None
-    ) -> tuple[Array, Mapping[str, Array], Array]:
+    ) -> tuple[Array, Parameters, Array]:
         """Return labels, parameters and errors (n, 1, D) of predictions."""
         y, phi = (self.y, self.phi) if index is None else self._rows(index)
         d = checks.check_predictions(y_hat, y) - y
         return y, phi, d.reshape(len(d), 1, self.dim)
 
-    def _rows(self, index: npt.ArrayLike) -> tuple[Array, dict[str, Array]]:
+    def _rows(self, index: npt.ArrayLike) -> tuple[Array, Parameters]:
         """Return labels and parameters of the instances `index`."""
         selected = np.asarray(index)
         if selected.ndim != 1 or not len(selected) or selected.dtype.kind not in "iu":
@@ -249,7 +264,7 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
 
 def _split_arrays(
     arrays: Mapping[str, npt.NDArray[Any]],
-) -> tuple[Array, dict[str, Array], FitErrors]:
+) -> tuple[Array, Parameters, FitErrors]:
     """Return labels, parameters and errors from the arrays of a file."""
     phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
     dtypes = FitErrors.dtypes()
@@ -260,16 +275,20 @@ def _split_arrays(
     for name, dtype in dtypes.items():
         if errors[name].dtype != dtype:
             raise InvalidInputError(f"`errors.{name}` is {errors[name].dtype}, not {dtype}.")
-    return arrays["y"], phi, FitErrors(**errors)
+    return arrays["y"], join_slopes(phi), FitErrors(**errors)
 
 
-def _check_shape(name: str, rows: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+def _check_shape(name: str, rows: Any, shape: tuple[int, ...]) -> None:
     if tuple(rows.shape) != shape:
         raise InvalidInputError(f"`{name}` must have shape {shape}, got {tuple(rows.shape)}.")
 
 
-def _check_numbers(name: str, rows: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Check that `rows` are finite floats of the right shape."""
+def _check_numbers(name: str, rows: Any, shape: tuple[int, ...]) -> None:
+    """Check that an array or shared slopes are finite floats of the right shape."""
+    if isinstance(rows, SharedSlopes):
+        rows.check(name)
+        _check_shape(name, rows, shape)
+        rows, shape = rows.gradient, rows.gradient.shape
     _check_shape(name, rows, shape)
     if rows.dtype not in _FLOATS:
         raise InvalidInputError(f"`{name}` must be float32 or float64, got {rows.dtype}.")

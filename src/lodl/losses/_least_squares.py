@@ -11,12 +11,14 @@ where c is the weight of the best plain squared error c |d|^2. The first penalty
 Gaussian prior, the second is the trace norm of the quadratic form, so it lowers the rank. Both fade
 with the number of samples, so one strength suits any number.
 
-The strengths were selected by validation decisions (results/regularisation.md). Stronger penalties
+The strengths were selected by validation decisions. Stronger penalties
 repeat unseen samples better, but models then decide as if trained on squared error: noise of single
 instances averages out in a model trained on all of them, a bias that they share does not.
-Instances are fitted one at a time: batches are faster (speed/batched_fits.py), but many instances
+Instances are fitted one at a time: batches are faster, but many instances
 would end in another local optimum.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -59,7 +61,7 @@ class Standardised:
     regret_scale: float  # root mean square of the regrets, or 1 if that is zero
 
     @classmethod
-    def of(cls, answers: Answers) -> "Standardised":
+    def of(cls, answers: Answers) -> Standardised:
         d_scale = error_scale(answers.d)
         regret_scale = float(root_mean_square(answers.regret)) or 1.0
         return cls(answers.d / d_scale, answers.regret / regret_scale, d_scale, regret_scale)
@@ -185,7 +187,7 @@ def solve_nnls(
     If the Gram matrix is singular, a ridge of the size of its rounding error picks an optimum.
 
     SciPy's `nnls` may pick a different optimum, so recorded fits would change, and is slower for
-    many weights with a ridge (speed/fit_solvers.py).
+    many weights with a ridge.
     """
     unit = float(columns.max(initial=0.0)) or 1.0
     if not _SMALLEST < unit < _LARGEST:  # its square would not be a number

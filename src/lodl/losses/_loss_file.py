@@ -22,7 +22,7 @@ from lodl._json import package_version
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._family import Family, family_named
 
-_FORMAT, _VERSION = "lodl loss", "3"
+_FORMAT, _VERSION = "lodl loss", "4"
 _DIGEST = "sha256"
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]

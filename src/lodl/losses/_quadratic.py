@@ -1,5 +1,7 @@
 """`Quadratic`: a positive semidefinite quadratic form of the error."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """`WeightedMSE`: squared error with a weight per coordinate; and plain squared error."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

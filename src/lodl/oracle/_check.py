@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from lodl._arrays import context_of
 from lodl._digest import digest
+from lodl._html import notebook_html
 from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._failures import what_failed
@@ -74,6 +75,9 @@ class ProblemReport:
             f"{self.n_tried} noisy predictions changed the value of the decision.{doubt} "
             f"The objective is {_KINDS[self.objective_kind]}"
         )
+
+    def _repr_html_(self) -> str:
+        return notebook_html("", [str(self)])
 
 
 def check(

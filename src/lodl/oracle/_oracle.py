@@ -94,7 +94,7 @@ class Oracle:
         self._store: Store | None = None
         self._opened: Workers | None = None
         self._tally = Tally()
-        self._has_warned = False
+        self._warned_of = set[str]()
 
     @classmethod
     def of(cls, problem: Problem | Oracle, **options: Any) -> Oracle:
@@ -202,8 +202,7 @@ class Oracle:
         if not self.settings.stops:
             rate, n_planned = self.settings.max_failure_rate, self._tally.n_outcomes
             samples.counts.tally.check_rate(rate, n_planned, samples.store.note)
-        samples.warn(with_negative=not self._has_warned)
-        self._has_warned |= samples.counts.negative > 0
+        samples.warn(self._warned_of)
         return samples
 
     def decide(self, y_hat: npt.ArrayLike, *, context: Context = None) -> list[Decision]:

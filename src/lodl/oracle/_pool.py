@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import distinct_rows
 from lodl._typing import Array
 
 Index = npt.NDArray[np.intp]
@@ -28,23 +29,15 @@ class DecisionPool:
     single answer determines what decision k costs under any label v:
 
         cost_k(v) = constant_k + gradient_k . (v - centre)
-
-    Attributes:
-        y: Labels less their mean, the centre, flattened, shape (n, D).
-        centre: The mean label, shape (D,).
-        gradient: Derivative of each decision's cost by the label, shape (P, D).
-        constant: Its cost under the mean label, shape (P,).
-        met: The decision of each instance's label and points, -1 if the call failed, shape
-            (n, 1 + K).
-        regret: The regret of each point, NaN if it is unknown, shape (n, K).
     """
 
-    y: Array
-    centre: Array
-    gradient: Array
-    constant: Array
+    y: Array  #: Labels less their mean, the centre, flattened, shape (n, D).
+    centre: Array  #: The mean label, shape (D,).
+    gradient: Array  #: Derivative of each decision's cost by the label, shape (P, D).
+    constant: Array  #: Its cost under the mean label, shape (P,).
+    #: The decision of each instance's label and points, -1 if the call failed, shape (n, 1 + K).
     met: Index
-    regret: Array
+    regret: Array  #: The regret of each point, NaN if it is unknown, shape (n, K).
     _nearest: dict[bytes, Index] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -66,7 +59,7 @@ class DecisionPool:
             constant[:, column] = np.where(numbers >= 0, loss[:, column] - priced, 0.0)
         steps = _steps(gradient, y, loss[is_known])
         used, number = np.unique(decision[is_known], return_inverse=True)
-        kind = _equal_rows(np.round(gradient[used] / steps[0]))[number]
+        kind = distinct_rows(np.round(gradient[used] / steps[0]))[1][number]
         keys = np.column_stack([kind, np.round(constant[is_known] / steps[1])])
         _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         met[is_known] = number.reshape(-1)
@@ -100,15 +93,19 @@ class DecisionPool:
         regrets = self.regrets(self._compared[cheapest][:, np.newaxis])[:, 0]
         return np.where(self.met[:, 0] >= 0, regrets, np.nan)
 
-    def regrets(self, decisions: Index) -> Array:
-        """Return what decisions (n, m) cost more at each instance than its own, shape (n, m)."""
-        own, regrets = self.met[:, 0], np.zeros(decisions.shape)
+    def regrets(self, decisions: Index | None) -> Array:
+        """Return what decisions (n, m), by default all, cost more at each instance than its own."""
         if not len(self):
-            return regrets
-        for column, numbers in enumerate(decisions.T):
-            slope = self.gradient[numbers] - self.gradient[own]
+            return np.zeros((len(self.y), 0) if decisions is None else decisions.shape)
+        own = self.met[:, :1]
+        if decisions is None:
+            cost = self.constant + self.y @ self.gradient.T
+            return np.asarray(cost - np.take_along_axis(cost, own, axis=1))
+        regrets = np.empty(decisions.shape)
+        for column, numbers in enumerate(decisions.T):  # slopes of all columns would be too large
+            slope = self.gradient[numbers] - self.gradient[own[:, 0]]
             extra = np.einsum("nd,nd->n", slope, self.y)
-            regrets[:, column] = self.constant[numbers] - self.constant[own] + extra
+            regrets[:, column] = self.constant[numbers] - self.constant[own[:, 0]] + extra
         return regrets
 
     def n_new(self, n_columns: int = 1) -> int:
@@ -135,8 +132,8 @@ class DecisionPool:
 
         These are its own and the `n` cheapest under its label. With predictions (n, D) come the `n`
         cheapest under the prediction, which the model might take, and under the point as far beyond
-        it as the label is before, where hinges are highest. Rows are padded with the decision of
-        the label itself.
+        it as the label is before, where hinges are highest. The decision of the label itself comes
+        first, and also pads the row.
         """
         key = b"%d " % n + (b"" if y_hat is None else y_hat.tobytes())
         if key not in self._nearest:  # the losses of a round need the same decisions
@@ -145,13 +142,11 @@ class DecisionPool:
         return self._nearest[key]
 
     def _find_nearest(self, y_hat: Array | None, n: int) -> Index:
-        if n >= len(self):
-            return np.broadcast_to(np.arange(len(self)), (len(self.y), len(self)))
         points = [self.y]
         if y_hat is not None:
             predicted = y_hat - self.centre
             points += [predicted, 2 * predicted - self.y]
-        n_taken, found = min(n, len(self._compared)), []
+        n_taken, n_near, found = min(n, len(self._compared)), [], []
         for parts in zip(*map(self._costs, points), strict=True):
             rows = np.arange(len(parts[0][1]))[:, np.newaxis]
             met = self.met[parts[0][0] + rows[:, 0]]
@@ -161,12 +156,11 @@ class DecisionPool:
                 is_near[rows, self._compared[cheapest]] = True
             is_near[rows, met] = True
             is_near[rows, met[:, :1]] = is_near[:, -1:] = False
-            found.append(is_near)
-        n_near = np.concatenate([is_near.sum(axis=1) for is_near in found])
-        near = np.repeat(self.met[:, :1], max(1, n_near.max()), axis=1)
-        near[np.arange(near.shape[1]) < n_near[:, np.newaxis]] = np.concatenate(
-            [np.nonzero(is_near)[1] for is_near in found]
-        )
+            n_near.append(is_near.sum(axis=1))
+            found.append(np.nonzero(is_near)[1])
+        n_others = np.concatenate(n_near)
+        near = np.repeat(self.met[:, :1], 1 + n_others.max(), axis=1)
+        near[:, 1:][np.arange(n_others.max()) < n_others[:, np.newaxis]] = np.concatenate(found)
         return near
 
 
@@ -180,11 +174,3 @@ def _steps(gradient: Array, y: Array, cost: Array) -> tuple[float, float]:
     if lost > _TOLERANCE:
         of_constants = max(of_constants, lost * size * scale)
     return size * max(_TOLERANCE, lost), of_constants or 1.0
-
-
-def _equal_rows(rows: Array) -> Index:
-    """Return a number for each row, the same for equal rows."""
-    rows = np.ascontiguousarray(rows + 0.0)  # no -0.0, whose bytes differ
-    # Rows of bytes sort several times faster than rows of numbers.
-    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
-    return np.unique(as_bytes, return_inverse=True)[1].reshape(-1)

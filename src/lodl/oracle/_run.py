@@ -180,6 +180,7 @@ class Runner:
         )
         try:
             with bar, marked_ctrl_c():
+                self._bar = bar
                 while self._queue or self._suspects or self._flying:
                     self._send()
                     for calls, result in self._gather():
@@ -385,12 +386,18 @@ class Runner:
             return
         cost, left = self._seconds / self._n_done, self._n_calls - self._n_done
         minutes = left * (now - self._started) / self._n_done / 60
-        _logger.info(
-            "%s solver calls%s, %s each, about %s left on %d worker%s; %d done, %d failed.",
-            f"{self._n_calls:,}",
-            " to make" if not self._has_logged else "",
-            f"{cost * 1e3:.3g} ms" if cost < 1 else f"{cost:.3g} s",
-            f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min",
-            *(self._n_workers, "" if self._n_workers == 1 else "s", self._n_done, self._n_failures),
-        )
+        with self._bar.external_write_mode():  # on a line of its own
+            _logger.info(
+                "%s solver calls%s, %s each, about %s left on %d worker%s; %d done, %d failed.",
+                f"{self._n_calls:,}",
+                " to make" if not self._has_logged else "",
+                f"{cost * 1e3:.3g} ms" if cost < 1 else f"{cost:.3g} s",
+                f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min",
+                *(
+                    self._n_workers,
+                    "" if self._n_workers == 1 else "s",
+                    self._n_done,
+                    self._n_failures,
+                ),
+            )
         self._logged, self._has_logged = now, True

@@ -27,22 +27,15 @@ N_PER_READ = 256  # instances that are read together
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The oracle's answers about one instance.
+    """The oracle's answers about one instance."""
 
-    Attributes:
-        y: The label, shape (*label_shape,).
-        y_hat: The points, shape (K, *label_shape).
-        regret: The regret of each point, shape (K,); not finite if its call failed.
-        decision: The number of the distinct decision that each point led to, shape (K,): a row of
-            `slope`. None without slopes.
-        slope: The derivative by the label, at the label, of what each distinct decision costs more
-            than the label's own best decision, shape (M, D). None without slopes.
-    """
-
-    y: Array
-    y_hat: Array
-    regret: Array
+    y: Array  #: The label, shape (*label_shape,).
+    y_hat: Array  #: The points, shape (K, *label_shape).
+    regret: Array  #: The regret of each point, shape (K,); not finite if its call failed.
+    #: The distinct decision that each point led to, shape (K,): a row of `slope`, or None.
     decision: npt.NDArray[np.intp] | None = None
+    #: The derivative by the label, at the label, of what each distinct decision costs more than the
+    #: label's own best decision, shape (M, D), or None.
     slope: Array | None = None
 
     @cached_property
@@ -71,21 +64,13 @@ class _Counts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """The oracle's answers at points around every label, read when `samples[i]` is accessed.
+    """The oracle's answers at points around every label, read when `samples[i]` is accessed."""
 
-    Attributes:
-        instances: Labels, contexts and keys.
-        draws: How the points were drawn, for one or more samplers.
-        has_slopes: Whether every answer has a slope.
-        problem: The problem.
-        store: Holds the answers.
-    """
-
-    instances: Instances
-    draws: tuple[Draws, ...]
-    has_slopes: bool
-    problem: Problem
-    store: Store
+    instances: Instances  #: Labels, contexts and keys.
+    draws: tuple[Draws, ...]  #: How the points were drawn, for one or more samplers.
+    has_slopes: bool  #: Whether every answer has a slope.
+    problem: Problem  #: The problem.
+    store: Store  #: Holds the answers.
     point: str = "sample"  # its name in messages; "decision" if only decisions are wanted
 
     @property
@@ -251,11 +236,15 @@ class Samples:
         has_slopes = self.has_slopes and other.has_slopes
         return replace(self, draws=tuple(by_ids.values()), has_slopes=has_slopes)
 
-    def warn(self, *, with_negative: bool) -> None:
-        """Log failed samples and better decisions than the label's. Raise if most are better."""
+    def warn(self, known: set[str]) -> None:
+        """Log failed samples and better decisions than the label's. Raise if most are better.
+
+        Only what is not in `known` is a warning. It is added.
+        """
         counts, n_points = self.counts, self.n_instances * self.n_samples
         check_sense_of(self.problem, counts.positive, counts.negative)
-        if counts.negative and with_negative:
+        if counts.negative and "negative" not in known:
+            known.add("negative")
             _logger.warning(
                 "%d of %d points led to a better decision than the label itself, by %.3g on "
                 "average (the mean regret is %.3g): the solver is a heuristic, or not exact "
@@ -266,7 +255,11 @@ class Samples:
         if counts.failures:
             n_labels = f"{counts.tally.failed_labels} of {self.n_instances} labels"
             labels = f" The calls at {n_labels} failed, so these instances have no regrets."
-            _logger.warning(
+            kinds = {"failures", *self.first_failures}
+            level = logging.INFO if kinds <= known else logging.WARNING
+            known |= kinds
+            _logger.log(
+                level,
                 "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
                 'them again, use on_failure="raise" or another store.',
                 *(counts.failures, n_points, labels if counts.tally.failed_labels else ""),

@@ -1,5 +1,7 @@
 """The interface between `lodl` and a solver: `Problem`, `VectorisedProblem`, `LinearProblem`."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, get_args
@@ -91,7 +93,7 @@ class Problem(ABC):
         """Return a decision in words for reports. By default its numbers are shown."""
         return None
 
-    def __sklearn_clone__(self) -> "Problem":
+    def __sklearn_clone__(self) -> Problem:
         """Clones of an estimator share its problem, which may hold a solver that has no copy."""
         return self
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from lodl._arrays import printable
+from lodl._html import notebook_html
 from lodl._json import from_json, to_text
 from lodl._typing import Array
 from lodl.errors import DataError
@@ -101,8 +102,8 @@ class ChangedDecision:
     def of(
         cls,
         instance: str,
-        decisions: tuple[Any, Any],
-        regrets: tuple[float, float],
+        decisions: Sequence[Any],
+        regrets: Sequence[float],
         label_names: Sequence[str] | None,
         words: Sequence[str | None] = (None, None),
     ) -> "ChangedDecision":
@@ -110,7 +111,8 @@ class ChangedDecision:
 
         If numbers have names, differences only.
         """
-        texts = _differences(*decisions, label_names or ()) or list(map(_decision_text, decisions))
+        before, after = decisions
+        texts = _differences(before, after, label_names or ()) or [*map(_decision_text, decisions)]
         if None not in words:
             texts = [shortened(" ".join(str(text).split()), _MAX_WORDS) for text in words]
         return cls(instance, texts[0], texts[1], *map(float, regrets))
@@ -220,7 +222,6 @@ class FitResult:
     data: str  #: Digest of their labels. Results with the same digest can be paired.
     regret_baseline: tuple[float, ...]  #: Their regrets under the baseline.
     regret_selected: tuple[float, ...]  #: Their regrets under the selected model.
-    loss_selected: tuple[float, ...] = ()  #: Learned losses of its predictions, if it has any.
     failures: Failures = Failures()
     changes: tuple[ChangedDecision, ...] = ()  #: The largest falls of regret, then the rises.
     coordinates: CoordinateCosts | None = None  #: None for a model trained on squared error.
@@ -252,7 +253,7 @@ class FitResult:
         _check(n > 0, "`instances` must not be empty")
         _check(min(shape, default=1) > 0, "`label_shape` must be positive")
         _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
-        of_instances = ("regret_baseline", "regret_selected", "loss_selected")
+        of_instances = ("regret_baseline", "regret_selected")
         of_labels = ("shift", "baseline_shift", "label_names")
         lengths = dict.fromkeys(of_instances, n) | dict.fromkeys(of_labels, n_numbers)
         for name, length in (lengths | {"feature_names": self.n_features}).items():
@@ -354,6 +355,9 @@ class FitResult:
 
     def summary(self) -> str:
         """Return verdict, selection, cost and all trials as text of at most 80 columns."""
+        return "\n".join([*(fill(text, WIDTH) for text in self._paragraphs()), "", *self._table()])
+
+    def _paragraphs(self) -> list[str]:
         selection = f"Validation: {self.validation}."
         if self.gain.mean > 0:
             selection += " Expect a little less on new instances: these selected the model."
@@ -367,8 +371,7 @@ class FitResult:
             if len(names) > _MAX_LISTED:
                 names = [f"{len(names)} numbers: {names[0]}, {names[1]}, ... {names[-1]}"]
             paragraphs.append(f"Predicts {', '.join(names)}.")
-        lines = [fill(printable(paragraph), WIDTH) for paragraph in paragraphs]
-        return "\n".join([*lines, "", *self._table()])
+        return list(map(printable, paragraphs))
 
     def _remarks(self) -> str:
         """Explain what may surprise in the table of trials."""
@@ -383,20 +386,28 @@ class FitResult:
             )
         return remarks
 
-    def _table(self) -> list[str]:
-        """Return a row per trial. Its name comes last and may wrap."""
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Return a header, and a row per trial."""
         regrets = amounts(*(trial.regret for trial in self.trials))
-        rows = [("regret", "round", "calls", "seconds", "trained on")]
-        rows += [
+        header: tuple[str, ...] = ("regret", "round", "calls", "seconds", "trained on")
+        rows = [
             (regret, str(trial.round), f"{trial.n_calls:,}", f"{trial.seconds:.1f}", trial.name)
             for trial, regret in zip(self.trials, regrets, strict=True)
         ]
+        return [header, *rows]
+
+    def _table(self) -> list[str]:
+        """Return a line per trial. Its name comes last and may wrap."""
+        rows, lines = self._rows(), []
         widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
-        lines = []
         for *numbers, name in rows:
             start = "  ".join([*map(str.rjust, numbers, widths), ""])
             lines.append(fill(start + name, WIDTH, subsequent_indent=" " * (len(start) + 2)))
         return lines
+
+    def _repr_html_(self) -> str:
+        header, *rows = ([name, *numbers] for *numbers, name in self._rows())
+        return notebook_html("", self._paragraphs(), rows, header)
 
     def to_json(self) -> str:
         """Return the result as JSON text, which `from_json` reads."""

@@ -7,6 +7,7 @@ from textwrap import fill
 
 import numpy as np
 
+from lodl._html import notebook_html
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.report._result import (
@@ -131,6 +132,13 @@ class Evaluation:
         if not self.optimum:
             return self.verdict
         return f"{self.table().text()}\n{self._note}\n{fill(self.verdict, WIDTH)}"
+
+    def _repr_html_(self) -> str:
+        if not self.optimum:
+            return notebook_html("", [self.verdict])
+        table = self.table()
+        texts = [[cell.text for cell in row] for row in table.rows]
+        return notebook_html("", [self.verdict, self._note], texts, table.columns)
 
     @property
     def _note(self) -> str:

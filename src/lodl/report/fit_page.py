@@ -12,7 +12,7 @@ from lodl._json import write_text
 from lodl.report import plots
 from lodl.report._result import ChangedDecision, FitResult, amounts
 from lodl.report._tables import Evaluation, with_interval
-from lodl.report.page import Block, Cell, Headline, Section, Table, render
+from lodl.report.page import Block, Cell, Headline, Section, Table, duration, render
 from lodl.report.plots import BASELINE_COLOUR, MAX_COORDINATES, SELECTED_COLOUR, WORSE_COLOUR
 from lodl.report.style import inline_svg, new_figure, style
 
@@ -29,16 +29,9 @@ _GAIN_TEXT = (
     "regret that it avoids per instance, the line the 95% interval: to the right of zero, this "
     "model decides better."
 )
-_FIDELITY_TEXT = (
-    "Does the learned loss agree with the true regret where the model predicts? Each point is a "
-    "validation instance. A good loss rises with the regret; the order matters, not the height. A "
-    "convex loss is too high in places: true regret levels off once the decision stops changing, "
-    "and no convex curve can do that."
-)
 _TRIALS_TEXT = (
-    "Every model that was scored, by its decisions on instances it was not trained on. The line "
-    "follows the best so far; the ring marks the selected model. It was selected by these same "
-    "decisions, so its regret looks a little better here than it will on new data."
+    "Every model that was scored, by its decisions on instances it was not trained on. One was "
+    "selected by these decisions, so its regret looks a little better here than on new data."
 )
 _COORDINATES_TEXT = (
     "The cost of an error, according to the learned loss, if one number alone is predicted one "
@@ -65,10 +58,6 @@ def fit_page(result: FitResult, evaluation: Evaluation | None = None) -> str:
     if result.coordinates is not None:
         sections.append(_coordinates_section(result, len(result.coordinates.names)))
     sections.append(_trials_section(result))
-    if result.loss_selected:
-        figure = Block(svgs=_svg("fidelity", result, "Learned loss against true regret"))
-        title = "Does the loss tell the truth?"
-        sections.append(Section("fidelity", title, _FIDELITY_TEXT, (), figure, is_detail=True))
     model = result.model if "(" in result.model else result.model[:1].upper() + result.model[1:]
     fitted = f", fitted on {result.created.partition(' ')[0]}" if result.created else ""
     return render(
@@ -84,7 +73,7 @@ def _headline(result: FitResult, shown: Evaluation) -> Headline:
     of_fit = shown.kind == "validation"
     verdict = result.verdict if of_fit else shown.verdict
     where = f"{len(shown.optimum):,} {shown.kind} instances"
-    cost = f"The fit took {result.n_calls:,} solver calls and {_duration(result.seconds)}."
+    cost = f"The fit took {result.n_calls:,} solver calls and {duration(result.seconds)}."
     if not shown.optimum:
         return Headline("Regret per instance", "not known", f"{verdict} {cost}", "")
     return Headline(
@@ -162,7 +151,7 @@ def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
         for row, numbers in zip(changes, values, strict=True)
     )
     decisions = ("squared error decides", "this model decides")
-    columns = ("instance", *decisions, "regret", "this model's", "avoided")
+    columns = ("instance", *decisions, "regret before", "regret now", "avoided")
     return Table(caption, columns, rows, is_stacked=True)
 
 
@@ -182,9 +171,7 @@ def _trials_section(result: FitResult) -> Section:
     columns = ("trained on", "regret", "round", "calls", "seconds", "")
     table = Block(tables=(Table("Trials", columns, rows, is_stacked=True),))
     text = f"{_TRIALS_TEXT} Selected: {result.selected_name}."
-    figure = f"Validation regret of {len(rows)} models against solver calls"
-    beside = Block(svgs=_svg("trials", result, figure))
-    return Section("trials", "Models that were tried", text, (table,), beside, is_detail=True)
+    return Section("trials", "Models that were tried", text, (table,), is_detail=True)
 
 
 def _coordinates_section(result: FitResult, n: int) -> Section:
@@ -225,10 +212,3 @@ def title_of(problem: str) -> str:
 
 def _are(n: int) -> str:
     return "is" if n == 1 else "are"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"

@@ -1,35 +1,31 @@
 """The figures of a fit as Matplotlib axes, for its page and for notebooks.
 
 Each function takes a fitted `lodl.DecisionFocusedRegressor` or its `result_`, and draws into `ax`
-or into new axes: `plots.trials(model)`, `plots.coordinates(model, ax=axes[1])`. `plots.regrets` and
-`plots.gain` also take what `evaluate` returns.
+or into new axes: `plots.gain(model)`, `plots.coordinates(model, ax=axes[1])`. `plots.gain` and
+`plots.regrets` also take what `evaluate` returns.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lodl._arrays import rank_correlation
-from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.report._result import BASELINE, FEWEST, MEAN_LABEL, FitResult
+from lodl.report._result import FEWEST, MEAN_LABEL, FitResult
 from lodl.report._tables import Evaluation
 from lodl.report.page import shortened
-from lodl.report.style import INK, LINE, MUTED, PAPER, style
+from lodl.report.style import INK, MUTED, PAPER, style
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 from matplotlib.ticker import MaxNLocator  # isort: skip
 
-__all__ = ["changes", "coordinates", "fidelity", "gain", "regrets", "trials"]
+__all__ = ["changes", "coordinates", "gain", "regrets"]
 
 SELECTED_COLOUR = "#0f7ac0"  # the selected model, and what it improved
 BASELINE_COLOUR = "#7b828a"
 WORSE_COLOUR = "#d55e00"
 MAX_COORDINATES = 20  # numbers of a label that are drawn
 _MAX_NAME = 24  # characters of a coordinate's name
-_DASHED = (0, (4, 3))
 
 
 @style()
@@ -78,34 +74,6 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 @style()
-def trials(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the validation regret of every trial against the solver calls so far.
-
-    The step line is the best so far; the ring is the selected model.
-    """
-    axes, result = _opened(model, ax)
-    calls = np.array([trial.n_calls for trial in result.trials], dtype=float)
-    regrets = np.array([trial.regret for trial in result.trials])
-    is_baseline = np.array([trial.is_baseline for trial in result.trials])
-    if is_baseline.any():
-        mean = result.mean_baseline
-        axes.axhline(mean, color=BASELINE_COLOUR, linewidth=1.0, linestyle=_DASHED)
-        looks: Any = {"textcoords": "offset points", "ha": "right", "fontsize": 8, "color": MUTED}
-        axes.annotate(BASELINE, (1, mean), (0, 4), ("axes fraction", "data"), **looks)
-    best = np.minimum.accumulate(regrets)
-    axes.step(calls, best, where="post", color=SELECTED_COLOUR, linewidth=1.4, alpha=0.6)
-    marks: Any = {"markersize": 6, "markeredgecolor": PAPER}
-    axes.plot(calls[is_baseline], regrets[is_baseline], "s", color=BASELINE_COLOUR, **marks)
-    axes.plot(calls[~is_baseline], regrets[~is_baseline], "o", color=SELECTED_COLOUR, **marks)
-    place = calls[result.selected], regrets[result.selected]
-    axes.plot(*place, "o", color=INK, markersize=12, fillstyle="none")
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set(xlabel="solver calls", ylabel=f"validation regret{_unit(result)}")
-    return axes
-
-
-@style()
 def changes(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the regret that each validation instance avoided or added, sorted, as steps."""
     axes, result = _opened(model, ax)
@@ -142,39 +110,6 @@ def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     axes.set_xlabel(f"too low ◂ learned loss{_unit(result)} ▸ too high")
     return axes
-
-
-@style()
-def fidelity(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the learned loss against the true regret at the selected model's predictions.
-
-    A few losses far above all others are drawn as triangles at the upper edge. A model trained on
-    squared error is refused.
-    """
-    axes, result = _opened(model, ax)
-    regret, loss = np.array(result.regret_selected), np.array(result.loss_selected)
-    if not len(loss):
-        raise InvalidInputError("The selected model was trained on squared error.")
-    inside = loss <= (top := _top(loss))
-    axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=_DASHED)
-    marks: Any = {"color": SELECTED_COLOUR, "markersize": 4, "markeredgewidth": 0}
-    axes.plot(regret[inside], loss[inside], "o", alpha=0.45, **marks)
-    axes.plot(regret[~inside], np.full((~inside).sum(), top), "^", clip_on=False, **marks)
-    correlation = rank_correlation(regret, loss)
-    notes = [f"rank correlation {correlation:z.2f}"] if math.isfinite(correlation) else []
-    notes += [] if inside.all() else [f"{(~inside).sum()} above the edge"]
-    axes.set_title(", ".join(notes), color=MUTED, fontweight="normal")
-    high = float(max(regret.max(), 1e-12))
-    axes.set(xlim=(-0.03 * high, 1.05 * high), ylim=(-0.03 * top, 1.02 * top))
-    axes.set(xlabel=f"true regret{_unit(result)}", ylabel="learned loss")
-    axes.grid(color=LINE)
-    return axes
-
-
-def _top(loss: Array) -> float:
-    """Return the highest loss to draw, so that a few outliers do not flatten the others."""
-    highest, usual = float(max(loss.max(), 1e-12)), 1.5 * float(np.quantile(loss, 0.97))
-    return usual if 0 < 2 * usual < highest else 1.05 * highest
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ def _fit_findings(
     fallback = family.fallback(cost=1.0, scale=np.ones(dim))
     for method, phi in [("fit", fit), ("fallback", fallback), *(("fit_many", one) for one in many)]:
         shapes = {name: np.shape(value) for name, value in phi.items()}
-        expected = shapes_like(family, phi, dim)
+        expected = shapes_like(family, shapes, dim)
         if shapes != expected:
             yield f"`{method}` must return parameters of the shapes {expected}, got {shapes}."
             continue

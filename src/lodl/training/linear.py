@@ -1,7 +1,7 @@
 """Linear models trained on a learned loss with NumPy alone: `LinearLearner`."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,8 +13,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from lodl._arrays import check_count
+from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.losses import LearnedLoss, is_squared_error
+from lodl.losses import Family, LearnedLoss, Parameters, is_squared_error
+from lodl.losses._shared_slopes import gathered
 from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import (
     Index,
@@ -30,8 +32,8 @@ from lodl.training._pulled import is_pulled, train_pulled
 
 __all__ = ["LinearLearner", "LinearPredictor"]
 
-LEARNING_RATE, N_STEPS, PATIENCE = 0.01, 1000, 100
-"""Adam's learning rate, most steps and patience, for standardised features and labels."""
+N_STEPS = 1000
+"""The most steps of Adam."""
 
 _FILE = "model.safetensors"
 _RIDGES = (1e-6, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # shares of the variance
@@ -131,11 +133,9 @@ class LinearLearner(Learner):
     standardised by the instances that train the model.
 
     Attributes:
-        learning_rate: Learning rate of Adam.
-        n_steps: The most steps. Adam stops after 100 steps without a better validation loss.
+        n_steps: The most steps. Adam stops after some steps without a better validation loss.
     """
 
-    learning_rate: float = LEARNING_RATE
     n_steps: int = N_STEPS
 
     def __post_init__(self) -> None:
@@ -169,10 +169,9 @@ class LinearLearner(Learner):
             weights = np.stack([trained for trained, _ in pulled])
             steps = np.array([taken if n_steps is None else n_steps for _, taken in pulled])
         elif not is_squared_error(loss):
-            patience = PATIENCE if n_steps is None and not masks.all() else None
-            descent = Descent(known.data, loss, masks, self.learning_rate)
+            stops = n_steps is None and not masks.all()
             most = self.n_steps if n_steps is None else n_steps
-            weights, steps = descent.run(weights, most, patience)
+            weights, steps = Descent(known.data, loss, masks).run(weights, most, stops=stops)
         models = []
         for part, w, taken in zip(known.data, weights, steps.tolist(), strict=True):
             slopes, constant = part.coefficients(w)
@@ -215,6 +214,13 @@ def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
     return np.asarray(np.linalg.solve(gram, rows.T @ targets)), ridge
 
 
+def pace_of(family: Family) -> tuple[float, int]:
+    """Return Adam's learning rate and patience: large steps overshoot kinks, not smooth losses."""
+    if not family.uses_slopes:
+        return 0.01, 100
+    return (0.1, 25) if family.is_smooth else (0.03, 25)
+
+
 class Descent:
     """Minimises the mean loss of several linear models at once, by Adam.
 
@@ -222,10 +228,8 @@ class Descent:
     single precision from errors relative to the labels; weights are in double precision.
     """
 
-    def __init__(
-        self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks, learning_rate: float
-    ) -> None:
-        self.family, self.learning_rate = loss.family, learning_rate
+    def __init__(self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks) -> None:
+        self.family = loss.family
         n, mean = loss.n_instances, loss.y.mean(axis=0)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(loss.value(np.broadcast_to(mean, loss.y.shape)).mean()) or 1.0
@@ -236,7 +240,9 @@ class Descent:
         offset = (base - loss.y).reshape(n, 1, -1).astype(_SINGLE)
         rows = np.stack([part.rows.astype(_SINGLE) for part in data])
         by_instance = rows.reshape(len(rows), n, -1, rows.shape[-1])
-        phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
+        phi = gathered(
+            {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
+        )
         self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
         self.batches = []
         for index in _divided(masks):
@@ -254,9 +260,21 @@ class Descent:
             )
 
     def run(
-        self, start: Array, n_steps: int, patience: int | None, is_free: Masks | None = None
+        self, start: Array, n_steps: int, *, stops: bool, is_free: Masks | None = None
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Return the best weights (models, features, outputs) and steps, or the last."""
+        rate, patience = pace_of(self.family)
+        with one_blas_thread():  # many small products: threads would cost more than they gain
+            return self._run(start, n_steps, rate, patience if stops else None, is_free)
+
+    def _run(
+        self,
+        start: Array,
+        n_steps: int,
+        rate: float,
+        patience: int | None,
+        is_free: Masks | None,
+    ) -> tuple[Array, npt.NDArray[np.int64]]:
         stopping, best = EarlyStopping(patience, len(start)), start.copy()
         w, averaged, batches = start, start, self.batches
         mean, square = np.zeros_like(w), np.zeros_like(w)
@@ -279,7 +297,7 @@ class Descent:
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
             square = _BETA2 * square + (1 - _BETA2) * gradient**2
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))
-            w = w - self.learning_rate * bias * mean / (np.sqrt(square) + _TINY)
+            w = w - rate * bias * mean / (np.sqrt(square) + _TINY)
             share = max(1 - _MEMORY, 1 / (step + 2))
             averaged = averaged + share * (w - averaged) if len(batches) > 1 else w
         return best, stopping.best_steps
@@ -315,7 +333,7 @@ class _Batch:
     """The instances of one step."""
 
     rows: Single  # features of each model, shape (models, rows, features)
-    phi: Mapping[str, Single]
+    phi: Parameters
     offset: Single  # centre of the predictions less the label, shape (n, 1, D)
     share: Single  # weight of an instance in the gradient of each model, shape (n, models)
     stopping: Sequence[slice | Index]  # the instances that stop each model

@@ -70,14 +70,9 @@ def directed(y, over=10.0, under=0.1):
 def of_decisions(family, y, seed=1):
     """Return a loss that knows four decisions of each instance; predicting too much costs."""
     rng = np.random.default_rng(seed)
-    rows = [
-        {
-            **family.scaled(rng.uniform(0.1, 0.4, size=4), rng.integers(-1, 1, size=(4, D)) * 1.0),
-            "w": np.full(D, 0.01),
-        }
-        for _ in y
-    ]
-    phi = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    regret = rng.uniform(0.1, 0.4, size=(len(y), 5)) * [0, 1, 1, 1, 1]  # the label's own first
+    slope = rng.integers(-1, 1, size=(len(y), 5, D)) * (regret > 0)[..., np.newaxis] * 1.0
+    phi = family.made_of(regret, slope, 0.01 * D, np.ones((len(y), D)), unit=0.25)
     return LearnedLoss(family, y, phi, FitErrors.empty(len(y)), {})
 
 

@@ -32,7 +32,7 @@ from lodl.training._features import (
 )
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._pulled import is_pulled
-from lodl.training.linear import N_STEPS, PATIENCE
+from lodl.training.linear import N_STEPS
 from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
 from lodl.training.sklearn._targets import shifted_targets, weighted_targets
 
@@ -163,7 +163,7 @@ class SklearnLearner(Learner):
             trained = pull(forms, x, loss, masks)
         else:
             steps = N_STEPS if n_steps is None else n_steps
-            trained = descend(forms, x, loss, masks, steps, PATIENCE if stops else None)
+            trained = descend(forms, x, loss, masks, steps, stops=stops)
         model = SklearnPredictor([], loss.label_shape, x.shape[-1], n_steps or 0, is_linear=True)
         return [
             replace(model, models=models, n_steps=taken if n_steps is None else n_steps)

@@ -25,7 +25,7 @@ from lodl._typing import Array
 from lodl.losses import LearnedLoss
 from lodl.training._features import Masks, as_rows
 from lodl.training._pulled import train_pulled
-from lodl.training.linear import LEARNING_RATE, Descent, Standardised
+from lodl.training.linear import Descent, Standardised
 
 _CLOSE = 1e-6  # share of the largest prediction: rounding errors of a linear model
 
@@ -92,7 +92,8 @@ def descend(
     loss: LearnedLoss,
     masks: Masks,
     n_steps: int,
-    patience: int | None,
+    *,
+    stops: bool,
 ) -> list[tuple[list[Any], int]]:
     """Train the form of each mask further on a loss. Returns models and steps of each form.
 
@@ -101,7 +102,7 @@ def descend(
     zs = [form.transformed(x) for form in forms]
     if len({z.shape for z in zs}) > 1:  # such as the categories of a fold: one after another
         return [
-            descend([form], x, loss, masks[[k]], n_steps, patience)[0]
+            descend([form], x, loss, masks[[k]], n_steps, stops=stops)[0]
             for k, form in enumerate(forms)
         ]
     data, starts, is_free = [], [], []
@@ -112,8 +113,8 @@ def descend(
         data.append(part)
         starts.append(np.vstack([slopes, constant]) / part.labels.spread)
         is_free.append(np.vstack([form.weights != 0, np.full(constant.shape, form.has_constant)]))
-    descent = Descent(data, loss, masks, LEARNING_RATE)
-    trained, steps = descent.run(np.stack(starts), n_steps, patience, np.stack(is_free))
+    descent, free = Descent(data, loss, masks), np.stack(is_free)
+    trained, steps = descent.run(np.stack(starts), n_steps, stops=stops, is_free=free)
     results = []
     for form, part, w, step in zip(forms, data, trained, steps.tolist(), strict=True):
         weights, at_centre = part.coefficients(w)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
+from lodl.losses._shared_slopes import gathered, join_slopes, split_slopes
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -48,9 +49,11 @@ class LearnedLossModule(nn.Module):
         self.family, self.label_shape, self.reduction = loss.family, loss.label_shape, reduction
         dtype = dtype or torch.get_default_dtype()
         self.register_buffer("y", torch.tensor(loss.y, dtype=dtype).flatten(1))
-        for name, rows in loss.phi.items():
-            self.register_buffer(f"phi_{name}", torch.tensor(rows, dtype=dtype))
-        self._names = tuple(loss.phi)
+        self._names = {}
+        for name, rows in split_slopes(gathered(loss.phi)).items():
+            self._names[name] = f"phi_{name}".replace(".", "_")
+            kind = dtype if rows.dtype.kind == "f" else torch.int64
+            self.register_buffer(self._names[name], torch.tensor(rows, dtype=kind))
 
     @property
     def n_instances(self) -> int:
@@ -68,10 +71,11 @@ class LearnedLossModule(nn.Module):
         Returns:
             A scalar, or losses of shape (n,) or (..., n) if the reduction is "none".
         """
-        y, phi = self.y, {name: getattr(self, f"phi_{name}") for name in self._names}
+        y = self.y
+        phi = join_slopes({name: getattr(self, buffer) for name, buffer in self._names.items()})
         if index is not None:
             rows = _check_index(index, y.device)
-            y, phi = _rows_at(y, rows), {name: _rows_at(phi[name], rows) for name in phi}
+            y, phi = _rows_at(y, rows), {name: values[rows] for name, values in phi.items()}
         _check_shape(y_hat, len(y), self.label_shape)
         in_front = y_hat.shape[: y_hat.ndim - len(self.label_shape)]
         d = y_hat.reshape(-1, *y.shape) - y

@@ -1,0 +1,176 @@
+"""`SharedSlopes`: slopes of decisions that instances share, in NumPy or torch, each stored once.
+
+The slope of decision k at an instance with best decision z* is g_k - g*, the difference between the
+derivatives of their costs by the label. An array of all slopes would repeat the derivatives for
+every instance. If instances use all decisions, G d is one product for all of them. If each uses its
+own selection, its slopes are gathered when they are needed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lodl._typing import Array
+from lodl.errors import InvalidInputError
+from lodl.losses._family import Tensor, largest
+
+_MAX_AT_ONCE = 4e6  # slopes that are gathered at once: 32 MB
+_MAX_NUMBERS = 5e7  # slopes that are gathered for training: 200 MB in single precision
+
+
+@dataclass(frozen=True, eq=False)
+class SharedSlopes:
+    """Slopes of shape (n, M, D), used like an array: `gaps` is `d @ slope'`, `mixed` `w @ slope`.
+
+    Attributes:
+        gradient: Derivative of each decision's cost by the label, shape (P, D).
+        own: The number of each instance's best decision, shape (n, 1).
+        decision: The numbers of each instance's decisions, shape (n, M): its best decision first,
+            which also pads the others. None if every instance has all P, in order.
+    """
+
+    gradient: Tensor
+    own: Tensor
+    decision: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape (n, M, D)."""
+        n_decisions = len(self.gradient) if self.decision is None else self.decision.shape[1]
+        return len(self.own), n_decisions, self.gradient.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the slopes."""
+        return self.gradient.dtype
+
+    def __getitem__(self, rows: Any) -> "SharedSlopes":
+        """Return the slopes of some instances, which share the same decisions."""
+        decision = None if self.decision is None else self.decision[rows]
+        return replace(self, own=self.own[rows], decision=decision)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return all slopes as an array, which repeats the decisions."""
+        decision = np.arange(len(self.gradient)) if self.decision is None else self.decision
+        return np.asarray(self.gradient[decision] - self.gradient[self.own], dtype=dtype)
+
+    def parts(self) -> dict[str, Tensor]:
+        """Return the arrays by name, with which the class can be called again."""
+        parts = {"gradient": self.gradient, "own": self.own, "decision": self.decision}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def astype(self, dtype: Any, copy: bool = True) -> "SharedSlopes":
+        """Return slopes of another type of NumPy. Numbers of decisions stay as they are."""
+        return replace(self, gradient=self.gradient.astype(dtype, copy=copy))
+
+    def to(self, dtype: Any) -> "SharedSlopes":
+        """Return slopes of another type of torch. Numbers of decisions stay as they are."""
+        return replace(self, gradient=self.gradient.to(dtype))
+
+    def gaps(self, d: Tensor) -> Tensor:
+        """Return s_k . d of errors (n, m, D), shape (n, m, M)."""
+        if len(parts := self._parts(d)) > 1:
+            return np.concatenate([self[rows].gaps(d[rows]) for rows in parts])
+        if self.decision is not None:
+            return d @ self._slopes.swapaxes(-1, -2)
+        n, m, dim = d.shape
+        products = d.swapaxes(0, 1).reshape(m * n, dim) @ self.gradient.T
+        products = products.reshape(m, n, -1).swapaxes(0, 1)
+        return products - _take(products, self.own[:, None])
+
+    def mixed(self, weights: Tensor) -> Tensor:
+        """Return sum_k w_k s_k of weights (n, m, M), shape (n, m, D)."""
+        if len(parts := self._parts(weights)) > 1:
+            return np.concatenate([self[rows].mixed(weights[rows]) for rows in parts])
+        if self.decision is not None:
+            return weights @ self._slopes
+        n, m, n_decisions = weights.shape
+        total = weights.swapaxes(0, 1).reshape(m * n, n_decisions) @ self.gradient
+        own = self.gradient[self.own] * weights.sum(-1)[..., None]
+        return total.reshape(m, n, -1).swapaxes(0, 1) - own
+
+    def _parts(self, rows: Tensor) -> list[slice]:
+        """Return slices of instances whose gathered slopes need little memory. Torch takes all."""
+        n, n_numbers = len(rows), max(1, self.shape[1] * self.shape[2])
+        if self.decision is None or not isinstance(rows, np.ndarray):
+            return [slice(n)]
+        size = max(1, int(_MAX_AT_ONCE // n_numbers))
+        return [slice(start, start + size) for start in range(0, n, size)]
+
+    @cached_property
+    def _slopes(self) -> Tensor:
+        return self.gradient[self.decision] - self.gradient[self.own]
+
+    def check(self, name: str) -> None:
+        """Check arrays that may come from a file."""
+        for part, array in list(self.parts().items())[1:]:
+            if array.ndim != 2 or len(array) != len(self.own) or array.dtype.kind not in "iu":
+                raise InvalidInputError(
+                    f"`{name}.{part}` must be whole numbers of shape (n, m), got {array.dtype} of "
+                    f"shape {array.shape}."
+                )
+            if array.size and not 0 <= array.min() <= array.max() < len(self.gradient):
+                raise InvalidInputError(
+                    f"`{name}.{part}` must be from 0 to {len(self.gradient) - 1}, got "
+                    f"{array.min()} to {array.max()}."
+                )
+
+
+def gaps(slope: Tensor | SharedSlopes, d: Tensor) -> Tensor:
+    """Return s_k . d of errors (n, m, D), shape (n, m, M)."""
+    return slope.gaps(d) if isinstance(slope, SharedSlopes) else d @ slope.swapaxes(-1, -2)
+
+
+def mixed(weights: Tensor, slope: Tensor | SharedSlopes) -> Tensor:
+    """Return sum_k w_k s_k of weights (n, m, M), shape (n, m, D)."""
+    return slope.mixed(weights) if isinstance(slope, SharedSlopes) else weights @ slope
+
+
+def bounds(slope: Tensor | SharedSlopes) -> tuple[Tensor, Tensor]:
+    """Return the lowest and the highest slope in each coordinate, both of shape (n, D)."""
+    own: Any = 0.0
+    if isinstance(slope, SharedSlopes):
+        own = slope.gradient[slope.own[:, 0]]
+        slope = slope.gradient[None] if slope.decision is None else slope.gradient[slope.decision]
+    columns = slope.swapaxes(-1, -2)
+    return -largest(-columns) - own, largest(columns) - own
+
+
+def gathered(phi: Mapping[str, Tensor | SharedSlopes]) -> dict[str, Tensor | SharedSlopes]:
+    """Return parameters for training: slopes as an array if that is quicker and not too large."""
+    slope = phi.get("slope")
+    if not isinstance(slope, SharedSlopes) or slope.decision is None:
+        return dict(phi)
+    is_large = np.prod(slope.shape, dtype=float) > _MAX_NUMBERS
+    return {**phi, "slope": slope if is_large else np.asarray(slope)}
+
+
+def split_slopes(phi: Mapping[str, Tensor | SharedSlopes]) -> dict[str, Tensor]:
+    """Return parameters as plain arrays, with names such as `slope.own`, for files and buffers."""
+    arrays = dict(phi)
+    slope = arrays.get("slope")
+    if isinstance(slope, SharedSlopes):
+        del arrays["slope"]
+        arrays |= {f"slope.{part}": array for part, array in slope.parts().items()}
+    return arrays
+
+
+def join_slopes(arrays: Mapping[str, Tensor]) -> dict[str, Tensor | SharedSlopes]:
+    """Return the parameters that `split_slopes` split."""
+    phi = {name: array for name, array in arrays.items() if not name.startswith("slope.")}
+    parts = {name[6:]: array for name, array in arrays.items() if name not in phi}
+    if parts and {"gradient", "own"} != set(parts) - {"decision"}:
+        raise InvalidInputError(
+            "Shared slopes must have the arrays `gradient`, `own` and perhaps `decision`, "
+            f"got {sorted(parts)}."
+        )
+    return {**phi, "slope": SharedSlopes(**parts)} if parts else phi
+
+
+def _take(values: Tensor, index: Tensor) -> Tensor:
+    """Return the values of the last axis at an index of the other axes' shape, or 1 of them."""
+    is_array = isinstance(values, np.ndarray)
+    return np.take_along_axis(values, index, -1) if is_array else values.take_along_dim(index, -1)
