@@ -74,7 +74,10 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
     oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
     cost, level = "the first answers are in the store already", logging.INFO
-    if oracle.n_calls:
+    problem = oracle.problem
+    if problem.is_vectorised and problem.mixes_instances and not situation.has_context:
+        cost = "in batches"  # so far there were single calls, which take longer
+    elif oracle.n_calls:
         from joblib import effective_n_jobs  # slow to import
 
         per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
