@@ -12,8 +12,7 @@ from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 
-Sizes = tuple[int, int, int]
-"""Number of training, validation and test instances."""
+Sizes = tuple[int, int, int]  # number of training, validation and test instances
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +37,9 @@ class Splits:
         """The instances that losses are learned for: training, followed by validation."""
         parts = (self.train, self.validation)
         contexts = [part.context for part in parts if part.context is not None]
-        return Split(
-            x=np.concatenate([part.x for part in parts]),
-            y=np.concatenate([part.y for part in parts]),
-            context=np.concatenate(contexts) if contexts else None,
-        )
+        x = np.concatenate([part.x for part in parts])
+        y = np.concatenate([part.y for part in parts])
+        return Split(x, y, np.concatenate(contexts) if contexts else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +63,8 @@ def check_vectors(y_hats: Array, size: int, numbers: str) -> Array:
     """Return predictions of shape (k, size); `numbers` says what their numbers are."""
     y_hats = check_labels(y_hats, "y_hats")
     if y_hats.shape[1:] != (size,):
-        raise InvalidInputError(
-            f"A prediction must be a vector of {size} {numbers}, got shape {y_hats.shape[1:]}."
-        )
+        wanted = f"a vector of {size} {numbers}"
+        raise InvalidInputError(f"A prediction must be {wanted}, got shape {y_hats.shape[1:]}.")
     return y_hats
 
 

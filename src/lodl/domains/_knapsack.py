@@ -28,6 +28,8 @@ _TABLE_BLOCK = 2**20  # entries of the dynamic programs solved at once
 _SUBSET_BLOCK = 2**17  # numbers in one temporary array: 1 MB, which stays in the cache
 _ROUNDING = 1e-9  # share of the capacity: sums of weights such as 3.1 are not exact
 
+_Level = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
 
 def knapsack(
     seed: int = 135,
@@ -109,22 +111,17 @@ class Knapsack(LinearProblem):
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i w_di z_i <= capacity_d for every d
 
     A label has shape (N,), a decision is a vector of N zeros and ones. The weights are the same for
-    all instances, or each instance's context holds its own. Always exact:
+    all instances, or each instance's context is an array of its own, shape (N,) or (dimensions, N).
+    Always exact:
 
     - one dimension, whole weights, and a capacity of no more than millions: dynamic programming;
     - otherwise, if at most `max_subsets` sets of items fit: all of them are tried;
     - otherwise: HiGHS, one prediction at a time, in milliseconds instead of microseconds.
-
-    Attributes:
-        capacity: Capacity in each dimension.
-        weights: Positive weights, one row of N numbers per dimension; None if the context of an
-            instance holds them, as an array (N,) or (dimensions, N).
-        max_subsets: Largest number of sets to try.
     """
 
-    capacity: tuple[float, ...]
-    weights: tuple[tuple[float, ...], ...] | None = None
-    max_subsets: int = 100_000
+    capacity: tuple[float, ...]  #: Capacity in each dimension.
+    weights: tuple[tuple[float, ...], ...] | None = None  #: Positive, one row per dimension.
+    max_subsets: int = 100_000  #: Largest number of sets to try.
     sense = "max"
 
     def __post_init__(self) -> None:
@@ -155,16 +152,12 @@ class Knapsack(LinearProblem):
         """Return the weights of an instance, shape (dimensions, N)."""
         given = context if self.weights is None else self.weights
         if given is None:
-            raise InvalidInputError(
-                "A knapsack needs weights: give `weights`, or the weights of each instance as its "
-                "context."
-            )
-        weights = np.atleast_2d(np.asarray(given, dtype=np.float64))
-        if weights.shape != (len(self.capacity), *label_shape):
-            raise InvalidInputError(
-                f"Weights must have shape {(len(self.capacity), *label_shape)}, a row per "
-                f"dimension and a column per item of a prediction, got shape {weights.shape}."
-            )
+            advice = "give `weights`, or the weights of each instance as its context."
+            raise InvalidInputError(f"A knapsack needs weights: {advice}")
+        weights, shape = np.atleast_2d(given).astype(np.float64), (len(self.capacity), *label_shape)
+        if weights.shape != shape:
+            wanted = f"shape {shape}, a row per dimension and a column per item of a prediction"
+            raise InvalidInputError(f"Weights must have {wanted}, got shape {weights.shape}.")
         if not ((weights > 0) & (weights < np.inf)).all():
             raise InvalidInputError("The weights of a knapsack must be positive numbers.")
         return weights
@@ -191,9 +184,6 @@ def _best_packing(y_hats: Array, weights: npt.NDArray[np.int64], capacity: int) 
         room -= taken * weights[item]
         zs[:, item] = taken
     return zs
-
-
-_Level = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 class _Subsets(NamedTuple):

@@ -77,17 +77,15 @@ def _check_prices(prices: Array, n_days: int, n_stocks: int) -> None:
     is_price = (prices > 0) & np.isfinite(prices)
     if not is_price.all():
         day, column = np.argwhere(~is_price)[0]
-        raise DataError(
-            f"`prices` must be positive, got {prices[day, column]} in row {day}, column {column}: "
-            "fill the gap or leave the stock out."
-        )
+        got = f"{prices[day, column]} in row {day}, column {column}"
+        advice = "fill the gap or leave the stock out"
+        raise DataError(f"`prices` must be positive, got {got}: {advice}.")
     if prices.shape[1] < n_stocks:
         raise DataError(f"`n_stocks` is {n_stocks}, but `prices` has {prices.shape[1]} stocks.")
     if len(prices) < n_days:
-        raise DataError(
-            f"{n_days} days are needed: {_HISTORY} of history, one per instance and one for the "
-            f"last label; `prices` has {len(prices)}. Use fewer instances: `sizes`."
-        )
+        needed = f"{_HISTORY} of history, one per instance and one for the last label"
+        got = f"`prices` has {len(prices)}. Use fewer instances: `sizes`."
+        raise DataError(f"{n_days} days are needed: {needed}; {got}")
 
 
 def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -> Array:
@@ -161,10 +159,10 @@ def _historical_risk(prices: Array, drawn: npt.NDArray[np.intp], days: range) ->
             window = returns[day - _HISTORY : day]
             still = np.ptp(window, axis=0) == 0
             if still.any():
-                raise DataError(
-                    f"The return in column {drawn[still.argmax()]} of `prices` does not change in "
-                    f"the {_HISTORY} days to day {day}, so it has no correlation: leave it out."
-                )
+                column = f"The return in column {drawn[still.argmax()]} of `prices`"
+                span = f"in the {_HISTORY} days to day {day}"
+                advice = "so it has no correlation: leave it out"
+                raise DataError(f"{column} does not change {span}, {advice}.")
             risk[row] = np.corrcoef(window, rowvar=False) + diagonal
     return risk
 
@@ -186,9 +184,8 @@ class Portfolio(VectorisedProblem):
 
     def __post_init__(self) -> None:
         if not 0 < self.risk_aversion < np.inf:
-            raise InvalidInputError(
-                f"`risk_aversion` must be a positive number, got {self.risk_aversion!r}."
-            )
+            got = repr(self.risk_aversion)
+            raise InvalidInputError(f"`risk_aversion` must be a positive number, got {got}.")
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Array:
         y_hats = check_labels(y_hats, "y_hats")
@@ -228,10 +225,8 @@ class Portfolio(VectorisedProblem):
         quadratic = 2 * self.risk_aversion * risk
         flag, _ = solver.setup(quadratic, costs, row, most, least, constraint_types)
         if flag < 0:
-            raise InvalidInputError(
-                "The context of a portfolio, Q, must be positive semidefinite "
-                f"(DAQP's exit flag is {flag})."
-            )
+            wanted = f"positive semidefinite (DAQP's exit flag is {flag})"
+            raise InvalidInputError(f"The context of a portfolio, Q, must be {wanted}.")
         solver.settings = {"primal_tol": _PRIMAL_TOLERANCE}
         return solver, constraint_types
 
@@ -252,8 +247,6 @@ def _check_risk(context: InstanceContext, y_hats: Array) -> Array:
         raise InvalidInputError(f"A portfolio needs a context: the matrix Q of shape {shape}.")
     risk = check_labels(context, "context")
     if risk.shape != shape or not np.allclose(risk, risk.T):
-        raise InvalidInputError(
-            f"The context of a portfolio, Q, must be a symmetric matrix of shape {shape}, got "
-            f"shape {risk.shape}."
-        )
+        wanted = f"a symmetric matrix of shape {shape}, got shape {risk.shape}"
+        raise InvalidInputError(f"The context of a portfolio, Q, must be {wanted}.")
     return risk

@@ -132,9 +132,9 @@ class WebAdvertising(VectorisedProblem):
             )
         n_websites, n_users = y_hats.shape[1:]
         if comb(n_websites, self.budget) > self.max_subsets:
+            ways = f"ways to choose {self.budget} of {n_websites} websites"
             raise InvalidInputError(
-                f"There are more than `max_subsets` = {self.max_subsets} ways to choose "
-                f"{self.budget} of {n_websites} websites."
+                f"There are more than `max_subsets` = {self.max_subsets} {ways}."
             )
         subsets = np.array(list(combinations(range(n_websites), self.budget)))
         best = partial(_best_subset, subsets=subsets)
