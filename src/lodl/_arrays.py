@@ -297,15 +297,13 @@ def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> Non
     mine, given = ours[at], theirs[at]
     by_position = f"If the rows already belong together by position, use `{other_name}.to_numpy()`"
     if sorted(ours) == sorted(theirs):
-        raise InvalidInputError(
-            f"The rows of `{name}` and `{other_name}` must be in the same order, got {mine!r} in "
-            f"`{name}` but {given!r} in `{other_name}` at position {at}. Use "
-            f"`{other_name}.loc[{name}.index]`. {by_position}."
-        )
-    raise InvalidInputError(
-        f"`{other_name}` must have the row names of `{name}`, got {given!r} instead of {mine!r} "
-        f"at position {at}. {by_position}."
-    )
+        wanted = f"The rows of `{name}` and `{other_name}` must be in the same order"
+        got = f"{mine!r} in `{name}` but {given!r} in `{other_name}` at position {at}"
+        advice = f"Use `{other_name}.loc[{name}.index]`. {by_position}."
+    else:
+        wanted = f"`{other_name}` must have the row names of `{name}`"
+        got, advice = f"{given!r} instead of {mine!r} at position {at}", f"{by_position}."
+    raise InvalidInputError(f"{wanted}, got {got}. {advice}")
 
 
 def _column_numbers(column: Any) -> Array | None:

@@ -49,6 +49,17 @@ class Domain:
     problem: Problem
     splits: Splits
 
+    @classmethod
+    def in_order(
+        cls, problem: Problem, sizes: Sizes, x: Array, y: Array, context: Any = None
+    ) -> "Domain":
+        """Return a domain with the first instances for training, then validation, then test."""
+        ends = np.cumsum(sizes).tolist()
+        parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        contexts = [None if context is None else context[at] for at in parts]
+        splits = [Split(x[at], y[at], c) for at, c in zip(parts, contexts, strict=True)]
+        return cls(problem, Splits(*splits))
+
 
 def check_sizes(sizes: Sequence[int]) -> Sizes:
     """Return `sizes` as three positive whole numbers."""
@@ -76,14 +87,6 @@ def in_blocks(
     return np.concatenate([decide(y_hats[start : start + starts.step]) for start in starts])
 
 
-def split_in_order(data: Split, sizes: Sizes) -> Splits:
-    """Return the first instances for training, the next for validation, the next for test."""
-    x, y, context = data.x, data.y, data.context
-    ends = np.cumsum(sizes).tolist()
-    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-    return Splits(*(Split(x[at], y[at], None if context is None else context[at]) for at in parts))
-
-
 def streams(purpose: str, seed: int, n_streams: int) -> list[np.random.Generator]:
     """Return independent random generators: draws from one do not change another."""
     seed = check_count("seed", seed, minimum=0)
@@ -96,7 +99,7 @@ def legacy_rng(seed: int) -> np.random.RandomState:
     return np.random.RandomState(check_count("seed", seed, minimum=0))
 
 
-def polynomial_labels(
+def polynomials(
     rng: np.random.RandomState,
     shape: tuple[int, int, int],
     *,

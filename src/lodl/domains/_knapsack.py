@@ -9,16 +9,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import (
-    Domain,
-    Sizes,
-    Split,
-    check_sizes,
-    in_blocks,
-    legacy_rng,
-    polynomial_labels,
-    split_in_order,
-)
+from lodl.domains._domain import Domain, Sizes, check_sizes, in_blocks, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 from lodl.problems.highs import LinearProgram
@@ -69,9 +60,9 @@ def knapsack(
     check_count("n_dimensions", n_dimensions)
     weights = rng.choice(range(300, 800), size=(n_dimensions, n_items)) / 100
     shape = (sum(sizes), 5, n_items)
-    x, y = polynomial_labels(rng, shape, degree=degree, noise=noise, scale=5)
+    x, y = polynomials(rng, shape, degree=degree, noise=noise, scale=5)
     problem = Knapsack((capacity,) * n_dimensions, tuple(map(tuple, weights.tolist())))
-    return Domain(problem, split_in_order(Split(x, np.ceil(y)), sizes))
+    return Domain.in_order(problem, sizes, x, np.ceil(y))
 
 
 def item_knapsack(
@@ -98,10 +89,10 @@ def item_knapsack(
     sizes, rng = check_sizes(sizes), legacy_rng(seed)
     n, n_items = sum(sizes), check_count("n_items", n_items)
     weights = rng.randint(3, 9, size=(n, n_items)).astype(np.float64)
-    x, y = polynomial_labels(rng, (n * n_items, 5, 1), degree=6, noise=0.5, scale=5)
-    data = Split(x.reshape(n, n_items, 5), y.reshape(n, n_items), weights)
+    x, y = polynomials(rng, (n * n_items, 5, 1), degree=6, noise=0.5, scale=5)
     problem = Knapsack((check_count("capacity", capacity),))
-    return Domain(problem, split_in_order(data, sizes))
+    x, y = x.reshape(n, n_items, 5), y.reshape(n, n_items)
+    return Domain.in_order(problem, sizes, x, y, weights)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from lodl._arrays import check_count, check_labels, require
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import Domain, Sizes, Split, check_sizes, split_in_order, streams
+from lodl.domains._domain import Domain, Sizes, check_sizes, streams
 from lodl.errors import DataError, InvalidInputError, ProblemError
 from lodl.problems import VectorisedProblem
 
@@ -70,7 +70,7 @@ def portfolio(
     x = _standardised(stock_features(close, days), n_train=sizes[0])
     y = close[days.start + 1 : days.stop + 1] / close[days.start : days.stop] - 1
     risk = _historical_risk(prices, drawn, days)
-    return Domain(Portfolio(), split_in_order(Split(x, y, risk), sizes))
+    return Domain.in_order(Portfolio(), sizes, x, y, risk)
 
 
 def _check_prices(prices: Array, n_days: int, n_stocks: int) -> None:

@@ -1,7 +1,5 @@
 """Problems made of plain functions, with or without a context."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, Literal
@@ -111,7 +109,10 @@ def _place_of_context(name: str, function: _Function, n_before: int) -> _Place:
     arguments = [None] * n_before
     if _binds(signature, *arguments, context=None) and "context" in signature.parameters:
         return "by name"
-    if _binds(signature, *arguments, None) and not _is_option(signature, n_before):
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    rest = [p for p in signature.parameters.values() if p.kind in by_place][n_before:]
+    is_option = bool(rest) and rest[0].default is not inspect.Parameter.empty
+    if _binds(signature, *arguments, None) and not is_option:
         return "last"
     if _binds(signature, *arguments):
         return "none"
@@ -125,10 +126,3 @@ def _binds(signature: inspect.Signature, *arguments: None, **named: None) -> boo
     except TypeError:
         return False
     return True
-
-
-def _is_option(signature: inspect.Signature, place: int) -> bool:
-    """Return whether the argument at a position would set a parameter that has a default."""
-    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [p for p in signature.parameters.values() if p.kind in by_place]
-    return len(parameters) > place and parameters[place].default is not inspect.Parameter.empty

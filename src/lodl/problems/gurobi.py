@@ -144,11 +144,10 @@ class _Model(Model):
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
         self._model, predicted, decided = built[0], _entries(built[1]), _entries(built[-1])
         kinds = {type(entry) for entry in predicted.flat}
-        is_right = kinds in ({self._gp.Var}, {self._gp.Constr}) and (
-            isinstance(self._model, self._gp.Model)
-            and all(isinstance(entry, self._gp.Var) for entry in decided.flat)
-        )
-        if not is_right:
+        is_model = isinstance(self._model, self._gp.Model)
+        decides_variables = all(isinstance(entry, self._gp.Var) for entry in decided.flat)
+        is_predictable = kinds in ({self._gp.Var}, {self._gp.Constr})
+        if not (is_model and is_predictable and decides_variables):
             wanted = "a `gp.Model`, variables or linear constraints, and variables to decide"
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
         self._predicted, self._has_costs = predicted.ravel().tolist(), kinds == {self._gp.Var}

@@ -1,7 +1,5 @@
 """Samplers: points drawn around labels or predictions, reproducible and never stored."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -13,6 +11,8 @@ import numpy.typing as npt
 from lodl._arrays import check_instance_of, check_labels, check_predictions
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
+
+__all__ = ["AllPerturbed", "AtPredictions", "OnePerturbed", "Sampler", "Scale", "TwoPerturbed"]
 
 BLOCK_SIZE = 500  # points per random stream; another value would change what a seed stands for
 _N_FOR_EACH = 10  # labels needed to estimate the deviation of each coordinate
