@@ -67,7 +67,10 @@ def portfolio(
     drawn = np.sort(rng.choice(prices.shape[1], n_stocks, replace=False))
     close = prices[:, drawn]
     days = range(_HISTORY, n_days - 1)
-    x = _standardised(stock_features(close, days), n_train=sizes[0])
+    x = stock_features(close, days)
+    mean, deviation = x[: sizes[0]].mean(axis=(0, 1)), x[: sizes[0]].std(axis=(0, 1))
+    deviation[deviation == 0] = 1.0
+    x = ((x - mean) / deviation).clip(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)
     y = close[days.start + 1 : days.stop + 1] / close[days.start : days.stop] - 1
     risk = _historical_risk(prices, drawn, days)
     return Domain.in_order(Portfolio(), sizes, x, y, risk)
@@ -139,14 +142,6 @@ def _rolling_moments(series: Array, days: range, width: int) -> list[Array]:
     """Return mean and variance over the `width` days that end on each day."""
     windows = sliding_window_view(series[days.start - width + 1 : days.stop], width)
     return [windows.mean(axis=1), windows.var(axis=1)]
-
-
-def _standardised(x: Array, n_train: int) -> Array:
-    """Scale each feature to mean 0 and deviation 1 over the training days, then clip it."""
-    mean, deviation = x[:n_train].mean(axis=(0, 1)), x[:n_train].std(axis=(0, 1))
-    deviation[deviation == 0] = 1.0
-    standardised: Array = (x - mean) / deviation
-    return standardised.clip(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)
 
 
 def _historical_risk(prices: Array, drawn: npt.NDArray[np.intp], days: range) -> Array:
