@@ -58,15 +58,12 @@ class ModelProblem(Problem):
     """A problem solved by a model of a solver library, built once per process and thread."""
 
     def __init__(
-        self,
-        sense: Sense,
-        build: Callable[[], Model],
-        build_scorer: Callable[[], Model] | None = None,
+        self, sense: Sense, build: Callable[[], Model], scorer: Callable[[], Model] | None = None
     ) -> None:
         check_sense(sense, type(self).__name__)
         self.sense = sense
         self._models = PerThread(build)
-        self._scorers = self._models if build_scorer is None else PerThread(build_scorer)
+        self._scorers = self._models if scorer is None else PerThread(scorer)
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         model = self._models.get()

@@ -86,15 +86,11 @@ class _Model(Model):
     """A CVXPY model, with the first stage free or fixed by parameters."""
 
     def __init__(
-        self,
-        pickled: bytes,  # problem, predicted parameter and first stage
-        last_id: int,  # of the variables in the process that pickled them
-        options: Mapping[str, Any],
-        is_fixed: bool = False,
+        self, pickled: bytes, last_id: int, options: Mapping[str, Any], is_fixed: bool = False
     ) -> None:
         cp = require("cvxpy", "cvxpy")
         # CVXPY numbers variables from 1 in every process. A model from another process keeps its
-        # numbers, and compiling it would use some of them again: wrong shapes, or wrong answers.
+        # numbers (up to `last_id`), and compiling it would use some again: wrong shapes or answers.
         while cp.Variable().id <= last_id:
             pass
         problem, self._parameter, first_stage = pickle.loads(pickled)  # noqa: S301 - ours
