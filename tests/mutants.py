@@ -50,7 +50,7 @@ TESTS = {  # the tests of each module, the fastest first
         "problems/test_regret.py",
         "evaluation/test_decision_loss.py",
     ],
-    "samplers/_samplers.py": ["samplers/test_samplers.py"],
+    "samplers.py": ["samplers/test_samplers.py"],
 }
 
 COMPARISONS = {

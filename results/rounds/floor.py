@@ -13,7 +13,7 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.domains import shortest_path
-from lodl.domains._domain import legacy_rng, polynomial_labels
+from lodl.domains._domain import legacy_rng, polynomials
 from lodl.evaluation import decision_loss, regret
 from lodl_benchmarks.rounds import TASKS
 
@@ -35,7 +35,7 @@ def expected_values(name: str, seed: int) -> Array:
     n_dimensions, degree, noise = KNAPSACKS[name]
     rng = legacy_rng(seed)
     rng.choice(range(300, 800), size=(n_dimensions, 16))  # the weights, which are drawn first
-    _, y = polynomial_labels(rng, (1300, 5, 16), degree=degree, noise=0.0, scale=5)
+    _, y = polynomials(rng, (1300, 5, 16), degree=degree, noise=0.0, scale=5)
     low, high = (1 - noise) * y[300:], (1 + noise) * y[300:]
     return (integral_of_ceil(high) - integral_of_ceil(low)) / (high - low)
 

@@ -24,18 +24,15 @@ def check_labels(y: Any, name: str = "y") -> Array:
         raise InvalidInputError(f"`{name}` must not have masked entries; fill or drop them.")
     array = as_numbers(y, name, advice=_NUMBERS_ADVICE)
     if array.ndim < 2:
-        raise InvalidInputError(
-            f"`{name}` must have the instance on the first axis and the label on the others, "
-            f"got shape {array.shape}. For one number per instance, use `{name}.reshape(-1, 1)`."
-        )
+        wanted = "the instance on the first axis and the label on the others"
+        got = f"{array.shape}. For one number per instance, use `{name}.reshape(-1, 1)`"
+        raise InvalidInputError(f"`{name}` must have {wanted}, got shape {got}.")
     if array.size == 0:
         raise InvalidInputError(f"`{name}` must not be empty, got shape {array.shape}.")
     if not np.isfinite(array).all():
         where = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        got = f"{array[where]} {place_of(y, where)}"
-        raise InvalidInputError(
-            f"`{name}` must be finite, got {got}. Fill the value, or leave out the instance."
-        )
+        got = f"{array[where]} {place_of(y, where)}. Fill the value, or leave out the instance"
+        raise InvalidInputError(f"`{name}` must be finite, got {got}.")
     return array
 
 
@@ -79,10 +76,9 @@ def check_context(context: Any, n_instances: int) -> Context:
         entries = context.to_list()
     is_sequence = hasattr(entries, "__getitem__") and getattr(entries, "shape", None) != ()
     if isinstance(entries, dict | str | bytes) or not is_sequence:
-        raise InvalidInputError(
-            "`context` must be a sequence or an array with one entry per instance, "
-            f"got {type(context).__name__}. For several values per instance, use a list of dicts."
-        )
+        wanted = "a sequence or an array with one entry per instance"
+        got = f"{type(context).__name__}. For several values per instance, use a list of dicts"
+        raise InvalidInputError(f"`context` must be {wanted}, got {got}.")
     if len(entries) != n_instances:
         wanted = f"one entry per instance ({n_instances})"
         raise InvalidInputError(f"`context` must have {wanted}, got {len(entries)}.")
@@ -132,15 +128,12 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtraError(
-            f"This needs the package {module!r}, which is not installed. "
-            f"Install it with: pip install 'lodl[{extra}]'"
-        ) from error
+        needs = f"This needs the package {module!r}, which is not installed."
+        advice = f"Install it with: pip install 'lodl[{extra}]'"
+        raise MissingExtraError(f"{needs} {advice}") from error
 
 
-Features: TypeAlias = Any
-"""An array (n, p) or (n, items, p), or a frame with one row per instance."""
-
+Features: TypeAlias = Any  # an array (n, p) or (n, items, p), or a frame, one row per instance
 _NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "durations"}  # NumPy would convert them
 _ENCODE = "Encode these columns as numbers, or use a model that takes categories, such as LightGBM."
 _ENCODE_DATES = "Encode them as numbers, such as a weekday, or use a pipeline that does."
@@ -224,11 +217,17 @@ def join_rows(first: Any, second: Any) -> Any:
 
 def as_numbers(table: Any, name: str, *, advice: str = _ENCODE) -> npt.NDArray[Any]:
     """Return an array, a frame or a series as float64, with NaN for missing values."""
-    if not is_frame(table):
-        return _array_numbers(table, name)
-    columns = [_column_numbers(column) for column in _series_of(table)]
-    _refuse(table, [column is None for column in columns], name, advice)
-    return np.column_stack([column for column in columns if column is not None])
+    if is_frame(table):
+        columns = [_column_numbers(column) for column in _series_of(table)]
+        _refuse(table, [column is None for column in columns], name, advice)
+        return np.column_stack([column for column in columns if column is not None])
+    try:
+        raw = np.asarray(table)
+        if raw.dtype.kind in _NO_NUMBERS:
+            raise TypeError(f"got {_NO_NUMBERS[raw.dtype.kind]} ({raw.dtype})")
+        return raw.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"`{name}` must be an array of numbers: {error}") from error
 
 
 def check_readable(table: Any, name: str) -> None:
@@ -298,25 +297,13 @@ def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> Non
     mine, given = ours[at], theirs[at]
     by_position = f"If the rows already belong together by position, use `{other_name}.to_numpy()`"
     if sorted(ours) == sorted(theirs):
-        raise InvalidInputError(
-            f"The rows of `{name}` and `{other_name}` must be in the same order, got {mine!r} in "
-            f"`{name}` but {given!r} in `{other_name}` at position {at}. Use "
-            f"`{other_name}.loc[{name}.index]`. {by_position}."
-        )
-    raise InvalidInputError(
-        f"`{other_name}` must have the row names of `{name}`, got {given!r} instead of {mine!r} "
-        f"at position {at}. {by_position}."
-    )
-
-
-def _array_numbers(table: Any, name: str) -> Array:
-    try:
-        raw = np.asarray(table)
-        if raw.dtype.kind in _NO_NUMBERS:
-            raise TypeError(f"got {_NO_NUMBERS[raw.dtype.kind]} ({raw.dtype})")
-        return raw.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"`{name}` must be an array of numbers: {error}") from error
+        wanted = f"The rows of `{name}` and `{other_name}` must be in the same order"
+        got = f"{mine!r} in `{name}` but {given!r} in `{other_name}` at position {at}"
+        advice = f"Use `{other_name}.loc[{name}.index]`. {by_position}."
+    else:
+        wanted = f"`{other_name}` must have the row names of `{name}`"
+        got, advice = f"{given!r} instead of {mine!r} at position {at}", f"{by_position}."
+    raise InvalidInputError(f"{wanted}, got {got}. {advice}")
 
 
 def _column_numbers(column: Any) -> Array | None:

@@ -125,11 +125,9 @@ def _class(value: Any) -> bytes:
 
 def _with_attributes(value: Any, content: bytes) -> bytes:
     """Add the attributes that an object of a subclass of a plain type has besides its content."""
-    own = {
-        name: attribute
-        for name, attribute in getattr(value, "__dict__", {}).items()
-        if not isinstance(getattr(type(value), name, None), cached_property)
-    }
+    of_class, attributes = type(value), getattr(value, "__dict__", {})
+    is_own = {n: not isinstance(getattr(of_class, n, None), cached_property) for n in attributes}
+    own = {name: attribute for name, attribute in attributes.items() if is_own[name]}
     return _join("subclass", [content, _class(value), _encode(own)]) if own else content
 
 
@@ -173,18 +171,13 @@ def _text_of(value: Any) -> str | None:
         with suppress(InvalidInputError):  # an array of objects that cannot be compared
             return digest(value)
         return None
-    text = _plain_text(value)
-    return text if text is None or len(text) <= _MAX_LENGTH else digest(text)
-
-
-def _plain_text(value: Any) -> str | None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # 2.0 is the same parameter as 2
-    if value is None or isinstance(value, str | Number):
-        return repr(value)
     if isinstance(value, list | tuple):
         texts = [_text_of(item) for item in value]
-        return None if None in texts else f"[{', '.join(map(str, texts))}]"
-    return None
+        text = None if None in texts else f"[{', '.join(map(str, texts))}]"
+    else:
+        text = repr(value) if value is None or isinstance(value, str | Number) else None
+    return text if text is None or len(text) <= _MAX_LENGTH else digest(text)

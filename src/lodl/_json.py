@@ -48,7 +48,11 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
     that a dataclass does not have are ignored. Errors name the place `where` a value is wrong.
     """
     if is_dataclass(kind):
-        return _record_from_json(kind, value, where)
+        if not isinstance(value, dict):
+            raise ValueError(f"`{where.lstrip('.')}` must be an object, got {repr(value)[:60]}")
+        hints, names = get_type_hints(kind), [f.name for f in fields(kind) if f.name in value]
+        values = {name: from_json(hints[name], value[name], f"{where}.{name}") for name in names}
+        return kind(**values)  # type: ignore[operator]  # a TypeError names the missing values
     origin, arguments = get_origin(kind), get_args(kind)
     for option in arguments if origin in (Union, types.UnionType) else ():
         with suppress(TypeError, ValueError):
@@ -63,14 +67,6 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
             float(value)  # raises if it is a whole number beyond all floats
         return value
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
-
-
-def _record_from_json(kind: Any, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        raise ValueError(f"`{where.lstrip('.')}` must be an object, got {repr(value)[:60]}")
-    hints, names = get_type_hints(kind), [f.name for f in fields(kind) if f.name in value]
-    values = {name: from_json(hints[name], value[name], f"{where}.{name}") for name in names}
-    return kind(**values)  # a TypeError names the missing values
 
 
 def package_version() -> str:

@@ -7,13 +7,16 @@ from hypothesis import strategies as st
 
 from lodl.errors import InvalidInputError
 from lodl.samplers import (
+    BLOCK_SIZE,
     AllPerturbed,
     AtPredictions,
     OnePerturbed,
     Sampler,
     TwoPerturbed,
+    _stream,
+    check_sampler,
+    label_scale,
 )
-from lodl.samplers._samplers import BLOCK_SIZE, _stream, check_sampler, label_scale
 
 PROFILE = settings(deadline=None, max_examples=25, derandomize=True)
 LABEL_BASED: dict[str, Any] = {"all": AllPerturbed, "one": OnePerturbed, "two": TwoPerturbed}

@@ -7,8 +7,8 @@ from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, Split
-from lodl.domains._domain import Sizes, check_sizes, legacy_rng, polynomial_labels, split_in_order
+from lodl.domains import Domain
+from lodl.domains._domain import Sizes, check_sizes, legacy_rng, polynomials
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import LinearProblem
 
@@ -57,13 +57,13 @@ def assignment(
         )
     n_pairs = n_workers * n_tasks
     rng = legacy_rng(seed)
-    x, y = polynomial_labels(rng, (sum(sizes), 5, n_pairs), degree=degree, noise=noise)
+    x, y = polynomials(rng, (sum(sizes), 5, n_pairs), degree=degree, noise=noise)
     problem = Assignment()
     if hours_share is not None:
         hours = rng.uniform(1, 5, size=shape)
         max_hours = hours_share * n_workers * float(hours.mean())
         problem = Assignment(tuple(map(tuple, hours.tolist())), max_hours)
-    return Domain(problem, split_in_order(Split(x, y.reshape(-1, *shape)), sizes))
+    return Domain.in_order(problem, sizes, x, y.reshape(-1, *shape))
 
 
 @dataclass(frozen=True)

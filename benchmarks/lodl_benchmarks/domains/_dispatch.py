@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 
 from lodl._arrays import check_labels
 from lodl._typing import Array, Decision, InstanceContext
-from lodl.domains import Domain, Split
-from lodl.domains._domain import Sizes, check_sizes, split_in_order
+from lodl.domains import Domain
+from lodl.domains._domain import Sizes, check_sizes
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems import Problem
 from lodl_benchmarks.domains._power_days import power_days
@@ -44,7 +44,7 @@ def dispatch(seed: int = 0, *, sizes: Sizes = (200, 100, 400), noise: float = 0.
     sizes = check_sizes(sizes)
     days = power_days("dispatch", seed, (sum(sizes), 24), noise)
     y = (3.0 + days.load - days.wind_power) * days.noise
-    return Domain(Dispatch(), split_in_order(Split(days.x, y), sizes))
+    return Domain.in_order(Dispatch(), sizes, days.x, y)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, Split
-from lodl.domains._domain import Sizes, check_sizes, in_blocks, split_in_order, streams
+from lodl.domains import Domain
+from lodl.domains._domain import Sizes, check_sizes, in_blocks, streams
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 from lodl_benchmarks.domains._power_days import power_days
@@ -49,7 +49,7 @@ def energy_scheduling(
     (job_rng,) = streams("energy scheduling, jobs", seed, 1)
     durations = tuple(job_rng.integers(2, 9, size=5).tolist())
     powers = tuple(job_rng.uniform(1, 5, size=5).tolist())
-    return Domain(EnergyScheduling(durations, powers), split_in_order(Split(days.x, y), sizes))
+    return Domain.in_order(EnergyScheduling(durations, powers), sizes, days.x, y)
 
 
 @dataclass(frozen=True)

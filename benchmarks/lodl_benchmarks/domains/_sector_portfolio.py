@@ -6,8 +6,8 @@ import numpy as np
 
 from lodl._arrays import check_count
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, Split
-from lodl.domains._domain import Sizes, check_sizes, check_vectors, legacy_rng, split_in_order
+from lodl.domains import Domain
+from lodl.domains._domain import Sizes, check_sizes, check_vectors, legacy_rng
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
@@ -59,7 +59,7 @@ def sector_portfolio(
     shocks = rng.normal(size=(sum(sizes), 5 + n_assets))
     y += shocks[:, :5] @ loads.T + 0.01 * noise * shocks[:, 5:]
     problem = SectorPortfolio(tuple((np.arange(n_assets) % 10).tolist()), max_share)
-    return Domain(problem, split_in_order(Split(x, y), sizes))
+    return Domain.in_order(problem, sizes, x, y)
 
 
 @dataclass(frozen=True)

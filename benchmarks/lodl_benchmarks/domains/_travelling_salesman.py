@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from lodl._arrays import check_count
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Domain, Split
+from lodl.domains import Domain
 from lodl.domains._domain import (
     Sizes,
     check_noise,
@@ -16,7 +16,6 @@ from lodl.domains._domain import (
     check_vectors,
     in_blocks,
     legacy_rng,
-    split_in_order,
 )
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -69,7 +68,7 @@ def travelling_salesman(
     x = rng.normal(size=(sum(sizes), 5))
     y = (x @ matrix.T / np.sqrt(5) + 3) ** degree / 3 ** (degree - 1)
     y = lengths + y * rng.uniform(1 - noise, 1 + noise, size=y.shape)
-    return Domain(problem, split_in_order(Split(x, np.around(y, decimals=4)), sizes))
+    return Domain.in_order(problem, sizes, x, np.around(y, decimals=4))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, Decision, InstanceContext
-from lodl.domains import Domain, Split
-from lodl.domains._domain import Sizes, check_sizes, in_blocks, split_in_order
+from lodl.domains import Domain
+from lodl.domains._domain import Sizes, check_sizes, in_blocks
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
 from lodl_benchmarks.domains._power_days import power_days
@@ -48,7 +48,7 @@ def unit_commitment(
     sizes = check_sizes(sizes)
     days = power_days("unit commitment", seed, (sum(sizes), n_periods), 0.1)
     y = (3.0 + days.load - days.wind_power) * days.noise
-    return Domain(UnitCommitment(), split_in_order(Split(days.x, y), sizes))
+    return Domain.in_order(UnitCommitment(), sizes, days.x, y)
 
 
 @dataclass(frozen=True)

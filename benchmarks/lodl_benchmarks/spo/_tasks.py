@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from lodl.domains import Domain, ShortestPath, Split
-from lodl.domains._domain import legacy_rng, polynomial_labels, split_in_order
+from lodl.domains import Domain, ShortestPath
+from lodl.domains._domain import legacy_rng, polynomials
 from lodl_benchmarks.runner import Task
 
 N_TEST = 10_000
@@ -25,8 +25,8 @@ def founding_path(seed: int, *, n: int, degree: int, noise: float) -> Domain:
     problem = ShortestPath((5, 5))
     sizes = (n, n // 4, N_TEST)
     shape = (sum(sizes), _N_FEATURES, problem.n_arcs)
-    x, y = polynomial_labels(legacy_rng(seed), shape, degree=degree, noise=noise, scale=3.5**degree)
-    return Domain(problem, split_in_order(Split(x, y), sizes))
+    x, y = polynomials(legacy_rng(seed), shape, degree=degree, noise=noise, scale=3.5**degree)
+    return Domain.in_order(problem, sizes, x, y)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,7 @@ from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 
-Sizes = tuple[int, int, int]
-"""Number of training, validation and test instances."""
+Sizes = tuple[int, int, int]  # number of training, validation and test instances
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +37,9 @@ class Splits:
         """The instances that losses are learned for: training, followed by validation."""
         parts = (self.train, self.validation)
         contexts = [part.context for part in parts if part.context is not None]
-        return Split(
-            x=np.concatenate([part.x for part in parts]),
-            y=np.concatenate([part.y for part in parts]),
-            context=np.concatenate(contexts) if contexts else None,
-        )
+        x = np.concatenate([part.x for part in parts])
+        y = np.concatenate([part.y for part in parts])
+        return Split(x, y, np.concatenate(contexts) if contexts else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +48,17 @@ class Domain:
 
     problem: Problem
     splits: Splits
+
+    @classmethod
+    def in_order(
+        cls, problem: Problem, sizes: Sizes, x: Array, y: Array, context: Any = None
+    ) -> "Domain":
+        """Return a domain with the first instances for training, then validation, then test."""
+        ends = np.cumsum(sizes).tolist()
+        parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        contexts = [None if context is None else context[at] for at in parts]
+        splits = [Split(x[at], y[at], c) for at, c in zip(parts, contexts, strict=True)]
+        return cls(problem, Splits(*splits))
 
 
 def check_sizes(sizes: Sequence[int]) -> Sizes:
@@ -66,9 +74,8 @@ def check_vectors(y_hats: Array, size: int, numbers: str) -> Array:
     """Return predictions of shape (k, size); `numbers` says what their numbers are."""
     y_hats = check_labels(y_hats, "y_hats")
     if y_hats.shape[1:] != (size,):
-        raise InvalidInputError(
-            f"A prediction must be a vector of {size} {numbers}, got shape {y_hats.shape[1:]}."
-        )
+        wanted = f"a vector of {size} {numbers}"
+        raise InvalidInputError(f"A prediction must be {wanted}, got shape {y_hats.shape[1:]}.")
     return y_hats
 
 
@@ -78,14 +85,6 @@ def in_blocks(
     """Return the decisions for predictions, taken `n_rows` at a time to bound the memory."""
     starts = range(0, max(1, len(y_hats)), max(1, n_rows))
     return np.concatenate([decide(y_hats[start : start + starts.step]) for start in starts])
-
-
-def split_in_order(data: Split, sizes: Sizes) -> Splits:
-    """Return the first instances for training, the next for validation, the next for test."""
-    x, y, context = data.x, data.y, data.context
-    ends = np.cumsum(sizes).tolist()
-    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-    return Splits(*(Split(x[at], y[at], None if context is None else context[at]) for at in parts))
 
 
 def streams(purpose: str, seed: int, n_streams: int) -> list[np.random.Generator]:
@@ -100,7 +99,7 @@ def legacy_rng(seed: int) -> np.random.RandomState:
     return np.random.RandomState(check_count("seed", seed, minimum=0))
 
 
-def polynomial_labels(
+def polynomials(
     rng: np.random.RandomState,
     shape: tuple[int, int, int],
     *,

@@ -9,16 +9,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import (
-    Domain,
-    Sizes,
-    Split,
-    check_sizes,
-    in_blocks,
-    legacy_rng,
-    polynomial_labels,
-    split_in_order,
-)
+from lodl.domains._domain import Domain, Sizes, check_sizes, in_blocks, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 from lodl.problems.highs import LinearProgram
@@ -27,6 +18,8 @@ _MAX_TABLE = 2**25  # entries of a dynamic program: 32 MB per prediction
 _TABLE_BLOCK = 2**20  # entries of the dynamic programs solved at once
 _SUBSET_BLOCK = 2**17  # numbers in one temporary array: 1 MB, which stays in the cache
 _ROUNDING = 1e-9  # share of the capacity: sums of weights such as 3.1 are not exact
+
+_Level = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def knapsack(
@@ -67,9 +60,9 @@ def knapsack(
     check_count("n_dimensions", n_dimensions)
     weights = rng.choice(range(300, 800), size=(n_dimensions, n_items)) / 100
     shape = (sum(sizes), 5, n_items)
-    x, y = polynomial_labels(rng, shape, degree=degree, noise=noise, scale=5)
+    x, y = polynomials(rng, shape, degree=degree, noise=noise, scale=5)
     problem = Knapsack((capacity,) * n_dimensions, tuple(map(tuple, weights.tolist())))
-    return Domain(problem, split_in_order(Split(x, np.ceil(y)), sizes))
+    return Domain.in_order(problem, sizes, x, np.ceil(y))
 
 
 def item_knapsack(
@@ -96,10 +89,10 @@ def item_knapsack(
     sizes, rng = check_sizes(sizes), legacy_rng(seed)
     n, n_items = sum(sizes), check_count("n_items", n_items)
     weights = rng.randint(3, 9, size=(n, n_items)).astype(np.float64)
-    x, y = polynomial_labels(rng, (n * n_items, 5, 1), degree=6, noise=0.5, scale=5)
-    data = Split(x.reshape(n, n_items, 5), y.reshape(n, n_items), weights)
+    x, y = polynomials(rng, (n * n_items, 5, 1), degree=6, noise=0.5, scale=5)
     problem = Knapsack((check_count("capacity", capacity),))
-    return Domain(problem, split_in_order(data, sizes))
+    x, y = x.reshape(n, n_items, 5), y.reshape(n, n_items)
+    return Domain.in_order(problem, sizes, x, y, weights)
 
 
 @dataclass(frozen=True)
@@ -109,22 +102,17 @@ class Knapsack(LinearProblem):
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i w_di z_i <= capacity_d for every d
 
     A label has shape (N,), a decision is a vector of N zeros and ones. The weights are the same for
-    all instances, or each instance's context holds its own. Always exact:
+    all instances, or each instance's context is an array of its own, shape (N,) or (dimensions, N).
+    Always exact:
 
     - one dimension, whole weights, and a capacity of no more than millions: dynamic programming;
     - otherwise, if at most `max_subsets` sets of items fit: all of them are tried;
     - otherwise: HiGHS, one prediction at a time, in milliseconds instead of microseconds.
-
-    Attributes:
-        capacity: Capacity in each dimension.
-        weights: Positive weights, one row of N numbers per dimension; None if the context of an
-            instance holds them, as an array (N,) or (dimensions, N).
-        max_subsets: Largest number of sets to try.
     """
 
-    capacity: tuple[float, ...]
-    weights: tuple[tuple[float, ...], ...] | None = None
-    max_subsets: int = 100_000
+    capacity: tuple[float, ...]  #: Capacity in each dimension.
+    weights: tuple[tuple[float, ...], ...] | None = None  #: Positive, one row per dimension.
+    max_subsets: int = 100_000  #: Largest number of sets to try.
     sense = "max"
 
     def __post_init__(self) -> None:
@@ -155,16 +143,12 @@ class Knapsack(LinearProblem):
         """Return the weights of an instance, shape (dimensions, N)."""
         given = context if self.weights is None else self.weights
         if given is None:
-            raise InvalidInputError(
-                "A knapsack needs weights: give `weights`, or the weights of each instance as its "
-                "context."
-            )
-        weights = np.atleast_2d(np.asarray(given, dtype=np.float64))
-        if weights.shape != (len(self.capacity), *label_shape):
-            raise InvalidInputError(
-                f"Weights must have shape {(len(self.capacity), *label_shape)}, a row per "
-                f"dimension and a column per item of a prediction, got shape {weights.shape}."
-            )
+            advice = "give `weights`, or the weights of each instance as its context."
+            raise InvalidInputError(f"A knapsack needs weights: {advice}")
+        weights, shape = np.atleast_2d(given).astype(np.float64), (len(self.capacity), *label_shape)
+        if weights.shape != shape:
+            wanted = f"shape {shape}, a row per dimension and a column per item of a prediction"
+            raise InvalidInputError(f"Weights must have {wanted}, got shape {weights.shape}.")
         if not ((weights > 0) & (weights < np.inf)).all():
             raise InvalidInputError("The weights of a knapsack must be positive numbers.")
         return weights
@@ -191,9 +175,6 @@ def _best_packing(y_hats: Array, weights: npt.NDArray[np.int64], capacity: int) 
         room -= taken * weights[item]
         zs[:, item] = taken
     return zs
-
-
-_Level = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 class _Subsets(NamedTuple):

@@ -54,10 +54,8 @@ class TopK(LinearProblem):
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = check_labels(y_hats, "y_hats")
         if y_hats.ndim != 2 or y_hats.shape[1] < self.budget:
-            raise InvalidInputError(
-                f"A prediction must be a vector of at least `budget` = {self.budget} utilities, "
-                f"got shape {y_hats.shape[1:]}."
-            )
+            wanted = f"a vector of at least `budget` = {self.budget} utilities"
+            raise InvalidInputError(f"A prediction must be {wanted}, got shape {y_hats.shape[1:]}.")
         if self.budget == 1:  # many times faster than to sort
             best = y_hats.argmax(axis=1, keepdims=True)
         else:

@@ -7,16 +7,7 @@ import numpy as np
 
 from lodl._arrays import check_count
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import (
-    Domain,
-    Sizes,
-    Split,
-    check_sizes,
-    check_vectors,
-    legacy_rng,
-    polynomial_labels,
-    split_in_order,
-)
+from lodl.domains._domain import Domain, Sizes, check_sizes, check_vectors, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
 
@@ -47,10 +38,10 @@ def newsvendor(seed: int = 135, *, sizes: Sizes = (300, 100, 1000), n_products: 
     price = rng.uniform(1, 5, size=n_products)
     missing = price * rng.uniform(1.2, 4, size=n_products)
     left_over = price * rng.uniform(0.2, 0.9, size=n_products)
-    x, y = polynomial_labels(rng, (sum(sizes), 5, n_products), degree=4, noise=0.5, scale=10)
+    x, y = polynomials(rng, (sum(sizes), 5, n_products), degree=4, noise=0.5, scale=10)
     budget = float(price @ y[: sizes[0]].mean(axis=0))
     problem = Newsvendor(budget, *(tuple(p.tolist()) for p in (price, missing, left_over)))
-    return Domain(problem, split_in_order(Split(x, y), sizes))
+    return Domain.in_order(problem, sizes, x, y)
 
 
 @dataclass(frozen=True)
@@ -76,10 +67,9 @@ class Newsvendor(VectorisedProblem):
         prices = zip(self.left_over, self.price, self.missing, strict=True)
         for product, (left_over, price, missing) in enumerate(prices):
             if not 0 <= left_over < price < missing < np.inf:
-                raise InvalidInputError(
-                    "Prices must rise from `left_over` to `price` to `missing`; those of product "
-                    f"{product} are {left_over}, {price} and {missing}."
-                )
+                wanted = "Prices must rise from `left_over` to `price` to `missing`"
+                got = f"those of product {product} are {left_over}, {price} and {missing}"
+                raise InvalidInputError(f"{wanted}; {got}.")
 
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = self.project(check_vectors(y_hats, len(self.price), "demands"))
@@ -96,10 +86,8 @@ class Newsvendor(VectorisedProblem):
         zs = np.ascontiguousarray(zs, dtype=np.float64)
         price, missing, left_over = map(np.array, (self.price, self.missing, self.left_over))
         short = y - zs
-        costs: Array = (
-            price * zs + np.maximum(missing * short, 0.0) + np.minimum(left_over * short, 0.0)
-        ).sum(axis=1)
-        return costs
+        bought_later, sold = np.maximum(missing * short, 0.0), np.minimum(left_over * short, 0.0)
+        return np.asarray((price * zs + bought_later + sold).sum(axis=1))
 
     def project(self, y_hats: Array) -> Array:
         return np.maximum(y_hats, 0.0)

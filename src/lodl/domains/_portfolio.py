@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from lodl._arrays import check_count, check_labels, require
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import Domain, Sizes, Split, check_sizes, split_in_order, streams
+from lodl.domains._domain import Domain, Sizes, check_sizes, streams
 from lodl.errors import DataError, InvalidInputError, ProblemError
 from lodl.problems import VectorisedProblem
 
@@ -67,27 +67,28 @@ def portfolio(
     drawn = np.sort(rng.choice(prices.shape[1], n_stocks, replace=False))
     close = prices[:, drawn]
     days = range(_HISTORY, n_days - 1)
-    x = _standardised(stock_features(close, days), n_train=sizes[0])
+    x = stock_features(close, days)
+    mean, deviation = x[: sizes[0]].mean(axis=(0, 1)), x[: sizes[0]].std(axis=(0, 1))
+    deviation[deviation == 0] = 1.0
+    x = ((x - mean) / deviation).clip(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)
     y = close[days.start + 1 : days.stop + 1] / close[days.start : days.stop] - 1
     risk = _historical_risk(prices, drawn, days)
-    return Domain(Portfolio(), split_in_order(Split(x, y, risk), sizes))
+    return Domain.in_order(Portfolio(), sizes, x, y, risk)
 
 
 def _check_prices(prices: Array, n_days: int, n_stocks: int) -> None:
     is_price = (prices > 0) & np.isfinite(prices)
     if not is_price.all():
         day, column = np.argwhere(~is_price)[0]
-        raise DataError(
-            f"`prices` must be positive, got {prices[day, column]} in row {day}, column {column}: "
-            "fill the gap or leave the stock out."
-        )
+        got = f"{prices[day, column]} in row {day}, column {column}"
+        advice = "fill the gap or leave the stock out"
+        raise DataError(f"`prices` must be positive, got {got}: {advice}.")
     if prices.shape[1] < n_stocks:
         raise DataError(f"`n_stocks` is {n_stocks}, but `prices` has {prices.shape[1]} stocks.")
     if len(prices) < n_days:
-        raise DataError(
-            f"{n_days} days are needed: {_HISTORY} of history, one per instance and one for the "
-            f"last label; `prices` has {len(prices)}. Use fewer instances: `sizes`."
-        )
+        needed = f"{_HISTORY} of history, one per instance and one for the last label"
+        got = f"`prices` has {len(prices)}. Use fewer instances: `sizes`."
+        raise DataError(f"{n_days} days are needed: {needed}; {got}")
 
 
 def synthetic_prices(seed: int = 0, *, n_days: int = 1166, n_stocks: int = 50) -> Array:
@@ -143,14 +144,6 @@ def _rolling_moments(series: Array, days: range, width: int) -> list[Array]:
     return [windows.mean(axis=1), windows.var(axis=1)]
 
 
-def _standardised(x: Array, n_train: int) -> Array:
-    """Scale each feature to mean 0 and deviation 1 over the training days, then clip it."""
-    mean, deviation = x[:n_train].mean(axis=(0, 1)), x[:n_train].std(axis=(0, 1))
-    deviation[deviation == 0] = 1.0
-    standardised: Array = (x - mean) / deviation
-    return standardised.clip(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)
-
-
 def _historical_risk(prices: Array, drawn: npt.NDArray[np.intp], days: range) -> Array:
     """Return Q of each day, from the daily returns that end on it, shape (len(days), n, n)."""
     returns = prices[1:, drawn] / prices[:-1, drawn] - 1  # row t - 1 is the return of day t
@@ -161,10 +154,10 @@ def _historical_risk(prices: Array, drawn: npt.NDArray[np.intp], days: range) ->
             window = returns[day - _HISTORY : day]
             still = np.ptp(window, axis=0) == 0
             if still.any():
-                raise DataError(
-                    f"The return in column {drawn[still.argmax()]} of `prices` does not change in "
-                    f"the {_HISTORY} days to day {day}, so it has no correlation: leave it out."
-                )
+                column = f"The return in column {drawn[still.argmax()]} of `prices`"
+                span = f"in the {_HISTORY} days to day {day}"
+                advice = "so it has no correlation: leave it out"
+                raise DataError(f"{column} does not change {span}, {advice}.")
             risk[row] = np.corrcoef(window, rowvar=False) + diagonal
     return risk
 
@@ -186,9 +179,8 @@ class Portfolio(VectorisedProblem):
 
     def __post_init__(self) -> None:
         if not 0 < self.risk_aversion < np.inf:
-            raise InvalidInputError(
-                f"`risk_aversion` must be a positive number, got {self.risk_aversion!r}."
-            )
+            got = repr(self.risk_aversion)
+            raise InvalidInputError(f"`risk_aversion` must be a positive number, got {got}.")
 
     def solve_many(self, y_hats: Array, context: InstanceContext) -> Array:
         y_hats = check_labels(y_hats, "y_hats")
@@ -228,10 +220,8 @@ class Portfolio(VectorisedProblem):
         quadratic = 2 * self.risk_aversion * risk
         flag, _ = solver.setup(quadratic, costs, row, most, least, constraint_types)
         if flag < 0:
-            raise InvalidInputError(
-                "The context of a portfolio, Q, must be positive semidefinite "
-                f"(DAQP's exit flag is {flag})."
-            )
+            wanted = f"positive semidefinite (DAQP's exit flag is {flag})"
+            raise InvalidInputError(f"The context of a portfolio, Q, must be {wanted}.")
         solver.settings = {"primal_tol": _PRIMAL_TOLERANCE}
         return solver, constraint_types
 
@@ -252,8 +242,6 @@ def _check_risk(context: InstanceContext, y_hats: Array) -> Array:
         raise InvalidInputError(f"A portfolio needs a context: the matrix Q of shape {shape}.")
     risk = check_labels(context, "context")
     if risk.shape != shape or not np.allclose(risk, risk.T):
-        raise InvalidInputError(
-            f"The context of a portfolio, Q, must be a symmetric matrix of shape {shape}, got "
-            f"shape {risk.shape}."
-        )
+        wanted = f"a symmetric matrix of shape {shape}, got shape {risk.shape}"
+        raise InvalidInputError(f"The context of a portfolio, Q, must be {wanted}.")
     return risk

@@ -7,16 +7,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import (
-    Domain,
-    Sizes,
-    Split,
-    check_sizes,
-    check_vectors,
-    legacy_rng,
-    polynomial_labels,
-    split_in_order,
-)
+from lodl.domains._domain import Domain, Sizes, check_sizes, check_vectors, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
@@ -55,8 +46,8 @@ def shortest_path(
     """
     problem, sizes = ShortestPath(grid), check_sizes(sizes)
     shape = (sum(sizes), 5, problem.n_arcs)
-    x, y = polynomial_labels(legacy_rng(seed), shape, degree=degree, noise=noise)
-    return Domain(problem, split_in_order(Split(x, y), sizes))
+    x, y = polynomials(legacy_rng(seed), shape, degree=degree, noise=noise)
+    return Domain.in_order(problem, sizes, x, y)
 
 
 @dataclass(frozen=True)

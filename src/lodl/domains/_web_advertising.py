@@ -126,16 +126,14 @@ class WebAdvertising(VectorisedProblem):
     def solve_many(self, y_hats: Array, context: InstanceContext = None) -> Array:
         y_hats = self.project(check_labels(y_hats, "y_hats"))
         if y_hats.ndim != 3 or y_hats.shape[1] < self.budget:
-            raise InvalidInputError(
-                "A prediction must be a matrix of click rates (websites, users) with at least "
-                f"`budget` = {self.budget} websites, got shape {y_hats.shape[1:]}."
-            )
+            kind = "a matrix of click rates (websites, users)"
+            wanted = f"{kind} with at least `budget` = {self.budget} websites"
+            raise InvalidInputError(f"A prediction must be {wanted}, got shape {y_hats.shape[1:]}.")
         n_websites, n_users = y_hats.shape[1:]
         if comb(n_websites, self.budget) > self.max_subsets:
-            raise InvalidInputError(
-                f"There are more than `max_subsets` = {self.max_subsets} ways to choose "
-                f"{self.budget} of {n_websites} websites."
-            )
+            ways = f"ways to choose {self.budget} of {n_websites} websites"
+            most = f"`max_subsets` = {self.max_subsets}"
+            raise InvalidInputError(f"There are more than {most} {ways}.")
         subsets = np.array(list(combinations(range(n_websites), self.budget)))
         best = partial(_best_subset, subsets=subsets)
         websites = in_blocks(best, y_hats, _BLOCK_SIZE // (len(subsets) * n_users))

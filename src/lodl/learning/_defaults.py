@@ -18,8 +18,7 @@ from lodl.losses import (
 )
 from lodl.losses._family import check_can_fit
 from lodl.oracle import ObjectiveKind
-from lodl.samplers import AllPerturbed, Sampler
-from lodl.samplers._samplers import check_sampler
+from lodl.samplers import AllPerturbed, Sampler, check_sampler
 
 AT_LABELS = AllPerturbed(scale="auto")  # the default sampler of points around labels
 

@@ -14,8 +14,7 @@ from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import projected
-from lodl.samplers import Sampler, Scale
-from lodl.samplers._samplers import BLOCK_SIZE, label_scale
+from lodl.samplers import BLOCK_SIZE, Sampler, Scale, label_scale
 
 _ID_SIZE = 16  # bytes
 

@@ -28,8 +28,7 @@ from lodl.oracle._workers import Workers, choose_workers
 from lodl.problems import Problem
 from lodl.problems._problem import check_instances, check_predicted, check_problem_type, projected
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
-from lodl.samplers import AllPerturbed, Sampler
-from lodl.samplers._samplers import check_sampler, label_scale
+from lodl.samplers import AllPerturbed, Sampler, check_sampler, label_scale
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -23,7 +23,7 @@ from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._store import NO_ANSWER, Block
 from lodl.problems import LinearProblem, Problem
 from lodl.problems._regret import gradients, read_only, score, score_rows
-from lodl.samplers._samplers import BLOCK_SIZE
+from lodl.samplers import BLOCK_SIZE
 
 # Columns at which batches of a vectorised problem begin; later blocks are one batch each. Few
 # samples cost few calls, many go in large batches. The last digits may depend on the batch.

@@ -1,7 +1,5 @@
 """Problems made of plain functions, with or without a context."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, Literal
@@ -11,6 +9,7 @@ from lodl.errors import InvalidInputError
 from lodl.problems._problem import Problem, check_sense
 
 _Function = Callable[..., Any]
+_Place = Literal["none", "last", "by name"]
 
 
 def problem(
@@ -45,8 +44,6 @@ def problem(
 
 
 class _FunctionProblem(Problem):
-    """A problem made of plain functions."""
-
     def __init__(
         self,
         solve: _Function,
@@ -57,10 +54,9 @@ class _FunctionProblem(Problem):
         unit: str,
     ) -> None:
         check_sense(sense, "problem()")
-        self.sense, self.unit = sense, unit
+        self.sense, self.unit, self._project = sense, unit, project
         self._solve = FunctionWithContext("solve", solve, 1)
         self._objective = FunctionWithContext("objective", objective, 2)
-        self._project = project
         self._slope = slope and FunctionWithContext("slope", slope, 2)
 
     def __repr__(self) -> str:
@@ -69,10 +65,9 @@ class _FunctionProblem(Problem):
 
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
         if context is not None and {self._solve.place, self._objective.place} == {"none"}:
-            raise InvalidInputError(
-                "A context was given, but neither `solve` nor `objective` takes one. Name a "
-                "parameter `context`, or leave the context out."
-            )
+            advice = "Name a parameter `context`, or leave the context out."
+            wrong = "A context was given, but neither `solve` nor `objective` takes one."
+            raise InvalidInputError(f"{wrong} {advice}")
         return self._solve(y_hat, context=context)
 
     def objective(self, z: Decision, y: Array, context: InstanceContext) -> float:
@@ -103,9 +98,7 @@ class FunctionWithContext:
         return self.function(*arguments)
 
 
-def _place_of_context(
-    name: str, function: _Function, n_before: int
-) -> Literal["none", "last", "by name"]:
+def _place_of_context(name: str, function: _Function, n_before: int) -> _Place:
     """Return where a function takes the context, after its first `n_before` arguments."""
     if not callable(function):
         raise InvalidInputError(f"`{name}` must be a function, got {function!r}.")
@@ -116,14 +109,15 @@ def _place_of_context(
     arguments = [None] * n_before
     if _binds(signature, *arguments, context=None) and "context" in signature.parameters:
         return "by name"
-    if _binds(signature, *arguments, None) and not _is_option(signature, n_before):
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    rest = [p for p in signature.parameters.values() if p.kind in by_place][n_before:]
+    is_option = bool(rest) and rest[0].default is not inspect.Parameter.empty
+    if _binds(signature, *arguments, None) and not is_option:
         return "last"
     if _binds(signature, *arguments):
         return "none"
-    raise InvalidInputError(
-        f"`{name}` must take {n_before} or {n_before + 1} positional arguments "
-        f"(the last is the context), its signature is {name}{signature}."
-    )
+    wanted = f"{n_before} or {n_before + 1} positional arguments (the last is the context)"
+    raise InvalidInputError(f"`{name}` must take {wanted}, its signature is {name}{signature}.")
 
 
 def _binds(signature: inspect.Signature, *arguments: None, **named: None) -> bool:
@@ -132,10 +126,3 @@ def _binds(signature: inspect.Signature, *arguments: None, **named: None) -> boo
     except TypeError:
         return False
     return True
-
-
-def _is_option(signature: inspect.Signature, place: int) -> bool:
-    """Return whether the argument at a position would set a parameter that has a default."""
-    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [p for p in signature.parameters.values() if p.kind in by_place]
-    return len(parameters) > place and parameters[place].default is not inspect.Parameter.empty

@@ -34,17 +34,20 @@ class Model(ABC):
     def read(self) -> Decision:
         """Return the decision of the last solve, in arrays that no later call changes."""
 
+    @abstractmethod
     def fix(self, z: Decision) -> None:
         """Fix the variables of a decision, until the next `set`."""
-        raise NotImplementedError
 
-    def check_fixed(self) -> None:
-        """Raise `ProblemError` if the numbers that are set forbid the decision that is fixed."""
-        raise NotImplementedError
-
+    @abstractmethod
     def value(self) -> float:
         """Return the model's objective at the present values of its variables."""
-        raise NotImplementedError
+
+    def check_fixed(self) -> None:  # noqa: B027 - predicted costs forbid no decision
+        """Raise `ProblemError` if the numbers that are set forbid the decision that is fixed."""
+
+    def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
+        """Return the derivative of the objective with respect to `y`, None if it is unknown."""
+        return None
 
     def project(self, y_hats: Array) -> Array:
         """Map predictions of shape (k, *label_shape) into the range that the model accepts."""
@@ -55,15 +58,12 @@ class ModelProblem(Problem):
     """A problem solved by a model of a solver library, built once per process and thread."""
 
     def __init__(
-        self,
-        sense: Sense,
-        build: Callable[[], Model],
-        build_scorer: Callable[[], Model] | None = None,
+        self, sense: Sense, build: Callable[[], Model], scorer: Callable[[], Model] | None = None
     ) -> None:
         check_sense(sense, type(self).__name__)
         self.sense = sense
         self._models = PerThread(build)
-        self._scorers = self._models if build_scorer is None else PerThread(build_scorer)
+        self._scorers = self._models if scorer is None else PerThread(scorer)
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         model = self._models.get()
@@ -85,6 +85,9 @@ class ModelProblem(Problem):
                 "price. The decision consists of `first_stage`, or of what `build` returns."
             ) from error
 
+    def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
+        return self._scorers.get().slope(z, y, context)
+
     def project(self, y_hats: Array) -> Array:
         return self._models.get().project(y_hats)
 
@@ -104,9 +107,8 @@ def check_replacements(context: InstanceContext, names: Collection[str], kind: s
     if isinstance(context, Mapping) and set(context) <= set(names):
         return context
     given = f"keys {list(context)}" if isinstance(context, Mapping) else type(context).__name__
-    raise InvalidInputError(
-        f"The context of an instance must be a dict of {kind} among {list(names)}, got {given}."
-    )
+    wanted = f"a dict of {kind} among {list(names)}"
+    raise InvalidInputError(f"The context of an instance must be {wanted}, got {given}.")
 
 
 def check_size(y: Array, size: int, numbers: str) -> Array:

@@ -178,11 +178,10 @@ def inner_products(zs: Any, ys: Array) -> Array:
     return np.asarray(products.sum(axis=1))
 
 
-HOW_TO_TRAVEL = (
+HOW_TO_TRAVEL = (  # advice for a problem that cannot be pickled: a solver often cannot once used
     "Let it rebuild its solver on the other side: `def __getstate__(self): return arguments` and "
     "`def __setstate__(self, arguments): self.__init__(*arguments)`."
 )
-"""Advice for a problem that cannot be pickled; many solvers cannot be once they have solved."""
 
 
 def describe(problem: Problem) -> str:
@@ -227,10 +226,8 @@ def check_predicted(
     names = label_columns(problem, y)
     array = check_labels(in_columns(y_hat, names, "y_hat", "of `y`"), "y_hat")
     if array.shape[max(0, array.ndim - labels.ndim) :] != labels.shape:
-        raise InvalidInputError(
-            f"`y_hat` must have the labels' shape {labels.shape}, with or without leading axes, "
-            f"got {array.shape}."
-        )
+        wanted = f"the labels' shape {labels.shape}, with or without leading axes"
+        raise InvalidInputError(f"`y_hat` must have {wanted}, got {array.shape}.")
     check_same_rows(y=y, y_hat=y_hat, context=context)
     return array, labels, contexts
 
@@ -240,14 +237,12 @@ def projected(problem: Problem, y_hats: Array) -> Array:
     try:
         inside = np.asarray(problem.project(y_hats), dtype=np.float64)
     except Exception as error:
-        raise ProblemError(
-            f"`project` raised {type(error).__name__}: {error}. It is called with many predictions "
-            f"at once, here of shape {y_hats.shape}."
-        ) from error
+        called = f"It is called with many predictions at once, here of shape {y_hats.shape}."
+        raised = f"`project` raised {type(error).__name__}: {error}."
+        raise ProblemError(f"{raised} {called}") from error
     if inside.shape != y_hats.shape:
-        raise ShapeError(
-            f"`project` must keep the shape {y_hats.shape} of its argument, got {inside.shape}."
-        )
+        wanted = f"the shape {y_hats.shape} of its argument"
+        raise ShapeError(f"`project` must keep {wanted}, got {inside.shape}.")
     return inside
 
 
@@ -260,17 +255,13 @@ def check_problem_type(problem: object) -> None:
 
 def sign_of(problem: Problem) -> int:
     """Return the factor that turns the objective into a loss: 1 for "min", -1 for "max"."""
-    sense = getattr(problem, "sense", None)
-    check_sense(sense, type(problem).__name__)
-    return 1 if sense == "min" else -1
+    return 1 if problem.sense == "min" else -1
 
 
 def check_sense(sense: object, owner: str) -> None:
     """Check that a sense is "min" or "max". `owner` names the problem in the message."""
     if sense is None:
-        raise ProblemError(
-            f'{owner} does not state its sense. Set `sense = "min"` if the objective is a cost, '
-            '`sense = "max"` if it is a gain.'
-        )
+        advice = 'Set `sense = "min"` if the objective is a cost, `sense = "max"` if it is a gain.'
+        raise ProblemError(f"{owner} does not state its sense. {advice}")
     if sense not in get_args(Sense):
         raise ProblemError(f'`sense` of {owner} must be "min" or "max", got {sense!r}.')

@@ -29,17 +29,19 @@ _STEP = 1e-3  # share of a coordinate's spread: far smaller than it, far larger 
 def score(problem: Problem, z: Decision, y: Array, context: InstanceContext) -> float:
     """Return the objective of one decision under the label, as a number."""
     value: Any = problem.objective(z, y, context)
-    return value if type(value) is float else _as_number(value)
+    if value is None:
+        raise ProblemError("`objective` returned None: is a `return` missing?")
+    if type(value) is not float and (shape := np.shape(value)):
+        raise ShapeError(f"The objective must be one number per decision, got shape {shape}.")
+    return float(value)
 
 
 def score_many(problem: Problem, zs: Any, y: Array, context: InstanceContext) -> Array:
     """Return the objective of each decision under the label, shape (k,)."""
     values = np.asarray(problem.objective_many(zs, y, context), dtype=np.float64)
     if values.shape != (len(zs),):
-        raise ShapeError(
-            f"The objective must be one number per decision: expected shape ({len(zs)},), "
-            f"got {values.shape}."
-        )
+        wanted = f"one number per decision: expected shape ({len(zs)},)"
+        raise ShapeError(f"The objective must be {wanted}, got {values.shape}.")
     return values
 
 
@@ -94,9 +96,8 @@ def gradients(
         if slope is None:
             return sign_of(problem) * _differences(problem, zs, y, context, spread)
         if np.size(slope) != y.size:
-            raise ShapeError(
-                f"`slope` must have the label's shape {y.shape}, got {np.shape(slope)}."
-            )
+            wanted = f"the label's shape {y.shape}"
+            raise ShapeError(f"`slope` must have {wanted}, got {np.shape(slope)}.")
         row[:] = np.ravel(slope)
     return sign_of(problem) * rows
 
@@ -128,11 +129,3 @@ def read_only(y: Array) -> Array:
     view = y.view()
     view.flags.writeable = False
     return view
-
-
-def _as_number(value: Any) -> float:
-    if value is None:
-        raise ProblemError("`objective` returned None: is a `return` missing?")
-    if shape := np.shape(value):
-        raise ShapeError(f"The objective must be one number per decision, got shape {shape}.")
-    return float(value)

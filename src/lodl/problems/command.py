@@ -114,9 +114,7 @@ class CommandProblem(Problem):
         try:
             answer = json.loads(printed.decode())
         except ValueError as error:
-            raise ProblemError(
-                f"{program.name} must print JSON in UTF-8, got {shown!r}.{program.complaint()}"
-            ) from error
+            raise program.failure(f"must print JSON in UTF-8, got {shown!r}") from error
         if not isinstance(answer, Mapping) or wanted not in answer:
             raise ProblemError(f'{program.name} must print {{"{wanted}": ...}}, got {shown!r}.')
         return answer[wanted]
@@ -147,24 +145,21 @@ class _Program:
         except (queue.Empty, subprocess.TimeoutExpired) as error:
             self._stop()
             limit = f"{self._timeout:g} {'second' if self._timeout == 1 else 'seconds'}"
-            raise ProblemError(
-                f"{self.name} took longer than its timeout of {limit}.{self.complaint()}"
-            ) from error
+            raise self.failure(f"took longer than its timeout of {limit}") from error
         except BaseException:  # the oracle gave up: a late answer would answer the next call
             self._stop()
             raise
         self._stop()
         if self._persistent or run.process.returncode != 0:
-            raise ProblemError(
-                f"{self.name} ended with exit code {run.process.returncode}.{self.complaint()}"
-            )
+            raise self.failure(f"ended with exit code {run.process.returncode}")
         return printed
 
-    def complaint(self) -> str:
-        """Return a sentence with the end of the program's standard error."""
+    def failure(self, what: str) -> ProblemError:
+        """Return an error that ends with the end of the program's standard error."""
         stderr = self._stderr if self._run is None else self._run.stderr()
         text = stderr.decode(errors="replace").strip()
-        return f" It wrote: {text[-_SHOWN:]}" if text else ""
+        wrote = f" It wrote: {text[-_SHOWN:]}" if text else ""
+        return ProblemError(f"{self.name} {what}.{wrote}")
 
     def _running(self) -> "_Run":
         if self._run is None or self._run.process.poll() is not None:

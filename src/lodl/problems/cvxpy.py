@@ -81,27 +81,16 @@ class CvxpyProblem(ModelProblem):
         sense: Sense = "min" if isinstance(problem.objective, cp.Minimize) else "max"
         super().__init__(sense, build, scorer)
 
-    def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
-        if self._scorers is not self._models:  # the recourse depends on the label, too
-            return None
-        model: Any = self._models.get()
-        model.set(y, context)
-        return model.slope(z, y)  # type: ignore[no-any-return]
-
 
 class _Model(Model):
     """A CVXPY model, with the first stage free or fixed by parameters."""
 
     def __init__(
-        self,
-        pickled: bytes,  # problem, predicted parameter and first stage
-        last_id: int,  # of the variables in the process that pickled them
-        options: Mapping[str, Any],
-        is_fixed: bool = False,
+        self, pickled: bytes, last_id: int, options: Mapping[str, Any], is_fixed: bool = False
     ) -> None:
         cp = require("cvxpy", "cvxpy")
         # CVXPY numbers variables from 1 in every process. A model from another process keeps its
-        # numbers, and compiling it would use some of them again: wrong shapes, or wrong answers.
+        # numbers (up to `last_id`), and compiling it would use some again: wrong shapes or answers.
         while cp.Variable().id <= last_id:
             pass
         problem, self._parameter, first_stage = pickle.loads(pickled)  # noqa: S301 - ours
@@ -110,7 +99,6 @@ class _Model(Model):
         self._set: dict[str, Any] = {}  # values of the other parameters
         self._decided = {v.name(): v for v in first_stage or problem.variables()}
         self._bound = [c for c in problem.constraints if _has(c.parameters(), self._parameter)]
-        self._fixed: dict[str, Any] = {}
         self.has_recourse = is_fixed
         if is_fixed:
             self._fixed = {name: cp.Parameter(v.shape) for name, v in self._decided.items()}
@@ -124,9 +112,8 @@ class _Model(Model):
         replaced = check_replacements(context, self._others, "parameters")
         for name, value in {**self._defaults, **replaced}.items():
             if value is None:
-                raise InvalidInputError(
-                    f"The parameter {name!r} has no value: give it one, or put it in the context."
-                )
+                advice = "give it one, or put it in the context"
+                raise InvalidInputError(f"The parameter {name!r} has no value: {advice}.")
             if name not in self._set or not np.array_equal(self._set[name], value):  # slow to set
                 self._others[name].value = value
                 self._set[name] = np.array(value)
@@ -138,18 +125,17 @@ class _Model(Model):
             problem.solve(**self._options)
         except cp.error.SolverError as error:
             raise ProblemError(f"CVXPY found no decision: {error}") from error
-        is_solved = problem.status in ("optimal", "optimal_inaccurate") or (
-            problem.status == "user_limit" and self._satisfies(problem.constraints)
-        )
-        if not is_solved:
-            raise ProblemError(f"CVXPY found no decision: its status is {problem.status!r}.")
+        status = problem.status
+        is_within_limit = status == "user_limit" and self._satisfies(problem.constraints)
+        if status not in ("optimal", "optimal_inaccurate") and not is_within_limit:
+            raise ProblemError(f"CVXPY found no decision: its status is {status!r}.")
 
     def read(self) -> Decision:
         return {name: _value(variable) for name, variable in self._decided.items()}
 
     def fix(self, z: Decision) -> None:
         for name, variable in self._decided.items():
-            if self._fixed:
+            if self.has_recourse:
                 self._fixed[name].value = z[name]
             else:
                 variable.save_value(z[name])  # unchecked: a solver's zero may be -1e-9
@@ -161,10 +147,10 @@ class _Model(Model):
     def value(self) -> float:
         return float(self._problem.objective.value)
 
-    def slope(self, z: Decision, y: Array) -> Array | None:
-        """Return the gradient of the objective by the parameter, None if CVXPY has none."""
-        if self._gradient_of is None:
+    def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
+        if self.has_recourse or self._gradient_of is None:  # recourse depends on the label, too
             return None
+        self.set(y, context)
         self.fix(z)
         self._at.save_value(self._parameter.value)
         gradient = None

@@ -67,11 +67,6 @@ class GurobiProblem(ModelProblem):
         settings = {**_OPTIONS, **(options or {})}
         super().__init__(sense, partial(_Model, builder, sense, settings, warm_start))
 
-    def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array | None:
-        model: Any = self._models.get()
-        model.set(y, context)
-        return model.slope(z, y)  # type: ignore[no-any-return]
-
 
 class _Model(Model):
     """A model and its environment, kept until the context changes."""
@@ -80,16 +75,12 @@ class _Model(Model):
     _is_fixed = False
 
     def __init__(
-        self,
-        build: FunctionWithContext,
-        sense: Sense,
-        options: Mapping[str, Any],
-        warm_start: bool,
+        self, build: FunctionWithContext, sense: Sense, options: dict[str, Any], warm_start: bool
     ) -> None:
         self._gp: Any = require("gurobipy", "gurobi")
         self._build, self._sense, self._warm_start = build, sense, warm_start
         try:
-            self._env = self._gp.Env(params=dict(options))
+            self._env = self._gp.Env(params=options)
         except self._gp.GurobiError as error:
             advice = "Each worker needs a licence: use fewer (`n_jobs`)."
             raise ProblemError(f"Gurobi cannot start: {error}. {advice}") from error
@@ -134,14 +125,11 @@ class _Model(Model):
             self._set_bounds(self._z.tolist(), self._z.tolist())
             self._is_fixed = True
 
-    def check_fixed(self) -> None:  # predicted costs forbid no decision
-        pass
-
     def value(self) -> float:
         return float(self._model.ObjVal if self.has_recourse else (self._z * self._y).sum())
 
-    def slope(self, z: Decision, y: Array) -> Array | None:
-        """Return the derivative by predicted costs: the values of their variables."""
+    def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
+        self.set(y, context)
         if not self._has_costs:
             return None
         self.fix(z)
@@ -156,11 +144,10 @@ class _Model(Model):
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
         self._model, predicted, decided = built[0], _entries(built[1]), _entries(built[-1])
         kinds = {type(entry) for entry in predicted.flat}
-        is_right = kinds in ({self._gp.Var}, {self._gp.Constr}) and (
-            isinstance(self._model, self._gp.Model)
-            and all(isinstance(entry, self._gp.Var) for entry in decided.flat)
-        )
-        if not is_right:
+        is_model = isinstance(self._model, self._gp.Model)
+        decides_variables = all(isinstance(entry, self._gp.Var) for entry in decided.flat)
+        is_predictable = kinds in ({self._gp.Var}, {self._gp.Constr})
+        if not (is_model and is_predictable and decides_variables):
             wanted = "a `gp.Model`, variables or linear constraints, and variables to decide"
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
         self._predicted, self._has_costs = predicted.ravel().tolist(), kinds == {self._gp.Var}
@@ -180,9 +167,8 @@ class _Model(Model):
         knows_costs = bool(any(costs) or self._model.IsQP)
         sign = 1 if self._sense == "min" else -1
         if knows_costs and self._model.ModelSense != sign:
-            raise InvalidInputError(
-                f'`sense` is "{self._sense}", but the model that `build` returns has the other one.'
-            )
+            wrong = "but the model that `build` returns has the other one"
+            raise InvalidInputError(f'`sense` is "{self._sense}", {wrong}.')
         self._model.ModelSense = sign
         self.has_recourse = knows_costs or not self._decides_costs
 

@@ -128,9 +128,8 @@ class RecourseProgram(ModelProblem):
     ) -> None:
         check_instance_of(LinearProgram, "program", program, wanted="a `LinearProgram`")
         if predicted not in ("row_lower", "row_upper", "both"):
-            raise InvalidInputError(
-                f'`predicted` must be "row_lower", "row_upper" or "both", got {predicted!r}.'
-            )
+            wanted = '"row_lower", "row_upper" or "both"'
+            raise InvalidInputError(f"`predicted` must be {wanted}, got {predicted!r}.")
         arrays = program._arrays
         at = _positions(range(arrays.n_rows) if rows is None else rows, arrays.n_rows)
         bounds = ("row_lower", "row_upper") if predicted == "both" else (predicted,)
@@ -164,9 +163,8 @@ class _Arrays:
         try:
             full = np.broadcast_to(np.asarray(array, dtype=np.float64), (length,))
         except ValueError as error:
-            raise InvalidInputError(
-                f"`{name}` must be a number or have shape ({length},), got shape {np.shape(array)}."
-            ) from error
+            wanted = f"a number or have shape ({length},), got shape {np.shape(array)}"
+            raise InvalidInputError(f"`{name}` must be {wanted}.") from error
         if np.isnan(full).any():
             raise InvalidInputError(f"`{name}` must not have NaN.")
         return full

@@ -22,7 +22,25 @@ _BITS = 50  # bits of the largest objective: far below int64, and exact as a dou
 _MAX_RANGE = 2.0**30  # sum of the largest values of all variables
 
 
-class OrtoolsLinearProblem(LinearProblem, ModelProblem):
+class _BuiltProblem(ModelProblem):
+    """A CP-SAT model made by a function of `_n_predictions` predictions and the context."""
+
+    _n_predictions = 0
+
+    def __init__(
+        self,
+        build: Callable[..., tuple[Any, Any]],
+        sense: Sense,
+        *,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        _cp_model()  # if it is missing or clashes, say so before a worker does
+        builder = FunctionWithContext("build", build, self._n_predictions)
+        model = _Model if self._n_predictions else _ModelWithCosts
+        super().__init__(sense, partial(model, builder, sense, dict(options or {})))
+
+
+class OrtoolsLinearProblem(LinearProblem, _BuiltProblem):
     """A CP-SAT model whose costs are predicted.
 
     Use it if every variable that is decided has a predicted cost or gain, and the constraints are
@@ -53,22 +71,10 @@ class OrtoolsLinearProblem(LinearProblem, ModelProblem):
         array([1., 0., 1.])
     """
 
-    def __init__(
-        self,
-        build: Callable[..., tuple[Any, Any]],
-        sense: Sense,
-        *,
-        options: Mapping[str, Any] | None = None,
-    ) -> None:
-        _cp_model()  # if it is missing or clashes, say so before a worker does
-        builder = FunctionWithContext("build", build, 0)
-        model = partial(_ModelWithCosts, builder, sense, dict(options or {}))
-        ModelProblem.__init__(self, sense, model)
-
     solve = ModelProblem.solve
 
 
-class OrtoolsProblem(ModelProblem):
+class OrtoolsProblem(_BuiltProblem):
     """A CP-SAT model that is built anew for each prediction.
 
     Use it if the prediction occurs in constraints, or not in every term of the objective. `build`
@@ -102,16 +108,7 @@ class OrtoolsProblem(ModelProblem):
         11.0
     """
 
-    def __init__(
-        self,
-        build: Callable[..., tuple[Any, Any]],
-        sense: Sense,
-        *,
-        options: Mapping[str, Any] | None = None,
-    ) -> None:
-        _cp_model()  # if it is missing or clashes, say so before a worker does
-        builder = FunctionWithContext("build", build, 1)
-        super().__init__(sense, partial(_Model, builder, sense, dict(options or {})))
+    _n_predictions = 1
 
 
 def integer_costs(
@@ -163,10 +160,8 @@ class _Model(Model):
     def set(self, y: Array, context: InstanceContext) -> None:
         variables = self._built(y, context=context)
         if self._model_sense not in (None, self._sense):
-            raise InvalidInputError(
-                f'`sense` is "{self._sense}", but the sense of the model that `build` returns is '
-                f'"{self._model_sense}".'
-            )
+            wrong = f'but the sense of the model that `build` returns is "{self._model_sense}"'
+            raise InvalidInputError(f'`sense` is "{self._sense}", {wrong}.')
         groups = variables if isinstance(variables, Mapping) else {None: variables}
         self._groups = {name: np.array(group, dtype=object) for name, group in groups.items()}
 
@@ -199,15 +194,13 @@ class _Model(Model):
         """Build the model, and return its variables."""
         built = self._build(*arguments, context=context)
         if not (isinstance(built, tuple) and len(built) == 2):
-            raise InvalidInputError(
-                f"`build` must return a model and the variables that are decided, got {built!r}."
-            )
+            wanted = "a model and the variables that are decided"
+            raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
         self._model, variables = built
         if not isinstance(self._model, _cp_model().CpModel):
-            raise InvalidInputError(
-                "`build` must return a `cp_model.CpModel` and the variables that are decided, got "
-                f"a {type(self._model).__name__} for the model."
-            )
+            wanted = "a `cp_model.CpModel` and the variables that are decided"
+            got = f"a {type(self._model).__name__} for the model"
+            raise InvalidInputError(f"`build` must return {wanted}, got {got}.")
         return variables
 
     @property
@@ -236,10 +229,9 @@ class _ModelWithCosts(_Model):
             self._key = None
             self._variables = np.array(self._built(context=context), dtype=object).ravel()
             if self._model_sense is not None:
-                raise InvalidInputError(
-                    "The model that `build` returns must have no objective: all costs are "
-                    "predicted. If some are known, use `OrtoolsProblem`."
-                )
+                reason = "all costs are predicted. If some are known, use `OrtoolsProblem`."
+                wrong = "The model that `build` returns must have no objective"
+                raise InvalidInputError(f"{wrong}: {reason}")
             self._largest = [max(map(abs, v.proto.domain)) for v in self._variables]
             self._key = key
         self._shape = np.shape(y)

@@ -38,9 +38,8 @@ class PyepoProblem(LinearProblem):
         epo = require("pyepo.model.opt", "pyepo")
         check_instance_of(epo.optModel, "model", model, wanted="an `optModel` of PyEPO")
         if getattr(model, "c_pred_index", None) is not None:
-            raise InvalidInputError(
-                "All costs of `model` must be predicted. Add known ones in a `lodl.Problem`."
-            )
+            advice = "Add known ones in a `lodl.Problem`."
+            raise InvalidInputError(f"All costs of `model` must be predicted. {advice}")
         self.sense = "max" if model.modelSense == require("pyepo.EPO", "pyepo").MAXIMIZE else "min"
         self._n_costs = int(model.num_cost)
         self._models: PerThread[Any] = PerThread(model.to_spec().build)

@@ -115,11 +115,9 @@ class _Model(Model):
         self._predicted = _Entries(self._parameter)
         for name in first_stage or ():
             self._find(pyo.Var, name, "first_stage")
-        self._decided = {
-            variable.name: _Entries(variable)
-            for variable in self._model.component_objects(pyo.Var, active=True)
-            if first_stage is None or variable.name in first_stage
-        }
+        variables = self._model.component_objects(pyo.Var, active=True)
+        decided = [v for v in variables if first_stage is None or v.name in first_stage]
+        self._decided = {variable.name: _Entries(variable) for variable in decided}
         objectives = list(self._model.component_data_objects(pyo.Objective, active=True))
         if len(objectives) != 1:
             names = [objective.name for objective in objectives]
@@ -201,10 +199,8 @@ def _occurrences(pyo: Any, model: Any, parameter: Any) -> tuple[list[Any], list[
 
     constraints = model.component_data_objects(pyo.Constraint, active=True)
     variables = model.component_data_objects(pyo.Var, active=True)
-    return (
-        [constraint for constraint in constraints if has(constraint.expr)],
-        [variable for variable in variables if has(variable.lower) or has(variable.upper)],
-    )
+    bounded = [variable for variable in variables if has(variable.lower) or has(variable.upper)]
+    return [constraint for constraint in constraints if has(constraint.expr)], bounded
 
 
 class _Entries:

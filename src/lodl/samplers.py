@@ -1,7 +1,5 @@
 """Samplers: points drawn around labels or predictions, reproducible and never stored."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -14,9 +12,9 @@ from lodl._arrays import check_instance_of, check_labels, check_predictions
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
-BLOCK_SIZE = 500
-"""Points per random stream. Another value would change the points that a seed stands for."""
+__all__ = ["AllPerturbed", "AtPredictions", "OnePerturbed", "Sampler", "Scale", "TwoPerturbed"]
 
+BLOCK_SIZE = 500  # points per random stream; another value would change what a seed stands for
 _N_FOR_EACH = 10  # labels needed to estimate the deviation of each coordinate
 
 Scale: TypeAlias = float | npt.ArrayLike | Literal["auto"]
@@ -107,9 +105,8 @@ class Sampler(ABC):
 
     def _checked(self, array: Array, method: str, shape: _Shape) -> Array:
         if array.shape != shape:
-            raise InvalidInputError(
-                f"`{method}` of {type(self).__name__} must return shape {shape}, got {array.shape}."
-            )
+            name = f"`{method}` of {type(self).__name__}"
+            raise InvalidInputError(f"{name} must return shape {shape}, got {array.shape}.")
         return array
 
 
@@ -148,8 +145,8 @@ class OnePerturbed(Sampler):
     scale: Scale = "auto"
 
     def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
-        first = rng.integers(math.prod(label_shape), size=BLOCK_SIZE)[:n]  # whatever n is
-        return _noise_at(first[:, np.newaxis], rng, label_shape)
+        first = rng.integers(math.prod(label_shape), size=(BLOCK_SIZE, 1))  # whatever n is
+        return _noise_at(first[:n], rng, label_shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +188,6 @@ class AtPredictions(Sampler):
     empirical neighbourhood. Combine it with samples around the labels (`samples.union(...)`): alone
     it shows regret families one side of the label only.
 
-    Attributes:
-        y_hat: Predictions in the labels' shape, one per instance.
-        scale: Standard deviation of the noise (see `Sampler`).
-        n_exact: How many of the first two points have no noise: 0, 1 or 2.
-        margin: The margin of the family, above 1. Use 2 for families without a margin.
-
     Example:
         >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[2.0, 1.5]])
         >>> oracle = lodl.Oracle(lodl.domains.TopK(1))
@@ -206,10 +197,10 @@ class AtPredictions(Sampler):
                [-2. ,  1. ]])
     """
 
-    y_hat: npt.ArrayLike
-    scale: Scale = "auto"
-    n_exact: int = 2
-    margin: float = 2.0
+    y_hat: npt.ArrayLike  #: Predictions in the labels' shape, one per instance.
+    scale: Scale = "auto"  #: Standard deviation of the noise (see `Sampler`).
+    n_exact: int = 2  #: How many of the first two points have no noise: 0, 1 or 2.
+    margin: float = 2.0  #: The margin of the family, above 1. Use 2 for families without a margin.
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -221,8 +212,7 @@ class AtPredictions(Sampler):
         if not 1 < self.margin < np.inf:
             raise InvalidInputError(f"`margin` must be a number above 1, got {self.margin!r}.")
 
-    def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
-        return rng.standard_normal((n, *label_shape))
+    noise = AllPerturbed.noise
 
     def centres(self, y: Array) -> Array:
         return check_predictions(self.y_hat, y)
@@ -258,8 +248,8 @@ def check_sampler(sampler: object) -> None:
 
 def label_scale(y: Array) -> Array:
     """Return the standard deviation of each coordinate, in the label's shape; nowhere zero."""
-    together = np.std(y) or np.abs(y).max() or 1.0
-    return np.broadcast_to(_auto_scale(y) if np.std(y) > 0 else together, y.shape[1:]).copy()
+    scale = _auto_scale(y) if np.std(y) > 0 else np.abs(y).max() or 1.0
+    return np.broadcast_to(scale, y.shape[1:]).copy()
 
 
 def _auto_scale(y: Array) -> Array:
