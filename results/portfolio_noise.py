@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from lodl._typing import Array
-from lodl.domains import Domain, portfolio, synthetic_prices
+from lodl.domains import Domain
 from lodl.evaluation import decision_quality, quality_scale
 from lodl.oracle import Oracle
-from lodl_benchmarks.domains import read_prices
+from lodl_benchmarks.domains import portfolio, read_prices, synthetic_prices
 from lodl_benchmarks.experiments import SETUPS
 from lodl_benchmarks.runner import METHODS, Run, keep_freed_memory
 

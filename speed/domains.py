@@ -28,8 +28,8 @@ SECONDS = 1.0  # that a batch may take
 
 DOMAINS: dict[str, Callable[..., Domain]] = {
     "Linear Model, 50 items": domains.linear_model,
-    "Web Advertising, 5 x 10": domains.web_advertising,
-    "Portfolio, 50 stocks": domains.portfolio,
+    "Web Advertising, 5 x 10": more.web_advertising,
+    "Portfolio, 50 stocks": more.portfolio,
     "shortest path, 5 x 5": domains.shortest_path,
     "shortest path, 12 x 12": partial(domains.shortest_path, grid=(12, 12)),
     "shortest path, 30 x 30": partial(domains.shortest_path, grid=(30, 30)),

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from lodl import domains
 from lodl._typing import Array, InstanceContext
-from lodl.domains import Portfolio
 from lodl.problems import Problem
+from lodl_benchmarks.domains import Portfolio, portfolio, web_advertising
 
 N_PREDICTIONS = 5_000
 N_RUNS = 7
@@ -53,7 +53,7 @@ def top_1_of_50() -> Comparison:
 
 def web_5_by_10() -> Comparison:
     rng = np.random.default_rng(0)
-    domain = domains.web_advertising()
+    domain = web_advertising()
     y = next(y for y in domain.splits.train.y if y.any())
     y_hats = domain.problem.project(y + 0.1 * rng.standard_normal((N_PREDICTIONS, *y.shape)))
     return Comparison(
@@ -93,7 +93,7 @@ def onto_budget(z: torch.Tensor, budget: int) -> torch.Tensor:
 
 
 def portfolio_of_50() -> Comparison:
-    domain: Any = domains.portfolio()
+    domain: Any = portfolio()
     test = domain.splits.test
     noise = 0.02 * np.random.default_rng(0).standard_normal((N_PREDICTIONS, 50))
     return Comparison(

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 import lodl
-from lodl.domains import TopK, WebAdvertising
+from lodl.domains import TopK
 from lodl.oracle import Oracle
 from lodl.problems import VectorisedProblem
+from lodl_benchmarks.domains import WebAdvertising
 
 ROUNDS = 3
 

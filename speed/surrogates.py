@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lodl.domains import Portfolio
+from lodl_benchmarks.domains import Portfolio
 from lodl_benchmarks.surrogates import (
     MultilinearRelaxation,
     QuadraticProgram,

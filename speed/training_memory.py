@@ -5,8 +5,8 @@ import time
 import numpy as np
 import torch
 
-from lodl.domains import portfolio
 from lodl.training.torch import TrainingSettings
+from lodl_benchmarks.domains import portfolio
 from lodl_benchmarks.runner import initialisations, keep_freed_memory, squared_error, train
 
 N_MODELS, N_STEPS = 10, 40

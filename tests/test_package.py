@@ -16,7 +16,7 @@ import lodl
 
 FRAMEWORKS = ["torch", "sklearn", "xgboost", "lightgbm", "cvxpy", "matplotlib", "pandas"]
 SLOW = ["joblib", "loky", "tqdm", "threadpoolctl", "cloudpickle", "importlib.metadata"]
-EXTRAS = ["daqp", "distributed", "dask", "typer", "rich"]
+EXTRAS = ["distributed", "dask", "typer", "rich"]
 
 WITHOUT_EXTRAS = """
 import sys
@@ -51,7 +51,6 @@ for extra, call in [
     ("sklearn", "from sklearn.linear_model import Ridge; "
      "lodl.DecisionFocusedRegressor(pick, Ridge(), families=(), n_samples=2).fit(y, y).save('m')"),
     ("torch", "lodl.learn_loss(pick, y, family=lodl.NeuralLoss(), n_samples=60)"),
-    ("portfolio", "from lodl.domains import Portfolio; Portfolio().solve(y[0], np.eye(3))"),
     ("report", "model.report('report.html')"),
     ("cli", "from lodl.cli import main; main()"),
 ]:
@@ -97,7 +96,7 @@ def test_the_core_works_without_any_extra_and_says_what_to_install(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     hints = done.stdout + done.stderr
-    for extra in ("torch", "sklearn", "portfolio", "report", "cli"):
+    for extra in ("torch", "sklearn", "report", "cli"):
         assert f"pip install 'lodl[{extra}]'" in hints
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lodl import domains
+from lodl_benchmarks import domains
 from lodl_benchmarks.runner import initialisations, predict
 from lodl_benchmarks.runner._task import ModelShape
 
@@ -9,7 +9,7 @@ from lodl_benchmarks.runner._task import ModelShape
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
-        (domains.linear_model, ModelShape(1, 1, (), "identity")),
+        (domains.DOMAINS["linear_model"], ModelShape(1, 1, (), "identity")),
         (domains.web_advertising, ModelShape(10, 10, (500,), "relu")),
         (domains.portfolio, ModelShape(28, 1, (500,), "tanh")),
     ],

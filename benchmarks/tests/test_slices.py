@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import lodl
-from lodl.domains import TopK, WebAdvertising
+from lodl.domains import TopK
 from lodl.errors import InvalidInputError, OracleError
+from lodl_benchmarks.domains import WebAdvertising
 from lodl_benchmarks.slices import loss_slices
 
 

@@ -5,16 +5,17 @@ Portfolio: where a learned loss does not help, and why
 Tomorrow's returns can hardly be predicted. The best a model can do is to predict the mean, and no
 loss changes that: whatever a model adds to the mean is mostly noise, and the solver acts on it. The
 learner finds this out by itself, because it also tries predictions pulled towards the mean, and
-judges them by decisions on held-out instances.
+judges them by decisions on held-out instances. Problem and data come with the benchmarks (`pip
+install ./benchmarks` in a clone).
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import lodl
-from lodl.domains import portfolio
 from lodl.evaluation import quality_scale
 from lodl.training.linear import LinearLearner
+from lodl_benchmarks.domains import portfolio
 
 domain = portfolio(sizes=(80, 1, 120), n_stocks=20)
 problem, train, test = domain.problem, domain.splits.train, domain.splits.test

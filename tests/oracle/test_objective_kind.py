@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lodl.domains import Knapsack, TopK, WebAdvertising, newsvendor
+from lodl.domains import Knapsack, TopK, newsvendor
 from lodl.oracle import ObjectiveKind, Oracle
 from lodl.oracle._first_look import kind_of
 from lodl.problems import problem
@@ -50,11 +50,9 @@ def test_the_kind_of_an_objective_is_found_in_few_calls(member, kind, sampler):
     assert oracle.check(Y).objective_kind is kind
 
 
-def test_the_kinds_of_domains():
+def test_the_kind_of_the_newsvendor_is_kinked():
     domain = newsvendor(sizes=(30, 1, 1))
     assert Oracle(domain.problem).objective_kind(domain.splits.train.y) is KINKED
-    rates = RNG.uniform(0, 0.3, size=(10, 4, 5))
-    assert Oracle(WebAdvertising(budget=2)).objective_kind(rates) is SMOOTH
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])

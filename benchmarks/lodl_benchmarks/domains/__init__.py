@@ -1,28 +1,21 @@
-"""Further problems with data, and readers of data files.
+"""Further problems with data, two of the paper among them, and readers of data files.
 
 `DOMAINS` has the domains of `lodl.domains` and of this package by name. `read_prices` reads prices
-for `lodl.domains.portfolio`.
+for `portfolio`.
 """
 
 from collections.abc import Callable, Mapping
 
-from lodl.domains import (
-    Domain,
-    item_knapsack,
-    knapsack,
-    linear_model,
-    newsvendor,
-    portfolio,
-    shortest_path,
-    web_advertising,
-)
+from lodl.domains import Domain, item_knapsack, knapsack, linear_model, newsvendor, shortest_path
 from lodl_benchmarks.domains._assignment import Assignment, assignment
 from lodl_benchmarks.domains._dispatch import Dispatch, dispatch
 from lodl_benchmarks.domains._energy_scheduling import EnergyScheduling, energy_scheduling
+from lodl_benchmarks.domains._portfolio import Portfolio, portfolio, synthetic_prices
 from lodl_benchmarks.domains._price_file import Prices, read_prices
 from lodl_benchmarks.domains._sector_portfolio import SectorPortfolio, sector_portfolio
 from lodl_benchmarks.domains._travelling_salesman import TravellingSalesman, travelling_salesman
 from lodl_benchmarks.domains._unit_commitment import UnitCommitment, unit_commitment
+from lodl_benchmarks.domains._web_advertising import WebAdvertising, web_advertising
 
 DOMAINS: Mapping[str, Callable[..., Domain]] = {
     "linear_model": linear_model,
@@ -46,15 +39,20 @@ __all__ = [
     "Assignment",
     "Dispatch",
     "EnergyScheduling",
+    "Portfolio",
     "Prices",
     "SectorPortfolio",
     "TravellingSalesman",
     "UnitCommitment",
+    "WebAdvertising",
     "assignment",
     "dispatch",
     "energy_scheduling",
+    "portfolio",
     "read_prices",
     "sector_portfolio",
+    "synthetic_prices",
     "travelling_salesman",
     "unit_commitment",
+    "web_advertising",
 ]

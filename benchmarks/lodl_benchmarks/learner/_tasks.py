@@ -8,23 +8,16 @@ from typing import Any, TypeAlias
 
 from sklearn.model_selection import KFold
 
-from lodl.domains import (
-    Split,
-    item_knapsack,
-    knapsack,
-    linear_model,
-    newsvendor,
-    portfolio,
-    shortest_path,
-    web_advertising,
-)
+from lodl.domains import Split, item_knapsack, knapsack, linear_model, newsvendor, shortest_path
 from lodl.training.torch import mlp
 from lodl_benchmarks.domains import (
     assignment,
     dispatch,
     energy_scheduling,
+    portfolio,
     travelling_salesman,
     unit_commitment,
+    web_advertising,
 )
 from lodl_benchmarks.runner import Task
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from lodl.domains import (
-    knapsack,
-    linear_model,
-    newsvendor,
+from lodl.domains import knapsack, linear_model, newsvendor, shortest_path
+from lodl_benchmarks.domains import (
+    assignment,
+    dispatch,
     portfolio,
-    shortest_path,
+    sector_portfolio,
+    travelling_salesman,
     web_advertising,
 )
-from lodl_benchmarks.domains import assignment, dispatch, sector_portfolio, travelling_salesman
 from lodl_benchmarks.peers._treatment import Treatment
 from lodl_benchmarks.runner import Task
 

@@ -10,9 +10,10 @@ import numpy as np
 from torch import nn
 
 from lodl._digest import digest
-from lodl.domains import Domain, Portfolio, WebAdvertising
+from lodl.domains import Domain
 from lodl.samplers import Sampler
 from lodl.training.torch import TrainingSettings, mlp
+from lodl_benchmarks.domains import Portfolio, WebAdvertising
 from lodl_benchmarks.surrogates import Surrogate
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from lodl.domains import Portfolio
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains import Portfolio
 from lodl_benchmarks.surrogates._kkt import through_maximum
 from lodl_benchmarks.surrogates._surrogate import Surrogate
 

@@ -3,9 +3,8 @@ import gzip
 import numpy as np
 import pytest
 
-from lodl.domains import portfolio, synthetic_prices
 from lodl.errors import DataError
-from lodl_benchmarks.domains import read_prices
+from lodl_benchmarks.domains import portfolio, read_prices, synthetic_prices
 
 HEADER = "Date,Symbol,Close,Volume\n"
 ROWS = [

@@ -3,8 +3,8 @@ from functools import partial
 
 import pytest
 
-from lodl.domains import web_advertising
 from lodl.oracle import Oracle
+from lodl_benchmarks.domains import web_advertising
 from lodl_benchmarks.experiments import (
     SCALES,
     SETUPS,

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from lodl.domains import WebAdvertising
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains import WebAdvertising
 from lodl_benchmarks.surrogates import MultilinearRelaxation
 from lodl_benchmarks.surrogates._multilinear import _project
 

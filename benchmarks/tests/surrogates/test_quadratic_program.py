@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from lodl.domains import Portfolio
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains import Portfolio
 from lodl_benchmarks.surrogates import QuadraticProgram
 
 N_INSTANCES, N_STOCKS = 3, 8

@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from lodl.domains import item_knapsack, shortest_path, web_advertising
+from lodl.domains import item_knapsack, shortest_path
 from lodl.errors import InvalidInputError
 from lodl.evaluation import regret
 from lodl.losses import DecisionHinges, fit
 from lodl.oracle import Oracle
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule
+from lodl_benchmarks.domains import web_advertising
 from lodl_benchmarks.surrogates import SPOPlus
 
 DOMAINS = {

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from lodl.domains import WebAdvertising, web_advertising
-from lodl.domains._web_advertising import _click_rates
 from lodl.errors import InvalidInputError
-from lodl.oracle import Oracle
+from lodl.oracle import ObjectiveKind, Oracle
 from lodl.testing import check_problem
+from lodl_benchmarks.domains import WebAdvertising, web_advertising
+from lodl_benchmarks.domains._web_advertising import _click_rates
 
 
 def whole_matrices(n_instances, seed=0):
@@ -196,3 +196,8 @@ def test_a_prediction_that_is_not_a_number_is_refused():
 def test_counts_must_be_whole_numbers(arguments):
     with pytest.raises(InvalidInputError, match=f"`{next(iter(arguments))}` must be a whole"):
         WebAdvertising(**arguments)
+
+
+def test_its_objective_is_smooth_in_the_label():
+    rates = np.random.default_rng(0).uniform(0, 0.3, size=(10, 4, 5))
+    assert Oracle(WebAdvertising(budget=2)).objective_kind(rates) is ObjectiveKind.SMOOTH

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import lodl
-from lodl import domains
-from lodl.domains import TopK, WebAdvertising
+from lodl.domains import TopK
 from lodl.evaluation import diagnose
 from lodl.training.torch import LearnedLossModule, mlp
+from lodl_benchmarks.domains import DOMAINS, WebAdvertising
 
 pytestmark = pytest.mark.slow
 
@@ -20,12 +20,12 @@ SETTINGS: dict[type, tuple[float, int]] = {
 
 @pytest.fixture(scope="module")
 def linear():
-    return domains.linear_model(0, sizes=(30, 10, 1))
+    return DOMAINS["linear_model"](0, sizes=(30, 10, 1))
 
 
 @pytest.fixture(scope="module")
 def web():
-    return domains.web_advertising(0, sizes=(20, 5, 1))
+    return DOMAINS["web_advertising"](0, sizes=(20, 5, 1))
 
 
 def labels_of(domain):
@@ -107,7 +107,7 @@ def test_a_scale_far_too_small_is_found_out_in_web_advertising(web):
 
 
 def test_a_scale_far_too_large_is_found_out_in_a_portfolio():
-    domain = domains.portfolio(0, sizes=(10, 10, 10), n_stocks=20)
+    domain = DOMAINS["portfolio"](0, sizes=(10, 10, 10), n_stocks=20)
     y, context = domain.splits.train.y, domain.splits.train.context
     y_hat = np.zeros_like(y)  # about all that can be known of tomorrow's returns
 

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+import daqp
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from lodl._arrays import check_count, check_labels, require
+from lodl._arrays import check_count, check_labels
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, InstanceContext
 from lodl.domains._domain import Domain, Sizes, check_sizes, streams
@@ -170,7 +171,7 @@ class Portfolio(VectorisedProblem):
 
     A label is a vector (N,) of returns, a decision a vector (N,) of shares, the context of an
     instance its positive semidefinite matrix Q, shape (N, N). Solved exactly by DAQP, a dual
-    active-set method for small dense quadratic programs (`pip install 'lodl[portfolio]'`).
+    active-set method for small dense quadratic programs.
     """
 
     risk_aversion: float = 0.1  #: Weight of the risk, positive; the paper's lambda.
@@ -215,7 +216,7 @@ class Portfolio(VectorisedProblem):
         most[-1], least[-1] = 1.0, 1.0 if self.fully_invested else -np.inf  # the last is the sum
         constraint_types = np.zeros(n_stocks + 1, dtype=np.int32)
         constraint_types[-1] = _EQUALITY if self.fully_invested else 0
-        solver = require("daqp", "portfolio").Model()
+        solver = daqp.Model()
         costs, row = np.zeros(n_stocks), np.ones((1, n_stocks))
         quadratic = 2 * self.risk_aversion * risk
         flag, _ = solver.setup(quadratic, costs, row, most, least, constraint_types)

@@ -1,14 +1,12 @@
-import sys
-
 import cvxpy as cp
 import numpy as np
 import pytest
 
-from lodl.domains import Portfolio, portfolio, synthetic_prices
-from lodl.domains._portfolio import stock_features
-from lodl.errors import DataError, InvalidInputError, MissingExtraError
+from lodl.errors import DataError, InvalidInputError
 from lodl.oracle import Oracle
 from lodl.testing import check_problem
+from lodl_benchmarks.domains import Portfolio, portfolio, synthetic_prices
+from lodl_benchmarks.domains._portfolio import stock_features
 
 
 def test_simulated_returns_look_like_returns():
@@ -330,9 +328,3 @@ def test_a_context_that_is_no_risk_matrix_is_refused(context, message):
 def test_risk_aversion_must_be_positive(risk_aversion):
     with pytest.raises(InvalidInputError, match="`risk_aversion` must be a positive number"):
         Portfolio(risk_aversion)
-
-
-def test_without_daqp_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "daqp", None)
-    with pytest.raises(MissingExtraError, match=r"lodl\[portfolio\]"):
-        Portfolio().solve(np.zeros(2), np.eye(2))

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Oracle
-from lodl.domains import portfolio, web_advertising
 from lodl.losses import FitStatus, fit
 from lodl.training.torch import LearnedLossModule
+from lodl_benchmarks.domains import portfolio, web_advertising
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,6 @@ def trained_predictions(domain, family, output):
 
 @every_family
 def test_a_tanh_output_does_not_saturate_on_portfolio(family):
-    pytest.importorskip("daqp")
     loss, y_hat = trained_predictions(portfolio(0), family, torch.nn.Tanh())
     assert np.abs(y_hat).max() < 0.5
     assert np.abs(y_hat.mean()) < 3 * np.abs(loss.y).mean()  # the free direction
