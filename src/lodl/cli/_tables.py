@@ -5,6 +5,7 @@ import json
 import math
 import tokenize
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,10 @@ def read_data(
 def _ids(column: Any) -> Any:
     """Return ids as text or as dates, so that they are not mistaken for positions."""
     texts = column.astype(str)
-    if not texts.str.match(r"\d{4}-\d\d-\d\d").all():
-        return texts
-    try:
-        return require("pandas", "cli").to_datetime(texts, format="ISO8601")
-    except ValueError:  # such as 2024-13-01
-        return texts
+    if texts.str.match(r"\d{4}-\d\d-\d\d").all():
+        with suppress(ValueError):  # such as 2024-13-01
+            return require("pandas", "cli").to_datetime(texts, format="ISO8601")
+    return texts
 
 
 def _in_rows_of(table: Any, first: Any, what: str) -> Any:

@@ -21,7 +21,6 @@ BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known deci
 PLAIN = "plain model"  #: Name of the plain model's trial.
 MEAN_LABEL = "mean label"  #: Name of the mean training label as a prediction.
 FEWEST = 5  # instances: an interval from fewer differences says nothing
-USE_MORE = f"Use at least {FEWEST}, better 50."
 
 _Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 _ROUNDING = 1e-6  # share of the mean regret by which an interior-point solver may be off
@@ -41,9 +40,10 @@ def amounts(*values: float) -> list[str]:
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
 
 
-def too_few(n: int, kind: str = "validation") -> str:
-    """Return the start of a sentence that says that `n` instances of a kind are too few."""
-    return f"{n} {kind} instance{' is' if n == 1 else 's are'} too few"
+def too_few(n: int, aim: str, kind: str = "validation") -> str:
+    """Return that `n` instances of a kind are too few for an aim, and how many to use."""
+    are = "instance is" if n == 1 else "instances are"
+    return f"{n} {kind} {are} too few {aim}. Use at least {FEWEST}, better 50."
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ class FitResult:
         before, after, low, high = amounts(*means, gain.low, gain.high)
         numbers = f"regret {before} -> {after}{self.in_unit} per instance"
         if gain.n_instances < FEWEST:
-            return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
+            return too_few(gain.n_instances, f"to judge: {numbers}")
         if self.shrinkage == 1:
             advice = "The features do not help: the mean label decides no worse than any model."
             return f"{advice} With it: {numbers}."

@@ -15,7 +15,6 @@ from lodl.report._result import (
     FEWEST,
     MEAN_LABEL,
     PLAIN,
-    USE_MORE,
     WIDTH,
     Estimate,
     FitResult,
@@ -110,7 +109,7 @@ class Evaluation:
         first, last, low, high = amounts(before, after, -gap.high, -gap.low)
         numbers = f"regret {first} -> {last}{self._in_unit} per instance"
         if n < FEWEST:
-            return f"{too_few(n, self.kind)} to judge: {numbers}. {USE_MORE}"
+            return too_few(n, f"to judge: {numbers}", self.kind)
         if compared == "the same":
             return f"This model decides like {other}: regret {last}{self._in_unit} per instance."
         change = _change(before, after, "{}, ")
@@ -262,7 +261,7 @@ def with_interval(gain: Estimate) -> str:
 def _conclusion(gain: Estimate, first: str, other: str, in_unit: str) -> str:
     """Return which of two fits decides better and by how much, or that it may be chance."""
     if gain.n_instances < FEWEST:
-        return f"{too_few(gain.n_instances)} to tell {first} from {other}. {USE_MORE}"
+        return too_few(gain.n_instances, f"to tell {first} from {other}")
     if gain.low <= 0 <= gain.high:
         return f"No clear difference between {first} and {other}: what there is may be chance."
     better, worse = (other, first) if gain.mean > 0 else (first, other)
