@@ -222,13 +222,10 @@ def write_decisions(
     instances: Mapping[str, Sequence[str]],
     names: Sequence[str] | None,
 ) -> None:
-    """Write one decision per instance, in the format of the file's suffix.
+    """Write one decision per instance, or None if its call failed, as the file's suffix says.
 
-    Args:
-        path: The file. Numbers in CSV are rounded; other formats have all digits.
-        decisions: The decisions, None for an instance whose call failed.
-        instances: Columns by which to find an instance.
-        names: Names of the numbers in a label, used for decisions of as many numbers.
+    An instance is found by the columns `instances`. Decisions of as many numbers as a label get its
+    `names`. Numbers in CSV are rounded; other formats have all digits.
     """
     if path.suffix == ".json":
         keys = zip(*instances.values(), strict=True)
