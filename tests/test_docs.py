@@ -7,6 +7,7 @@ import runpy
 import shlex
 import sqlite3
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -264,6 +265,15 @@ def test_the_page_on_files_states_the_version_of_model_folders(tmp_path):
     version = json.loads((tmp_path / "model" / "checksums.json").read_text())["lodl_model"]
     page = (ROOT / "docs" / "reference" / "files.md").read_text()
     assert f"`checksums.json` | the format's version ({version})" in page
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_extras_of_the_package_are_those_that_a_page_lists(page):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| ", (ROOT / page).read_text(), re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert {*listed, "all"} == project["optional-dependencies"].keys()
+    assert len(set(listed)) == len(listed)
 
 
 def test_the_page_on_errors_states_the_exit_codes():

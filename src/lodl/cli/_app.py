@@ -93,16 +93,14 @@ _EXAMPLES: dict[Callable[..., None], list[str]] = {  # in the order of the help
     demo: ["lodl demo"],
     check: ["lodl check depot.py:Depot --labels demand.csv --id day"],
     fit: [
-        "lodl fit depot.py:Depot --features weather.csv --labels demand.csv --id day --out model",
-        "lodl fit depot.py:Depot --features weather.csv --labels demand.csv --out model \\",
-        "    --model lightgbm --store answers.db --timeout 60 --report report.html",
+        "lodl fit depot.py:Depot --features weather.csv --labels demand.csv --id day \\",
+        "    --out model --report report.html",
     ],
     evaluate: [
         "lodl evaluate model --problem depot.py:Depot --features weather-2024.csv \\",
         "    --labels demand-2024.csv --id day",
     ],
     report: [
-        "lodl report model",
         "lodl report model --problem depot.py:Depot --features weather-2024.csv \\",
         "    --labels demand-2024.csv --id day --out report-2024.html",
     ],

@@ -45,9 +45,7 @@ _Trust: TypeAlias = Annotated[
     option(MODEL, "Type that the file of a scikit-learn model may hold; may be repeated."),
 ]
 
-_SHUFFLE = (
-    "Hold out instances at random, or in their order. Default: in order if the ids are dates."
-)
+_SHUFFLE = "Hold out instances at random, or in order. Default: in order if the ids are dates."
 _GROUPS = "Column of the features, then no longer a feature, whose groups are held out as a whole."
 
 
@@ -67,12 +65,8 @@ def fit(
     ensemble: Annotated[bool, option(MODEL, "Average the models of all losses, or not.")] = True,
     seed: Seed = 0,
     report: Annotated[_Path, option(MODEL, "HTML report to write.")] = None,
-    overwrite: Annotated[
-        bool, option(MODEL, "Replace a model that exists.", "--overwrite")
-    ] = False,
-    validation: Annotated[
-        _Float, option(VALIDATION, "Number of folds, or share of the instances below 1.")
-    ] = None,
+    overwrite: Annotated[bool, option(MODEL, "Replace a model.", "--overwrite")] = False,
+    validation: Annotated[_Float, option(VALIDATION, "Number of folds, or a share.")] = None,
     shuffle: Annotated[bool | None, option(VALIDATION, _SHUFFLE)] = None,
     groups: Annotated[str | None, option(VALIDATION, _GROUPS)] = None,
     max_calls: Annotated[_Int, option(CALLS, "Limit on solver calls.")] = None,

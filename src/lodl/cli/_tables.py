@@ -68,10 +68,9 @@ def _in_rows_of(table: Any, first: Any, what: str) -> Any:
     """Return a table with the rows of the first one in its order, if ids are distinct."""
     if not (table.index.is_unique and first.index.is_unique):
         return table
-    missing = first.index.difference(table.index)
-    if len(missing):
+    for missing in first.index.difference(table.index):
         expected = f"a row for each {first.index.name}"
-        raise InvalidInputError(f"`{what}` must have {expected}, but {missing[0]} is missing.")
+        raise InvalidInputError(f"`{what}` must have {expected}, but {missing} is missing.")
     return table.loc[first.index]
 
 
@@ -119,10 +118,8 @@ def columns_of_fit(
 
     These are its id and the columns that the model does not use, or its number.
     """
-    ids = row_names(features) if is_frame(features) else None
-    found: dict[str, Sequence[str]] = {}
-    if ids is not None:
-        found[str(features.index.name or "instance")] = ids
+    ids = row_names(features)
+    found: Any = {} if ids is None else {str(features.index.name or "instance"): ids}
     if is_frame(features) and names is not None and set(names) <= set(features.columns):
         others = features.drop(columns=list(names))
         found |= {column: others[column].astype(str).tolist() for column in others}

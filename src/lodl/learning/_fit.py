@@ -37,6 +37,7 @@ _FEWEST_JUDGED = 20  # validation instances on which the solver can compare two 
 _TOO_FEW = (
     "`max_calls`=%d for %d instances leaves too few calls for samples: squared error is kept."
 )
+_AT_ONCE = 2**21  # numbers in the errors that a loss is evaluated at together
 _OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
@@ -73,7 +74,10 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
     oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
     cost, level = "the first answers are in the store already", logging.INFO
-    if oracle.n_calls:
+    problem = oracle.problem
+    if problem.is_vectorised and problem.mixes_instances and not situation.has_context:
+        cost = "in batches"  # so far there were single calls, which take longer
+    elif oracle.n_calls:
         from joblib import effective_n_jobs  # slow to import
 
         per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
@@ -305,11 +309,12 @@ def _in_words(problem: Problem, zs: Sequence[Any]) -> list[str | None]:
 
 def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> CoordinateCosts:
     """Return the mean loss of an error of one standard deviation in one coordinate alone."""
-    errors = np.diag(loss.y.reshape(loss.n_instances, -1).std(axis=0))
-    over, under = (
-        np.array([loss.value(loss.y + error.reshape(loss.label_shape)).mean() for error in signed])
-        for signed in (errors, -errors)
-    )
+    n, one = loss.n_instances, np.diag(loss.y.reshape(loss.n_instances, -1).std(axis=0))
+    errors = np.concatenate([one, -one])
+    at_once = max(_AT_ONCE // loss.y.size, 1)
+    blocks = [errors[i : i + at_once] for i in range(0, len(errors), at_once)]
+    costs = [loss.family.value(loss.phi, np.repeat(part[np.newaxis], n, 0)) for part in blocks]
+    over, under = np.split(np.concatenate(costs, axis=1).mean(axis=0), 2)
     return CoordinateCosts.of(over, under, loss.label_shape, label_names)
 
 

@@ -71,13 +71,11 @@ class DecisionFamily(Family):
             larger it should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
         min_weight: The least weight of that squared error, between 0 and 1.
         max_decisions: Number of decisions per instance, which `fit_shared` ignores.
-        is_smooth: Whether the loss has no kinks, so that training can take larger steps.
         has_own: Whether the first decision is the label's own, without regret and slope.
     """
 
     is_convex = True
     uses_slopes = True
-    is_smooth: ClassVar[bool] = False
     has_own: ClassVar[bool] = False
     squared_error: float
     max_decisions: int

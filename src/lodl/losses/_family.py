@@ -42,6 +42,7 @@ class Family(ABC):
         is_convex: Whether the loss is convex in the prediction for all parameters.
         uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. It
             then bounds or ranks regrets instead of repeating them.
+        is_smooth: Whether a loss made of decisions has no kinks: training can take larger steps.
         padded: Padding value of each parameter whose first axis counts what instances have
             different numbers of, such as decisions. `parameter_shapes` gives the largest length.
         min_weight: Least weight of a coordinate as a share of the mean fitted weight, 0 for none.
@@ -54,6 +55,7 @@ class Family(ABC):
 
     is_convex: bool
     uses_slopes: bool = False
+    is_smooth: ClassVar[bool] = False
     padded: ClassVar[Mapping[str, float]] = {}
     min_weight: float = 0.0
     non_negative: ClassVar[tuple[str, ...]] = ()

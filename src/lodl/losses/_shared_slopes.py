@@ -70,12 +70,6 @@ class SharedSlopes:
         """Return slopes of another type of torch. Numbers of decisions stay as they are."""
         return replace(self, gradient=self.gradient.to(dtype))
 
-    def gathered(self) -> "SharedSlopes | Array":
-        """Return an array of all slopes if that is quicker and not too large, for training."""
-        if self.decision is None or np.prod(self.shape, dtype=float) > _MAX_NUMBERS:
-            return self
-        return np.asarray(self)
-
     def gaps(self, d: Tensor) -> Tensor:
         """Return s_k . d of errors (n, m, D), shape (n, m, M)."""
         if len(parts := self._parts(d)) > 1:
@@ -84,11 +78,8 @@ class SharedSlopes:
             return d @ self._slopes.swapaxes(-1, -2)
         n, m, dim = d.shape
         products = d.swapaxes(0, 1).reshape(m * n, dim) @ self.gradient.T
-        return self.less_own(products.reshape(m, n, -1))
-
-    def less_own(self, products: Tensor) -> Tensor:
-        """Return gaps (n, m, P) from products G d of all decisions, shape (m, n, P)."""
-        return (products - _take(products, self.own)).swapaxes(0, 1)
+        products = products.reshape(m, n, -1).swapaxes(0, 1)
+        return products - _take(products, self.own[:, None])
 
     def mixed(self, weights: Tensor) -> Tensor:
         """Return sum_k w_k s_k of weights (n, m, M), shape (n, m, D)."""
@@ -115,11 +106,7 @@ class SharedSlopes:
 
     def check(self, name: str) -> None:
         """Check arrays that may come from a file."""
-        numbers = {
-            "own": self.own,
-            "decision": self.own if self.decision is None else self.decision,
-        }
-        for part, array in numbers.items():
+        for part, array in list(self.parts().items())[1:]:
             if array.ndim != 2 or len(array) != len(self.own) or array.dtype.kind not in "iu":
                 raise InvalidInputError(
                     f"`{name}.{part}` must be whole numbers of shape (n, m), got {array.dtype} of "
@@ -152,6 +139,15 @@ def bounds(slope: Tensor | SharedSlopes) -> tuple[Tensor, Tensor]:
     return -largest(-columns) - own, largest(columns) - own
 
 
+def gathered(phi: Mapping[str, Tensor | SharedSlopes]) -> dict[str, Tensor | SharedSlopes]:
+    """Return parameters for training: slopes as an array if that is quicker and not too large."""
+    slope = phi.get("slope")
+    if not isinstance(slope, SharedSlopes) or slope.decision is None:
+        return dict(phi)
+    is_large = np.prod(slope.shape, dtype=float) > _MAX_NUMBERS
+    return {**phi, "slope": slope if is_large else np.asarray(slope)}
+
+
 def split_slopes(phi: Mapping[str, Tensor | SharedSlopes]) -> dict[str, Tensor]:
     """Return parameters as plain arrays, with names such as `slope.own`, for files and buffers."""
     arrays = dict(phi)
@@ -175,7 +171,6 @@ def join_slopes(arrays: Mapping[str, Tensor]) -> dict[str, Tensor | SharedSlopes
 
 
 def _take(values: Tensor, index: Tensor) -> Tensor:
-    """Return the values (m, n, P) at an index (n, 1), shape (m, n, 1)."""
-    if not isinstance(values, np.ndarray):
-        return values.take_along_dim(index[None], -1)
-    return values[:, np.arange(len(index)), index[:, 0], np.newaxis]
+    """Return the values of the last axis at an index of the other axes' shape, or 1 of them."""
+    is_array = isinstance(values, np.ndarray)
+    return np.take_along_axis(values, index, -1) if is_array else values.take_along_dim(index, -1)

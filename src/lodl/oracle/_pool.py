@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from lodl._arrays import distinct_rows
 from lodl._typing import Array
 
 Index = npt.NDArray[np.intp]
@@ -28,23 +29,15 @@ class DecisionPool:
     single answer determines what decision k costs under any label v:
 
         cost_k(v) = constant_k + gradient_k . (v - centre)
-
-    Attributes:
-        y: Labels less their mean, the centre, flattened, shape (n, D).
-        centre: The mean label, shape (D,).
-        gradient: Derivative of each decision's cost by the label, shape (P, D).
-        constant: Its cost under the mean label, shape (P,).
-        met: The decision of each instance's label and points, -1 if the call failed, shape
-            (n, 1 + K).
-        regret: The regret of each point, NaN if it is unknown, shape (n, K).
     """
 
-    y: Array
-    centre: Array
-    gradient: Array
-    constant: Array
+    y: Array  #: Labels less their mean, the centre, flattened, shape (n, D).
+    centre: Array  #: The mean label, shape (D,).
+    gradient: Array  #: Derivative of each decision's cost by the label, shape (P, D).
+    constant: Array  #: Its cost under the mean label, shape (P,).
+    #: The decision of each instance's label and points, -1 if the call failed, shape (n, 1 + K).
     met: Index
-    regret: Array
+    regret: Array  #: The regret of each point, NaN if it is unknown, shape (n, K).
     _nearest: dict[bytes, Index] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -66,7 +59,7 @@ class DecisionPool:
             constant[:, column] = np.where(numbers >= 0, loss[:, column] - priced, 0.0)
         steps = _steps(gradient, y, loss[is_known])
         used, number = np.unique(decision[is_known], return_inverse=True)
-        kind = _equal_rows(np.round(gradient[used] / steps[0]))[number]
+        kind = distinct_rows(np.round(gradient[used] / steps[0]))[1][number]
         keys = np.column_stack([kind, np.round(constant[is_known] / steps[1])])
         _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         met[is_known] = number.reshape(-1)
@@ -181,11 +174,3 @@ def _steps(gradient: Array, y: Array, cost: Array) -> tuple[float, float]:
     if lost > _TOLERANCE:
         of_constants = max(of_constants, lost * size * scale)
     return size * max(_TOLERANCE, lost), of_constants or 1.0
-
-
-def _equal_rows(rows: Array) -> Index:
-    """Return a number for each row, the same for equal rows."""
-    rows = np.ascontiguousarray(rows + 0.0)  # no -0.0, whose bytes differ
-    # Rows of bytes sort several times faster than rows of numbers.
-    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
-    return np.unique(as_bytes, return_inverse=True)[1].reshape(-1)

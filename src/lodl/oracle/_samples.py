@@ -27,22 +27,15 @@ N_PER_READ = 256  # instances that are read together
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The oracle's answers about one instance.
+    """The oracle's answers about one instance."""
 
-    Attributes:
-        y: The label, shape (*label_shape,).
-        y_hat: The points, shape (K, *label_shape).
-        regret: The regret of each point, shape (K,); not finite if its call failed.
-        decision: The number of the distinct decision that each point led to, shape (K,): a row of
-            `slope`. None without slopes.
-        slope: The derivative by the label, at the label, of what each distinct decision costs more
-            than the label's own best decision, shape (M, D). None without slopes.
-    """
-
-    y: Array
-    y_hat: Array
-    regret: Array
+    y: Array  #: The label, shape (*label_shape,).
+    y_hat: Array  #: The points, shape (K, *label_shape).
+    regret: Array  #: The regret of each point, shape (K,); not finite if its call failed.
+    #: The distinct decision that each point led to, shape (K,): a row of `slope`, or None.
     decision: npt.NDArray[np.intp] | None = None
+    #: The derivative by the label, at the label, of what each distinct decision costs more than the
+    #: label's own best decision, shape (M, D), or None.
     slope: Array | None = None
 
     @cached_property
@@ -71,21 +64,13 @@ class _Counts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """The oracle's answers at points around every label, read when `samples[i]` is accessed.
+    """The oracle's answers at points around every label, read when `samples[i]` is accessed."""
 
-    Attributes:
-        instances: Labels, contexts and keys.
-        draws: How the points were drawn, for one or more samplers.
-        has_slopes: Whether every answer has a slope.
-        problem: The problem.
-        store: Holds the answers.
-    """
-
-    instances: Instances
-    draws: tuple[Draws, ...]
-    has_slopes: bool
-    problem: Problem
-    store: Store
+    instances: Instances  #: Labels, contexts and keys.
+    draws: tuple[Draws, ...]  #: How the points were drawn, for one or more samplers.
+    has_slopes: bool  #: Whether every answer has a slope.
+    problem: Problem  #: The problem.
+    store: Store  #: Holds the answers.
     point: str = "sample"  # its name in messages; "decision" if only decisions are wanted
 
     @property

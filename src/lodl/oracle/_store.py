@@ -77,19 +77,12 @@ class AnswerTable(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """Number and cost of the answers that a store holds and lacks.
+    """Number and cost of the answers that a store holds and lacks."""
 
-    Attributes:
-        n_answers: Solver calls whose answers it holds, failed calls included.
-        n_failures: How many of these failed.
-        n_planned: Answers that it holds when the last run is complete.
-        seconds: Time that the answers took, summed over workers.
-    """
-
-    n_answers: int
-    n_failures: int
-    n_planned: int
-    seconds: float
+    n_answers: int  #: Solver calls whose answers it holds, failed calls included.
+    n_failures: int  #: How many of these failed.
+    n_planned: int  #: Answers that it holds when the last run is complete.
+    seconds: float  #: Time that the answers took, summed over workers.
 
     @classmethod
     def read(cls, place: str | os.PathLike[str]) -> "Progress":

@@ -40,7 +40,7 @@ class Evaluation:
     unit: str  #: The unit of the objective, or empty.
     n_calls: int  #: Solver calls that the evaluation took.
     n_left_out: int = 0  #: Instances left out because a solver call failed on them.
-    kind: str = "test"  #: Kind of instances: "test", or "validation" if they selected the model.
+    kind: str = "test"  #: "test", or "validation" if the instances selected the model.
 
     @classmethod
     def of_fit(cls, result: FitResult) -> "Evaluation":

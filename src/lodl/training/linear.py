@@ -3,10 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,8 @@ from safetensors.numpy import load_file, save_file
 from lodl._arrays import check_count
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.losses import DecisionFamily, Family, LearnedLoss, Parameters, is_squared_error
-from lodl.losses._shared_slopes import SharedSlopes
+from lodl.losses import Family, LearnedLoss, Parameters, is_squared_error
+from lodl.losses._shared_slopes import gathered
 from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import (
     Index,
@@ -215,18 +214,11 @@ def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
     return np.asarray(np.linalg.solve(gram, rows.T @ targets)), ridge
 
 
-class Pace(NamedTuple):
-    """Adam's learning rate and patience, for standardised features and labels."""
-
-    learning_rate: float
-    patience: int
-
-    @classmethod
-    def of(cls, family: Family) -> "Pace":
-        """Return the pace that suits a loss: large steps overshoot kinks, not smooth losses."""
-        if not isinstance(family, DecisionFamily):
-            return cls(0.01, 100)
-        return cls(0.1, 25) if family.is_smooth else cls(0.01, 100)
+def pace_of(family: Family) -> tuple[float, int]:
+    """Return Adam's learning rate and patience: large steps overshoot kinks, not smooth losses."""
+    if not family.uses_slopes:
+        return 0.01, 100
+    return (0.1, 25) if family.is_smooth else (0.03, 25)
 
 
 class Descent:
@@ -237,7 +229,7 @@ class Descent:
     """
 
     def __init__(self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks) -> None:
-        self.pace = Pace.of(loss.family)
+        self.family = loss.family
         n, mean = loss.n_instances, loss.y.mean(axis=0)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(loss.value(np.broadcast_to(mean, loss.y.shape)).mean()) or 1.0
@@ -248,37 +240,40 @@ class Descent:
         offset = (base - loss.y).reshape(n, 1, -1).astype(_SINGLE)
         rows = np.stack([part.rows.astype(_SINGLE) for part in data])
         by_instance = rows.reshape(len(rows), n, -1, rows.shape[-1])
-        phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
-        kind = _Batch
-        if isinstance(slope := phi.get("slope"), SharedSlopes):
-            phi["slope"] = slope.gathered()
-            if slope.decision is None and rows.shape[1] == n:
-                kind = _PooledBatch
+        phi = gathered(
+            {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
+        )
         self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
         self.batches = []
         for index in _divided(masks):
             n_trained = np.maximum(masks[:, index].sum(axis=1), 1)
             whole = len(index) == n and bool((index == np.arange(n)).all())
             at = slice(None) if whole else index  # one batch in order needs no copy
-            batch = kind(
-                loss.family,
-                by_instance[:, at].reshape(len(rows), -1, rows.shape[-1]),
-                {name: values[at] for name, values in phi.items()},
-                offset[at],
-                (masks[:, index].T / (n_trained * unit)).astype(_SINGLE),
+            self.batches.append(
+                _Batch(
+                    by_instance[:, at].reshape(len(rows), -1, rows.shape[-1]),
+                    {name: values[at] for name, values in phi.items()},
+                    offset[at],
+                    (masks[:, index].T / (n_trained * unit)).astype(_SINGLE),
+                    [_place(is_out) for is_out in ~masks[:, index]],
+                )
             )
-            stopping = [batch.part(k, _place(is_out)) for k, is_out in enumerate(~masks[:, index])]
-            self.batches.append(replace(batch, stopping=stopping))
 
     def run(
         self, start: Array, n_steps: int, *, stops: bool, is_free: Masks | None = None
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Return the best weights (models, features, outputs) and steps, or the last."""
+        rate, patience = pace_of(self.family)
         with one_blas_thread():  # many small products: threads would cost more than they gain
-            return self._run(start, n_steps, self.pace.patience if stops else None, is_free)
+            return self._run(start, n_steps, rate, patience if stops else None, is_free)
 
     def _run(
-        self, start: Array, n_steps: int, patience: int | None, is_free: Masks | None
+        self,
+        start: Array,
+        n_steps: int,
+        rate: float,
+        patience: int | None,
+        is_free: Masks | None,
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         stopping, best = EarlyStopping(patience, len(start)), start.copy()
         w, averaged, batches = start, start, self.batches
@@ -302,20 +297,28 @@ class Descent:
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
             square = _BETA2 * square + (1 - _BETA2) * gradient**2
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))
-            w = w - self.pace.learning_rate * bias * mean / (np.sqrt(square) + _TINY)
+            w = w - rate * bias * mean / (np.sqrt(square) + _TINY)
             share = max(1 - _MEMORY, 1 / (step + 2))
             averaged = averaged + share * (w - averaged) if len(batches) > 1 else w
         return best, stopping.best_steps
 
     def scores(self, w: Array, batches: "Sequence[_Batch]", running: Index) -> Array:
         """Return the mean loss of the instances that stop each running model."""
-        v = self._unscaled(w, running)
-        totals = np.sum([batch.scores(v) for batch in batches], axis=0)
+        totals, v = np.zeros(len(running)), self._unscaled(w, running)
+        for batch in batches:
+            for i, at in enumerate(batch.stopping):
+                d = batch.stopping_errors(v, i)
+                if len(d):
+                    phi = {name: values[at] for name, values in batch.phi.items()}
+                    totals[i] += self.family.value(phi, d).sum(dtype=np.float64)
         return np.asarray(totals / self.n_stopping[running])
 
     def _gradient(self, w: Array, batch: "_Batch", running: Index) -> Array:
         """Return the derivative of the models' mean losses in a batch by their weights."""
-        by_weight = batch.gradient(self._unscaled(w, running))
+        by_output = self.family.gradient(batch.phi, batch.errors(self._unscaled(w, running)))
+        by_output = by_output * batch.share[:, :, np.newaxis]
+        by_row = by_output.swapaxes(0, 1).reshape(len(w), batch.rows.shape[1], -1)
+        by_weight = np.matmul(batch.rows.swapaxes(1, 2), by_row)
         return np.asarray(by_weight * self.spread[running, np.newaxis], dtype=np.float64)
 
     def _unscaled(self, w: Array, running: Index) -> Single:
@@ -329,84 +332,28 @@ class Descent:
 class _Batch:
     """The instances of one step."""
 
-    family: Any
     rows: Single  # features of each model, shape (models, rows, features)
     phi: Parameters
     offset: Single  # centre of the predictions less the label, shape (n, 1, D)
     share: Single  # weight of an instance in the gradient of each model, shape (n, models)
-    stopping: "Sequence[_Batch]" = ()  # the instances that stop each model
+    stopping: Sequence[slice | Index]  # the instances that stop each model
 
-    def of(self, models: npt.NDArray[np.bool_]) -> Self:
+    def of(self, models: npt.NDArray[np.bool_]) -> "_Batch":
         """Return the batch for some of the models."""
         stopping = [self.stopping[k] for k in np.flatnonzero(models).tolist()]
         return replace(self, rows=self.rows[models], share=self.share[:, models], stopping=stopping)
 
-    def gradient(self, v: Single) -> Single:
-        """Return the derivative of the models' losses by their weights v."""
-        by_output = self.family.gradient(self.phi, self.errors(v)) * self.share[:, :, np.newaxis]
-        by_row = by_output.swapaxes(0, 1).reshape(len(v), self.rows.shape[1], -1)
-        return np.asarray(np.matmul(self.rows.swapaxes(1, 2), by_row))
-
-    def scores(self, v: Single) -> Array:
-        """Return the sum of the losses of the instances that stop each model."""
-        parts = enumerate(self.stopping)
-        return np.array([part.values(v[k : k + 1]).sum(dtype=np.float64) for k, part in parts])
-
-    def values(self, v: Single) -> Single:
-        """Return the losses of all instances, shape (n, models)."""
-        return np.asarray(self.family.value(self.phi, self.errors(v)))
-
-    def errors(self, v: Single) -> Single:
+    def errors(self, v: Single) -> Array:
         """Return predictions less labels, shape (n, models, D)."""
-        outputs = np.matmul(self.rows, v).reshape(len(v), len(self.offset), -1)
+        outputs = np.matmul(self.rows, v).reshape(*self.share.shape[::-1], -1)
         return np.asarray(np.add(outputs.swapaxes(0, 1), self.offset, order="C"))
 
-    def part(self, model: int, at: slice | Index) -> Self:
-        """Return the batch of some instances, for one model."""
-        rows = self.rows[model].reshape(len(self.offset), -1, self.rows.shape[-1])[at]
-        return replace(
-            self,
-            rows=rows.reshape(1, -1, rows.shape[-1]),
-            phi={name: values[at] for name, values in self.phi.items()},
-            offset=self.offset[at],
-        )
-
-
-class _PooledBatch(_Batch):
-    """The instances of one step, if they share all decisions and each has one row of features.
-
-    A linear model x W needs no product of its outputs with all decisions' derivatives G: few
-    features x are multiplied by W G', which all instances share.
-
-        G (x W - y) = x (W G') - G y
-    """
-
-    @cached_property
-    def at_centre(self) -> Single:
-        """Gaps of predictions at the centre, shape (n, 1, M)."""
-        return np.asarray(self.phi["slope"].gaps(self.offset))
-
-    def gradient(self, v: Single) -> Single:
-        slope = self.phi["slope"]
-        weights = self.family.by_gap(self.phi, self._gaps(v)) * self.share[:, :, np.newaxis]
-        by_product = np.matmul(self.rows.swapaxes(1, 2), weights.swapaxes(0, 1))
-        of_decisions = by_product.reshape(-1, by_product.shape[-1]) @ slope.gradient
-        floor = 2 * self.phi["w"][:, np.newaxis] * self.errors(v) * self.share[:, :, np.newaxis]
-        floor -= weights.sum(axis=-1)[..., np.newaxis] * slope.gradient[slope.own]
-        rest = np.matmul(self.rows.swapaxes(1, 2), floor.swapaxes(0, 1))
-        return np.asarray(of_decisions.reshape(v.shape) + rest)
-
-    def values(self, v: Single) -> Single:
-        d = self.errors(v)
-        floor = (self.phi["w"][:, np.newaxis] * d * d).sum(axis=-1)
-        return np.asarray(self.family.cost(self.phi, self._gaps(v)) + floor)
-
-    def _gaps(self, v: Single) -> Single:
-        """Return s_k . d of each decision, shape (n, models, P)."""
-        slope = self.phi["slope"]
-        by_decision = v.reshape(-1, v.shape[2]) @ slope.gradient.T
-        products = np.matmul(self.rows, by_decision.reshape(*v.shape[:2], -1))
-        return np.asarray(slope.less_own(products) + self.at_centre)
+    def stopping_errors(self, v: Single, model: int) -> Array:
+        """Return predictions less labels of the instances that stop a model, shape (n, 1, D)."""
+        at, n = self.stopping[model], len(self.offset)
+        rows = self.rows[model].reshape(n, -1, self.rows.shape[-1])[at]
+        outputs = rows.reshape(-1, rows.shape[-1]) @ v[model]
+        return np.asarray(self.offset[at] + outputs.reshape(len(rows), 1, -1))
 
 
 def _divided(masks: Masks) -> list[Index]:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.losses._shared_slopes import SharedSlopes, join_slopes, split_slopes
+from lodl.losses._shared_slopes import gathered, join_slopes, split_slopes
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -49,11 +49,8 @@ class LearnedLossModule(nn.Module):
         self.family, self.label_shape, self.reduction = loss.family, loss.label_shape, reduction
         dtype = dtype or torch.get_default_dtype()
         self.register_buffer("y", torch.tensor(loss.y, dtype=dtype).flatten(1))
-        phi = {**loss.phi}
-        if isinstance(slope := phi.get("slope"), SharedSlopes):
-            phi["slope"] = slope.gathered()
         self._names = {}
-        for name, rows in split_slopes(phi).items():
+        for name, rows in split_slopes(gathered(loss.phi)).items():
             self._names[name] = f"phi_{name}".replace(".", "_")
             kind = dtype if rows.dtype.kind == "f" else torch.int64
             self.register_buffer(self._names[name], torch.tensor(rows, dtype=kind))
