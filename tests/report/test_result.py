@@ -207,6 +207,14 @@ def test_a_few_label_names_are_listed_in_full(fit_result, n, words):
     assert words in fit_result(label_names=names, **shape).summary()
 
 
+def test_the_table_has_a_row_for_each_trial_and_its_numbers_in_full(fit_result):
+    result = fit_result()
+    header, *rows = result.table().texts()
+    assert header == ["trained on", "regret", "round", "calls", "seconds"]
+    assert [row[0] for row in rows] == [trial.name for trial in result.trials]
+    assert [row[1].value for row in result.table().rows] == [t.regret for t in result.trials]
+
+
 def test_a_name_that_wraps_is_indented_below_itself(fit_result):
     name = "average of " + " and ".join(["DecisionRanking()"] * 3)
     result = fit_result([2.0] * 5, [1.0] * 5, trials=(Trial(name, 1, 1.0, 10, 0.1),), selected=0)

@@ -28,13 +28,13 @@ def main() -> None:
         from lodl.cli._app import app
 
         app()
-    except KeyboardInterrupt:  # outside a command; inside, typer handles it
-        _stopped()
-        sys.exit(_CTRL_C)
-    except SystemExit as end:
-        if end.code in (_CTRL_C, _TERMINATED):
-            _stopped()
-        raise
+    except (KeyboardInterrupt, SystemExit) as end:
+        # Typer turns Ctrl-C into an exit inside a command, but not before and after it.
+        code = end.code if isinstance(end, SystemExit) else _CTRL_C
+        if code in (_CTRL_C, _TERMINATED):
+            after_bar = "\n" if sys.stderr.isatty() else ""  # or after the ^C that a terminal shows
+            sys.stderr.write(f"{after_bar}{_STOPPED}\n")
+        sys.exit(code)
     except InvalidInputError as error:
         _end(_with_options(str(error)), code=2)
     except LodlError as error:
@@ -42,11 +42,6 @@ def main() -> None:
     except OSError as error:
         path = error.filename2 or error.filename
         _end(str(error) if path is None else f"{path} cannot be used: {error.strerror}.")
-
-
-def _stopped() -> None:
-    after_bar = "\n" if sys.stderr.isatty() else ""  # or after the ^C that a terminal shows
-    sys.stderr.write(f"{after_bar}{_STOPPED}\n")
 
 
 def _end(message: str, code: int = 1) -> NoReturn:

@@ -12,10 +12,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from lodl._json import package_version
-from lodl.cli._decide import compare, decide, evaluate, report
 from lodl.cli._demo import demo
-from lodl.cli._fit import fit
 from lodl.cli._learn import learn
+from lodl.cli._models import compare, decide, evaluate, fit, report
 from lodl.cli._options import Command, Context, Labels, Names, calls_solver
 from lodl.cli._tables import read_data
 from lodl.errors import LodlError

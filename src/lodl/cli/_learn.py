@@ -1,6 +1,7 @@
 """`lodl learn`: a loss for the user's problem."""
 
 from collections.abc import Callable, Mapping
+from inspect import isabstract, isclass
 from pathlib import Path
 from typing import Annotated
 
@@ -17,18 +18,9 @@ from lodl.oracle import Oracle
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 
 _FAMILIES: Mapping[str, Callable[[], losses.Family]] = {
-    member.__name__: member
-    for member in (
-        losses.WeightedMSE,
-        losses.DirectedWeightedMSE,
-        losses.DirectedWeightedMAE,
-        losses.Quadratic,
-        losses.DirectedQuadratic,
-        losses.ConvexDirectedQuadratic,
-        losses.DecisionHinges,
-        losses.DecisionRanking,
-        losses.NeuralLoss,
-    )
+    name: member
+    for name, member in vars(losses).items()
+    if isclass(member) and issubclass(member, losses.Family) and not isabstract(member)
 }
 _SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
     member.__name__: member for member in (AllPerturbed, OnePerturbed, TwoPerturbed)

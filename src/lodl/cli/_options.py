@@ -84,16 +84,14 @@ def calls_solver(
 def _oracle(
     problem: _ProblemName,
     store: Annotated[
-        str | None,
-        option(CALLS, "File that keeps the solver's answers, to resume or reuse them."),
+        str | None, option(CALLS, "File that keeps the solver's answers, to resume or reuse them.")
     ] = None,
     n_jobs: Jobs = -1,
     timeout: Annotated[
         float | None, option(CALLS, "Seconds after which a solver call counts as failed.")
     ] = None,
     on_failure: Annotated[
-        str,
-        option(CALLS, "raise: stop at the first failed call; skip: leave out failed calls."),
+        str, option(CALLS, "raise: stop at the first failed call; skip: leave out failed calls.")
     ] = "raise",
     max_failure_rate: Annotated[
         float, option(CALLS, "With skip, the largest share of calls that may fail.")

@@ -4,7 +4,8 @@ import csv
 import json
 import math
 import tokenize
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,38 +33,35 @@ def read_data(
     Frames that have the column `names` are put in the order of the first of them. Texts in features
     become categories.
     """
-    x = None if features is None else _single(features, "features")
-    y = None if labels is None else _single(labels, "labels")
-    found = [x, y, _read_context(context)]
-    columns = [column for table in found if is_frame(table) for column in table.columns]
+    paths = {"features": features, "labels": labels, "context": context}
+    tables = {what: _read(path, what) for what, path in paths.items()}
+    columns = [column for table in tables.values() if is_frame(table) for column in table.columns]
     if names is not None and names not in columns:
-        raise InvalidInputError(
-            f"`names` must be a column, got {names!r}.{meant(names, columns, '{!r}')}"
-        )
+        hint = meant(names, columns, "{!r}")
+        raise InvalidInputError(f"`names` must be a column, got {names!r}.{hint}")
     first = None
-    for i, what in enumerate(("features", "labels", "context")):
-        if names is not None and is_frame(found[i]) and names in found[i].columns:
-            named = found[i].set_index(_ids(found[i][names])).drop(columns=names)
+    for what, table in tables.items():
+        if names is not None and is_frame(table) and names in table.columns:
+            named = table.set_index(_ids(table[names])).drop(columns=names)
             first = named if first is None else first
-            found[i] = _in_rows_of(named, first, what)
-    if is_frame(found[1]):
-        _check_numbers(found[1], "labels")
-    if is_frame(found[0]):
-        _check_numbers(found[0], "features", share=0.5)
-        texts = found[0].select_dtypes(exclude=["number", "bool", "boolean"])
-        found[0] = found[0].astype(dict.fromkeys(texts, "category"))
-    return found[0], found[1], found[2]
+            tables[what] = _in_rows_of(named, first, what)
+    x, y, contexts = tables.values()
+    if is_frame(y):
+        _check_numbers(y, "labels")
+    if is_frame(x):
+        _check_numbers(x, "features", share=0.5)
+        texts = x.select_dtypes(exclude=["number", "bool", "boolean"])
+        x = x.astype(dict.fromkeys(texts, "category"))
+    return x, y, contexts
 
 
 def _ids(column: Any) -> Any:
     """Return ids as text or as dates, so that they are not mistaken for positions."""
     texts = column.astype(str)
-    if not texts.str.match(r"\d{4}-\d\d-\d\d").all():
-        return texts
-    try:
-        return require("pandas", "cli").to_datetime(texts, format="ISO8601")
-    except ValueError:  # such as 2024-13-01
-        return texts
+    if texts.str.match(r"\d{4}-\d\d-\d\d").all():
+        with suppress(ValueError):  # such as 2024-13-01
+            return require("pandas", "cli").to_datetime(texts, format="ISO8601")
+    return texts
 
 
 def _in_rows_of(table: Any, first: Any, what: str) -> Any:
@@ -80,14 +78,14 @@ def _check_numbers(table: Any, what: str, share: float = 0.0) -> None:
     """Refuse texts in columns of numbers: those with more than this share of numbers."""
     to_numeric = require("pandas", "cli").to_numeric
     for column in table.select_dtypes(include=["object", "string"]):
-        numbers = to_numeric(table[column], errors="coerce")
-        is_text = (numbers.isna() & table[column].notna()).to_numpy()
+        values = table[column]
+        is_text = (to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
         if not is_text.any() or 1 - is_text.mean() < share:
             continue
         row = int(is_text.argmax())
         place = place_of(table, (row, table.columns.get_loc(column)))
         raise InvalidInputError(
-            f"`{what}` must have numbers only, got {table[column].iloc[row]!r} {place}. Leave a "
+            f"`{what}` must have numbers only, got {values.iloc[row]!r} {place}. Leave a "
             f"missing value empty. If the column names the instances, add --id {column}."
         )
 
@@ -102,19 +100,6 @@ def check_categories(features: Features) -> None:
                 f"`features` must have texts that repeat, but {column!r} has a different one in "
                 f"every row. If it names the instances, add --id {column}; otherwise leave it out."
             )
-
-
-def _read_context(path: Path | None) -> Any:
-    """Return one context per instance: a pandas frame, an array, or a list of dicts by name."""
-    if path is None:
-        return None
-    contexts = _read(path, "context", {".jsonl": _read_lines})
-    if not isinstance(contexts, Mapping):
-        return contexts
-    lengths = sorted(set(map(len, contexts.values())))
-    if len(lengths) != 1:
-        raise DataError(f"The context in {path} must have arrays of one length, got {lengths}.")
-    return [dict(zip(contexts, row, strict=True)) for row in zip(*contexts.values(), strict=True)]
 
 
 def groups_of(features: Features, column: str | None) -> tuple[Features, Sequence[Any] | None]:
@@ -142,26 +127,31 @@ def columns_of_fit(
     return features, found or {"instance": [str(i) for i in range(len(features))]}
 
 
-def _single(path: Path, what: str) -> Any:
-    """Return the only array of a file, or its frame."""
-    content = _read(path, what, {})
+def _read(path: Path | None, what: str) -> Any:
+    """Return the frame, the only array, or the contexts (dicts by name) of a file, if any."""
+    content = None if path is None else _content(path, what)
     if not isinstance(content, Mapping):
         return content
-    if len(content) != 1:
-        got = f"{len(content)}: {', '.join(content)}"
+    arrays = list(content.values())
+    if what == "context":
+        lengths = sorted(set(map(len, arrays)))
+        if len(lengths) != 1:
+            raise DataError(f"The context in {path} must have arrays of one length, got {lengths}.")
+        return [dict(zip(content, row, strict=True)) for row in zip(*arrays, strict=True)]
+    if len(arrays) != 1:
+        got = f"{len(arrays)}: {', '.join(content)}"
         raise DataError(f"The {what} in {path} must be one array, got {got}.")
-    return next(iter(content.values()))
+    return arrays[0]
 
 
-def _read(path: Path, what: str, more: dict[str, Callable[[Path], Any]]) -> Any:
+def _content(path: Path, what: str) -> Any:
     """Return the content of a file, read as its suffix says."""
     readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet}
-    readers |= more
+    if what == "context":
+        readers |= {".jsonl": _read_lines}
     if (suffix := path.suffix.lower()) not in readers:
-        raise DataError(
-            f"The {what} in {path} cannot be read: the name of the file must end with one of "
-            f"{', '.join(readers)}."
-        )
+        expected = f"the name of the file must end with one of {', '.join(readers)}"
+        raise DataError(f"The {what} in {path} cannot be read: {expected}.")
     try:
         return readers[suffix](path)
     except FileNotFoundError as error:
@@ -229,9 +219,10 @@ def write_decisions(
     instances: Mapping[str, Sequence[str]],
     names: Sequence[str] | None,
 ) -> None:
-    """Write decisions in the format of the file's suffix, rounded in CSV, None for a failed call.
+    """Write one decision per instance, or None if its call failed, as the file's suffix says.
 
-    The columns `instances` say which instance it is; `names` are the names of a label's numbers.
+    An instance is found by the columns `instances`. Decisions of as many numbers as a label get its
+    `names`. Numbers in CSV are rounded; other formats have all digits.
     """
     if path.suffix == ".json":
         keys = zip(*instances.values(), strict=True)

@@ -10,15 +10,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_predictions, rank_correlation
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.evaluation._loss_summary import (
-    SCALE,
-    WRONG_SENSE,
-    Finding,
-    LossSummary,
-    WithFindings,
-    over_known,
-    summarise,
-)
+from lodl.evaluation._loss_summary import Finding, LossSummary, WithFindings, over_known, summarise
 from lodl.losses import FitStatus, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
@@ -94,7 +86,7 @@ class Diagnosis(WithFindings):
     def findings(self) -> tuple[Finding, ...]:
         """Advice that follows from these numbers, the most important first."""
         of_fit = self.summary.findings
-        is_wrong = any(finding.name == WRONG_SENSE for finding in of_fit)
+        is_wrong = any(finding.name == "wrong sense" for finding in of_fit)
         if is_wrong or not self.summary.n_by_status[FitStatus.FITTED]:
             return of_fit
         if self.regret < 0 or self.foreign_regret < 0:
@@ -102,7 +94,7 @@ class Diagnosis(WithFindings):
                 f"The mean regret of the predictions is {self.regret:.3g}; with the predictions "
                 f"of other instances it is {self.foreign_regret:.3g}."
             )
-            return (Finding(WRONG_SENSE, evidence),)
+            return (Finding("wrong sense", evidence),)
         if self.regret == 0 or self.quality > _GOOD:
             return ()
         ratio, scale = self.size_ratio, self.scale
@@ -114,7 +106,7 @@ class Diagnosis(WithFindings):
             f"{scale:.2g}, so a scale of {ratio * scale:.2g} would match them. The loss is "
             f"{self.loss:.3g}, the regret {self.regret:.3g}."
         )
-        return (Finding(SCALE, evidence), *of_fit)
+        return (Finding("scale", evidence), *of_fit)
 
     def _content(self) -> tuple[str, Mapping[str, str]]:
         worst = np.argsort(-np.abs(self.losses - self.regrets), kind="stable")[:_N_WORST]

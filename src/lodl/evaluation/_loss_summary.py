@@ -14,14 +14,12 @@ from lodl._html import notebook_html
 from lodl._typing import Array
 from lodl.losses import Family, FitStatus, LearnedLoss
 
-WRONG_SENSE = "wrong sense"
-SCALE = "scale"
 ADVICE = {
-    WRONG_SENSE: "Check that `sense` is right and that the solver is exact, with "
+    "wrong sense": "Check that `sense` is right and that the solver is exact, with "
     "`lodl.testing.check_problem`.",
     "nothing to decide": "Check the problem with `lodl.testing.check_problem`, and try a larger "
     "scale of the sampler.",
-    SCALE: "Sample with a scale that matches the errors of the model.",
+    "scale": "Sample with a scale that matches the errors of the model.",
     "local slopes": "The objective is not affine in the label, or the solver is not exact, so a "
     "decision family is valid near the label only. Also try `ConvexDirectedQuadratic`, and compare "
     "the decisions of both models on validation instances.",
@@ -132,7 +130,7 @@ class LossSummary(WithFindings):
         n_unfitted = self.n_instances - self.n_by_status[FitStatus.FITTED]
         if 2 * self.n_negative > n_sampled:
             negative = f"The mean regret is below 0 for {self.n_negative} of {n_sampled} instances."
-            yield Finding(WRONG_SENSE, negative)
+            yield Finding("wrong sense", negative)
             return
         if 2 * n_unfitted > self.n_instances:
             unfitted = f"{n_unfitted} of {self.n_instances} instances could not be fitted."
@@ -159,29 +157,24 @@ class LossSummary(WithFindings):
         ranks = f"{self.rank_correlation:.2f} on held-out samples (mean)"
         if math.isnan(self.rank_correlation):
             ranks = "not defined: too few held-out samples with a cost"
+        numbers, met, explained = {}, self.decisions_met, self.decisions_explained
+        if not self.family.uses_slopes:
+            numbers["error, held out"] = f"{self.error_held_out} of the mean regret"
+            numbers["error, fitted"] = f"{self.error_fitted} of the mean regret"
+            numbers["R2"] = f"{self.r2}"
+            met = explained = math.nan
+        if not math.isnan(met):
+            numbers["known decisions"] = f"{met:.0%} of the costly ones in held-out samples (mean)"
+        if explained == 1:
+            numbers["slopes"] = "exact: they explain all held-out decisions"
+        elif not math.isnan(explained):
+            numbers["slopes"] = f"local: they explain {explained:.1%} of decisions"
         return f"{self.family}, {self.n_parameters} parameters per instance", {
             "rank correlation": ranks,
-            **self._lines(),
+            **numbers,
             "samples": f"{self.n_samples:.0f} per instance (median)",
             "instances": f"{self.n_instances}: {by_status}",
         }
-
-    def _lines(self) -> dict[str, str]:
-        """Return the errors of a loss, or for a decision family the shares of decisions."""
-        if not self.family.uses_slopes:
-            return {
-                "error, held out": f"{self.error_held_out} of the mean regret",
-                "error, fitted": f"{self.error_fitted} of the mean regret",
-                "R2": f"{self.r2}",
-            }
-        met, explained, lines = self.decisions_met, self.decisions_explained, {}
-        if not math.isnan(met):
-            lines["known decisions"] = f"{met:.0%} of the costly ones in held-out samples (mean)"
-        if explained == 1:
-            lines["slopes"] = "exact: they explain all held-out decisions"
-        elif not math.isnan(explained):
-            lines["slopes"] = f"local: they explain {explained:.1%} of decisions"
-        return lines
 
 
 def summarise(loss: LearnedLoss) -> LossSummary:

@@ -14,14 +14,13 @@ from lodl._html import notebook_html
 from lodl._json import from_json, to_text
 from lodl._typing import Array
 from lodl.errors import DataError
-from lodl.report.page import shortened
+from lodl.report.page import Cell, Table, shortened
 
 BASELINE = "squared error"  #: Name of the baseline's trial.
 BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.
 PLAIN = "plain model"  #: Name of the plain model's trial.
 MEAN_LABEL = "mean label"  #: Name of the mean training label as a prediction.
 FEWEST = 5  # instances: an interval from fewer differences says nothing
-USE_MORE = f"Use at least {FEWEST}, better 50."
 
 _Z_95 = 1.96  # standard errors on each side of a mean in its 95% interval
 _ROUNDING = 1e-6  # share of the mean regret by which an interior-point solver may be off
@@ -41,9 +40,10 @@ def amounts(*values: float) -> list[str]:
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
 
 
-def too_few(n: int, kind: str = "validation") -> str:
-    """Return the start of a sentence that says that `n` instances of a kind are too few."""
-    return f"{n} {kind} instance{' is' if n == 1 else 's are'} too few"
+def too_few(n: int, aim: str, kind: str = "validation") -> str:
+    """Return that `n` instances of a kind are too few for an aim, and how many to use."""
+    are = "instance is" if n == 1 else "instances are"
+    return f"{n} {kind} {are} too few {aim}. Use at least {FEWEST}, better 50."
 
 
 @dataclass(frozen=True)
@@ -246,23 +246,27 @@ class FitResult:
             if name not in _AS_GIVEN:
                 object.__setattr__(self, name, _shown(value))
         n, n_numbers, shape = len(self.instances), len(self.mean_label), self.label_shape
-        _check(bool(self.trials), "`trials` must not be empty")
-        _check(0 <= self.selected < len(self.trials), "`selected` must be a position in `trials`")
-        _check(0 <= self.shrinkage <= 1, "`shrinkage` must be from 0 to 1")
-        _check(self.n_features > 0, "`n_features` must be at least 1")
-        _check(n > 0, "`instances` must not be empty")
-        _check(min(shape, default=1) > 0, "`label_shape` must be positive")
-        _check(math.prod(shape) == n_numbers, f"`mean_label` must have the shape {shape}")
-        of_instances = ("regret_baseline", "regret_selected")
-        of_labels = ("shift", "baseline_shift", "label_names")
-        lengths = dict.fromkeys(of_instances, n) | dict.fromkeys(of_labels, n_numbers)
+        rules = {
+            "`trials` must not be empty": len(self.trials) > 0,
+            "`selected` must be a position in `trials`": 0 <= self.selected < len(self.trials),
+            "`shrinkage` must be from 0 to 1": 0 <= self.shrinkage <= 1,
+            "`n_features` must be at least 1": self.n_features > 0,
+            "`instances` must not be empty": n > 0,
+            "`label_shape` must be positive": min(shape, default=1) > 0,
+            f"`mean_label` must have the shape {shape}": math.prod(shape) == n_numbers,
+        }
+        lengths = dict.fromkeys(("regret_baseline", "regret_selected"), n)
+        lengths |= dict.fromkeys(("shift", "baseline_shift", "label_names"), n_numbers)
         for name, length in (lengths | {"feature_names": self.n_features}).items():
             value, default = getattr(self, name), getattr(type(self), name, "required")
             or_none = "" if default == "required" else " or none"
-            is_right = value == default or len(value) == length
-            _check(is_right, f"`{name}` must have {length} values{or_none}")
+            message = f"`{name}` must have {length} values{or_none}"
+            rules[message] = value == default or len(value) == length
         for name, column in vars(self.coordinates).items() if self.coordinates else ():
-            _check(len(column) == n_numbers, f"`{name}` must be of {n_numbers} coordinates")
+            rules[f"`{name}` must be of {n_numbers} coordinates"] = len(column) == n_numbers
+        for message, is_kept in rules.items():
+            if not is_kept:
+                raise ValueError(message)
         try:
             self.to_json()
         except ValueError as error:
@@ -327,7 +331,7 @@ class FitResult:
         before, after, low, high = amounts(*means, gain.low, gain.high)
         numbers = f"regret {before} -> {after}{self.in_unit} per instance"
         if gain.n_instances < FEWEST:
-            return f"{too_few(gain.n_instances)} to judge: {numbers}. {USE_MORE}"
+            return too_few(gain.n_instances, f"to judge: {numbers}")
         if self.shrinkage == 1:
             advice = "The features do not help: the mean label decides no worse than any model."
             return f"{advice} With it: {numbers}."
@@ -355,7 +359,13 @@ class FitResult:
 
     def summary(self) -> str:
         """Return verdict, selection, cost and all trials as text of at most 80 columns."""
-        return "\n".join([*(fill(text, WIDTH) for text in self._paragraphs()), "", *self._table()])
+        rows = self.table().texts()
+        lines = [*(fill(text, WIDTH) for text in self._paragraphs()), ""]
+        widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[1:]]
+        for name, *numbers in rows:  # the name comes last, because it may wrap
+            start = "  ".join([*map(str.rjust, numbers, widths), ""])
+            lines.append(fill(start + name, WIDTH, subsequent_indent=" " * (len(start) + 2)))
+        return "\n".join(lines)
 
     def _paragraphs(self) -> list[str]:
         selection = f"Validation: {self.validation}."
@@ -386,27 +396,23 @@ class FitResult:
             )
         return remarks
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        """Return a header, and a row per trial."""
+    def table(self) -> Table:
+        """Return a row for each trial."""
         regrets = amounts(*(trial.regret for trial in self.trials))
-        header: tuple[str, ...] = ("regret", "round", "calls", "seconds", "trained on")
-        rows = [
-            (regret, str(trial.round), f"{trial.n_calls:,}", f"{trial.seconds:.1f}", trial.name)
+        rows = tuple(
+            (
+                Cell(trial.name),
+                Cell(regret, trial.regret),
+                Cell.of_number(trial.round, "{:d}"),
+                Cell.of_number(trial.n_calls, "{:,}"),
+                Cell.of_number(trial.seconds, "{:.1f}"),
+            )
             for trial, regret in zip(self.trials, regrets, strict=True)
-        ]
-        return [header, *rows]
-
-    def _table(self) -> list[str]:
-        """Return a line per trial. Its name comes last and may wrap."""
-        rows, lines = self._rows(), []
-        widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
-        for *numbers, name in rows:
-            start = "  ".join([*map(str.rjust, numbers, widths), ""])
-            lines.append(fill(start + name, WIDTH, subsequent_indent=" " * (len(start) + 2)))
-        return lines
+        )
+        return Table("Trials", ("trained on", "regret", "round", "calls", "seconds"), rows)
 
     def _repr_html_(self) -> str:
-        header, *rows = ([name, *numbers] for *numbers, name in self._rows())
+        header, *rows = self.table().texts()
         return notebook_html("", self._paragraphs(), rows, header)
 
     def to_json(self) -> str:
@@ -425,8 +431,3 @@ class FitResult:
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise DataError(f"This is not the result of a fit: {error}.") from error
         return result
-
-
-def _check(is_right: bool, message: str) -> None:
-    if not is_right:
-        raise ValueError(message)

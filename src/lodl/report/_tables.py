@@ -15,7 +15,6 @@ from lodl.report._result import (
     FEWEST,
     MEAN_LABEL,
     PLAIN,
-    USE_MORE,
     WIDTH,
     Estimate,
     FitResult,
@@ -95,7 +94,8 @@ class Evaluation:
     def headline(self) -> str:
         """The mean regret of the reference and of the evaluated model, with the change."""
         before, after = self.means[self.reference], list(self.means.values())[-1]
-        return f"{' → '.join(amounts(before, after))}{self._in_unit}{_change(before, after)}"
+        change = _change(before, after, " ({})")
+        return f"{' → '.join(amounts(before, after))}{self._in_unit}{change}"
 
     @property
     def verdict(self) -> str:
@@ -109,12 +109,11 @@ class Evaluation:
         first, last, low, high = amounts(before, after, -gap.high, -gap.low)
         numbers = f"regret {first} -> {last}{self._in_unit} per instance"
         if n < FEWEST:
-            return f"{too_few(n, self.kind)} to judge: {numbers}. {USE_MORE}"
+            return too_few(n, f"to judge: {numbers}", self.kind)
         if compared == "the same":
             return f"This model decides like {other}: regret {last}{self._in_unit} per instance."
-        percent = _change(before, after).strip(" ()")
-        percent = f"{percent}, " if percent else ""
-        numbers += f" ({percent}95% interval of the gain {low} to {high})"
+        change = _change(before, after, "{}, ")
+        numbers += f" ({change}95% interval of the gain {low} to {high})"
         if compared == "better":
             return f"Use this model: compared with {other}, the best simpler way, {numbers}."
         if compared == "worse":
@@ -136,15 +135,13 @@ class Evaluation:
     def _repr_html_(self) -> str:
         if not self.optimum:
             return notebook_html("", [self.verdict])
-        table = self.table()
-        texts = [[cell.text for cell in row] for row in table.rows]
-        return notebook_html("", [self.verdict, self._note], texts, table.columns)
+        header, *rows = self.table().texts()
+        return notebook_html("", [self.verdict, self._note], rows, header)
 
     @property
     def _note(self) -> str:
-        n, unit = len(self.optimum), f", in {self.unit}" if self.unit else ""
-        where = f"{n:,} {self.kind} instances"
-        note = f"Regret per instance{unit}: {where}, {self.n_calls:,} solver calls."
+        unit, where = f", in {self.unit}" if self.unit else "", f"{len(self.optimum):,} {self.kind}"
+        note = f"Regret per instance{unit}: {where} instances, {self.n_calls:,} solver calls."
         if self.n_left_out:
             note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
         return note
@@ -156,11 +153,12 @@ class Evaluation:
         decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
         rows, last = [], list(means)[-1]
         for name, mean in means.items():
-            percent = self.percent(name)
-            share = "" if percent is None else f"{percent:.2f}"
             gap = with_interval(self.difference(name)) if name != last and n >= FEWEST else ""
-            texts = Cell(f"{mean:z,.{decimals}f}", mean), Cell(share, percent), Cell(gap)
-            rows.append((Cell(name), *texts))
+            numbers = (
+                Cell.of_number(mean, f"{{:z,.{decimals}f}}"),
+                Cell.of_number(self.percent(name)),
+            )
+            rows.append((Cell(name), *numbers, Cell(gap)))
         return Table(self._note, _HEADER, tuple(rows))
 
 
@@ -200,7 +198,17 @@ class Comparison:
     def gains(self) -> dict[str, Estimate]:
         """Return the mean regret that each other result avoids, compared with the first."""
         (_, first), *others = self.results.items()
-        return {name: _gain(first, fit) for name, fit in others}
+        gains, before = {}, np.array(first.regret_selected)
+        for name, fit in others:
+            after = np.array(fit.regret_selected)
+            if fit.data == first.data:
+                gains[name] = Estimate.of(before - after)
+            else:
+                a, b = Estimate.of(before), Estimate.of(after)
+                error = math.hypot(a.standard_error, b.standard_error)
+                n = min(a.n_instances, b.n_instances)
+                gains[name] = Estimate(a.mean - b.mean, error, n)
+        return gains
 
     def table(self) -> Table:
         """Return regret, gain and cost of every fit."""
@@ -238,19 +246,10 @@ class Comparison:
         return "\n".join([self.table().text(), "", *self.sentences()])
 
 
-def _change(before: float, after: float) -> str:
-    """Return the relative change of a regret as " (-25%)", or nothing if it is not defined."""
+def _change(before: float, after: float, form: str) -> str:
+    """Return the relative change of a regret, such as -25%, in a form; nothing if undefined."""
     share = after / before - 1 if before > 0 and after >= 0 else 0.0
-    return f" ({share:+.0%})" if share else ""
-
-
-def _gain(first: FitResult, other: FitResult) -> Estimate:
-    before, after = np.asarray(first.regret_selected), np.asarray(other.regret_selected)
-    if first.data == other.data:
-        return Estimate.of(before - after)
-    two = Estimate.of(before), Estimate.of(after)
-    error = math.hypot(two[0].standard_error, two[1].standard_error)
-    return Estimate(two[0].mean - two[1].mean, error, min(len(before), len(after)))
+    return form.format(f"{share:+.0%}") if share else ""
 
 
 def with_interval(gain: Estimate) -> str:
@@ -262,7 +261,7 @@ def with_interval(gain: Estimate) -> str:
 def _conclusion(gain: Estimate, first: str, other: str, in_unit: str) -> str:
     """Return which of two fits decides better and by how much, or that it may be chance."""
     if gain.n_instances < FEWEST:
-        return f"{too_few(gain.n_instances)} to tell {first} from {other}. {USE_MORE}"
+        return too_few(gain.n_instances, f"to tell {first} from {other}")
     if gain.low <= 0 <= gain.high:
         return f"No clear difference between {first} and {other}: what there is may be chance."
     better, worse = (other, first) if gain.mean > 0 else (first, other)

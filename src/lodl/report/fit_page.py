@@ -71,23 +71,15 @@ def fit_page(result: FitResult, evaluation: Evaluation | None = None) -> str:
 
 def _headline(result: FitResult, shown: Evaluation) -> Headline:
     of_fit = shown.kind == "validation"
-    verdict = result.verdict if of_fit else shown.verdict
-    where = f"{len(shown.optimum):,} {shown.kind} instances"
     cost = f"The fit took {result.n_calls:,} solver calls and {duration(result.seconds)}."
+    text = f"{result.verdict if of_fit else shown.verdict} {cost}"
     if not shown.optimum:
-        return Headline("Regret per instance", "not known", f"{verdict} {cost}", "")
-    return Headline(
-        kicker=f"Regret per instance on {where}: {shown.reference} → this model",
-        number=shown.headline,
-        text=f"{verdict} {cost}",
-        note=_CAVEAT if of_fit else _ON_NEW_DATA,
-        svg=_svg(
-            "regrets",
-            shown,
-            f"Mean regret of each way to predict: {shown.headline}",
-            height=0.32 * len(shown.regrets) + 0.75,
-        )[0],
-    )
+        return Headline("Regret per instance", "not known", text, "")
+    where = f"{len(shown.optimum):,} {shown.kind} instances"
+    kicker = f"Regret per instance on {where}: {shown.reference} → this model"
+    label = f"Mean regret of each way to predict: {shown.headline}"
+    (svg,) = _svg("regrets", shown, label, height=0.32 * len(shown.regrets) + 0.75)
+    return Headline(kicker, shown.headline, text, svg, _CAVEAT if of_fit else _ON_NEW_DATA)
 
 
 @style()
@@ -156,22 +148,14 @@ def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
 
 
 def _trials_section(result: FitResult) -> Section:
-    regrets = amounts(*(trial.regret for trial in result.trials))
-    rows = tuple(
-        (
-            Cell(trial.name, colour=BASELINE_COLOUR if trial.is_baseline else SELECTED_COLOUR),
-            Cell(regrets[i], trial.regret),
-            Cell.of_number(trial.round, "{:d}"),
-            Cell.of_number(trial.n_calls, "{:,}"),
-            Cell.of_number(trial.seconds, "{:.1f}"),
-            Cell("selected" if i == result.selected else ""),
-        )
-        for i, trial in enumerate(result.trials)
-    )
-    columns = ("trained on", "regret", "round", "calls", "seconds", "")
-    table = Block(tables=(Table("Trials", columns, rows, is_stacked=True),))
-    text = f"{_TRIALS_TEXT} Selected: {result.selected_name}."
-    return Section("trials", "Models that were tried", text, (table,), is_detail=True)
+    table, rows = result.table(), []
+    for i, (trial, (name, *numbers)) in enumerate(zip(result.trials, table.rows, strict=True)):
+        colour = BASELINE_COLOUR if trial.is_baseline else SELECTED_COLOUR
+        mark = Cell("selected" if i == result.selected else "")
+        rows.append((replace(name, colour=colour), *numbers, mark))
+    whole = Table(table.caption, (*table.columns, ""), tuple(rows), is_stacked=True)
+    blocks, text = (Block(tables=(whole,)),), f"{_TRIALS_TEXT} Selected: {result.selected_name}."
+    return Section("trials", "Models that were tried", text, blocks, is_detail=True)
 
 
 def _coordinates_section(result: FitResult, n: int) -> Section:
@@ -192,14 +176,12 @@ def _settings_section(result: FitResult) -> Section:
         "Estimator": result.estimator,
         "Versions": result.versions,
     }
-    blocks = [
-        Block(
-            title, tables=(Table(title, (), tuple((Cell(n), Cell(v)) for n, v in pairs.items())),)
-        )
-        for title, pairs in tables.items()
-        if pairs
-    ]
-    return Section("settings", "How it was made", "", tuple(blocks), is_detail=True)
+    blocks = tuple(
+        Block(title, tables=(Table(title, (), tuple((Cell(n), Cell(v)) for n, v in rows.items())),))
+        for title, rows in tables.items()
+        if rows
+    )
+    return Section("settings", "How it was made", "", blocks, is_detail=True)
 
 
 def title_of(problem: str) -> str:

@@ -49,19 +49,19 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     is_stacked: bool = False  #: Whether a phone shows each row as a list of its cells.
 
-    def column(self, i: int) -> list[str]:
-        """Return the texts of a column."""
-        return [row[i].text for row in self.rows]
+    def texts(self) -> list[list[str]]:
+        """Return the titles of the columns, then the texts of each row."""
+        return [list(self.columns), *([cell.text for cell in row] for row in self.rows)]
 
     def markdown(self) -> str:
         """Return the table in Markdown, without its caption."""
-        texts = [[cell.text for cell in row] for row in self.rows]
-        lines = [self.columns, ["---"] * len(self.columns), *texts]
+        header, *rows = self.texts()
+        lines = [header, ["---"] * len(header), *rows]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def text(self) -> str:
         """Return the table as aligned text, without its caption."""
-        rows = [self.columns, *([cell.text for cell in row] for row in self.rows)]
+        rows = self.texts()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
             [name.ljust(widths[0]), *map(str.rjust, others, widths[1:])] for name, *others in rows

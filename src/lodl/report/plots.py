@@ -32,17 +32,14 @@ _MAX_NAME = 24  # characters of a coordinate's name
 def regrets(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the mean regret of each row of an `Evaluation`, or of a fit on validation instances."""
     axes, evaluation = _axes(ax), _evaluation(model)
-    means = evaluation.means
-    colours = [*[BASELINE_COLOUR] * (len(means) - 1), SELECTED_COLOUR]
-    texts = evaluation.table().column(1)
-    for row, (mean, text, colour) in enumerate(zip(means.values(), texts, colours, strict=True)):
-        alpha = 0.45 if list(means)[row] == MEAN_LABEL else 1.0
+    means, rows = evaluation.means, evaluation.table().rows
+    looks: Any = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": INK}
+    for row, (name, mean) in enumerate(means.items()):
+        colour = BASELINE_COLOUR if row < len(means) - 1 else SELECTED_COLOUR
+        alpha = 0.45 if name == MEAN_LABEL else 1.0
         axes.barh(row, mean, height=0.6, color=colour, alpha=alpha)
-        looks: Any = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": INK}
-        axes.annotate(text, (max(mean, 0.0), row), (5, 0), **looks)
-    _name_rows(axes, list(means))
-    axes.margins(x=0.18)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.annotate(rows[row][1].text, (max(mean, 0.0), row), (5, 0), **looks)
+    _name_rows(axes, list(means), margin=0.18)
     axes.set_xlabel(f"regret per instance{_unit(evaluation)}\n(0: perfect foresight)")
     return axes
 
@@ -66,9 +63,7 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
         if gap.n_instances >= FEWEST:
             axes.plot([-gap.high, -gap.low], [row, row], linewidth=3, **marks)
         axes.plot(-gap.mean, row, "o", markersize=8, markeredgecolor=PAPER, **marks)
-    _name_rows(axes, [f"over {name}" for name in names])
-    axes.margins(x=0.1)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    _name_rows(axes, [f"over {name}" for name in names], margin=0.1)
     axes.set_xlabel(f"worse ◂ regret avoided{_unit(evaluation)} ▸ better")
     return axes
 
@@ -76,7 +71,7 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
 @style()
 def changes(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the regret that each validation instance avoided or added, sorted, as steps."""
-    axes, result = _opened(model, ax)
+    axes, result = _axes(ax), _result(model)
     change = np.sort(np.array(result.regret_baseline) - np.array(result.regret_selected))[::-1]
     edges = np.arange(len(change) + 1)
     axes.stairs(np.maximum(change, 0), edges, fill=True, color=SELECTED_COLOUR, alpha=0.85)
@@ -94,7 +89,7 @@ def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
 
     The 20 numbers that cost most are shown. A model trained on squared error is refused.
     """
-    axes, result = _opened(model, ax)
+    axes, result = _axes(ax), _result(model)
     costs = result.coordinates
     if costs is None:
         raise InvalidInputError(
@@ -112,17 +107,15 @@ def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Label horizontal bars from top to bottom."""
+def _name_rows(axes: Axes, names: Sequence[str], margin: float | None = None) -> None:
+    """Label horizontal bars from top to bottom, with few ticks if there is a margin."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-
-
-def _opened(model: Any, ax: Axes | None) -> tuple[Axes, FitResult]:
-    """Return the axes to draw into and the result to draw."""
-    return _axes(ax), model if isinstance(model, FitResult) else model.result_
+    if margin is not None:
+        axes.margins(x=margin)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -134,10 +127,12 @@ def _axes(ax: Axes | None) -> Axes:
     return ax
 
 
+def _result(model: Any) -> FitResult:
+    return model if isinstance(model, FitResult) else model.result_
+
+
 def _evaluation(model: Any) -> Evaluation:
-    if isinstance(model, Evaluation):
-        return model
-    return Evaluation.of_fit(model if isinstance(model, FitResult) else model.result_)
+    return model if isinstance(model, Evaluation) else Evaluation.of_fit(_result(model))
 
 
 def _unit(result: FitResult | Evaluation) -> str:

@@ -46,7 +46,9 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
     fits = [dict(family.fit(one)) for one in answers]
     findings = list(_fit_findings(family, answers, fits[0], dim))
     if not findings:
-        random = _random_parameters(family, dim, rng)
+        shapes = family.parameter_shapes(dim).items()
+        random = {name: rng.standard_normal((_N_INSTANCES, *shape)) for name, shape in shapes}
+        random |= {name: np.abs(v) for name, v in random.items() if name in family.non_negative}
         both = {"random": random, "fitted": stack_parameters(family, fits)}
         d = rng.standard_normal((_N_INSTANCES, _N_ERRORS, dim))
         for kind, phi in both.items():
@@ -62,12 +64,6 @@ def _choice_of_the_best(dim: int, rng: np.random.Generator) -> Answers:
     y, d = rng.standard_normal(dim), rng.standard_normal((_N_SAMPLES, dim))
     best, items = (y + d).argmax(axis=1), np.eye(dim)
     return Answers(y, y + d, y.max() - y[best], best, items[y.argmax()] - items)
-
-
-def _random_parameters(family: Family, dim: int, rng: np.random.Generator) -> dict[str, Array]:
-    shapes = family.parameter_shapes(dim).items()
-    phi = {name: rng.standard_normal((_N_INSTANCES, *shape)) for name, shape in shapes}
-    return {name: np.abs(v) if name in family.non_negative else v for name, v in phi.items()}
 
 
 def _fit_findings(
