@@ -22,7 +22,7 @@ from lodl.oracle import Answers, Samples
 
 _CHUNK = 8  # instances per task: hides its overhead; not a function of the number of workers
 MIN_SAMPLES = 2  # one sample does not show where the cost grows
-FALLBACK_SHARE = 1e-3  # cost of a fallback as a share of the typical loss, if `min_weight` is 0
+FALLBACK = 1e-3  # cost of a fallback as a share of the typical loss, if `min_weight` is 0
 _NEGLIGIBLE = 1e-12  # share of the typical loss below which regrets are rounding errors
 
 _logger = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ def build_loss(
     typical_loss = float(np.median(losses)) if losses else 1.0
     scales = [fit.error_scale for fit in fits if fit.counts["n_fitted"] + fit.counts["n_held_out"]]
     fallback = family.fallback(
-        cost=(family.min_weight or FALLBACK_SHARE) * typical_loss,
+        cost=(family.min_weight or FALLBACK) * typical_loss,
         scale=np.median(scales or [fits[0].error_scale], axis=0),
     )
     phi, errors, n_missing = [], [], 0

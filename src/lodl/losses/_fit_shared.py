@@ -11,14 +11,7 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily, are_explained
 from lodl.losses._family import Family, check_can_fit, squared_error_weights, with_typical
-from lodl.losses._fit import (
-    FALLBACK_SHARE,
-    check_holdout,
-    is_held_out,
-    log_missing,
-    mean_of,
-    value_of,
-)
+from lodl.losses._fit import FALLBACK, check_holdout, is_held_out, log_missing, mean_of, value_of
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.losses._shared_slopes import SharedSlopes
 from lodl.oracle import DecisionPool, Samples
@@ -84,7 +77,7 @@ def fit_shared(
         status[shared.is_known] = FitStatus.NOTHING_TO_DECIDE
     if (is_empty := status != FitStatus.FITTED).any():
         log_missing(int(is_empty.sum()), n)
-        weight = (family.min_weight or FALLBACK_SHARE) * shared.unit
+        weight = (family.min_weight or FALLBACK) * shared.unit
         phi["w"][is_empty] = squared_error_weights(weight, np.median(shared.scale, axis=0))
     errors = {**FitErrors.empty(n).arrays(), **_counts(pool, holdout), "status": status}
     if holdout:

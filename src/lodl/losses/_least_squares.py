@@ -209,11 +209,15 @@ def solve_nnls_of_gram(gram: Array, moments: Array, target_length: float) -> Arr
 
 
 def _pivot(gram: Array, moments: Array) -> Array:
+    from scipy import linalg  # slow to import
+
     is_positive = moments > 0
     fewest, patience = len(moments) + 1, _PATIENCE
     for _ in range(_MAX_EXCHANGES):
-        w, slack = _solve_for(is_positive, gram, moments)
-        is_wrong = np.where(is_positive, w, slack) < -_TOLERANCE
+        free, w = np.flatnonzero(is_positive), np.zeros_like(moments)
+        if len(free):
+            w[free] = linalg.cho_solve(linalg.cho_factor(gram[np.ix_(free, free)]), moments[free])
+        is_wrong = np.where(is_positive, w, gram @ w - moments) < -_TOLERANCE
         n_wrong = int(is_wrong.sum())
         if n_wrong == 0:
             return np.maximum(w, 0.0)
@@ -224,21 +228,7 @@ def _pivot(gram: Array, moments: Array) -> Array:
         else:  # Murty's rule: exchange only the last variable, which cannot cycle
             is_wrong[: np.flatnonzero(is_wrong)[-1]] = False
         is_positive = is_positive ^ is_wrong
-    from scipy.linalg import cholesky, solve_triangular
     from scipy.optimize import nnls
 
-    upper = cholesky(gram)  # the slower method of Lawson and Hanson always ends
-    return np.asarray(nnls(upper, solve_triangular(upper, moments, trans=1))[0])
-
-
-def _solve_for(
-    is_positive: npt.NDArray[np.bool_], gram: Array, moments: Array
-) -> tuple[Array, Array]:
-    """Solve for the positive weights. Return all weights, and the gradient by the zero weights."""
-    from scipy.linalg import cho_factor, cho_solve  # slow to import
-
-    w = np.zeros_like(moments)
-    if is_positive.any():
-        free = np.flatnonzero(is_positive)
-        w[free] = cho_solve(cho_factor(gram[np.ix_(free, free)]), moments[free])
-    return w, np.where(is_positive, 0.0, gram @ w - moments)
+    upper = linalg.cholesky(gram)  # the slower method of Lawson and Hanson always ends
+    return np.asarray(nnls(upper, linalg.solve_triangular(upper, moments, trans=1))[0])

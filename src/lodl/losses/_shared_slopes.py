@@ -23,17 +23,12 @@ _MAX_NUMBERS = 5e7  # slopes that are gathered for training: 200 MB in single pr
 
 @dataclass(frozen=True, eq=False)
 class SharedSlopes:
-    """Slopes of shape (n, M, D), used like an array: `gaps` is `d @ slope'`, `mixed` `w @ slope`.
+    """Slopes of shape (n, M, D), like an array: `gaps` is `d @ slope'`, `mixed` `w @ slope`."""
 
-    Attributes:
-        gradient: Derivative of each decision's cost by the label, shape (P, D).
-        own: The number of each instance's best decision, shape (n, 1).
-        decision: The numbers of each instance's decisions, shape (n, M): its best decision first,
-            which also pads the others. None if every instance has all P, in order.
-    """
-
-    gradient: Tensor
-    own: Tensor
+    gradient: Tensor  # derivative of each decision's cost by the label, shape (P, D)
+    own: Tensor  # number of each instance's best decision, shape (n, 1)
+    # Numbers of each instance's decisions, shape (n, M): its best decision first, which also pads
+    # the others. None if every instance has all P, in order.
     decision: Tensor | None = None
 
     @property
@@ -115,11 +110,9 @@ class SharedSlopes:
 
     def check(self, name: str) -> None:
         """Check arrays that may come from a file."""
-        numbers = {
-            "own": self.own,
-            "decision": self.own if self.decision is None else self.decision,
-        }
-        for part, array in numbers.items():
+        for part, array in self.parts().items():
+            if part == "gradient":
+                continue
             if array.ndim != 2 or len(array) != len(self.own) or array.dtype.kind not in "iu":
                 raise InvalidInputError(
                     f"`{name}.{part}` must be whole numbers of shape (n, m), got {array.dtype} of "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,21 +15,13 @@ from safetensors.numpy import load_file, save_file
 
 from lodl._arrays import check_count
 from lodl._threads import one_blas_thread
-from lodl._typing import Array
-from lodl.losses import DecisionFamily, Family, LearnedLoss, Parameters, is_squared_error
+from lodl._typing import Array, Index, Masks
+from lodl.losses import DecisionFamily, LearnedLoss, Parameters, is_squared_error
 from lodl.losses._shared_slopes import SharedSlopes
 from lodl.training._early_stopping import EarlyStopping
-from lodl.training._features import (
-    Index,
-    Masks,
-    Scaling,
-    as_rows,
-    check_masks,
-    check_numbers,
-    count_items,
-)
+from lodl.training._features import Scaling, as_rows, check_masks, check_numbers, count_items
 from lodl.training._learner import Learner, Predictor, file_in, unusable
-from lodl.training._pulled import is_pulled, train_pulled
+from lodl.training._pulled import Pulled, is_pulled
 
 __all__ = ["LinearLearner", "LinearPredictor"]
 
@@ -116,12 +108,25 @@ class Standardised:
         return slopes, self.labels.centre + self.labels.spread * weights[-1]
 
 
-class _Prepared(NamedTuple):
-    """Standardised data and the least-squares solution of each mask."""
+class _Solved(Standardised):
+    """Standardised data and their least-squares solution with the best ridge penalty."""
 
-    data: list[Standardised]
-    weights: Array  # for squared error, shape (models, features + 1, outputs)
-    ridges: list[float]  # penalty of each solution, as a share of the features' variance
+    def __init__(self, x: Array, y: Array, mask: Masks) -> None:
+        super().__init__(x, y, mask)
+        self.mask, targets = mask, self.labels.scaled(y.reshape(len(x), -1))
+        self.weights, self.ridge = _least_squares(self.rows[self.is_in], targets[self.is_in])
+
+    def pulled(self, loss: LearnedLoss) -> tuple[Array, int]:
+        """Return the weights of a model on a convex loss, and the number of steps."""
+        centre, spread = self.labels.centre, self.labels.spread
+        slopes, constant, steps = Pulled(
+            self.rows[self.is_in, :-1],
+            loss.subset(np.flatnonzero(self.mask)),
+            self.weights[:-1] * spread,
+            centre + self.weights[-1] * spread,
+            penalty=self.ridge,
+        ).train()
+        return np.vstack([slopes, constant - centre]) / spread, steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,25 +137,17 @@ class LinearLearner(Learner):
     Convex losses fitted to regrets are minimised by L-BFGS, pulled towards that solution, other
     losses by Adam, starting from it, in batches of at most 256 instances. Features and labels are
     standardised by the instances that train the model.
-
-    Attributes:
-        n_steps: The most steps. Adam stops after some steps without a better validation loss.
     """
 
-    n_steps: int = N_STEPS
+    n_steps: int = N_STEPS  #: The most steps of Adam, which a validation loss may stop earlier.
 
     def __post_init__(self) -> None:
         check_count("n_steps", self.n_steps, minimum=0)
 
-    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> _Prepared:
+    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> list[_Solved]:
         x = check_numbers(x, len(y))
         count_items(x, y)  # raises if items do not divide a label
-        data = [Standardised(as_rows(x), y, mask) for mask in check_masks(masks, len(y))]
-        solved = []
-        for part in data:
-            targets = part.labels.scaled(y.reshape(len(part.rows), -1))
-            solved.append(_least_squares(part.rows[part.is_in], targets[part.is_in]))
-        return _Prepared(data, np.stack([w for w, _ in solved]), [ridge for _, ridge in solved])
+        return [_Solved(as_rows(x), y, mask) for mask in check_masks(masks, len(y))]
 
     def train(
         self,
@@ -158,42 +155,28 @@ class LinearLearner(Learner):
         loss: LearnedLoss,
         masks: Masks | None = None,
         *,
-        prepared: _Prepared | None = None,
+        prepared: list[_Solved] | None = None,
         n_steps: int | None = None,
     ) -> list[LinearPredictor]:
         known = prepared or self.prepare(x, loss.y, masks)
         masks = check_masks(masks, loss.n_instances)
-        weights, steps = known.weights, np.zeros(len(masks), dtype=np.int64)
+        trained = [(part.weights, 0) for part in known]
         if is_pulled(loss.family) and not is_squared_error(loss) and n_steps != 0:
-            solved = zip(known.data, known.weights, known.ridges, masks, strict=True)
-            pulled = [_pulled(loss, *solution) for solution in solved]
-            weights = np.stack([trained for trained, _ in pulled])
-            steps = np.array([taken if n_steps is None else n_steps for _, taken in pulled])
+            trained = [part.pulled(loss) for part in known]
+            if n_steps is not None:
+                trained = [(w, n_steps) for w, _ in trained]
         elif not is_squared_error(loss):
             stops = n_steps is None and not masks.all()
             most = self.n_steps if n_steps is None else n_steps
-            weights, steps = Descent(known.data, loss, masks).run(weights, most, stops=stops)
+            start = np.stack([part.weights for part in known])
+            weights, steps = Descent(known, loss, masks).run(start, most, stops=stops)
+            trained = list(zip(weights, steps.tolist(), strict=True))
         models = []
-        for part, w, taken in zip(known.data, weights, steps.tolist(), strict=True):
+        for part, (w, taken) in zip(known, trained, strict=True):
             slopes, constant = part.coefficients(w)
             centre = part.features.centre
             models.append(LinearPredictor(slopes, centre, constant, loss.label_shape, taken))
         return models
-
-
-def _pulled(
-    loss: LearnedLoss, data: Standardised, weights: Array, ridge: float, mask: Masks
-) -> tuple[Array, int]:
-    """Return the weights of a model on a convex loss, and the number of steps."""
-    centre, spread = data.labels.centre, data.labels.spread
-    slopes, constant, steps = train_pulled(
-        data.rows[data.is_in, :-1],
-        loss.subset(np.flatnonzero(mask)),
-        weights[:-1] * spread,
-        centre + weights[-1] * spread,
-        penalty=ridge,
-    )
-    return np.vstack([slopes, constant - centre]) / spread, steps
 
 
 def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
@@ -215,20 +198,6 @@ def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
     return np.asarray(np.linalg.solve(gram, rows.T @ targets)), ridge
 
 
-class Pace(NamedTuple):
-    """Adam's learning rate and patience, for standardised features and labels."""
-
-    learning_rate: float
-    patience: int
-
-    @classmethod
-    def of(cls, family: Family) -> "Pace":
-        """Return the pace that suits a loss: large steps overshoot kinks, not smooth losses."""
-        if not isinstance(family, DecisionFamily):
-            return cls(0.01, 100)
-        return cls(0.1, 25) if family.is_smooth else cls(0.01, 100)
-
-
 class Descent:
     """Minimises the mean loss of several linear models at once, by Adam.
 
@@ -237,7 +206,8 @@ class Descent:
     """
 
     def __init__(self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks) -> None:
-        self.pace = Pace.of(loss.family)
+        is_smooth = isinstance(loss.family, DecisionFamily) and loss.family.is_smooth
+        self.rate, self.patience = (0.1, 25) if is_smooth else (0.01, 100)  # or overshoots kinks
         n, mean = loss.n_instances, loss.y.mean(axis=0)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(loss.value(np.broadcast_to(mean, loss.y.shape)).mean()) or 1.0
@@ -270,24 +240,19 @@ class Descent:
             stopping = [batch.part(k, _place(is_out)) for k, is_out in enumerate(~masks[:, index])]
             self.batches.append(replace(batch, stopping=stopping))
 
+    @one_blas_thread()  # many small products: threads would cost more than they gain
     def run(
         self, start: Array, n_steps: int, *, stops: bool, is_free: Masks | None = None
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Return the best weights (models, features, outputs) and steps, or the last."""
-        with one_blas_thread():  # many small products: threads would cost more than they gain
-            return self._run(start, n_steps, self.pace.patience if stops else None, is_free)
-
-    def _run(
-        self, start: Array, n_steps: int, patience: int | None, is_free: Masks | None
-    ) -> tuple[Array, npt.NDArray[np.int64]]:
+        patience = self.patience if stops else None
         stopping, best = EarlyStopping(patience, len(start)), start.copy()
         w, averaged, batches = start, start, self.batches
         mean, square = np.zeros_like(w), np.zeros_like(w)
         for step in range(n_steps + 1):
-            if step == n_steps or (patience is not None and step % _EVERY == 0):
-                running, scores = stopping.running, np.zeros(len(w))
-                if patience is not None:
-                    scores = self.scores(averaged, batches, running)
+            if step == n_steps or (stops and step % _EVERY == 0):
+                running = stopping.running
+                scores = self.scores(averaged, batches, running) if stops else np.zeros(len(w))
                 going_on = stopping.update(scores, step)
                 best[running[stopping.is_better]] = averaged[stopping.is_better]
                 if step == n_steps or not going_on.any():
@@ -296,13 +261,15 @@ class Descent:
                     batches = [batch.of(going_on) for batch in batches]
                     w, averaged = w[going_on], averaged[going_on]
                     mean, square = mean[going_on], square[going_on]
-            gradient = self._gradient(w, batches[step % len(batches)], stopping.running)
+            batch, running = batches[step % len(batches)], stopping.running
+            by_weight = batch.gradient(self._unscaled(w, running))
+            gradient = (by_weight * self.spread[running, np.newaxis]).astype(np.float64)
             if is_free is not None:
-                gradient *= is_free[stopping.running]
+                gradient *= is_free[running]
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
             square = _BETA2 * square + (1 - _BETA2) * gradient**2
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))
-            w = w - self.pace.learning_rate * bias * mean / (np.sqrt(square) + _TINY)
+            w = w - self.rate * bias * mean / (np.sqrt(square) + _TINY)
             share = max(1 - _MEMORY, 1 / (step + 2))
             averaged = averaged + share * (w - averaged) if len(batches) > 1 else w
         return best, stopping.best_steps
@@ -312,11 +279,6 @@ class Descent:
         v = self._unscaled(w, running)
         totals = np.sum([batch.scores(v) for batch in batches], axis=0)
         return np.asarray(totals / self.n_stopping[running])
-
-    def _gradient(self, w: Array, batch: "_Batch", running: Index) -> Array:
-        """Return the derivative of the models' mean losses in a batch by their weights."""
-        by_weight = batch.gradient(self._unscaled(w, running))
-        return np.asarray(by_weight * self.spread[running, np.newaxis], dtype=np.float64)
 
     def _unscaled(self, w: Array, running: Index) -> Single:
         """Return weights in the unit of the labels, relative to the first model's centre."""

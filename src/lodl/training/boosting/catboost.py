@@ -61,7 +61,11 @@ class CatBoostBoosting(Boosting):
             step = -gradient / hessian
             if not np.ptp(step, axis=0).any():  # CatBoost rejects equal targets
                 return False
-            pool = _pool(self.table, step, self.parameters.get("cat_features"))
+            categories = self.parameters.get("cat_features")
+            if categories is None and is_frame(self.table):
+                categories = _text_columns(self.table)
+            targets = step if step.shape[1] > 1 else step[:, 0]
+            pool = Pool(self.table, targets, cat_features=categories)
             seed = self.parameters["random_seed"] + len(self.blocks)
             block = CatBoostRegressor(**{**self.parameters, "random_seed": seed}).fit(pool)
             self.blocks.append(block)
@@ -154,12 +158,6 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 def _block_file(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}_{number}.cbm")
-
-
-def _pool(table: Any, targets: Array, categories: Any) -> Any:
-    if categories is None and is_frame(table):
-        categories = _text_columns(table)
-    return Pool(table, targets if targets.shape[1] > 1 else targets[:, 0], cat_features=categories)
 
 
 def _table(x: Any) -> Any:

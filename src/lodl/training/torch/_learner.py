@@ -16,17 +16,10 @@ from torch import Tensor, nn
 
 from lodl._arrays import check_count
 from lodl._threads import one_torch_thread
-from lodl._typing import Array
+from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
-from lodl.training._features import (
-    Masks,
-    Scaling,
-    check_masks,
-    check_numbers,
-    count_items,
-    inner_folds,
-)
+from lodl.training._features import Scaling, check_masks, check_numbers, count_items, inner_folds
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training.torch._criterion import LearnedLossModule
 from lodl.training.torch._loop import Criterion, TrainingSettings, as_tensor, train_masked
@@ -121,17 +114,6 @@ class TorchLearner(Learner):
     predicts numbers around 0 and 1 suits labels in any unit. The prediction is the mean over the
     initial states. On a loss made of decisions, training continues from the baseline.
 
-    Attributes:
-        module: Maps features (n, p), or (n, items, p), to the shape of the labels, on any device.
-            It is not changed.
-        n_initialisations: Number of initial states: the module's own, then new ones by the
-            `reset_parameters` of its layers.
-        settings: How fast and how long to train. Defaults to at most 1000 steps, in batches if
-            there are at least 2000 instances or items of all instances.
-        scale_labels: Whether outputs are scaled. Turn it off if the range of the last layer, such
-            as a ReLU or a tanh, is meant for the labels themselves.
-        seed: Random seed for initial states, batches and dropout.
-
     Example:
         >>> from lodl.training.torch import TorchLearner, mlp
         >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
@@ -145,11 +127,18 @@ class TorchLearner(Learner):
 
     stops_early = True
 
+    #: Maps features (n, p), or (n, items, p), to the shape of the labels, on any device. It is not
+    #: changed.
     module: nn.Module
+    #: Number of initial states: the module's own, then new ones by its layers' `reset_parameters`.
     n_initialisations: int = 2
+    #: How fast and how long to train. Defaults to at most 1000 steps, in batches if there are at
+    #: least 2000 instances or items of all instances.
     settings: TrainingSettings | None = None
+    #: Whether outputs are scaled. Turn it off if the range of the last layer, such as a ReLU or a
+    #: tanh, is meant for the labels themselves.
     scale_labels: bool = True
-    seed: int = 0
+    seed: int = 0  #: Random seed for initial states, batches and dropout.
 
     def __post_init__(self) -> None:
         check_count("n_initialisations", self.n_initialisations)
@@ -258,12 +247,8 @@ class _Prepared:
                 settings,
                 stops=stops,
             )
-        return [
-            TorchPredictor(modules, features, labels, steps)
-            for (modules, steps), features, labels in zip(
-                trained, self.features, self.labels, strict=True
-            )
-        ]
+        results = zip(trained, self.features, self.labels, strict=True)
+        return [TorchPredictor(modules, xs, ys, steps) for (modules, steps), xs, ys in results]
 
 
 def _criterion(loss: LearnedLoss, module: nn.Module) -> Criterion:
