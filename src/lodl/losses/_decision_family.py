@@ -42,14 +42,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import (
-    Family,
-    Parameters,
-    Tensor,
-    check_at_least,
-    error_scale,
-    squared_error_weights,
-)
+from lodl.losses._family import Family, Parameters, Tensor, check_at_least, error_scale, mse_weights
 from lodl.losses._shared_slopes import SharedSlopes, gaps, mixed
 from lodl.oracle import Answers
 
@@ -135,12 +128,12 @@ class DecisionFamily(Family):
     ) -> dict[str, Any]:
         """Return the parameters of decisions, squared error of typical cost and scale included."""
         regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
-        w = squared_error_weights(max(self.min_weight, self.squared_error) * mean, scale)
+        w = mse_weights(max(self.min_weight, self.squared_error) * mean, scale)
         return {**self.scaled(regret, unit), "slope": slope, "w": w}
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         regret, slope = self._with_own(np.zeros(0), np.zeros((0, len(scale))))
-        w = squared_error_weights(cost, scale)
+        w = mse_weights(cost, scale)
         return {**self.scaled(regret, None), "slope": slope, "w": w}
 
     def _with_own(self, regret: Array, slope: Array) -> tuple[Array, Array]:

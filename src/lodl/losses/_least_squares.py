@@ -11,11 +11,10 @@ where c is the weight of the best plain squared error c |d|^2. The first penalty
 Gaussian prior, the second is the trace norm of the quadratic form, so it lowers the rank. Both fade
 with the number of samples, so one strength suits any number.
 
-The strengths were selected by validation decisions. Stronger penalties
-repeat unseen samples better, but models then decide as if trained on squared error: noise of single
-instances averages out in a model trained on all of them, a bias that they share does not.
-Instances are fitted one at a time: batches are faster, but many instances
-would end in another local optimum.
+The strengths were selected by validation decisions. Stronger penalties repeat unseen samples
+better, but models then decide as if trained on squared error: noise of single instances averages
+out in a model trained on all of them, a bias that they share does not. Instances are fitted one at
+a time: batches are faster, but many instances would end in another local optimum.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from lodl.losses._family import (
     Family,
     check_at_least,
     error_scale,
+    mse_weights,
     root_mean_square,
-    squared_error_weights,
     with_typical,
 )
 from lodl.oracle import Answers
@@ -107,7 +106,7 @@ class RidgeFamily(Family):
         return self.rank or dim
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        w, shapes = squared_error_weights(cost, scale), self.parameter_shapes(len(scale))
+        w, shapes = mse_weights(cost, scale), self.parameter_shapes(len(scale))
         return {name: w if name in self.non_negative else np.zeros(shapes[name]) for name in shapes}
 
     def fit_weights(self, answers: Answers, squares_of: Callable[[Array], Array]) -> Array:

@@ -97,10 +97,8 @@ class BoostingLearner(Learner):
         if is_squared_error(loss):
             return [fold.baseline(n_steps) for fold in known.folds]
         starts = known.starts if loss.family.uses_slopes else [fold.mean for fold in known.folds]
-        return [
-            fold.boosted(loss, start, n_steps)
-            for fold, start in zip(known.folds, starts, strict=True)
-        ]
+        pairs = zip(known.folds, starts, strict=True)
+        return [fold.boosted(loss, start, n_steps) for fold, start in pairs]
 
 
 class _Fold:
