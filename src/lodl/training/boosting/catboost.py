@@ -107,14 +107,14 @@ class CatBoostPredictor(BoostedPredictor):
         table = _table(x)
         return np.asarray(sum(block.predict(table) for block in trees.booster), dtype=np.float64)
 
-    @staticmethod
-    def write_trees(trees: Trees, path: Path) -> None:
+    @classmethod
+    def write_trees(cls, trees: Trees, path: Path) -> None:
         for i, block in enumerate(trees.booster):
-            block.save_model(str(_block_file(path, i)))
+            block.save_model(f"{path}_{i}.cbm")
 
     @staticmethod
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:  # noqa: ARG004
-        names = (_block_file(path, k).name for k in range(trees.options["n_blocks"]))
+        names = (f"{path.name}_{i}.cbm" for i in range(trees.options["n_blocks"]))
         files = [file_in(path.parent, name) for name in names]  # ends at the first that is missing
         try:
             return [CatBoostRegressor().load_model(str(file)) for file in files]
@@ -154,10 +154,6 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     }
     quiet = {} if given.keys() & _VERBOSE else {"verbose": False}
     return {**_DEFAULTS, **quiet, **given}
-
-
-def _block_file(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}_{number}.cbm")
 
 
 def _table(x: Any) -> Any:

@@ -170,16 +170,6 @@ class TorchLearner(Learner):
         starts = known.starts if loss.family.uses_slopes else known.initial
         return known.trained(loss, starts, n_steps, stops=stops)
 
-    def settings_for(self, n: int, n_items: int | None) -> TrainingSettings:
-        """Return the settings for `n` instances."""
-        if self.settings is not None:
-            return self.settings
-        settings = replace(_SETTINGS, seed=self.seed)
-        if n * (n_items or 1) < _N_FOR_BATCHES:
-            return settings
-        batch_size = min(max(_BATCH_ROWS // (n_items or 1), _MIN_BATCH), _MAX_BATCH)
-        return replace(settings, batch_size=batch_size, validate_every=10)
-
 
 class _Prepared:
     """Scales and initial modules of each mask, and the baseline, trained on first use."""
@@ -226,7 +216,12 @@ class _Prepared:
         stops: bool,
     ) -> list[TorchPredictor]:
         """Return a model per mask, trained from its start for `n_steps`, or until it stops."""
-        settings = self.learner.settings_for(len(self.y), self.n_items)
+        settings, n_items = self.learner.settings, self.n_items or 1
+        if settings is None:
+            settings = replace(_SETTINGS, seed=self.learner.seed)
+            if len(self.y) * n_items >= _N_FOR_BATCHES:
+                batch_size = min(max(_BATCH_ROWS // n_items, _MIN_BATCH), _MAX_BATCH)
+                settings = replace(settings, batch_size=batch_size, validate_every=10)
         if n_steps is not None:
             settings = replace(settings, n_steps=n_steps)
         # Modules may work in single precision, relative to a scale for all in double precision.

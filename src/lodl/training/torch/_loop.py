@@ -66,11 +66,6 @@ class Stack:
         """Parameters and buffers, model first."""
         return {**self.parameters, **self.buffers}
 
-    @property
-    def trainable(self) -> list[Tensor]:
-        """The parameters for an optimiser."""
-        return list(self.parameters.values())
-
     def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Return predictions of shape (models, n, *label_shape)."""
         module = self.skeleton.train(training)
@@ -106,7 +101,7 @@ class Stack:
             optimiser.state[self.parameters[name]] = {
                 key: value[going_on] if value.ndim > 0 else value for key, value in state.items()
             }
-        optimiser.param_groups[0]["params"] = self.trainable
+        optimiser.param_groups[0]["params"] = list(self.parameters.values())
         self.scales = tuple(part[going_on] for part in self.scales)
 
     def best_models(self) -> list[nn.Module]:
@@ -201,7 +196,7 @@ def run(
     `is_in` says which instances each model learns from, (models, n), by default all of them. With
     it, `score` is given the losses of the step.
     """
-    optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
+    optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
     batches = _batches(len(features), settings.batch_size, settings.seed)
     stopping = EarlyStopping(None if score is None else settings.patience, len(stack.members))
 
