@@ -26,6 +26,12 @@ class DirectedQuadratic(RidgeFamily):
     `ConvexDirectedQuadratic` for everything else: **as published it is neither convex nor
     continuous**. The whole column j switches where d_j changes sign, so the value jumps. If
     rank < D, only the signs of the first `rank` coordinates switch a column.
+
+    Example:
+        >>> y, family = np.array([[3.0, 1.0]]), lodl.DirectedQuadratic()
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=200)
+        >>> loss.value([[4.0, 0.0]]) < loss.value([[2.0, 2.0]])  # the first item is better anyway
+        array([ True])
     """
 
     rank: int | None = None  #: Number of columns, at most D. Defaults to D.

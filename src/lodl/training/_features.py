@@ -129,10 +129,6 @@ class Scaling:
         parts = (item.centre, item.spread)
         return cls(*(np.tile(part, n_items or 1).reshape(y.shape[1:]) for part in parts))
 
-    def around_zero(self) -> "Scaling":
-        """Return the same spread around 0."""
-        return Scaling(np.zeros_like(self.centre), self.spread)
-
     def scaled(self, values: Array) -> Array:
         """Return values in units of the spread around the centre."""
         return (values - self.centre) / self.spread

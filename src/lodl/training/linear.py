@@ -99,7 +99,8 @@ class Standardised:
         self.features = Scaling.of_features(x[self.is_in])
         self.labels = Scaling.of_features(y.reshape(len(x), -1)[self.is_in])
         if not has_constant:
-            self.features, self.labels = self.features.around_zero(), self.labels.around_zero()
+            scalings = (self.features, self.labels)
+            self.features, self.labels = (replace(s, centre=0 * s.centre) for s in scalings)
         self.rows = np.hstack([self.features.scaled(x), np.ones((len(x), 1))])
 
     def coefficients(self, weights: Array) -> tuple[Array, Array]:

@@ -161,13 +161,11 @@ def _table(x: Any) -> Any:
     if not is_frame(x):
         return x
     table = as_pandas(x)
-    return table.assign(**{name: _texts(table[name]) for name in _text_columns(table)})
-
-
-def _texts(column: Any) -> list[str]:
-    """Return the categories of a column as strings, with "nan" for missing values."""
-    pairs = zip(column, column.isna(), strict=True)
-    return ["nan" if is_missing else str(value) for value, is_missing in pairs]
+    texts = {}
+    for name in _text_columns(table):
+        pairs = zip(table[name], table[name].isna(), strict=True)
+        texts[name] = ["nan" if is_missing else str(value) for value, is_missing in pairs]
+    return table.assign(**texts)
 
 
 def _text_columns(table: Any) -> list[str]:

@@ -105,6 +105,14 @@ class SklearnLearner(Learner):
     - Any other model is fitted again to targets that follow from its predictions: shifted labels,
       or weighted targets if the loss was fitted to regrets and the estimator takes
       `sample_weight`. There are at most 4 rounds of 4 fits.
+
+    Example:
+        >>> from sklearn.linear_model import Ridge
+        >>> from lodl.training.sklearn import SklearnLearner
+        >>> x, y = np.arange(8.0).reshape(4, 2), np.arange(12.0).reshape(4, 3)
+        >>> (model,) = SklearnLearner(Ridge()).train(x, lodl.learn_loss(lodl.domains.TopK(1), y))
+        >>> model.predict(x).shape
+        (4, 3)
     """
 
     takes_frames = True

@@ -116,13 +116,11 @@ class TorchLearner(Learner):
 
     Example:
         >>> from lodl.training.torch import TorchLearner, mlp
-        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
-        >>> x, y = domain.splits.train.x, domain.splits.train.y
-        >>> loss = lodl.learn_loss(domain.problem, y)
-        >>> learner = TorchLearner(mlp(x.shape[-1], (16,)), n_initialisations=1)
-        >>> (model,) = learner.train(x, loss, n_steps=10)
+        >>> x, y = np.arange(8.0).reshape(4, 2), np.arange(12.0).reshape(4, 3)
+        >>> learner = TorchLearner(mlp(2, (3,)), n_initialisations=1)
+        >>> (model,) = learner.train(x, lodl.learn_loss(lodl.domains.TopK(1), y), n_steps=10)
         >>> model.predict(x).shape
-        (30, 16)
+        (4, 3)
     """
 
     stops_early = True
