@@ -71,7 +71,7 @@ def test_many_features_get_the_ridge_penalty_with_the_least_left_out_error():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 60))
     y = x[:, :1] + rng.normal(size=(80, 2))
-    prepared = LinearLearner().prepare(x, y)
+    (solved,) = LinearLearner().prepare(x, y)
     targets = (y - y.mean(axis=0)) / y.std(axis=0)
     rows = np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.ones(80)])
 
@@ -85,15 +85,15 @@ def test_many_features_get_the_ridge_penalty_with_the_least_left_out_error():
         return error
 
     ridges = (1e-2, 3e-2, 0.1, 0.3, 1.0)
-    assert prepared.ridges == [min(ridges, key=left_out)]
-    assert left_out(prepared.ridges[0]) < 0.7 * left_out(1e-6)
+    assert solved.ridge == min(ridges, key=left_out)
+    assert left_out(solved.ridge) < 0.7 * left_out(1e-6)
 
 
 def test_few_features_need_no_ridge_penalty():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 3))
     y = x @ rng.normal(size=(3, 2)) + rng.normal(size=(200, 2))
-    assert LinearLearner().prepare(x, y).ridges == [1e-6]
+    assert [part.ridge for part in LinearLearner().prepare(x, y)] == [1e-6]
 
 
 @pytest.mark.parametrize("n_all_taken", [0, 100])

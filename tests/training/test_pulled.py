@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from lodl.losses import DirectedWeightedMAE, DirectedWeightedMSE, FitErrors, LearnedLoss
-from lodl.training._pulled import train_pulled
+from lodl.training._pulled import Pulled
+
+
+def train_pulled(*arguments, **options):
+    return Pulled(*arguments, **options).train()
 
 
 def make_loss(family, y, over=1.0, under=1.0, width=0.1):

@@ -29,23 +29,18 @@ class ConvexDirectedQuadratic(RidgeFamily):
     `WeightedMSE` and `DirectedWeightedMSE` (no hinge), and `Quadratic` (two opposite hinges for
     each column of L).
 
-    Attributes:
-        rank: Number of hinges. With `rank=None` it is 2 D, enough for every `Quadratic`.
-        min_weight: The least weight of the diagonal, as a share of the mean fitted weight of a
-            coordinate, hinges included, with errors in units of their size.
-        ridge: Strength of the pull of the fit towards a plain squared error.
-
     Example:
-        >>> y = np.array([[3.0, 1.0]])
-        >>> family = lodl.ConvexDirectedQuadratic()
+        >>> y, family = np.array([[3.0, 1.0]]), lodl.ConvexDirectedQuadratic()
         >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=200)
         >>> loss.value([[4.0, 2.0]]) < loss.value([[2.0, 2.0]])  # errors that cancel cost less
         array([ True])
     """
 
-    rank: int | None = 4
+    rank: int | None = 4  #: Number of hinges. None is 2 D, enough for every `Quadratic`.
+    #: The least weight of the diagonal, as a share of the mean fitted weight of a coordinate,
+    #: hinges included, with errors in units of their size.
     min_weight: float = 1e-3
-    ridge: float = 1.0
+    ridge: float = 1.0  #: Strength of the pull of the fit towards a plain squared error.
     is_convex = True
     non_negative = ("w_plus", "w_minus")
 

@@ -42,14 +42,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import (
-    Family,
-    Parameters,
-    Tensor,
-    check_at_least,
-    error_scale,
-    squared_error_weights,
-)
+from lodl.losses._family import Family, Parameters, Tensor, check_at_least, error_scale, mse_weights
 from lodl.losses._shared_slopes import SharedSlopes, gaps, mixed
 from lodl.oracle import Answers
 
@@ -64,21 +57,17 @@ class DecisionFamily(Family):
     The decisions are those sampled at the instance or, with `lodl.losses.fit_shared`, at any
     instance. Parameters are padded to the largest number of decisions in use. The slopes of
     decisions that instances share are `SharedSlopes`, which hold each decision once.
-
-    Attributes:
-        squared_error: Weight of a squared error that is added to the loss: an error of the samples'
-            size costs this share of the instance's mean regret. The fewer decisions are known, the
-            larger it should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
-        min_weight: The least weight of that squared error, between 0 and 1.
-        max_decisions: Number of decisions per instance, which `fit_shared` ignores.
-        has_own: Whether the first decision is the label's own, without regret and slope.
     """
 
     is_convex = True
     uses_slopes = True
+    #: Whether the first decision is the label's own, without regret and slope.
     has_own: ClassVar[bool] = False
+    #: Weight of a squared error that is added to the loss: an error of the samples' size costs this
+    #: share of the instance's mean regret, `min_weight` at least. The fewer decisions are known,
+    #: the larger it should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
     squared_error: float
-    max_decisions: int
+    max_decisions: int  #: Number of decisions per instance, which `fit_shared` ignores.
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -137,14 +126,13 @@ class DecisionFamily(Family):
     ) -> dict[str, Any]:
         """Return the parameters of decisions, squared error of typical cost and scale included."""
         regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
-        cost = max(self.min_weight, self.squared_error) * mean
-        weights = squared_error_weights(cost, scale)
-        return {**self.scaled(regret, unit), "slope": slope, "w": weights}
+        w = mse_weights(max(self.min_weight, self.squared_error) * mean, scale)
+        return {**self.scaled(regret, unit), "slope": slope, "w": w}
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         regret, slope = self._with_own(np.zeros(0), np.zeros((0, len(scale))))
-        weights = squared_error_weights(cost, scale)
-        return {**self.scaled(regret, None), "slope": slope, "w": weights}
+        w = mse_weights(cost, scale)
+        return {**self.scaled(regret, None), "slope": slope, "w": w}
 
     def _with_own(self, regret: Array, slope: Array) -> tuple[Array, Array]:
         """Return decisions after the label's own, which families without it need if it is alone."""

@@ -25,13 +25,6 @@ class DecisionHinges(DecisionFamily):
     sampled and the objective is affine in the label. With margin 2 and all decisions it is SPO+.
     Use it with about 20 samples, with slopes, if the objective is nearly linear in the label.
 
-    Attributes:
-        margin: Steepness of the hinges, at least 1. Larger margins keep predictions further from a
-            change of decision.
-        squared_error: Weight of a squared error that is added to the loss (`DecisionFamily`).
-        min_weight: The least weight of that squared error, between 0 and 1.
-        max_decisions: Number of decisions per instance.
-
     Example:
         >>> y = np.array([[3.0, 1.0]])  # the first item is better, by 2
         >>> family, sampler = lodl.DecisionHinges(min_weight=0.0), lodl.AllPerturbed(scale=2.0)
@@ -40,10 +33,11 @@ class DecisionHinges(DecisionFamily):
         (array([0.]), array([6.]))
     """
 
+    #: Steepness, at least 1. Larger margins keep predictions further from a change of decision.
     margin: float = 2.0
-    squared_error: float = 0.0
-    min_weight: float = 1e-2
-    max_decisions: int = 50
+    squared_error: float = 0.0  #: Weight of a squared error that is added (`DecisionFamily`).
+    min_weight: float = 1e-2  #: The least weight of that squared error, between 0 and 1.
+    max_decisions: int = 50  #: Number of decisions per instance.
     non_negative = ("regret", "w")
     padded: ClassVar[Mapping[str, float]] = {"regret": 0.0, "slope": 0.0}  # hinges never on
 

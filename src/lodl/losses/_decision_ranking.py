@@ -30,14 +30,6 @@ class DecisionRanking(DecisionFamily):
     on all of them. Use it with about 20 samples if the objective is linear in the label, or nearly
     so, and for boosting. The samples must have slopes.
 
-    Attributes:
-        temperature: t in units of the mean regret of the instance's costly decisions or, if
-            instances share decisions (`lodl.losses.fit_shared`), of all samples. A lower t gives
-            the best decisions more weight and makes the loss less smooth.
-        squared_error: Weight of a squared error that is added to the loss (`DecisionFamily`).
-        min_weight: The least weight of that squared error, between 0 and 1.
-        max_decisions: Number of decisions per instance.
-
     Example:
         >>> y = np.array([[3.0, 1.0]])  # the first item is better
         >>> family, sampler = lodl.DecisionRanking(), lodl.AllPerturbed(scale=2.0)
@@ -48,10 +40,13 @@ class DecisionRanking(DecisionFamily):
         array([ True])
     """
 
+    #: t in units of the mean regret of the instance's costly decisions or, if instances share
+    #: decisions (`lodl.losses.fit_shared`), of all samples. A lower t gives the best decisions more
+    #: weight and makes the loss less smooth.
     temperature: float = 0.3
-    squared_error: float = 0.0
-    min_weight: float = 1e-2
-    max_decisions: int = 50
+    squared_error: float = 0.0  #: Weight of a squared error that is added (`DecisionFamily`).
+    min_weight: float = 1e-2  #: The least weight of that squared error, between 0 and 1.
+    max_decisions: int = 50  #: Number of decisions per instance.
     non_negative = ("regret", "t", "w")
     is_smooth = True
     has_own = True

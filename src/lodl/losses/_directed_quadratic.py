@@ -27,20 +27,16 @@ class DirectedQuadratic(RidgeFamily):
     continuous**. The whole column j switches where d_j changes sign, so the value jumps. If
     rank < D, only the signs of the first `rank` coordinates switch a column.
 
-    Attributes:
-        rank: Number of columns, at most D. Defaults to D.
-        min_weight: c as a share of the mean fitted weight of a coordinate, averaged over the signs,
-            with errors in units of their size. 0 is the formula as published.
-
     Example:
-        >>> y = np.array([[3.0, 1.0]])
-        >>> family = lodl.DirectedQuadratic()
+        >>> y, family = np.array([[3.0, 1.0]]), lodl.DirectedQuadratic()
         >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=200)
         >>> loss.value([[4.0, 0.0]]) < loss.value([[2.0, 2.0]])  # the first item is better anyway
         array([ True])
     """
 
-    rank: int | None = None
+    rank: int | None = None  #: Number of columns, at most D. Defaults to D.
+    #: c as a share of the mean fitted weight of a coordinate, averaged over the signs, with errors
+    #: in units of their size. 0 is the formula as published.
     min_weight: float = 1e-3
     ridge = 0.0  # no setting: the fit as published
     is_convex = False

@@ -36,13 +36,6 @@ class DirectedWeightedMAE(RidgeFamily):
     Quasi-Newton learners need a continuous gradient: with `rounding`, |d_i| is d_i^2 / (2 h) within
     h = rounding * width_i of the label, and |d_i| - h / 2 outside.
 
-    Attributes:
-        squares: Whether squared errors are added, for costs that grow faster than the error.
-        min_weight: The least weight, as a share of the mean fitted weight of the instance, with
-            errors in units of their size. A side without weight lets predictions run off.
-        ridge: Strength of the pull of the fit towards one weight for all coordinates and sides.
-        rounding: Where the kink is rounded, in units of `width`; 0 is the absolute error.
-
     Example:
         >>> def cost(order, demand):
         ...     return float(np.maximum(order - demand, 4 * (demand - order)).sum())
@@ -54,10 +47,12 @@ class DirectedWeightedMAE(RidgeFamily):
                [4.]])
     """
 
-    squares: bool = False
+    squares: bool = False  #: Whether squares are added, for costs that grow faster than the error.
+    #: The least weight, as a share of the mean fitted weight of the instance, with errors in units
+    #: of their size. A side without weight lets predictions run off.
     min_weight: float = 1e-3
-    ridge: float = 1.0
-    rounding: float = 0.0
+    ridge: float = 1.0  #: Strength of the pull towards one weight for all coordinates and sides.
+    rounding: float = 0.0  #: Where the kink is rounded, in units of `width`; 0: the absolute error.
     is_convex = True
 
     def __post_init__(self) -> None:

@@ -24,24 +24,17 @@ class DirectedWeightedMSE(RidgeFamily):
     choices among alternatives. Of the families fitted to regrets, try this one first. It cannot
     see that errors in two coordinates add up or cancel.
 
-    Attributes:
-        min_weight: The least weight, as a share of the instance's mean fitted weight with errors in
-            units of their size, so that no gradient vanishes. 0 is the formula as published.
-        ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
-
     Example:
-        >>> def cost(order, demand):
-        ...     return float(np.maximum(order - demand, 4 * (demand - order)).sum())
-        >>> shop = lodl.problem(lambda y_hat: y_hat, cost, sense="min")
-        >>> y, family = np.array([[10.0], [12.0]]), lodl.DirectedWeightedMSE()
-        >>> loss = lodl.learn_loss(shop, y, family=family, n_samples=50)
-        >>> loss.phi["w_minus"] > 2 * loss.phi["w_plus"]  # too small an order costs more
-        array([[ True],
-               [ True]])
+        >>> y, family = np.array([[3.0, 1.0]]), lodl.DirectedWeightedMSE()
+        >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=50)
+        >>> loss.value([[4.0, 0.0]]) < loss.value([[2.0, 2.0]])  # the first item is better anyway
+        array([ True])
     """
 
+    #: The least weight, as a share of the instance's mean fitted weight with errors in units of
+    #: their size, so that no gradient vanishes. 0 is the formula as published.
     min_weight: float = 1e-3
-    ridge: float = 1.0
+    ridge: float = 1.0  #: Strength of the pull towards a plain squared error. 0 is as published.
     is_convex = True
     non_negative = ("w_plus", "w_minus")
     degrees: ClassVar[Mapping[str, int]] = {"w_plus": 2, "w_minus": 2}

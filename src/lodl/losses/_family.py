@@ -37,28 +37,25 @@ class Family(ABC):
     the dtype of its arguments. The class name of a custom family must be new, because a loss file
     names its family; import its module before you load such a file. `lodl.testing.check_family`
     checks it.
-
-    Attributes:
-        is_convex: Whether the loss is convex in the prediction for all parameters.
-        uses_slopes: Whether the loss is made of decisions, so that samples must have slopes. It
-            then bounds or ranks regrets instead of repeating them.
-        is_smooth: Whether a loss made of decisions has no kinks: training can take larger steps.
-        padded: Padding value of each parameter whose first axis counts what instances have
-            different numbers of, such as decisions. `parameter_shapes` gives the largest length.
-        min_weight: Least weight of a coordinate as a share of the mean fitted weight, 0 for none.
-            Fallback losses are weaker than fitted losses by this factor.
-        non_negative: Names of the parameters that are never negative, which `LearnedLoss` checks.
-        degrees: For a loss that is a sum, over parameters p of shape (D,) and coordinates i, of
-            p_i times a function of d_i: the power of the error in that function, by parameter.
-            Such losses can be pooled over instances. Empty for all others.
     """
 
-    is_convex: bool
+    is_convex: bool  #: Whether the loss is convex in the prediction for all parameters.
+    #: Whether the loss is made of decisions, so that samples must have slopes. It then bounds or
+    #: ranks regrets instead of repeating them.
     uses_slopes: bool = False
+    #: Whether a loss made of decisions has no kinks, so that training can take larger steps.
     is_smooth: ClassVar[bool] = False
+    #: Padding value of each parameter whose first axis counts what instances have different numbers
+    #: of, such as decisions. `parameter_shapes` gives the largest length.
     padded: ClassVar[Mapping[str, float]] = {}
+    #: Least weight of a coordinate as a share of the mean fitted weight, 0 for none. Fallback
+    #: losses are weaker than fitted losses by this factor.
     min_weight: float = 0.0
+    #: Names of the parameters that are never negative, which `LearnedLoss` checks.
     non_negative: ClassVar[tuple[str, ...]] = ()
+    #: For a loss that is a sum, over parameters p of shape (D,) and coordinates i, of p_i times a
+    #: function of d_i: the power of the error in that function, by parameter. Such losses can be
+    #: pooled over instances. Empty for all others.
     degrees: ClassVar[Mapping[str, int]] = {}
 
     def __post_init__(self) -> None:
@@ -176,7 +173,7 @@ def stack_parameters(family: Family, rows: Sequence[Mapping[str, Any]]) -> dict[
     return phi
 
 
-def squared_error_weights(cost: float, scale: Array) -> Array:
+def mse_weights(cost: float, scale: Array) -> Array:
     """Return the weights of `cost * mean_i (d_i / scale_i)^2`, in the shape of `scale`."""
     return np.asarray(cost / (scale.shape[-1] * np.square(scale)))
 

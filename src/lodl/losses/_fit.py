@@ -2,8 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import compress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from lodl.oracle import Answers, Samples
 
 _CHUNK = 8  # instances per task: hides its overhead; not a function of the number of workers
 MIN_SAMPLES = 2  # one sample does not show where the cost grows
-FALLBACK_SHARE = 1e-3  # cost of a fallback as a share of the typical loss, if `min_weight` is 0
+FALLBACK = 1e-3  # cost of a fallback as a share of the typical loss, if `min_weight` is 0
 _NEGLIGIBLE = 1e-12  # share of the typical loss below which regrets are rounding errors
 
 _logger = logging.getLogger(__name__)
@@ -104,7 +103,7 @@ def build_loss(
     typical_loss = float(np.median(losses)) if losses else 1.0
     scales = [fit.error_scale for fit in fits if fit.counts["n_fitted"] + fit.counts["n_held_out"]]
     fallback = family.fallback(
-        cost=(family.min_weight or FALLBACK_SHARE) * typical_loss,
+        cost=(family.min_weight or FALLBACK) * typical_loss,
         scale=np.median(scales or [fits[0].error_scale], axis=0),
     )
     phi, errors, n_missing = [], [], 0
@@ -119,9 +118,8 @@ def build_loss(
             n_missing += 1
     log_missing(n_missing, len(fits))
     labels, provenance = np.asarray(y, dtype=np.float64), {**provenance, "lodl": package_version()}
-    return LearnedLoss(
-        family, labels, stack_parameters(family, phi), FitErrors.of(errors), provenance
-    )
+    rows = stack_parameters(family, phi)
+    return LearnedLoss(family, labels, rows, FitErrors.of(errors), provenance)
 
 
 def log_missing(n_missing: int, n_instances: int) -> None:
@@ -141,29 +139,28 @@ def is_held_out(n_samples: int, holdout: float, *, offset: int = 0) -> npt.NDArr
     return np.asarray(np.diff(n_held_out_before) > 0)
 
 
+@one_blas_thread()  # so that sums have one order
 def _fit_chunk(samples: Samples, family: Family, holdout: float) -> list[InstanceFit]:
-    """Fit a few instances in a worker, on one BLAS thread so that sums have one order."""
-    with one_blas_thread():
-        splits = [_Split(answers, holdout) for answers in samples]
-        learned = [split.usable if family.uses_slopes else split.fitted for split in splits]
-        status = [_status_of(answers) for answers in learned]
-        is_fitted = [value == FitStatus.FITTED for value in status]
-        phis = iter(family.fit_many(list(compress(learned, is_fitted))))
-        return [
-            _measure(family, next(phis), split) if fitted else split.without_fit(reason)
-            for split, fitted, reason in zip(splits, is_fitted, status, strict=True)
-        ]
+    """Fit a few instances in a worker."""
+    splits = [_Split(answers, family, holdout) for answers in samples]
+    learned = [split.learned for split in splits if split.status == FitStatus.FITTED]
+    phis = iter(family.fit_many(learned))
+    return [
+        _measure(family, next(phis), split) if split.status == FitStatus.FITTED else split.unfitted
+        for split in splits
+    ]
 
 
 class _Split:
-    """The finite answers of one instance: all of them, the fitted and the held-out part."""
+    """The finite answers of one instance: the fitted, the held-out, and those to learn from."""
 
-    def __init__(self, answers: Answers, holdout: float) -> None:
+    def __init__(self, answers: Answers, family: Family, holdout: float) -> None:
         is_usable = np.isfinite(answers.regret) & np.isfinite(answers.d.sum(axis=1))
         held_out = is_held_out(len(answers.regret), holdout)
-        self.usable = answers.take(is_usable)
         self.fitted = answers.take(is_usable & ~held_out)
         self.held_out = answers.take(is_usable & held_out)
+        self.learned = answers.take(is_usable) if family.uses_slopes else self.fitted
+        self.status = _status_of(self.learned)
         regrets = self.fitted.regret, self.held_out.regret
         self.counts: dict[str, float] = {
             "mean_regret": mean_of(np.concatenate(regrets)),
@@ -171,10 +168,11 @@ class _Split:
             "n_held_out": len(regrets[1]),
         }
 
-    def without_fit(self, status: FitStatus) -> InstanceFit:
+    @property
+    def unfitted(self) -> InstanceFit:
         d = self.fitted.d
         scale = error_scale(d) if len(d) else np.ones(d.shape[1])
-        return InstanceFit(scale, self.counts, status)
+        return InstanceFit(scale, self.counts, self.status)
 
 
 def _status_of(answers: Answers) -> FitStatus:
@@ -187,18 +185,23 @@ def _status_of(answers: Answers) -> FitStatus:
 
 def _measure(family: Family, phi: dict[str, Array], split: _Split) -> InstanceFit:
     """Return the fit of an instance, without parameters if the loss is zero at every sample."""
-    learned = split.usable if family.uses_slopes else split.fitted
-    phi = _check_parameters(family, phi, dim=learned.d.shape[1])
-    value = value_of(family, phi, learned.d)
+    d = split.learned.d
+    phi = {name: np.asarray(value, dtype=np.float64) for name, value in phi.items()}
+    shapes = {name: array.shape for name, array in phi.items()}
+    expected = shapes_like(family, shapes, d.shape[1])
+    if shapes != expected:  # of a custom family
+        raise InvalidInputError(
+            f"The fit of {family} must return parameters of the shapes {expected}, got {shapes}."
+        )
+    value = value_of(family, phi, d)
     if not value.any():
-        return split.without_fit(FitStatus.NOTHING_TO_DECIDE)
+        return replace(split.unfitted, status=FitStatus.NOTHING_TO_DECIDE)
     if family.uses_slopes:
         errors = _decision_errors(family, split) if split.counts["n_held_out"] else {}
     else:
         held_out = value_of(family, phi, split.held_out.d)
         errors = regret_errors(value, split.fitted.regret, held_out, split.held_out.regret)
-    scale = error_scale(learned.d)
-    return InstanceFit(scale, split.counts, FitStatus.FITTED, errors, phi, mean_of(value))
+    return InstanceFit(error_scale(d), split.counts, split.status, errors, phi, mean_of(value))
 
 
 def value_of(family: Family, phi: dict[str, Array], d: Array) -> Array:
@@ -234,18 +237,6 @@ def _decision_errors(family: Family, split: _Split) -> dict[str, float]:
         value = value_of(family, family.fit(fitted), held_out.d)
         errors["rank_correlation_held_out"] = rank_correlation(value, held_out.regret)
     return errors
-
-
-def _check_parameters(family: Family, phi: dict[str, Array], *, dim: int) -> dict[str, Array]:
-    """Return parameters as arrays, after a check for custom families."""
-    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in phi.items()}
-    shapes = {name: array.shape for name, array in arrays.items()}
-    expected = shapes_like(family, shapes, dim)
-    if shapes != expected:
-        raise InvalidInputError(
-            f"The fit of {family} must return parameters of the shapes {expected}, got {shapes}."
-        )
-    return arrays
 
 
 def mean_of(values: npt.NDArray[Any]) -> float:

@@ -10,15 +10,8 @@ from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily, are_explained
-from lodl.losses._family import Family, check_can_fit, squared_error_weights, with_typical
-from lodl.losses._fit import (
-    FALLBACK_SHARE,
-    check_holdout,
-    is_held_out,
-    log_missing,
-    mean_of,
-    value_of,
-)
+from lodl.losses._family import Family, check_can_fit, mse_weights, with_typical
+from lodl.losses._fit import FALLBACK, check_holdout, is_held_out, log_missing, mean_of, value_of
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.losses._shared_slopes import SharedSlopes
 from lodl.oracle import DecisionPool, Samples
@@ -84,11 +77,12 @@ def fit_shared(
         status[shared.is_known] = FitStatus.NOTHING_TO_DECIDE
     if (is_empty := status != FitStatus.FITTED).any():
         log_missing(int(is_empty.sum()), n)
-        weight = (family.min_weight or FALLBACK_SHARE) * shared.unit
-        phi["w"][is_empty] = squared_error_weights(weight, np.median(shared.scale, axis=0))
-    errors = {**FitErrors.empty(n).arrays(), **_counts(pool, holdout), "status": status}
-    if holdout:
-        errors |= _held_out_errors(samples, shared, family, holdout)
+        weight = (family.min_weight or FALLBACK) * shared.unit
+        phi["w"][is_empty] = mse_weights(weight, np.median(shared.scale, axis=0))
+    held_out = [is_held_out(pool.regret.shape[1], holdout, offset=i) for i in range(n)]
+    is_out = np.isfinite(pool.regret) & np.array(held_out)  # at intervals that run across instances
+    errors = {**FitErrors.empty(n).arrays(), **_counts(pool, is_out), "status": status}
+    errors |= _held_out_errors(samples, shared, family, is_out)
     provenance = {**samples.provenance(), "shared": True, "holdout": holdout}
     provenance["lodl"] = package_version()
     return LearnedLoss(family, samples.y, phi, FitErrors(**errors), provenance)
@@ -126,10 +120,9 @@ def _unit(pool: DecisionPool) -> float:
     return typical if typical > _ROUNDING * of_samples else of_samples
 
 
-def _counts(pool: DecisionPool, holdout: float) -> dict[str, Array]:
+def _counts(pool: DecisionPool, held_out: npt.NDArray[np.bool_]) -> dict[str, Array]:
     """Return the mean regret of each instance's samples, and how many are fitted and held out."""
     is_answer, n_samples = np.isfinite(pool.regret), pool.regret.shape[1]
-    held_out = is_answer & _held_out(pool, holdout)
     total = np.where(is_answer, np.maximum(pool.regret, 0.0), 0.0).sum(axis=1)
     mean = total / np.maximum(is_answer.sum(axis=1), 1) if n_samples else pool.regrets_of_others
     n_held_out = held_out.sum(axis=1)
@@ -137,18 +130,11 @@ def _counts(pool: DecisionPool, holdout: float) -> dict[str, Array]:
     return {"mean_regret": mean, "n_fitted": n_fitted, "n_held_out": n_held_out}
 
 
-def _held_out(pool: DecisionPool, holdout: float) -> npt.NDArray[np.bool_]:
-    """Return which samples are held out, at intervals that run across instances."""
-    n, n_samples = pool.regret.shape
-    held_out = [is_held_out(n_samples, holdout, offset=i) for i in range(n)]
-    return np.isfinite(pool.regret) & np.array(held_out)
-
-
 def _held_out_errors(
-    samples: Samples, shared: _Shared, family: DecisionFamily, holdout: float
+    samples: Samples, shared: _Shared, family: DecisionFamily, held_out: npt.NDArray[np.bool_]
 ) -> dict[str, Array]:
     """Return errors of losses without the decisions that only held-out samples led to."""
-    pool, held_out = shared.pool, _held_out(shared.pool, holdout)
+    pool = shared.pool
     is_fitted = np.column_stack([np.ones(len(held_out), dtype=bool), ~held_out]) & (pool.met >= 0)
     is_known = np.zeros(len(pool), dtype=bool)  # by the labels and the fitted samples
     is_known[pool.met[is_fitted]] = True

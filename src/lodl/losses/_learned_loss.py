@@ -253,29 +253,22 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
     if y is not None:
         checks.check_labels(y)  # outside the `try`: a bad argument is not the file's fault
     family, arrays, provenance = read_loss(Path(path))
+    phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
+    dtypes = FitErrors.dtypes()
+    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{name}" for name in dtypes)}
+    if set(arrays) != expected:
+        raise unusable(path, f"its arrays are {sorted(arrays)}, not {sorted(expected)}")
+    errors = {name: arrays[f"errors.{name}"] for name in dtypes}
+    for name, dtype in dtypes.items():
+        if errors[name].dtype != dtype:
+            raise unusable(path, f"`errors.{name}` is {errors[name].dtype}, not {dtype}")
     try:
-        loss = LearnedLoss(family, *_split_arrays(arrays), provenance)
+        loss = LearnedLoss(family, arrays["y"], join_slopes(phi), FitErrors(**errors), provenance)
         if y is not None:
             loss.check_labels(y)
     except (LookupError, ValueError) as error:  # arrays without rows, or without an axis
         raise unusable(path, str(error)) from error
     return loss
-
-
-def _split_arrays(
-    arrays: Mapping[str, npt.NDArray[Any]],
-) -> tuple[Array, Parameters, FitErrors]:
-    """Return labels, parameters and errors from the arrays of a file."""
-    phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
-    dtypes = FitErrors.dtypes()
-    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{name}" for name in dtypes)}
-    if set(arrays) != expected:
-        raise InvalidInputError(f"its arrays are {sorted(arrays)}, not {sorted(expected)}.")
-    errors = {name: arrays[f"errors.{name}"] for name in dtypes}
-    for name, dtype in dtypes.items():
-        if errors[name].dtype != dtype:
-            raise InvalidInputError(f"`errors.{name}` is {errors[name].dtype}, not {dtype}.")
-    return arrays["y"], join_slopes(phi), FitErrors(**errors)
 
 
 def _check_shape(name: str, rows: Any, shape: tuple[int, ...]) -> None:

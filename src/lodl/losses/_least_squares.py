@@ -11,11 +11,10 @@ where c is the weight of the best plain squared error c |d|^2. The first penalty
 Gaussian prior, the second is the trace norm of the quadratic form, so it lowers the rank. Both fade
 with the number of samples, so one strength suits any number.
 
-The strengths were selected by validation decisions. Stronger penalties
-repeat unseen samples better, but models then decide as if trained on squared error: noise of single
-instances averages out in a model trained on all of them, a bias that they share does not.
-Instances are fitted one at a time: batches are faster, but many instances
-would end in another local optimum.
+The strengths were selected by validation decisions. Stronger penalties repeat unseen samples
+better, but models then decide as if trained on squared error: noise of single instances averages
+out in a model trained on all of them, a bias that they share does not. Instances are fitted one at
+a time: batches are faster, but many instances would end in another local optimum.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from lodl.losses._family import (
     Family,
     check_at_least,
     error_scale,
+    mse_weights,
     root_mean_square,
-    squared_error_weights,
     with_typical,
 )
 from lodl.oracle import Answers
@@ -107,7 +106,7 @@ class RidgeFamily(Family):
         return self.rank or dim
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
-        w, shapes = squared_error_weights(cost, scale), self.parameter_shapes(len(scale))
+        w, shapes = mse_weights(cost, scale), self.parameter_shapes(len(scale))
         return {name: w if name in self.non_negative else np.zeros(shapes[name]) for name in shapes}
 
     def fit_weights(self, answers: Answers, squares_of: Callable[[Array], Array]) -> Array:
@@ -209,11 +208,15 @@ def solve_nnls_of_gram(gram: Array, moments: Array, target_length: float) -> Arr
 
 
 def _pivot(gram: Array, moments: Array) -> Array:
+    from scipy import linalg  # slow to import
+
     is_positive = moments > 0
     fewest, patience = len(moments) + 1, _PATIENCE
     for _ in range(_MAX_EXCHANGES):
-        w, slack = _solve_for(is_positive, gram, moments)
-        is_wrong = np.where(is_positive, w, slack) < -_TOLERANCE
+        free, w = np.flatnonzero(is_positive), np.zeros_like(moments)
+        if len(free):
+            w[free] = linalg.cho_solve(linalg.cho_factor(gram[np.ix_(free, free)]), moments[free])
+        is_wrong = np.where(is_positive, w, gram @ w - moments) < -_TOLERANCE
         n_wrong = int(is_wrong.sum())
         if n_wrong == 0:
             return np.maximum(w, 0.0)
@@ -224,21 +227,7 @@ def _pivot(gram: Array, moments: Array) -> Array:
         else:  # Murty's rule: exchange only the last variable, which cannot cycle
             is_wrong[: np.flatnonzero(is_wrong)[-1]] = False
         is_positive = is_positive ^ is_wrong
-    from scipy.linalg import cholesky, solve_triangular
     from scipy.optimize import nnls
 
-    upper = cholesky(gram)  # the slower method of Lawson and Hanson always ends
-    return np.asarray(nnls(upper, solve_triangular(upper, moments, trans=1))[0])
-
-
-def _solve_for(
-    is_positive: npt.NDArray[np.bool_], gram: Array, moments: Array
-) -> tuple[Array, Array]:
-    """Solve for the positive weights. Return all weights, and the gradient by the zero weights."""
-    from scipy.linalg import cho_factor, cho_solve  # slow to import
-
-    w = np.zeros_like(moments)
-    if is_positive.any():
-        free = np.flatnonzero(is_positive)
-        w[free] = cho_solve(cho_factor(gram[np.ix_(free, free)]), moments[free])
-    return w, np.where(is_positive, 0.0, gram @ w - moments)
+    upper = linalg.cholesky(gram)  # the slower method of Lawson and Hanson always ends
+    return np.asarray(nnls(upper, linalg.solve_triangular(upper, moments, trans=1))[0])

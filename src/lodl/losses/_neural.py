@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor
 from lodl.losses._least_squares import Standardised
 from lodl.oracle import Answers
-
-if TYPE_CHECKING:
-    import torch
 
 _STEPS = 100
 _BATCH = 256
@@ -119,7 +116,7 @@ class NeuralLoss(Family):
         return layers
 
 
-def _train(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, torch.Tensor]:
+def _train(torch: Any, family: NeuralLoss, data: list[Standardised]) -> dict[str, Tensor]:
     """Return trained parameters of all instances, from one draw of He's weights."""
     generator = torch.Generator().manual_seed(0)
     phi = {}

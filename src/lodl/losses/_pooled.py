@@ -26,11 +26,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._json import package_version
 from lodl._threads import one_blas_thread
-from lodl._typing import Array
+from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, check_can_fit, error_scale
 from lodl.losses._fit import mean_of, regret_errors
@@ -50,8 +49,6 @@ _FLOOR = 1e-3  # least pooled weight as a share of the mean, if the family has n
 _AT_ONCE = 2**22  # numbers in the largest array of a step
 _TOLERANCE = 1e-8  # of the dual equations, relative to the regrets
 _MAX_STEPS, _MAX_HALVINGS = 60, 20
-
-Index = npt.NDArray[np.intp]
 
 
 def fit_pooled(samples: Samples, family: Family) -> LearnedLoss:

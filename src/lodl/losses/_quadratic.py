@@ -27,12 +27,6 @@ class Quadratic(RidgeFamily):
     D * rank parameters, and the floor c. Use it when errors of several coordinates add up or
     cancel, and samples are many (at full rank a few times D (D + 1) / 2). It sees no signs.
 
-    Attributes:
-        rank: Number of columns of L. Defaults to D, for which the fit is certain to be optimal.
-        min_weight: The least c, as a share of the mean fitted diagonal of H with errors in units of
-            their size, so that no gradient vanishes. 0 is the formula as published.
-        ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
-
     Example:
         >>> y = np.array([[3.0, 1.0]])
         >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=lodl.Quadratic(), n_samples=200)
@@ -40,9 +34,11 @@ class Quadratic(RidgeFamily):
         array([ True])
     """
 
-    rank: int | None = None
+    rank: int | None = None  #: Columns of L. Defaults to D, for which the fit is always optimal.
+    #: The least c, as a share of the mean fitted diagonal of H with errors in units of their size,
+    #: so that no gradient vanishes. 0 is the formula as published.
     min_weight: float = 1e-3
-    ridge: float = 1.0
+    ridge: float = 1.0  #: Strength of the pull towards a plain squared error. 0 is as published.
     is_convex = True
     non_negative = ("floor",)
 

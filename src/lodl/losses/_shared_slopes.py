@@ -23,17 +23,12 @@ _MAX_NUMBERS = 5e7  # slopes that are gathered for training: 200 MB in single pr
 
 @dataclass(frozen=True, eq=False)
 class SharedSlopes:
-    """Slopes of shape (n, M, D), used like an array: `gaps` is `d @ slope'`, `mixed` `w @ slope`.
+    """Slopes of shape (n, M, D), like an array: `gaps` is `d @ slope'`, `mixed` `w @ slope`."""
 
-    Attributes:
-        gradient: Derivative of each decision's cost by the label, shape (P, D).
-        own: The number of each instance's best decision, shape (n, 1).
-        decision: The numbers of each instance's decisions, shape (n, M): its best decision first,
-            which also pads the others. None if every instance has all P, in order.
-    """
-
-    gradient: Tensor
-    own: Tensor
+    gradient: Tensor  # derivative of each decision's cost by the label, shape (P, D)
+    own: Tensor  # number of each instance's best decision, shape (n, 1)
+    # Numbers of each instance's decisions, shape (n, M): its best decision first, which also pads
+    # the others. None if every instance has all P, in order.
     decision: Tensor | None = None
 
     @property

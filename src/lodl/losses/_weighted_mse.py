@@ -26,11 +26,6 @@ class WeightedMSE(RidgeFamily):
     D parameters. Use it if some coordinates matter more than others, and samples are few or labels
     long. It sees neither the sign of errors nor that errors in two coordinates add up or cancel.
 
-    Attributes:
-        min_weight: The least weight, as a share of the instance's mean fitted weight with errors in
-            units of their size, so that no gradient vanishes. 0 is the formula as published.
-        ridge: Strength of the pull of the fit towards a plain squared error. 0 is as published.
-
     Example:
         >>> y, family = np.array([[3.0, 1.0]]), lodl.WeightedMSE()
         >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=50)
@@ -38,8 +33,10 @@ class WeightedMSE(RidgeFamily):
         array([ True])
     """
 
+    #: The least weight, as a share of the instance's mean fitted weight with errors in units of
+    #: their size, so that no gradient vanishes. 0 is the formula as published.
     min_weight: float = 1e-3
-    ridge: float = 1.0
+    ridge: float = 1.0  #: Strength of the pull towards a plain squared error. 0 is as published.
     is_convex = True
     non_negative = ("w",)
     degrees: ClassVar[Mapping[str, int]] = {"w": 2}

@@ -5,8 +5,6 @@ import numpy.typing as npt
 
 from lodl._typing import Array
 
-Mask = npt.NDArray[np.bool_]
-
 
 class EarlyStopping:
     """The best step of each model, and the models that go on.
@@ -23,18 +21,16 @@ class EarlyStopping:
         self.best_steps = np.zeros(n_models, dtype=np.int64)
         self.last_steps = np.zeros(n_models, dtype=np.int64)  # last step at which a model ran
 
-    def update(self, scores: Array, step: int) -> Mask:
+    def update(self, scores: Array, step: int) -> npt.NDArray[np.bool_]:
         """Take the scores of the running models. Returns which of them go on, as booleans."""
         running = self.running
         self.last_steps[running] = step
-        self.is_better = scores < self.best_scores[running]
-        if self.patience is None:
-            self.is_better = np.ones(len(running), dtype=np.bool_)
+        self.is_better = (scores < self.best_scores[running]) | (self.patience is None)
         improved = running[self.is_better]
         self.best_scores[improved] = scores[self.is_better]
         self.best_steps[improved] = step
         if self.patience is None:
             return self.is_better
-        going_on: Mask = step - self.best_steps[running] <= self.patience
+        going_on: npt.NDArray[np.bool_] = step - self.best_steps[running] <= self.patience
         self.running = running[going_on]
         return going_on

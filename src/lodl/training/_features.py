@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import as_numbers, is_frame, place_of
-from lodl._typing import Array
+from lodl._typing import Array, Index, Masks
 from lodl.errors import InvalidInputError
-
-Index = npt.NDArray[np.intp]
-Masks = npt.NDArray[np.bool_]
-"""Shape (n_models, n): whether model k trains on instance i."""
 
 _ROUNDING = 1e-12  # share of the centre: the deviation of values that are all equal
 
@@ -133,10 +128,6 @@ class Scaling:
         item = cls.of_features(y.reshape(len(y) * (n_items or 1), -1))
         parts = (item.centre, item.spread)
         return cls(*(np.tile(part, n_items or 1).reshape(y.shape[1:]) for part in parts))
-
-    def around_zero(self) -> "Scaling":
-        """Return the same spread around 0."""
-        return Scaling(np.zeros_like(self.centre), self.spread)
 
     def scaled(self, values: Array) -> Array:
         """Return values in units of the spread around the centre."""

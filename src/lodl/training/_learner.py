@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Self
 
 from lodl._arrays import check_count
 from lodl._json import plain
-from lodl._typing import Array
+from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError, MissingExtraError, ModelFolderError
 from lodl.losses import LearnedLoss
-from lodl.training._features import Masks
 
 _FILE = "predictor.json"
 _VERSION = 3
@@ -39,17 +38,13 @@ _LEARNERS = {  # the class of estimators in a package, and our learner
 class Predictor(ABC):
     """A trained model. A subclass with a `kind` that overrides `save` and `load` has a file format.
 
-    Attributes:
-        kind: Unique name of the class in files.
-        n_steps: Length of the training: steps, trees or rounds, whatever the learner counts.
-        n_features: Number of features, needed to save the model.
-        label_shape: Shape of a label, needed to save the model.
+    `n_features` and `label_shape` are needed only to save the model.
     """
 
-    kind: ClassVar[str]
-    n_steps: int
-    n_features: int
-    label_shape: tuple[int, ...]
+    kind: ClassVar[str]  #: Unique name of the class in files.
+    n_steps: int  #: Length of the training: steps, trees or rounds, whatever the learner counts.
+    n_features: int  #: Number of features.
+    label_shape: tuple[int, ...]  #: Shape of a label.
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -71,13 +66,7 @@ class Predictor(ABC):
         )
 
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        *,
-        estimator: Any = None,  # noqa: ARG003
-        trusted: Sequence[str] = (),  # noqa: ARG003
-    ) -> Self:
+    def load(cls, folder: Path, *, estimator: Any = None, trusted: Sequence[str] = ()) -> Self:  # noqa: ARG003
         """Return the model that `save` wrote to a folder. Called by `load_predictor`."""
         raise unusable(folder, f"{cls.__name__} does not override `load`")
 
@@ -121,14 +110,12 @@ class Learner(ABC):
 
     Features have shape (n, p), from which the whole label is predicted, or (n, items, p), where one
     model predicts each item's part of it. The baseline is `lodl.losses.squared_error_loss(y)`.
-
-    Attributes:
-        takes_frames: Whether features may be pandas or polars frames. Other learners get arrays.
-        stops_early: Whether instances outside a mask stop the training on squared error. The
-            baseline is then also trained for `max_steps`.
     """
 
+    #: Whether features may be pandas or polars frames. Other learners get arrays.
     takes_frames: ClassVar[bool] = False
+    #: Whether instances outside a mask stop the training on squared error. The baseline is then
+    #: also trained for `max_steps`.
     stops_early: ClassVar[bool] = False
 
     @property

@@ -34,41 +34,16 @@ _LEAST_UNIT = 0.01  # u_j, as a share of the mean, in units of the plain model's
 
 
 def is_pulled(family: Family) -> bool:
-    """Return whether a family suits `train_pulled`: decisions have too many kinks to round."""
+    """Return whether a family suits `Pulled`: decisions have too many kinks to round."""
     return family.is_convex and not family.uses_slopes
 
 
-def train_pulled(
-    rows: Array,
-    loss: LearnedLoss,
-    slopes: Array,
-    constant: Array,
-    *,
-    has_constant: bool = True,
-    penalty: Array | float = 0.0,
-    is_free: npt.NDArray[np.bool_] | None = None,
-) -> tuple[Array, Array, int]:
-    """Train a plain linear model further on a convex loss. Returns slopes, constant and steps.
+class Pulled:
+    """Trains a plain linear model further on a convex loss: one whitened, flat step away from it.
 
     There is one row per instance or item, and slopes have one row per feature. `penalty` is their
     ridge penalty in the plain model, per unit of mean squared error.
     """
-    from scipy.optimize import minimize  # slow to import
-
-    objective = _Objective(rows, loss, slopes, constant, has_constant, penalty, is_free)
-    v, n_steps = np.zeros(slopes.size + constant.size * has_constant), 0
-    for rounding in _ROUNDINGS:
-        objective.family = loss.family.rounded(rounding)
-        if rounding == _ROUNDINGS[-1] or objective.family != loss.family:
-            options: Any = {"maxiter": _MAX_STEPS, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-7}
-            result = minimize(objective.value, v, jac=True, method="L-BFGS-B", options=options)
-            v, n_steps = np.asarray(result.x), n_steps + int(result.nit)
-    step, shift = objective.step(v)
-    return slopes + step, constant + shift - objective.mean @ step, n_steps
-
-
-class _Objective:
-    """The objective of a step from the plain model, whitened and flat."""
 
     def __init__(
         self,
@@ -76,12 +51,14 @@ class _Objective:
         loss: LearnedLoss,
         slopes: Array,
         constant: Array,
-        has_constant: bool,
-        penalty: Array | float,
-        is_free: npt.NDArray[np.bool_] | None,
+        *,
+        has_constant: bool = True,
+        penalty: Array | float = 0.0,
+        is_free: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         n_rows, n_features = rows.shape
         self.loss, self.family, self.has_constant = loss, loss.family, has_constant
+        self.slopes, self.constant = slopes, constant
         self.is_free = None if is_free is None or is_free.all() else is_free
         self.mean = rows.mean(axis=0) if has_constant else np.zeros(n_features)
         self.rows = rows - self.mean
@@ -102,7 +79,25 @@ class _Objective:
         self.unit = float(loss.family.value(loss.phi, d).mean()) or 1.0
         curvature = np.maximum(curvature, _TINY * (curvature.max() or self.unit))
         self.scale = np.sqrt(self.unit / curvature)
-        self.units = _units(gradient, self.errors)
+        size = np.square(self.errors).mean(axis=0)
+        size = np.maximum(size, _TINY * (size.max() or 1.0))
+        cost = np.maximum((gradient * self.errors).mean(axis=0) / 2, 0.0)
+        self.units = np.maximum(cost, _LEAST_UNIT * float(cost.mean())) / size  # u_j
+
+    def train(self) -> tuple[Array, Array, int]:
+        """Return the slopes, the constant and the number of steps."""
+        from scipy.optimize import minimize  # slow to import
+
+        v, n_steps = np.zeros(self.slopes.size + self.constant.size * self.has_constant), 0
+        for rounding in _ROUNDINGS:
+            self.family = self.loss.family.rounded(rounding)
+            if rounding == _ROUNDINGS[-1] or self.family != self.loss.family:
+                options: Any = {"maxiter": _MAX_STEPS, "maxcor": _MEMORY}
+                options |= {"ftol": 1e-9, "gtol": 1e-7}
+                result = minimize(self.value, v, jac=True, method="L-BFGS-B", options=options)
+                v, n_steps = np.asarray(result.x), n_steps + int(result.nit)
+        step, shift = self.step(v)
+        return self.slopes + step, self.constant + shift - self.mean @ step, n_steps
 
     def value(self, v: Array) -> tuple[float, Array]:
         """Return the objective and its gradient, in units of the plain model's loss."""
@@ -127,11 +122,3 @@ class _Objective:
 
     def _by_instance(self, errors: Array) -> Array:
         return np.asarray(errors.reshape(self.loss.n_instances, 1, -1))
-
-
-def _units(gradient: Array, errors: Array) -> Array:
-    """Return the weight of squared error that costs as much as the loss, for each output."""
-    size = np.square(errors).mean(axis=0)
-    size = np.maximum(size, _TINY * (size.max() or 1.0))
-    cost = np.maximum((gradient * errors).mean(axis=0) / 2, 0.0)
-    return np.asarray(np.maximum(cost, _LEAST_UNIT * float(cost.mean())) / size)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,21 +14,13 @@ from safetensors.numpy import load_file, save_file
 
 from lodl._arrays import check_count
 from lodl._threads import one_blas_thread
-from lodl._typing import Array
+from lodl._typing import Array, Index, Masks
 from lodl.losses import Family, LearnedLoss, Parameters, is_squared_error
 from lodl.losses._shared_slopes import gathered
 from lodl.training._early_stopping import EarlyStopping
-from lodl.training._features import (
-    Index,
-    Masks,
-    Scaling,
-    as_rows,
-    check_masks,
-    check_numbers,
-    count_items,
-)
+from lodl.training._features import Scaling, as_rows, check_masks, check_numbers, count_items
 from lodl.training._learner import Learner, Predictor, file_in, unusable
-from lodl.training._pulled import is_pulled, train_pulled
+from lodl.training._pulled import Pulled, is_pulled
 
 __all__ = ["LinearLearner", "LinearPredictor"]
 
@@ -106,7 +98,8 @@ class Standardised:
         self.features = Scaling.of_features(x[self.is_in])
         self.labels = Scaling.of_features(y.reshape(len(x), -1)[self.is_in])
         if not has_constant:
-            self.features, self.labels = self.features.around_zero(), self.labels.around_zero()
+            scalings = (self.features, self.labels)
+            self.features, self.labels = (replace(s, centre=0 * s.centre) for s in scalings)
         self.rows = np.hstack([self.features.scaled(x), np.ones((len(x), 1))])
 
     def coefficients(self, weights: Array) -> tuple[Array, Array]:
@@ -115,12 +108,25 @@ class Standardised:
         return slopes, self.labels.centre + self.labels.spread * weights[-1]
 
 
-class _Prepared(NamedTuple):
-    """Standardised data and the least-squares solution of each mask."""
+class _Solved(Standardised):
+    """Standardised data and their least-squares solution with the best ridge penalty."""
 
-    data: list[Standardised]
-    weights: Array  # for squared error, shape (models, features + 1, outputs)
-    ridges: list[float]  # penalty of each solution, as a share of the features' variance
+    def __init__(self, x: Array, y: Array, mask: Masks) -> None:
+        super().__init__(x, y, mask)
+        self.mask, targets = mask, self.labels.scaled(y.reshape(len(x), -1))
+        self.weights, self.ridge = _least_squares(self.rows[self.is_in], targets[self.is_in])
+
+    def pulled(self, loss: LearnedLoss) -> tuple[Array, int]:
+        """Return the weights of a model on a convex loss, and the number of steps."""
+        centre, spread = self.labels.centre, self.labels.spread
+        slopes, constant, steps = Pulled(
+            self.rows[self.is_in, :-1],
+            loss.subset(np.flatnonzero(self.mask)),
+            self.weights[:-1] * spread,
+            centre + self.weights[-1] * spread,
+            penalty=self.ridge,
+        ).train()
+        return np.vstack([slopes, constant - centre]) / spread, steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,25 +137,17 @@ class LinearLearner(Learner):
     Convex losses fitted to regrets are minimised by L-BFGS, pulled towards that solution, other
     losses by Adam, starting from it, in batches of at most 256 instances. Features and labels are
     standardised by the instances that train the model.
-
-    Attributes:
-        n_steps: The most steps. Adam stops after some steps without a better validation loss.
     """
 
-    n_steps: int = N_STEPS
+    n_steps: int = N_STEPS  #: The most steps of Adam, which a validation loss may stop earlier.
 
     def __post_init__(self) -> None:
         check_count("n_steps", self.n_steps, minimum=0)
 
-    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> _Prepared:
+    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> list[_Solved]:
         x = check_numbers(x, len(y))
         count_items(x, y)  # raises if items do not divide a label
-        data = [Standardised(as_rows(x), y, mask) for mask in check_masks(masks, len(y))]
-        solved = []
-        for part in data:
-            targets = part.labels.scaled(y.reshape(len(part.rows), -1))
-            solved.append(_least_squares(part.rows[part.is_in], targets[part.is_in]))
-        return _Prepared(data, np.stack([w for w, _ in solved]), [ridge for _, ridge in solved])
+        return [_Solved(as_rows(x), y, mask) for mask in check_masks(masks, len(y))]
 
     def train(
         self,
@@ -157,42 +155,28 @@ class LinearLearner(Learner):
         loss: LearnedLoss,
         masks: Masks | None = None,
         *,
-        prepared: _Prepared | None = None,
+        prepared: list[_Solved] | None = None,
         n_steps: int | None = None,
     ) -> list[LinearPredictor]:
         known = prepared or self.prepare(x, loss.y, masks)
         masks = check_masks(masks, loss.n_instances)
-        weights, steps = known.weights, np.zeros(len(masks), dtype=np.int64)
+        trained = [(part.weights, 0) for part in known]
         if is_pulled(loss.family) and not is_squared_error(loss) and n_steps != 0:
-            solved = zip(known.data, known.weights, known.ridges, masks, strict=True)
-            pulled = [_pulled(loss, *solution) for solution in solved]
-            weights = np.stack([trained for trained, _ in pulled])
-            steps = np.array([taken if n_steps is None else n_steps for _, taken in pulled])
+            trained = [part.pulled(loss) for part in known]
+            if n_steps is not None:
+                trained = [(w, n_steps) for w, _ in trained]
         elif not is_squared_error(loss):
             stops = n_steps is None and not masks.all()
             most = self.n_steps if n_steps is None else n_steps
-            weights, steps = Descent(known.data, loss, masks).run(weights, most, stops=stops)
+            start = np.stack([part.weights for part in known])
+            weights, steps = Descent(known, loss, masks).run(start, most, stops=stops)
+            trained = list(zip(weights, steps.tolist(), strict=True))
         models = []
-        for part, w, taken in zip(known.data, weights, steps.tolist(), strict=True):
+        for part, (w, taken) in zip(known, trained, strict=True):
             slopes, constant = part.coefficients(w)
             centre = part.features.centre
             models.append(LinearPredictor(slopes, centre, constant, loss.label_shape, taken))
         return models
-
-
-def _pulled(
-    loss: LearnedLoss, data: Standardised, weights: Array, ridge: float, mask: Masks
-) -> tuple[Array, int]:
-    """Return the weights of a model on a convex loss, and the number of steps."""
-    centre, spread = data.labels.centre, data.labels.spread
-    slopes, constant, steps = train_pulled(
-        data.rows[data.is_in, :-1],
-        loss.subset(np.flatnonzero(mask)),
-        weights[:-1] * spread,
-        centre + weights[-1] * spread,
-        penalty=ridge,
-    )
-    return np.vstack([slopes, constant - centre]) / spread, steps
 
 
 def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:

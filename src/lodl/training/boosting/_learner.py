@@ -20,18 +20,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from lodl._arrays import take_rows
-from lodl._typing import Array
+from lodl._typing import Array, Index, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
-from lodl.training._features import (
-    Index,
-    Masks,
-    as_rows,
-    check_features,
-    check_masks,
-    count_items,
-    inner_folds,
-)
+from lodl.training._features import as_rows, check_features, check_masks, count_items, inner_folds
 from lodl.training._learner import Learner
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Watched
 
@@ -49,13 +41,7 @@ class _Start(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoostingLearner(Learner):
-    """Boost trees on a learned loss.
-
-    Attributes:
-        estimator: The regressor whose parameters are used. It is not changed. The patience is its
-            `early_stopping_rounds`, by default 3 / learning rate, between 10 and 50.
-        seed: Random seed for the folds and, unless the estimator has one, the trees.
-    """
+    """Boost trees on a learned loss."""
 
     predictor: ClassVar[type[BoostedPredictor]]
     trees: ClassVar[type[Boosting]]
@@ -64,8 +50,10 @@ class BoostingLearner(Learner):
     stops_early = True
     takes_frames = True
 
+    #: The regressor whose parameters are used. It is not changed. The patience is its
+    #: `early_stopping_rounds`, by default 3 / learning rate, between 10 and 50.
     estimator: Any
-    seed: int = 0
+    seed: int = 0  #: Random seed for the folds and, unless the estimator has one, the trees.
 
     def __post_init__(self) -> None:
         if not isinstance(self.estimator, self.regressor):
@@ -109,10 +97,8 @@ class BoostingLearner(Learner):
         if is_squared_error(loss):
             return [fold.baseline(n_steps) for fold in known.folds]
         starts = known.starts if loss.family.uses_slopes else [fold.mean for fold in known.folds]
-        return [
-            fold.boosted(loss, start, n_steps)
-            for fold, start in zip(known.folds, starts, strict=True)
-        ]
+        pairs = zip(known.folds, starts, strict=True)
+        return [fold.boosted(loss, start, n_steps) for fold, start in pairs]
 
 
 class _Fold:

@@ -16,20 +16,13 @@ _FORMS = {
     "real": re.compile(r"-?(\d{1,40}(\.\d{0,40})?(e[-+]?\d{1,4})?|inf|nan)"),
 }
 _COUNTS = ("num_leaves", "num_cat", "is_linear")
-_NODES = {  # one value per inner node, by its form
-    "split_feature": "whole",
-    "split_gain": "real",
-    "threshold": "real",
-    "decision_type": "whole",
-    "left_child": "whole",
-    "right_child": "whole",
-    "internal_value": "real",
-    "internal_weight": "real",
-    "internal_count": "whole",
+_NODES = {  # lists with one value per inner node, by the form of its numbers
+    "whole": ("split_feature", "decision_type", "left_child", "right_child", "internal_count"),
+    "real": ("split_gain", "threshold", "internal_value", "internal_weight"),
 }
-_LEAVES = {"leaf_value": "real", "leaf_weight": "real", "leaf_count": "whole"}
-_LINEAR_LEAVES = {"leaf_const": "real", "num_features": "whole"}
-_LINEAR_TERMS = {"leaf_features": "whole", "leaf_coeff": "real"}
+_LEAVES = {"whole": ("leaf_count",), "real": ("leaf_value", "leaf_weight")}
+_LINEAR_LEAVES = {"whole": ("num_features",), "real": ("leaf_const",)}
+_LINEAR_TERMS = {"whole": ("leaf_features",), "real": ("leaf_coeff",)}
 _CATEGORICAL, _MAX_DECISION_TYPE = 1, 11  # bits: 1 categorical, 2 default left, 4 and 8 missing
 _MAX_BITS = 2**32 - 1
 
@@ -85,18 +78,19 @@ def _numbers(fields: Mapping[str, str]) -> _Tree:
     if n_leaves < 1 or n_sets < 0:
         raise ValueError("`num_leaves` must be at least 1 and `num_cat` at least 0")
 
-    def take(forms: Mapping[str, str], n: float) -> None:
-        tree.update({name: _values(fields, name, form, int(n)) for name, form in forms.items()})
+    def take(names_by_form: Mapping[str, Sequence[str]], n: float) -> None:
+        for form, names in names_by_form.items():
+            tree.update({name: _values(fields, name, form, int(n)) for name in names})
 
     take(_NODES, n_leaves - 1)
     take(_LEAVES, n_leaves)
-    take({"shrinkage": "real"}, 1)
+    take({"real": ["shrinkage"]}, 1)
     if is_linear:
         take(_LINEAR_LEAVES, n_leaves)
         take(_LINEAR_TERMS, sum(tree["num_features"]))
     if n_sets:
-        take({"cat_boundaries": "whole"}, n_sets + 1)
-        take({"cat_threshold": "bits"}, tree["cat_boundaries"][-1])
+        take({"whole": ["cat_boundaries"]}, n_sets + 1)
+        take({"bits": ["cat_threshold"]}, tree["cat_boundaries"][-1])
     if unknown := fields.keys() - tree.keys():
         raise ValueError(f"`{min(unknown)[:40]}` is not known")
     return tree

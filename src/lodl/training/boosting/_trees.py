@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -180,6 +180,7 @@ class Boosting(ABC):
 class BoostedPredictor(Predictor):
     """A constant plus the trees of one or two fits. Each framework has a subclass."""
 
+    suffix: ClassVar[str]  # of a file with trees
     centre: Array  # the constant of each output
     parts: tuple[Trees, ...]  # of the baseline, then of the learned loss
     label_shape: tuple[int, ...]
@@ -191,10 +192,10 @@ class BoostedPredictor(Predictor):
     def added(trees: Trees, x: Any) -> Array:
         """Return the sum of the trees' outputs, one row for each of `x`, of any layout."""
 
-    @staticmethod
-    @abstractmethod
-    def write_trees(trees: Trees, path: Path) -> None:
+    @classmethod
+    def write_trees(cls, trees: Trees, path: Path) -> None:
         """Write the framework's object to a file. `path` has no suffix yet."""
+        trees.booster.save_model(path.with_suffix(cls.suffix))
 
     @staticmethod
     @abstractmethod

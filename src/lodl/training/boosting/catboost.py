@@ -61,7 +61,11 @@ class CatBoostBoosting(Boosting):
             step = -gradient / hessian
             if not np.ptp(step, axis=0).any():  # CatBoost rejects equal targets
                 return False
-            pool = _pool(self.table, step, self.parameters.get("cat_features"))
+            categories = self.parameters.get("cat_features")
+            if categories is None and is_frame(self.table):
+                categories = _text_columns(self.table)
+            targets = step if step.shape[1] > 1 else step[:, 0]
+            pool = Pool(self.table, targets, cat_features=categories)
             seed = self.parameters["random_seed"] + len(self.blocks)
             block = CatBoostRegressor(**{**self.parameters, "random_seed": seed}).fit(pool)
             self.blocks.append(block)
@@ -103,14 +107,14 @@ class CatBoostPredictor(BoostedPredictor):
         table = _table(x)
         return np.asarray(sum(block.predict(table) for block in trees.booster), dtype=np.float64)
 
-    @staticmethod
-    def write_trees(trees: Trees, path: Path) -> None:
+    @classmethod
+    def write_trees(cls, trees: Trees, path: Path) -> None:
         for i, block in enumerate(trees.booster):
-            block.save_model(str(_block_file(path, i)))
+            block.save_model(f"{path}_{i}.cbm")
 
     @staticmethod
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:  # noqa: ARG004
-        names = (_block_file(path, k).name for k in range(trees.options["n_blocks"]))
+        names = (f"{path.name}_{i}.cbm" for i in range(trees.options["n_blocks"]))
         files = [file_in(path.parent, name) for name in names]  # ends at the first that is missing
         try:
             return [CatBoostRegressor().load_model(str(file)) for file in files]
@@ -152,28 +156,16 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     return {**_DEFAULTS, **quiet, **given}
 
 
-def _block_file(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}_{number}.cbm")
-
-
-def _pool(table: Any, targets: Array, categories: Any) -> Any:
-    if categories is None and is_frame(table):
-        categories = _text_columns(table)
-    return Pool(table, targets if targets.shape[1] > 1 else targets[:, 0], cat_features=categories)
-
-
 def _table(x: Any) -> Any:
     """Return an array, or a pandas frame whose categories are strings: others crash CatBoost."""
     if not is_frame(x):
         return x
     table = as_pandas(x)
-    return table.assign(**{name: _texts(table[name]) for name in _text_columns(table)})
-
-
-def _texts(column: Any) -> list[str]:
-    """Return the categories of a column as strings, with "nan" for missing values."""
-    pairs = zip(column, column.isna(), strict=True)
-    return ["nan" if is_missing else str(value) for value, is_missing in pairs]
+    texts = {}
+    for name in _text_columns(table):
+        pairs = zip(table[name], table[name].isna(), strict=True)
+        texts[name] = ["nan" if is_missing else str(value) for value, is_missing in pairs]
+    return table.assign(**texts)
 
 
 def _text_columns(table: Any) -> list[str]:

@@ -80,6 +80,7 @@ class LightGBMPredictor(BoostedPredictor):
     """Trees of LightGBM, added to a constant."""
 
     kind: ClassVar[str] = "lightgbm"
+    suffix: ClassVar[str] = ".txt"
 
     @staticmethod
     def added(trees: Trees, x: Any) -> Array:
@@ -89,10 +90,6 @@ class LightGBMPredictor(BoostedPredictor):
         table = with_categories(x, trees.categories)
         margin = trees.booster.predict(table, num_iteration=trees.n_rounds, **options)
         return np.asarray(margin, dtype=np.float64)
-
-    @staticmethod
-    def write_trees(trees: Trees, path: Path) -> None:
-        trees.booster.save_model(path.with_suffix(".txt"))
 
     @staticmethod
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:

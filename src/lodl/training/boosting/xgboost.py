@@ -84,15 +84,12 @@ class XGBoostPredictor(BoostedPredictor):
     """Trees of XGBoost, added to a constant."""
 
     kind: ClassVar[str] = "xgboost"
+    suffix: ClassVar[str] = ".json"
 
     @staticmethod
     def added(trees: Trees, x: Any) -> Array:
         data = _matrix(with_categories(x, trees.categories), **trees.options)
         return _margin(trees.booster, data, (0, trees.n_rounds))
-
-    @staticmethod
-    def write_trees(trees: Trees, path: Path) -> None:
-        trees.booster.save_model(path.with_suffix(".json"))
 
     @staticmethod
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:

@@ -17,19 +17,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from lodl._arrays import require, take_rows
-from lodl._typing import Array
+from lodl._typing import Array, Index, Masks
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._early_stopping import EarlyStopping
-from lodl.training._features import (
-    Index,
-    Masks,
-    as_rows,
-    check_features,
-    check_masks,
-    count_items,
-    inner_folds,
-)
+from lodl.training._features import as_rows, check_features, check_masks, count_items, inner_folds
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._pulled import is_pulled
 from lodl.training.linear import N_STEPS
@@ -86,7 +78,10 @@ class SklearnPredictor(Predictor):
         content = cls.read(folder)
         io = require("skops.io", extra="sklearn")
         path = file_in(folder, _FILE)
-        _check_size(path)
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > path.stat().st_size:  # skops does not compress, and zeros pack well
+            raise ValueError(f"it has {size} bytes when unpacked")
         unknown = sorted(set(io.get_untrusted_types(file=path)) - set(trusted))
         if unknown:
             raise unusable(
@@ -111,26 +106,21 @@ class SklearnLearner(Learner):
       or weighted targets if the loss was fitted to regrets and the estimator takes
       `sample_weight`. There are at most 4 rounds of 4 fits.
 
-    Attributes:
-        estimator: The regressor or pipeline. It is cloned, never changed. With weights, or if it
-            takes a single output, it is fitted once per value of the label.
-        seed: Random seed of the folds. The estimator has its own `random_state`.
-
     Example:
         >>> from sklearn.linear_model import Ridge
         >>> from lodl.training.sklearn import SklearnLearner
-        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
-        >>> x, y = domain.splits.train.x, domain.splits.train.y
-        >>> loss = lodl.learn_loss(domain.problem, y)
-        >>> (model,) = SklearnLearner(Ridge()).train(x, loss)
+        >>> x, y = np.arange(8.0).reshape(4, 2), np.arange(12.0).reshape(4, 3)
+        >>> (model,) = SklearnLearner(Ridge()).train(x, lodl.learn_loss(lodl.domains.TopK(1), y))
         >>> model.predict(x).shape
-        (30, 16)
+        (4, 3)
     """
 
     takes_frames = True
 
+    #: The regressor or pipeline. It is cloned, never changed. With weights, or if it takes a single
+    #: output, it is fitted once per value of the label.
     estimator: Any
-    seed: int = 0
+    seed: int = 0  #: Random seed of the folds. The estimator has its own `random_state`.
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
@@ -164,10 +154,10 @@ class SklearnLearner(Learner):
         else:
             steps = N_STEPS if n_steps is None else n_steps
             trained = descend(forms, x, loss, masks, steps, stops=stops)
-        model = SklearnPredictor([], loss.label_shape, x.shape[-1], n_steps or 0, is_linear=True)
+        shape, n_features = loss.label_shape, x.shape[-1]
+        counted = [(models, taken if n_steps is None else n_steps) for models, taken in trained]
         return [
-            replace(model, models=models, n_steps=taken if n_steps is None else n_steps)
-            for models, taken in trained
+            SklearnPredictor(m, shape, n_features, steps, is_linear=True) for m, steps in counted
         ]
 
 
@@ -260,14 +250,6 @@ def _fit(
             for column, arguments in zip(columns, given, strict=True)
         ]
     return SklearnPredictor(models, tuple(targets.shape[1:]), x.shape[-1], n_steps)
-
-
-def _check_size(path: Path) -> None:
-    """Raise if a file is larger when unpacked: skops does not compress, and zeros pack well."""
-    with zipfile.ZipFile(path) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-    if size > path.stat().st_size:
-        raise ValueError(f"it has {size} bytes when unpacked")
 
 
 def _weight_argument(estimator: Any) -> str | None:

@@ -10,21 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import (
-    ElasticNet,
-    ElasticNetCV,
-    LassoCV,
-    MultiTaskElasticNet,
-    Ridge,
-    RidgeCV,
-)
+from sklearn import linear_model
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 
-from lodl._typing import Array
+from lodl._typing import Array, Masks
 from lodl.losses import LearnedLoss
-from lodl.training._features import Masks, as_rows
-from lodl.training._pulled import train_pulled
+from lodl.training._features import as_rows
+from lodl.training._pulled import Pulled
 from lodl.training.linear import Descent, Standardised
 
 _CLOSE = 1e-6  # share of the largest prediction: rounding errors of a linear model
@@ -132,7 +125,7 @@ def pull(
     for form, mask in zip(forms, masks, strict=True):
         rows = form.transformed(x)
         rows = rows[np.repeat(mask, len(rows) // loss.n_instances)]
-        weights, constant, steps = train_pulled(
+        pulled = Pulled(
             rows,
             loss.subset(np.flatnonzero(mask)),
             form.weights,
@@ -141,6 +134,7 @@ def pull(
             penalty=form.penalty(len(rows)),
             is_free=form.weights != 0,
         )
+        weights, constant, steps = pulled.train()
         trained.append((form.changed(weights, constant), steps))
     return trained
 
@@ -160,9 +154,10 @@ def _penalty(regressor: Any, weights: Array, n_rows: int) -> Array:
     alpha = getattr(regressor, "alpha_", getattr(regressor, "alpha", 0.0))
     if not isinstance(alpha, float | int | np.number) or not np.isfinite(alpha):
         return np.zeros_like(weights)
-    if isinstance(regressor, Ridge | RidgeCV):
+    if isinstance(regressor, linear_model.Ridge | linear_model.RidgeCV):
         return np.full_like(weights, alpha / n_rows)
-    if isinstance(regressor, ElasticNet | MultiTaskElasticNet | LassoCV | ElasticNetCV):
+    fixed_nets = linear_model.ElasticNet | linear_model.MultiTaskElasticNet
+    if isinstance(regressor, fixed_nets | linear_model.LassoCV | linear_model.ElasticNetCV):
         l1 = getattr(regressor, "l1_ratio_", getattr(regressor, "l1_ratio", 1.0))
         size = np.where(weights != 0, np.abs(weights), np.inf)
         return np.asarray(alpha * (l1 / size + (1 - l1)))

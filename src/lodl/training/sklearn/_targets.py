@@ -27,9 +27,8 @@ from itertools import count
 
 import numpy as np
 
-from lodl._typing import Array
+from lodl._typing import Array, Index
 from lodl.losses import LearnedLoss
-from lodl.training._features import Index
 
 Targets = tuple[Array, Array | None]
 """Targets and their weights, both in the shape of the labels. None weighs all alike."""

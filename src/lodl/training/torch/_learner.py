@@ -16,17 +16,10 @@ from torch import Tensor, nn
 
 from lodl._arrays import check_count
 from lodl._threads import one_torch_thread
-from lodl._typing import Array
+from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
-from lodl.training._features import (
-    Masks,
-    Scaling,
-    check_masks,
-    check_numbers,
-    count_items,
-    inner_folds,
-)
+from lodl.training._features import Scaling, check_masks, check_numbers, count_items, inner_folds
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training.torch._criterion import LearnedLossModule
 from lodl.training.torch._loop import Criterion, TrainingSettings, as_tensor, train_masked
@@ -121,35 +114,29 @@ class TorchLearner(Learner):
     predicts numbers around 0 and 1 suits labels in any unit. The prediction is the mean over the
     initial states. On a loss made of decisions, training continues from the baseline.
 
-    Attributes:
-        module: Maps features (n, p), or (n, items, p), to the shape of the labels, on any device.
-            It is not changed.
-        n_initialisations: Number of initial states: the module's own, then new ones by the
-            `reset_parameters` of its layers.
-        settings: How fast and how long to train. Defaults to at most 1000 steps, in batches if
-            there are at least 2000 instances or items of all instances.
-        scale_labels: Whether outputs are scaled. Turn it off if the range of the last layer, such
-            as a ReLU or a tanh, is meant for the labels themselves.
-        seed: Random seed for initial states, batches and dropout.
-
     Example:
         >>> from lodl.training.torch import TorchLearner, mlp
-        >>> domain = lodl.domains.knapsack(sizes=(30, 1, 1))
-        >>> x, y = domain.splits.train.x, domain.splits.train.y
-        >>> loss = lodl.learn_loss(domain.problem, y)
-        >>> learner = TorchLearner(mlp(x.shape[-1], (16,)), n_initialisations=1)
-        >>> (model,) = learner.train(x, loss, n_steps=10)
+        >>> x, y = np.arange(8.0).reshape(4, 2), np.arange(12.0).reshape(4, 3)
+        >>> learner = TorchLearner(mlp(2, (3,)), n_initialisations=1)
+        >>> (model,) = learner.train(x, lodl.learn_loss(lodl.domains.TopK(1), y), n_steps=10)
         >>> model.predict(x).shape
-        (30, 16)
+        (4, 3)
     """
 
     stops_early = True
 
+    #: Maps features (n, p), or (n, items, p), to the shape of the labels, on any device. It is not
+    #: changed.
     module: nn.Module
+    #: Number of initial states: the module's own, then new ones by its layers' `reset_parameters`.
     n_initialisations: int = 2
+    #: How fast and how long to train. Defaults to at most 1000 steps, in batches if there are at
+    #: least 2000 instances or items of all instances.
     settings: TrainingSettings | None = None
+    #: Whether outputs are scaled. Turn it off if the range of the last layer, such as a ReLU or a
+    #: tanh, is meant for the labels themselves.
     scale_labels: bool = True
-    seed: int = 0
+    seed: int = 0  #: Random seed for initial states, batches and dropout.
 
     def __post_init__(self) -> None:
         check_count("n_initialisations", self.n_initialisations)
@@ -180,16 +167,6 @@ class TorchLearner(Learner):
             return known.baseline
         starts = known.starts if loss.family.uses_slopes else known.initial
         return known.trained(loss, starts, n_steps, stops=stops)
-
-    def settings_for(self, n: int, n_items: int | None) -> TrainingSettings:
-        """Return the settings for `n` instances."""
-        if self.settings is not None:
-            return self.settings
-        settings = replace(_SETTINGS, seed=self.seed)
-        if n * (n_items or 1) < _N_FOR_BATCHES:
-            return settings
-        batch_size = min(max(_BATCH_ROWS // (n_items or 1), _MIN_BATCH), _MAX_BATCH)
-        return replace(settings, batch_size=batch_size, validate_every=10)
 
 
 class _Prepared:
@@ -237,7 +214,12 @@ class _Prepared:
         stops: bool,
     ) -> list[TorchPredictor]:
         """Return a model per mask, trained from its start for `n_steps`, or until it stops."""
-        settings = self.learner.settings_for(len(self.y), self.n_items)
+        settings, n_items = self.learner.settings, self.n_items or 1
+        if settings is None:
+            settings = replace(_SETTINGS, seed=self.learner.seed)
+            if len(self.y) * n_items >= _N_FOR_BATCHES:
+                batch_size = min(max(_BATCH_ROWS // n_items, _MIN_BATCH), _MAX_BATCH)
+                settings = replace(settings, batch_size=batch_size, validate_every=10)
         if n_steps is not None:
             settings = replace(settings, n_steps=n_steps)
         # Modules may work in single precision, relative to a scale for all in double precision.
@@ -258,12 +240,8 @@ class _Prepared:
                 settings,
                 stops=stops,
             )
-        return [
-            TorchPredictor(modules, features, labels, steps)
-            for (modules, steps), features, labels in zip(
-                trained, self.features, self.labels, strict=True
-            )
-        ]
+        results = zip(trained, self.features, self.labels, strict=True)
+        return [TorchPredictor(modules, xs, ys, steps) for (modules, steps), xs, ys in results]
 
 
 def _criterion(loss: LearnedLoss, module: nn.Module) -> Criterion:

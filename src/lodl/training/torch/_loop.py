@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from lodl._arrays import check_count
-from lodl._typing import Array
+from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
 from lodl.training._early_stopping import EarlyStopping
-from lodl.training._features import Masks
 
 _ROWS_AT_ONCE = 4000  # rows of all models together: more do not fit a processor's cache
 
@@ -28,23 +27,14 @@ Criterion = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Length and speed of training.
+    """Length and speed of training."""
 
-    Attributes:
-        learning_rate: Learning rate of Adam.
-        n_steps: Maximum number of steps.
-        validate_every: Steps between two validation scores.
-        patience: Steps without a better validation score after which a model stops.
-        batch_size: Instances per step. Defaults to all.
-        seed: Random seed for the order of the batches.
-    """
-
-    learning_rate: float = 1e-3
-    n_steps: int = 500
-    validate_every: int = 5
-    patience: int = 100
-    batch_size: int | None = None
-    seed: int = 0
+    learning_rate: float = 1e-3  #: Learning rate of Adam.
+    n_steps: int = 500  #: Maximum number of steps.
+    validate_every: int = 5  #: Steps between two validation scores.
+    patience: int = 100  #: Steps without a better validation score after which a model stops.
+    batch_size: int | None = None  #: Instances per step. Defaults to all.
+    seed: int = 0  #: Random seed for the order of the batches.
 
     def __post_init__(self) -> None:
         if not 0 < self.learning_rate < math.inf:
@@ -75,11 +65,6 @@ class Stack:
     def state(self) -> dict[str, Tensor]:
         """Parameters and buffers, model first."""
         return {**self.parameters, **self.buffers}
-
-    @property
-    def trainable(self) -> list[Tensor]:
-        """The parameters for an optimiser."""
-        return list(self.parameters.values())
 
     def predict(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Return predictions of shape (models, n, *label_shape)."""
@@ -116,7 +101,7 @@ class Stack:
             optimiser.state[self.parameters[name]] = {
                 key: value[going_on] if value.ndim > 0 else value for key, value in state.items()
             }
-        optimiser.param_groups[0]["params"] = self.trainable
+        optimiser.param_groups[0]["params"] = list(self.parameters.values())
         self.scales = tuple(part[going_on] for part in self.scales)
 
     def best_models(self) -> list[nn.Module]:
@@ -152,65 +137,50 @@ def train_masked(
     """Train equally many models per mask on its instances. Returns them and their mean step."""
     n, features = len(starts[0]), as_tensor(x, starts[0][0])
     of_mask = np.repeat(np.arange(len(masks)), n)
-    models = [model for of_one in starts for model in of_one]
-    if can_be_stacked(models[0]):
-        stack = Stack(models, tuple(part[of_mask] for part in scales))
-        is_in = torch.as_tensor(masks[of_mask], device=features.device)
-        models, stopping = _train_stack(stack, features, criterion, is_in, settings, stops)
-        steps = stopping.best_steps
-    else:
-        steps = np.zeros(len(models), dtype=np.int64)
-        with torch.random.fork_rng(devices=[]):
-            for i, k in enumerate(of_mask.tolist()):
-                torch.manual_seed(settings.seed + i % n)
-                stack = Stack(models[i : i + 1], tuple(part[k : k + 1] for part in scales))
-                (models[i],), stopping = _train_alone(
-                    stack, features, criterion, masks[k], settings, stops
-                )
-                steps[i] = stopping.best_steps[0]
-    return [
-        (tuple(models[i : i + n]), round(float(steps[i : i + n].mean())))
-        for i in range(0, len(models), n)
-    ]
+    models, steps = [model for of_one in starts for model in of_one], np.zeros(len(of_mask))
+    size = len(models) if can_be_stacked(models[0]) else 1
+    with torch.random.fork_rng(devices=[]):
+        for i in range(0, len(models), size):
+            torch.manual_seed(settings.seed + i % n)
+            at, k = slice(i, i + size), of_mask[i : i + size]
+            stack = Stack(models[at], tuple(part[k] for part in scales))
+            models[at], stopping = _train(stack, features, criterion, masks[k], settings, stops)
+            steps[at] = stopping.best_steps
+    groups = [slice(i, i + n) for i in range(0, len(models), n)]
+    return [(tuple(models[at]), round(float(steps[at].mean()))) for at in groups]
 
 
-def _train_stack(
+def _train(
     stack: Stack,
     features: Tensor,
     criterion: Criterion,
-    is_in: Tensor,
+    masks: Masks,
     settings: TrainingSettings,
     stops: bool,
 ) -> tuple[list[nn.Module], EarlyStopping]:
-    """Train models at once, each on its mask. Without batches, validation scores cost nothing."""
+    """Train the models of a stack, each on its mask.
+
+    Models that share a call get all features: without batches, validation scores cost nothing. One
+    alone gets the features of its mask: batch normalisation would see the others.
+    """
+    is_in = torch.as_tensor(masks, device=features.device)
+    inside, outside = (torch.as_tensor(np.flatnonzero(part)) for part in (masks[0], ~masks[0]))
 
     def score(losses: Tensor | None) -> Tensor:
+        if not stack.is_batched:
+            return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
         is_out = ~is_in[stack.members]
         if losses is None or losses.shape != is_out.shape:
             losses = criterion(stack.predict(features), torch.arange(len(features)))
         return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
 
-    return run(stack, features, criterion, score if stops else None, settings, is_in)
-
-
-def _train_alone(
-    stack: Stack,
-    features: Tensor,
-    criterion: Criterion,
-    mask: Masks,
-    settings: TrainingSettings,
-    stops: bool,
-) -> tuple[list[nn.Module], EarlyStopping]:
-    """Train a model on features of its mask only: batch normalisation would see the others."""
-    inside, outside = (torch.as_tensor(np.flatnonzero(part)) for part in (mask, ~mask))
-
-    def loss(y_hat: Tensor, index: Tensor) -> Tensor:
+    def loss_inside(y_hat: Tensor, index: Tensor) -> Tensor:
         return criterion(y_hat, inside[index])
 
-    def score(_: Tensor | None) -> Tensor:
-        return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
-
-    return run(stack, features[inside], loss, score if stops else None, settings)
+    stop = score if stops else None
+    if stack.is_batched:
+        return run(stack, features, criterion, stop, settings, is_in)
+    return run(stack, features[inside], loss_inside, stop, settings)
 
 
 def run(
@@ -226,7 +196,7 @@ def run(
     `is_in` says which instances each model learns from, (models, n), by default all of them. With
     it, `score` is given the losses of the step.
     """
-    optimiser = torch.optim.Adam(stack.trainable, lr=settings.learning_rate)
+    optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
     batches = _batches(len(features), settings.batch_size, settings.seed)
     stopping = EarlyStopping(None if score is None else settings.patience, len(stack.members))
 
