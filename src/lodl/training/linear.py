@@ -208,7 +208,8 @@ class Descent:
 
     def __init__(self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks) -> None:
         is_smooth = isinstance(loss.family, DecisionFamily) and loss.family.is_smooth
-        self.rate, self.patience = (0.1, 25) if is_smooth else (0.01, 100)  # or overshoots kinks
+        # Learning rate and patience, for standardised data: large steps overshoot kinks.
+        self.rate, self.patience = (0.1, 25) if is_smooth else (0.01, 100)
         n, mean = loss.n_instances, loss.y.mean(axis=0)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(loss.value(np.broadcast_to(mean, loss.y.shape)).mean()) or 1.0
