@@ -1,5 +1,7 @@
 """Samplers: points drawn around labels or predictions, reproducible and never stored."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace

@@ -189,7 +189,7 @@ def _measure(family: Family, phi: dict[str, Array], split: _Split) -> InstanceFi
     phi = {name: np.asarray(value, dtype=np.float64) for name, value in phi.items()}
     shapes = {name: array.shape for name, array in phi.items()}
     expected = shapes_like(family, shapes, d.shape[1])
-    if shapes != expected:  # of a custom family
+    if shapes != expected:  # a custom family may return anything
         raise InvalidInputError(
             f"The fit of {family} must return parameters of the shapes {expected}, got {shapes}."
         )

@@ -86,10 +86,7 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
         )
     if metadata.pop(_DIGEST, None) != _digest(arrays, metadata):
         raise unusable(path, "it is damaged: its content does not match its checksum")
-    try:
-        return _family(metadata), arrays, _from_json(metadata, "provenance")
-    except InvalidInputError as error:
-        raise unusable(path, str(error)) from error
+    return _family(path, metadata), arrays, _from_json(path, metadata, "provenance")
 
 
 def unusable(path: object, reason: str) -> LossFileError:
@@ -121,19 +118,17 @@ def _settings(family: Family) -> str:
     return settings
 
 
-def _family(metadata: Mapping[str, str]) -> Family:
+def _family(path: Path, metadata: Mapping[str, str]) -> Family:
     name, module = metadata.get("family", ""), metadata.get("module", "")
     family = family_named(name)
     if family is None:
-        raise InvalidInputError(
-            f"its family {name!r} is unknown. It was defined in {module!r}: import that module "
-            "before you load the file."
-        )
-    settings = _from_json(metadata, "settings")
+        reason = f"its family {name!r} is unknown. It was defined in {module!r}: import that module"
+        raise unusable(path, f"{reason} before you load the file")
+    settings = _from_json(path, metadata, "settings")
     try:
         return family(**settings)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"its settings of {name} are not valid: {error}") from error
+        raise unusable(path, f"its settings of {name} are not valid: {error}") from error
 
 
 def _to_json(name: str, value: object) -> str:
@@ -143,11 +138,11 @@ def _to_json(name: str, value: object) -> str:
         raise InvalidInputError(f"`{name}` must be plain JSON to be saved: {error}.") from error
 
 
-def _from_json(metadata: Mapping[str, str], key: str) -> dict[str, Any]:
+def _from_json(path: Path, metadata: Mapping[str, str], key: str) -> dict[str, Any]:
     try:
         value = json.loads(metadata[key])
     except (KeyError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"its metadata {key!r} is missing or not JSON.") from error
+        raise unusable(path, f"its metadata {key!r} is missing or not JSON") from error
     if not isinstance(value, dict):
-        raise InvalidInputError(f"its metadata {key!r} must be a JSON dict.")
+        raise unusable(path, f"its metadata {key!r} must be a JSON dict")
     return value

@@ -1,5 +1,7 @@
 """Problems made of plain functions, with or without a context."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from typing import Any, Literal

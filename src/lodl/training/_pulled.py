@@ -39,7 +39,7 @@ def is_pulled(family: Family) -> bool:
 
 
 class Pulled:
-    """Trains a plain linear model further on a convex loss: one whitened, flat step away from it.
+    """Trains a plain linear model further on a convex loss. The step from it is flat and whitened.
 
     There is one row per instance or item, and slopes have one row per feature. `penalty` is their
     ridge penalty in the plain model, per unit of mean squared error.
