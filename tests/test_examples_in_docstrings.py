@@ -36,8 +36,6 @@ FIRST_MET = [
     "lodl.evaluation.decision_loss",
     "lodl.evaluation.decision_quality",
     "lodl.evaluation.diagnose",
-    "lodl.evaluation.normalised_decision_quality",
-    "lodl.evaluation.quality_scale",
     "lodl.evaluation.regret",
     "lodl.evaluation.summarise",
     "lodl.losses.fit",

@@ -13,8 +13,8 @@ import numpy as np
 
 import lodl
 from lodl.domains import linear_model
-from lodl.evaluation import normalised_decision_quality
 from lodl.training.linear import LinearLearner
+from lodl_benchmarks.quality import normalised_decision_quality
 
 learner = LinearLearner()
 

@@ -13,9 +13,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import lodl
-from lodl.evaluation import quality_scale
 from lodl.training.linear import LinearLearner
 from lodl_benchmarks.domains import portfolio
+from lodl_benchmarks.quality import quality_scale
 
 domain = portfolio(sizes=(80, 1, 120), n_stocks=20)
 problem, train, test = domain.problem, domain.splits.train, domain.splits.test

@@ -9,10 +9,6 @@ class InvalidInputError(LodlError, ValueError):
     """An argument is not what was expected; the message names it."""
 
 
-class NotFittedError(InvalidInputError, AttributeError):
-    """A model is used before `fit`."""
-
-
 class MissingExtraError(LodlError, ImportError):
     """An optional package is needed; the message says how to install it."""
 

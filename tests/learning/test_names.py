@@ -8,13 +8,7 @@ import pytest
 import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError
-from lodl.evaluation import (
-    decision_loss,
-    normalised_decision_quality,
-    quality_scale,
-    regret,
-    regret_scorer,
-)
+from lodl.evaluation import decision_loss, decision_quality, regret, regret_scorer
 from lodl.learning import Schedule, learn_in_rounds
 from lodl.oracle import Oracle
 from lodl.testing import check_problem
@@ -169,13 +163,13 @@ def test_label_columns_follow_the_names_of_the_problem(frame):
         lambda: check_problem(Named(), others),
         lambda: Oracle(Named()).is_affine(others),
         lambda: Oracle(Named()).sample(others, NOISE, 2),
-        lambda: quality_scale(Named(), others, y_random=Y[np.newaxis]),
+        lambda: decision_quality(Named(), Y, others),
     ):
         with pytest.raises(InvalidInputError, match=told):
             use()
 
 
-@pytest.mark.parametrize("measure", [decision_loss, regret])
+@pytest.mark.parametrize("measure", [decision_loss, decision_quality, regret])
 def test_predictions_are_measured_against_the_labels_of_their_names(measure):
     y, y_hat = (pd.DataFrame(one, columns=LABELS, index=DAYS) for one in (Y, Y + 5 * X[:, :1]))
     y_hat["west"] -= 40
@@ -185,13 +179,6 @@ def test_predictions_are_measured_against_the_labels_of_their_names(measure):
         measure(PICK, y_hat[::-1], y)
     with pytest.raises(InvalidInputError, match="`y_hat` must have the columns of `y`: missing"):
         measure(PICK, y_hat.rename(columns={"west": "up"}), y)
-
-
-def test_normalised_quality_takes_predictions_by_name():
-    y = pd.DataFrame(Y, columns=LABELS)
-    shares = {"y_random": RNG.permutation(Y)[np.newaxis]}
-    expected = normalised_decision_quality(PICK, Y, Y, **shares)
-    assert normalised_decision_quality(PICK, y[LABELS[::-1]], y, **shares) == expected == 1.0
 
 
 @pytest.mark.parametrize("what", ["X", "Y", "context"])

@@ -65,11 +65,6 @@ def test_the_best_round_has_the_best_validation_decisions():
     scores = [one.regret[VALIDATION].mean() for one in rounds.rounds]
     np.testing.assert_allclose(rounds.scores, scores)
     assert rounds.best is rounds.rounds[int(np.argmin(scores))]
-    first, second = rounds.top(2)
-    assert first is rounds.best
-    assert second is rounds.rounds[int(np.argsort(rounds.scores, kind="stable")[1])]
-    with pytest.raises(InvalidInputError, match="`n` must be a whole number of at least 1"):
-        rounds.top(0)
 
 
 def test_rounds_end_when_validation_decisions_get_no_better():

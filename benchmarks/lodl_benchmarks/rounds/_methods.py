@@ -192,7 +192,9 @@ class InAveragedRounds(InRounds):
     n_averaged: int = 3  # how many rounds
 
     def _kept(self, rounds: Rounds) -> Predictions:
-        return average([one.model for one in rounds.top(self.n_averaged)])
+        # On large problems the average of the best three decides better than the best alone.
+        best = np.argsort(rounds.scores, kind="stable")[: self.n_averaged]
+        return average([rounds.rounds[i].model for i in best])
 
 
 @dataclass(frozen=True)

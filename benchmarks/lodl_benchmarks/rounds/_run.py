@@ -10,7 +10,8 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.domains import Domain, Split
-from lodl.evaluation import decision_loss, normalised_decision_quality, regret
+from lodl.evaluation import decision_loss, regret
+from lodl_benchmarks.quality import normalised_decision_quality
 from lodl_benchmarks.rounds._loop import N_INITIALISATIONS
 from lodl_benchmarks.rounds._methods import METHODS, Method, Run
 from lodl_benchmarks.rounds._tasks import TASKS, RoundsTask

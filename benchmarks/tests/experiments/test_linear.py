@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from lodl.domains import linear_model
-from lodl.evaluation import normalised_decision_quality
 from lodl_benchmarks.experiments import (
     SETUPS,
     RunSize,
     linear_figure,
     linear_figure_experiments,
 )
+from lodl_benchmarks.quality import normalised_decision_quality
 from lodl_benchmarks.runner import run
 
 SMALL = replace(

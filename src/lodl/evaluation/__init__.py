@@ -2,27 +2,16 @@
 
 from lodl.evaluation._diagnosis import Diagnosis, diagnose
 from lodl.evaluation._loss_summary import Finding, LossSummary, Quantiles, summarise
-from lodl.evaluation._scores import (
-    QualityScale,
-    decision_loss,
-    decision_quality,
-    normalised_decision_quality,
-    quality_scale,
-    regret,
-    regret_scorer,
-)
+from lodl.evaluation._scores import decision_loss, decision_quality, regret, regret_scorer
 
 __all__ = [
     "Diagnosis",
     "Finding",
     "LossSummary",
-    "QualityScale",
     "Quantiles",
     "decision_loss",
     "decision_quality",
     "diagnose",
-    "normalised_decision_quality",
-    "quality_scale",
     "regret",
     "regret_scorer",
     "summarise",

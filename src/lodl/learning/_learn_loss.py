@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count, check_predictions
+from lodl._arrays import check_predictions
 from lodl._progress import show_logs
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
@@ -128,14 +128,6 @@ class Rounds:
     def best(self) -> Contender:
         """The round with the best validation decisions, the earliest of equal ones."""
         return self.rounds[self._best]
-
-    def top(self, n: int) -> tuple[Contender, ...]:
-        """Return the `n` rounds with the best validation decisions, the best first.
-
-        On large problems the average of the best three decides better than the best alone.
-        """
-        places = np.argsort(self.scores, kind="stable")[: check_count("n", n)]
-        return tuple(self.rounds[i] for i in places)
 
     @property
     def _best(self) -> int:

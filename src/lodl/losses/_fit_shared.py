@@ -79,10 +79,11 @@ def fit_shared(
         log_missing(int(is_empty.sum()), n)
         weight = (family.min_weight or FALLBACK) * shared.unit
         phi["w"][is_empty] = mse_weights(weight, np.median(shared.scale, axis=0))
-    held_out = [is_held_out(pool.regret.shape[1], holdout, offset=i) for i in range(n)]
-    is_out = np.isfinite(pool.regret) & np.array(held_out)  # at intervals that run across instances
+    offset = np.arange(n)[:, np.newaxis]  # so that intervals run across instances
+    is_out = np.isfinite(pool.regret) & is_held_out(pool.regret.shape[1], holdout, offset=offset)
     errors = {**FitErrors.empty(n).arrays(), **_counts(pool, is_out), "status": status}
-    errors |= _held_out_errors(samples, shared, family, is_out)
+    if holdout:
+        errors |= _held_out_errors(samples, shared, family, is_out)
     provenance = {**samples.provenance(), "shared": True, "holdout": holdout}
     provenance["lodl"] = package_version()
     return LearnedLoss(family, samples.y, phi, FitErrors(**errors), provenance)

@@ -70,7 +70,9 @@ class FitErrors:
     @classmethod
     def empty(cls, n_instances: int) -> FitErrors:
         """Return fields without values: NaN, and 0 for whole numbers."""
-        return cls.of([{}] * n_instances)
+        fields = cls.dtypes().items()
+        empty = {name: np.nan if dtype.kind == "f" else 0 for name, dtype in fields}
+        return cls(**{name: np.full(n_instances, empty[name], dtype) for name, dtype in fields})
 
     def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the fields by name."""

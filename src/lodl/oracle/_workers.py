@@ -56,18 +56,14 @@ def choose_workers(
     if executor is not None:
         what = "a `concurrent.futures.Executor` or a Dask client"
         raise InvalidInputError(f"`executor` must be {what}, got {executor!r}.")
-    n_workers = 1 if n_jobs is None else _count_workers(n_jobs)
+    n_workers = n_jobs or 1
+    if n_workers < 0:
+        from loky import cpu_count
+
+        n_workers = max(int(cpu_count()) + 1 + n_workers, 1)
     if n_workers == 1 and timeout is None:  # a call in this process cannot be abandoned
         return ThisProcess(problem, "this process")
     return Processes(problem, n_workers)
-
-
-def _count_workers(n_jobs: int) -> int:
-    if n_jobs > 0:
-        return n_jobs
-    from loky import cpu_count
-
-    return max(int(cpu_count()) + 1 + n_jobs, 1)
 
 
 class WorkersLostError(OracleError):
