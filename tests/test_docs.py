@@ -20,6 +20,7 @@ from safetensors import safe_open
 import lodl
 import lodl.cli
 from lodl.losses import squared_error_loss
+from lodl.oracle import _workers
 
 ROOT = Path(__file__).parents[1]
 TO_UPDATE = "Run `python results/readme.py --write` to update the numbers of README.md."
@@ -73,6 +74,7 @@ def test_the_tutorial_of_the_command_line_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    _workers._end_pool()  # workers of an earlier test would not find the modules of this folder
     page = (ROOT / "docs" / "tutorials" / "command-line.md").read_text()
     page = page.replace("--n-jobs 1", "--n-jobs 1 --max-seconds 0")  # the site does it in full
     names: dict[str, Any] = {}
