@@ -116,7 +116,6 @@ class Trainer:
     """Trains the models of one `fit`, one per fold."""
 
     learner: Learner
-    plain_learner: Learner | None  # fits the estimator as its user would; None if `learner` does
     data: Data
     folds: Folds
     _prepared: Any = field(init=False)
@@ -146,22 +145,20 @@ class Trainer:
             _logger.warning(message, loss.family, type(error).__name__, error)
             return None
 
-    def train_plainly(self, loss: LearnedLoss, models: Models) -> Predictor:
-        """Return the plain model, trained on squared error for as many steps as the baseline's."""
+    def train_plainly(self, loss: LearnedLoss, models: Models) -> tuple[Predictor, bool]:
+        """Return the plain model, and whether its user would fit the same.
+
+        Otherwise it takes as many steps as the models of the baseline, which were stopped.
+        """
         rows = np.arange(self.folds.n_final)
         x, loss = take_rows(self.data.x, rows), loss.subset(rows)
-        if self.plain_learner is not None:
-            try:
-                return self.plain_learner.train(x, loss)[0]
-            except Exception as error:  # noqa: BLE001 - a user's estimator may raise anything
-                name = type(error).__name__
-                _logger.info("The estimator's own `fit` raised %s: %s", name, error)
-        return self.learner.train(x, loss, n_steps=_mean_steps(models))[0]
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether squared error is trained as the user would, without validation instances."""
-        return self.plain_learner is None and not self.learner.stops_early
+        try:
+            if (own := self.learner.train_plainly(x, loss.y)) is not None:
+                return own, True
+        except Exception as error:  # noqa: BLE001 - a user's estimator may raise anything
+            _logger.info("The estimator's own `fit` raised %s: %s", type(error).__name__, error)
+        plain = self.learner.train(x, loss, n_steps=_mean_steps(models))[0]
+        return plain, not self.learner.stops_early
 
     def final(
         self, parts: Sequence[tuple[LearnedLoss, Models]], *, ensemble: bool

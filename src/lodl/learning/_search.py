@@ -44,6 +44,11 @@ class Contender:
     seconds: float = 0.0  # so far
 
     @property
+    def is_corrected(self) -> bool:
+        """Whether predictions are shifted or shrunk."""
+        return self.shift is not None or self.shrinkage > 0
+
+    @property
     def loss(self) -> LearnedLoss:
         return self.parts[0][0]
 

@@ -127,6 +127,10 @@ class Learner(ABC):
         """Return what losses share, for every `train` with the same features, labels and masks."""
         return None
 
+    def train_plainly(self, x: Any, y: Array) -> Predictor | None:
+        """Return the estimator as its user would fit it, if `train` stops it early."""
+        return None
+
     @abstractmethod
     def train(
         self,
