@@ -169,7 +169,8 @@ class Trainer:
         """
         if ensemble and len(self.folds.parts) > 1:
             together = [model for _, models in parts for model in models]
-            return list(type(together[0]).mean(together))  # linear models average into one
+            kinds = {type(model) for model in together}  # corrected models, and their base
+            return list(kinds.pop().mean(together)) if len(kinds) == 1 else together
         if self.folds.n_final < len(self.data.y):
             return [models[0] for _, models in parts]
         x, prepared = self.data.x, self.learner.prepare(self.data.x, self.data.y)

@@ -20,6 +20,7 @@ _FILE = "predictor.json"
 _VERSION = 3
 _KINDS: "dict[str, type[Predictor]]" = {}
 _MODULES = {  # kinds of predictors, and the modules that register them
+    "corrected": "lodl.training.corrected",
     "linear": "lodl.training.linear",
     "torch": "lodl.training.torch",
     "sklearn": "lodl.training.sklearn",
