@@ -38,8 +38,8 @@ def regrets(name: str, seed: int) -> list[float]:
     domain, forest = DOMAINS[name](seed), RandomForestRegressor(50, min_samples_leaf=3)
     forest.set_params(random_state=0)
     data, test = domain.splits.train_and_validation, domain.splits.test
-    residuals = data.y - cross_val_predict(forest, data.x, data.y, cv=KFold(5, shuffle=True))
-    line = LinearRegression().fit(data.x, residuals)
+    y, folds = data.y.reshape(len(data.y), -1), KFold(5, shuffle=True, random_state=0)
+    line = LinearRegression().fit(data.x, y - cross_val_predict(forest, data.x, y, cv=folds))
     started = time.process_time()
     model = DecisionFocusedRegressor(domain.problem, forest).fit(data.x, data.y)
     seconds = time.process_time() - started
@@ -48,7 +48,7 @@ def regrets(name: str, seed: int) -> list[float]:
         return float(regret(domain.problem, y_hat, test.y).mean())
 
     plain = model.plain_.predict(test.x)
-    ways = (plain, plain + line.predict(test.x), model.predict(test.x))
+    ways = (plain, plain + line.predict(test.x).reshape(plain.shape), model.predict(test.x))
     return [*map(mean, ways), seconds]
 
 

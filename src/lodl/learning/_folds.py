@@ -90,6 +90,14 @@ class Folds:
         """Positions of all instances that validate a model."""
         return np.flatnonzero(self.parts.any(axis=0))
 
+    @property
+    def groups(self) -> Index:
+        """The fold of each validation instance, or its fifth of a single validation part."""
+        rows = self.validation
+        if len(self.parts) > 1:
+            return np.asarray(self.parts.argmax(axis=0)[rows])
+        return np.repeat(np.arange(_N_FOLDS), list(map(len, np.array_split(rows, _N_FOLDS))))
+
     def joined(self, values: Iterable[Array], otherwise: Array) -> Array:
         """Return each instance's mean over models that it validates, which have `values` for it."""
         mean, n_models = np.array(otherwise, dtype=np.float64), self.parts.sum(axis=0)

@@ -12,6 +12,7 @@ validation instances have a base of their own that has not seen them (nested fol
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -184,14 +185,14 @@ def _fitted(base: Any, x: Any, y: Array) -> Predictor | None:
     from sklearn.exceptions import NotFittedError  # slow to import
     from sklearn.utils.validation import check_is_fitted
 
-    from lodl.training.sklearn import SklearnPredictor
-
     try:
         if hasattr(base, "fit"):
             check_is_fitted(base)
     except NotFittedError:
         return None
-    return SklearnPredictor([base], tuple(y.shape[1:]), x.shape[-1], 0)
+    of_sklearn = import_module("lodl.training.sklearn")  # which knows this module
+    predictor: Predictor = of_sklearn.SklearnPredictor([base], y.shape[1:], x.shape[-1], 0)
+    return predictor
 
 
 def _linear(x: Any) -> Any:
