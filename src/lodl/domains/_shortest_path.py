@@ -1,6 +1,7 @@
 """Shortest path: cross a grid at the least cost."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +95,7 @@ class ShortestPath(LinearProblem):
         return zs
 
 
+@cache
 def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[_Arcs, _Arcs]:
     """Return the arcs that lead to each node from above and from the left, -1 where none does."""
     rows, columns = np.indices(grid)
