@@ -59,7 +59,7 @@ class ShortestPath(LinearProblem):
 
     A label has one cost per arc, a decision is a vector of as many zeros and ones. Arcs are
     numbered row by row: those to the right within a row, then those down from it. Costs may be
-    negative. Of equal ways to a node the one from above is taken. There is no context.
+    negative. Of equal ways to a node, the way from above is taken. There is no context.
     """
 
     grid: tuple[int, int] = (5, 5)  #: Rows and columns.
