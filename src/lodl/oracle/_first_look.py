@@ -312,7 +312,7 @@ def _recompute(samples: Samples, places: _Places, run: _Run) -> tuple[Array, str
     """Return the losses that the problem gives now, and why calls failed."""
     again = replace(samples, store=samples.store.part(()))
     calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]
-    reasons = listed(run(again, calls).first_failures.values())
+    reasons = listed(run(again, calls).tally.first_failures.values())
     return _losses(again, places), reasons
 
 

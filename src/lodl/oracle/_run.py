@@ -131,7 +131,7 @@ class Runner:
         progress: bool,
     ) -> None:
         self._samples, self._store = samples, samples.store
-        self._workers, self._options, self._tally = workers, options, tally
+        self._workers, self._options, self.tally = workers, options, tally
         self._returns_decisions, self._has_bar = returns_decisions, progress
         self._queue, self._suspects = deque(calls), deque[Calls]()
         self._flying: dict[Future[Result | None], _Flight] = {}
@@ -139,7 +139,6 @@ class Runner:
         self._n_calls = sum(part.n_calls for part in calls)
         self._n_planned = tally.n_outcomes + self._n_calls
         self.decisions: dict[tuple[int, int], Any] = {}  # by instance and column, if wanted
-        self.first_failures: dict[str, str] = {}  # by kind
         self._n_done = self._n_failures = 0
         self._seconds = 0.0
         self._started = self._logged = time.monotonic()
@@ -198,7 +197,7 @@ class Runner:
         calls = self._queue.popleft()
         n_made, seconds = self._n_done, self._seconds
         if not n_made:  # as long as in earlier runs, if there were any
-            n_made, seconds = self._tally.n_calls, self._tally.seconds
+            n_made, seconds = self.tally.n_calls, self.tally.seconds
         per_row = seconds / max(n_made, 1) * calls.width
         n_rows = self._task_seconds / per_row if per_row > 0 else 1
         n_rows = min(n_rows, -(-len(calls.numbers) // self._n_workers), _MAX_ROWS)
@@ -329,15 +328,14 @@ class Runner:
             instance = self._samples.instances.describe(int(calls.numbers[failure.row]))
             point = self._samples.describe_point(failure.column)
             text = describe(instance, point, failure.message)
-            for first in (self.first_failures, self._tally.first_failures):
-                first.setdefault(failure.status.name.lower(), text)
+            self.tally.first_failures.setdefault(failure.status.name.lower(), text)
             if self._options.stops and self._error is None:
                 self._error = failure.error(instance, point, self._samples.note)
         self._log()
-        self._tally.check_rate(self._options, self._n_planned, self._samples.note)
+        self.tally.check_rate(self._options, self._n_planned, self._samples.note)
 
     def _count(self, calls: Calls, result: Result) -> None:
-        tally = self._tally
+        tally = self.tally
         tally.n_calls += result.n_calls
         tally.seconds += result.seconds
         n_labels = len(range(0, result.n_done, calls.width)) if calls.start == 0 else 0
