@@ -21,6 +21,7 @@ class Model(ABC):
     """
 
     has_recourse: bool = True  # whether other variables are solved for once a decision is fixed
+    _context: str | None = None  # digest of the context that the model was built for
 
     @abstractmethod
     def set(self, y: Array, context: InstanceContext) -> None:
@@ -41,6 +42,17 @@ class Model(ABC):
     @abstractmethod
     def value(self) -> float:
         """Return the model's objective at the present values of its variables."""
+
+    def build_for(self, context: InstanceContext, build: Callable[[], None]) -> None:
+        """Build the model, unless it was built for the same context."""
+        try:
+            key = digest(context)
+        except InvalidInputError:  # contexts that cannot be compared
+            key = None
+        if key is None or key != self._context:
+            self._context = None
+            build()
+            self._context = key
 
     def check_fixed(self) -> None:  # noqa: B027 - predicted costs forbid no decision
         """Raise `ProblemError` if the numbers that are set forbid the decision that is fixed."""
@@ -90,14 +102,6 @@ class ModelProblem(Problem):
 
     def project(self, y_hats: Array) -> Array:
         return self._models.get().project(y_hats)
-
-
-def context_key(context: InstanceContext) -> str | None:
-    """Return a digest that tells contexts apart, or None if they cannot be compared."""
-    try:
-        return digest(context)
-    except InvalidInputError:
-        return None
 
 
 def check_replacements(context: InstanceContext, names: Collection[str], kind: str) -> Any:
