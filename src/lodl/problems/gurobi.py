@@ -11,7 +11,7 @@ from lodl._arrays import require
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._functions import FunctionWithContext
-from lodl.problems._model_problem import Model, ModelProblem, check_size, context_key
+from lodl.problems._model_problem import Model, ModelProblem, check_size
 
 __all__ = ["GurobiProblem"]
 
@@ -71,7 +71,6 @@ class GurobiProblem(ModelProblem):
 class _Model(Model):
     """A model and its environment, kept until the context changes."""
 
-    _key: str | None = None
     _is_fixed = False
 
     def __init__(
@@ -86,11 +85,7 @@ class _Model(Model):
             raise ProblemError(f"Gurobi cannot start: {error}. {advice}") from error
 
     def set(self, y: Array, context: InstanceContext) -> None:
-        key = context_key(context)
-        if key is None or key != self._key:
-            self._key, self._is_fixed = None, False
-            self._take(self._build(self._env, context=context))
-            self._key = key
+        self.build_for(context, lambda: self._take(self._build(self._env, context=context)))
         if self._is_fixed:
             self._set_bounds(self._lower, self._upper)
             self._is_fixed = False
@@ -152,7 +147,7 @@ class _Model(Model):
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
         self._predicted, self._has_costs = predicted.ravel().tolist(), kinds == {self._gp.Var}
         self._decided, self._decided_shape = decided.ravel().tolist(), decided.shape
-        self._decides_costs = len(built) == 2
+        self._decides_costs, self._is_fixed = len(built) == 2, False
         self._set_sense()
 
     def _set_sense(self) -> None:
