@@ -22,7 +22,7 @@ class Model(ABC):
     """
 
     has_recourse: bool = True  # whether other variables are solved for once a decision is fixed
-    _key: str | None = None  # digest of the context that the model was built for
+    _context: str | None = None  # digest of the context that the model was built for
 
     @abstractmethod
     def set(self, y: Array, context: InstanceContext) -> None:
@@ -44,6 +44,17 @@ class Model(ABC):
     def value(self) -> float:
         """Return the model's objective at the present values of its variables."""
 
+    def build_for(self, context: InstanceContext, build: Callable[[], None]) -> None:
+        """Build the model, unless it was built for the same context."""
+        try:
+            key = digest(context)
+        except InvalidInputError:  # contexts that cannot be compared
+            key = None
+        if key is None or key != self._context:
+            self._context = None
+            build()
+            self._context = key
+
     def check_fixed(self) -> None:  # noqa: B027 - predicted costs forbid no decision
         """Raise `ProblemError` if the numbers that are set forbid the decision that is fixed."""
 
@@ -54,17 +65,6 @@ class Model(ABC):
     def project(self, y_hats: Array) -> Array:
         """Map predictions of shape (k, *label_shape) into the range that the model accepts."""
         return y_hats
-
-    def build_for(self, context: InstanceContext, build: Callable[[], None]) -> None:
-        """Call `build` unless the model was built for an equal context."""
-        try:
-            key = digest(context)
-        except InvalidInputError:  # contexts that cannot be compared
-            key = None
-        if key is None or key != self._key:
-            self._key = None  # as long as `build` may raise
-            build()
-            self._key = key
 
 
 class ModelProblem(Problem):

@@ -39,8 +39,8 @@ class GurobiProblem(ModelProblem):
         sense: "min" or "max", as in the model.
         options: Parameters of the environment, such as `TimeLimit`, `MIPGap` or the licence
             (`WLSAccessID`, ...). By default there is no output, one thread and no gap.
-        warm_start: Whether to continue from the thread's last solution. This is faster, but of
-            several best decisions the one that is returned depends on earlier calls.
+        warm_start: Whether to continue from the thread's last solution. This is faster, but if
+            several decisions are best, earlier calls determine which of them is returned.
 
     Example:
         >>> import gurobipy as gp
@@ -85,7 +85,7 @@ class _Model(Model):
             raise ProblemError(f"Gurobi cannot start: {error}. {advice}") from error
 
     def set(self, y: Array, context: InstanceContext) -> None:
-        self.build_for(context, lambda: self._take(self._build(self._env, context=context)))
+        self.build_for(context, partial(self._take, context))
         if self._is_fixed:
             self._set_bounds(self._lower, self._upper)
             self._is_fixed = False
@@ -132,8 +132,9 @@ class _Model(Model):
             self.optimise()
         return (self._values(self._predicted) if self.has_recourse else self._z).reshape(y.shape)
 
-    def _take(self, built: Any) -> None:
-        """Take what `build` returned: a model, what is predicted, and what is decided."""
+    def _take(self, context: InstanceContext) -> None:
+        """Build a model, and take what is predicted and what is decided."""
+        self._is_fixed, built = False, self._build(self._env, context=context)
         if not isinstance(built, tuple) or len(built) not in (2, 3):
             wanted = "a model, what is predicted and, if it is not the same, what is decided"
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
@@ -147,7 +148,7 @@ class _Model(Model):
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")
         self._predicted, self._has_costs = predicted.ravel().tolist(), kinds == {self._gp.Var}
         self._decided, self._decided_shape = decided.ravel().tolist(), decided.shape
-        self._decides_costs, self._is_fixed = len(built) == 2, False
+        self._decides_costs = len(built) == 2
         self._set_sense()
 
     def _set_sense(self) -> None:

@@ -221,6 +221,14 @@ class _Model(Model):
 class _ModelWithCosts(_Model):
     """A model that is kept until the context changes; its costs are set for each call."""
 
+    def _take(self, context: InstanceContext) -> None:
+        self._variables = np.array(self._built(context=context), dtype=object).ravel()
+        if self._model_sense is not None:
+            reason = "all costs are predicted. If some are known, use `OrtoolsProblem`."
+            wrong = "The model that `build` returns must have no objective"
+            raise InvalidInputError(f"{wrong}: {reason}")
+        self._largest = [max(map(abs, v.proto.domain)) for v in self._variables]
+
     def set(self, y: Array, context: InstanceContext) -> None:
         self.build_for(context, partial(self._take, context))
         self._shape = np.shape(y)
@@ -232,15 +240,6 @@ class _ModelWithCosts(_Model):
 
     def read(self) -> Decision:
         return self._values(self._variables, self._shape)
-
-    def _take(self, context: InstanceContext) -> None:
-        """Take the variables of the model for a context."""
-        self._variables = np.array(self._built(context=context), dtype=object).ravel()
-        if self._model_sense is not None:
-            reason = "all costs are predicted. If some are known, use `OrtoolsProblem`."
-            wrong = "The model that `build` returns must have no objective"
-            raise InvalidInputError(f"{wrong}: {reason}")
-        self._largest = [max(map(abs, v.proto.domain)) for v in self._variables]
 
 
 def _cp_model() -> ModuleType:
