@@ -248,9 +248,8 @@ def test_a_choice_that_chance_made_is_optimistic():
     chosen = optimism(board, baseline, others[0], FOLDS.groups)
     assert chosen > 0
     by_solver = [replace(m, name=f"{m.name}, by the solver") for m in (baseline, others[0])]
-    for model in by_solver:
-        board.add(model)
-    assert optimism(board, *by_solver, FOLDS.groups) == pytest.approx(chosen)
+    before, after = map(board.add, by_solver)
+    assert optimism(board, before, after, FOLDS.groups) == pytest.approx(chosen)
 
 
 def test_groups_are_folds_or_fifths_of_a_single_part():
