@@ -45,8 +45,8 @@ _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 _logger = logging.getLogger(__name__)
 
 
-def plan(evidence: Evidence, trainer: Trainer) -> None:
-    """Cut the schedule to the budget, and log what it costs at most."""
+def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
+    """Cut the schedule to the budget. Returns what it costs at most, as arguments of a logger."""
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
@@ -72,21 +72,27 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
         if not is_shared and (tight.n_samples or 0) < fewest:
             _logger.warning(_TOO_FEW, schedule.max_calls, n)
             evidence.families = ()
-    oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
+    per_instance = evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
-    cost, level = "the first answers are in the store already", logging.INFO
-    problem = oracle.problem
-    if problem.is_vectorised and problem.mixes_instances and not situation.has_context:
-        cost = "in batches"  # so far there were single calls, which take longer
-    elif oracle.n_calls:
-        from joblib import effective_n_jobs  # slow to import
-
-        per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
-        seconds = per_call * n_calls / n_workers
-        cost = f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"
-        level = logging.WARNING if seconds > _LONG else logging.INFO
+    level, cost = _time_of(n_calls, evidence)
     message = "Up to %d solver calls, %d for each of %d instances: %s."
-    _logger.log(level, message, n_calls, -(-n_calls // n), n, cost)
+    return level, message, n_calls, -(-n_calls // n), n, cost
+
+
+def _time_of(n_calls: int, evidence: Evidence) -> tuple[int, str]:
+    """Return the time of solver calls, by that of the first ones, and the level of its log."""
+    from joblib import effective_n_jobs  # slow to import
+
+    oracle = evidence.oracle
+    if not oracle.n_calls:
+        return logging.INFO, "the first answers are in the store already"
+    per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
+    seconds = per_call * n_calls / n_workers
+    is_vectorised = oracle.problem.is_vectorised and oracle.problem.mixes_instances
+    if is_vectorised and not evidence.situation.has_context:  # the first calls were single
+        return logging.INFO, f"in batches, in less than {duration(seconds)}"
+    level = logging.WARNING if seconds > _LONG else logging.INFO
+    return level, f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"
 
 
 def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
