@@ -28,7 +28,7 @@ RUN = {"linear": 100_000, "LightGBM": 1000, "network": 1000}  # the largest that
 class Cost(NamedTuple):
     """What a fit of `n` instances takes."""
 
-    n: int
+    n: float
     calls: float
     seconds: float
     megabytes: float
@@ -72,15 +72,15 @@ def computed(n: int, first: Cost, last: Cost) -> Cost:
     return Cost(n, last.calls * n / last.n, seconds, megabytes)
 
 
-def line(kind: str, cost: Cost, note: str) -> str:
+def line(kind: str, cost: Cost) -> str:
     times = [duration(cost.seconds + each * cost.calls) for each in (0, 1e-3, 1.0)]
     cells = kind, f"{int(cost.n):,}", f"{int(cost.calls):,}", *times, f"{cost.megabytes:,.0f} MB"
-    return f"| {' | '.join(cells)} |{note}"
+    return f"| {' | '.join(cells)} |"
 
 
 def main(names: list[str]) -> None:
     """Print the rows of some learners and sizes, or of all."""
-    wanted = dict.fromkeys(RUN, SIZES)
+    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(RUN, SIZES)
     if names:
         pairs = (name.split("-") for name in names)
         wanted = {kind: tuple(map(int, sizes.split(","))) for kind, sizes in pairs}
@@ -91,9 +91,9 @@ def main(names: list[str]) -> None:
         for n in sizes:
             if n <= RUN[kind]:
                 runs.append(in_a_process(kind, n))
-            note = "" if n <= RUN[kind] else " computed"
-            cost = runs[-1] if not note else computed(n, runs[0], runs[-1])
-            print(line(kind, cost, note), flush=True)
+                print(line(kind, runs[-1]), flush=True)
+            else:
+                print(line(f"{kind}, computed", computed(n, runs[0], runs[-1])), flush=True)
 
 
 if __name__ == "__main__":
