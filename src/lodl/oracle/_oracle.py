@@ -319,7 +319,7 @@ class Oracle:
             with one_blas_thread():  # once, for all tasks that run in this process
                 runner.finish()
         finally:
-            if tally is not self._tally:
+            if not is_main:
                 self._tally.n_calls += tally.n_calls
                 self._tally.seconds += tally.seconds
         return runner
@@ -333,8 +333,7 @@ class Oracle:
     @property
     def _workers(self) -> Workers:
         if self._opened is None:
-            how = self.n_jobs, self._executor, self.options
-            self._opened = choose_workers(self.problem, *how)
+            self._opened = choose_workers(self.problem, self.n_jobs, self._executor, self.options)
         return self._opened
 
     def _open_store(self, scale: Array) -> Store:

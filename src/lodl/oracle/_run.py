@@ -149,8 +149,8 @@ class Runner:
 
     def finish(self) -> None:
         """Make all calls, or raise the error that ended the run."""
-        look: Any = {"unit": "calls", "description": "solving", "delay": _BAR_DELAY}
-        bar = progress_bar(self._n_calls, enabled=self._has_bar, **look)
+        how: Any = {"unit": "calls", "description": "solving", "delay": _BAR_DELAY}
+        bar = progress_bar(self._n_calls, enabled=self._has_bar, **how)
         try:
             with bar, marked_ctrl_c():
                 self._bar = bar
