@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,14 @@ class ModelProblem(Problem):
     """A problem solved by a model of a solver library, built once per process and thread."""
 
     def __init__(
-        self, sense: Sense, build: Callable[[], Model], scorer: Callable[[], Model] | None = None
+        self, sense: Sense, build: Callable[..., Model], *, first_stage: Any = None
     ) -> None:
         check_sense(sense, type(self).__name__)
         self.sense = sense
         self._models = PerThread(build)
-        self._scorers = self._models if scorer is None else PerThread(scorer)
+        # In one model, to fix and free the first stage would make a solver start anew.
+        scorer = partial(build, is_fixed=True)
+        self._scorers = self._models if first_stage is None else PerThread(scorer)
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         model = self._models.get()

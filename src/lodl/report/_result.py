@@ -40,6 +40,17 @@ def amounts(*values: float) -> list[str]:
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
 
 
+def change_of(before: float, after: float, form: str) -> str:
+    """Return the relative change of a regret, such as -25%, in a form; nothing if undefined."""
+    share = after / before - 1 if before > 0 and after >= 0 else 0.0
+    return form.format(f"{share:+.0%}") if share else ""
+
+
+def in_unit(unit: str) -> str:
+    """Return a unit with a space before it, or nothing."""
+    return f" {unit}" if unit else ""
+
+
 def too_few(n: int, aim: str, kind: str = "validation") -> str:
     """Return that `n` instances of a kind are too few for an aim, and how many to use."""
     are = "instance is" if n == 1 else "instances are"
@@ -70,6 +81,13 @@ class Estimate:
     def high(self) -> float:
         """The upper end of the 95% interval."""
         return self.mean + _Z_95 * self.standard_error
+
+    def __neg__(self) -> "Estimate":
+        return Estimate(-self.mean, self.standard_error, self.n_instances)
+
+    def __str__(self) -> str:
+        mean, low, high = amounts(self.mean, self.low, self.high)
+        return mean if self.n_instances < FEWEST else f"{mean} ({low} to {high})"
 
 
 @dataclass(frozen=True)
@@ -293,17 +311,6 @@ class FitResult:
         return float(np.mean(self.regret_selected))
 
     @property
-    def share(self) -> float | None:
-        """Share of the baseline's regret that is avoided, or None if a mean is not positive."""
-        is_defined = self.mean_baseline > 0 and self.mean_selected >= 0
-        return self.gain.mean / self.mean_baseline if is_defined else None
-
-    @property
-    def in_unit(self) -> str:
-        """The unit with a space before it, or nothing."""
-        return f" {self.unit}" if self.unit else ""
-
-    @property
     def verdict(self) -> str:
         """A recommendation in a few sentences."""
         n_inexact, inexactness = self._inexactness()
@@ -313,7 +320,8 @@ class FitResult:
             (size,) = amounts(inexactness)
             notes.append(
                 f"The solver is not exact: {n_inexact:,} of {n:,} validation decisions are better "
-                f"than its own for the true label, by {size}{self.in_unit} per instance on average."
+                f"than its own for the true label, by {size}{in_unit(self.unit)} per instance on "
+                "average."
             )
         if failures.baseline or failures.selected:
             of_model = f", {failures.selected:,} with this model" if self.gain.mean > 0 else ""
@@ -327,9 +335,9 @@ class FitResult:
         return " ".join(notes)
 
     def _advice(self, inexactness: float) -> str:
-        gain, means = self.gain, (self.mean_baseline, self.mean_selected)
+        gain, means, unit = self.gain, (self.mean_baseline, self.mean_selected), in_unit(self.unit)
         before, after, low, high = amounts(*means, gain.low, gain.high)
-        numbers = f"regret {before} -> {after}{self.in_unit} per instance"
+        numbers = f"regret {before} -> {after}{unit} per instance"
         if gain.n_instances < FEWEST:
             return too_few(gain.n_instances, f"to judge: {numbers}")
         if self.shrinkage == 1:
@@ -337,12 +345,11 @@ class FitResult:
             return f"{advice} With it: {numbers}."
         if gain.mean <= 0:
             advice = "Keep squared error: no clear gain here."
-            return f"{advice} Its regret is {before}{self.in_unit} per instance."
+            return f"{advice} Its regret is {before}{unit} per instance."
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"No clear gain: {numbers}, {why}."
-        percent = "" if self.share is None else f"-{self.share:.0%}, "
-        numbers += f" ({percent}95% interval of the gain {low} to {high})"
+        numbers += f" ({change_of(*means, '{}, ')}95% interval of the gain {low} to {high})"
         if gain.low > 0:
             return f"Use this model: {numbers}."
         advice = "This may be chance; use more validation instances to find out."
