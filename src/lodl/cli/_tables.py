@@ -23,7 +23,7 @@ CONTEXTS = (
 )
 
 _DIGITS = 6  # significant digits of the largest number in a CSV file of decisions
-_SEPARATORS = ",;\t|"  # of the columns in files that are called CSV
+_SEPARATORS = ",;\t|"  # accepted in files that are called CSV
 
 
 def read_data(

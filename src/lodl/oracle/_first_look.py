@@ -25,7 +25,7 @@ from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError, StoreError
 from lodl.oracle._failures import OK, listed
 from lodl.oracle._guard import Guard
-from lodl.oracle._run import Calls, Runner, Wanted
+from lodl.oracle._run import Calls, Runner
 from lodl.oracle._samples import Samples
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
@@ -91,11 +91,11 @@ def _try_instances(samples: Samples, run: _Run) -> list[Tried]:
     tried: list[Tried] = []
     instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
     # Scored again, a solver that is random would change what the store holds.
-    scratch = replace(samples, store=samples.store.part(()))
+    scratch = replace(samples, store=samples.store.part(()), is_scored=False)
     for first in range(0, n, N_INSTANCES):
         rows = np.arange(first, min(first + N_INSTANCES, n))
-        made = run(samples, [Calls(rows, 0, N_POINTS + 1)], Wanted(decisions=True)).decisions
-        again = run(scratch, [Calls(rows, 0, 1)], Wanted(scores=False, decisions=True)).decisions
+        made = run(samples, [Calls(rows, 0, N_POINTS + 1)], returns_decisions=True).decisions
+        again = run(scratch, [Calls(rows, 0, 1)], returns_decisions=True).decisions
         for row in rows.tolist():
             columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
             if 0 in columns and len(columns) > 1 and (row, 0) in again:
@@ -155,7 +155,7 @@ def _compared(problem: Problem, gains: Array) -> str:
 
 
 def values_of(guard: Guard, context: InstanceContext) -> _Value:
-    """Return the objective of a decision under a label, NaN where it cannot be computed."""
+    """Return the objective of a decision under a label, NaN if it cannot be computed."""
 
     def value(z: Decision, y: Array) -> float:
         try:
@@ -203,9 +203,9 @@ def _bend(
     value: _Value, z: Decision, ahead: Array, behind: Array, middle: Array
 ) -> tuple[float, float]:
     """Return the size of a second difference, and below which size it is rounding."""
-    ends, here = [value(z, ahead), value(z, behind)], value(z, middle)
-    change = max(abs(end - here) for end in ends)
-    return abs(sum(ends) - 2 * here), RELATIVE * change + _LAST_DIGITS * abs(here)
+    ends, centre = [value(z, ahead), value(z, behind)], value(z, middle)
+    change = max(abs(end - centre) for end in ends)
+    return abs(sum(ends) - 2 * centre), RELATIVE * change + _LAST_DIGITS * abs(centre)
 
 
 def other_labels(y: Array, context: Context) -> Array:
@@ -214,8 +214,8 @@ def other_labels(y: Array, context: Context) -> Array:
         return y[:0]
     distance = np.abs(y - y.mean(axis=0)).reshape(len(y), -1).max(axis=1)
     order = np.argsort(-distance, kind="stable")
-    chosen = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
-    return np.asarray(y[np.unique(chosen)])
+    selected = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
+    return np.asarray(y[np.unique(selected)])
 
 
 # Verification of a store -------------------------------------------------------------------
@@ -226,7 +226,7 @@ def verify(samples: Samples, run: _Run) -> None:
 
     At most 32 calls, or 8 if a call takes longer than 0.1 s, are made: at the labels of some
     instances and at one point each. For half of them it is the point with the smallest positive
-    regret, where a small change of the problem shows, for the others the one with the largest.
+    regret, where a small change of the problem shows, for the others the point with the largest.
     """
     samples = replace(samples, has_slopes=False)
     places = [] if samples.store.is_verified else _stored(samples)
@@ -312,7 +312,7 @@ def _recompute(samples: Samples, places: _Places, run: _Run) -> tuple[Array, str
     """Return the losses that the problem gives now, and why calls failed."""
     again = replace(samples, store=samples.store.part(()))
     calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]
-    reasons = listed(run(again, calls).first_failures.values())
+    reasons = listed(run(again, calls).tally.first_failures.values())
     return _losses(again, places), reasons
 
 

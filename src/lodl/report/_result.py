@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from lodl._arrays import printable
+from lodl._arrays import printable, shortened
 from lodl._html import notebook_html
 from lodl._json import from_json, to_text
 from lodl._typing import Array
 from lodl.errors import DataError
-from lodl.report.page import Cell, Table, shortened
+from lodl.report.page import Cell, Table
 
 BASELINE = "squared error"  #: Name of the baseline's trial.
 BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.

@@ -102,7 +102,7 @@ class _Check:
     def loss_findings(self, baseline: Array) -> Iterator[str]:
         loss = self.directed(self.y)
         model, other = self.train(loss, self.masks)
-        y_hat, y_hat_of_all = (one.predict(self.x) for one in (model, *self.train(loss)))
+        y_hat, y_hat_of_all = (m.predict(self.x) for m in (model, *self.train(loss)))
         sign = np.where(loss.phi["w_plus"] == _OVER, -1.0, 1.0)
         for moved, way in ((y_hat, "with"), (y_hat_of_all, "without")):
             shift = sign * (moved - baseline)
@@ -141,7 +141,7 @@ class _Check:
             yield f"`train` must return instances of `lodl.training.Predictor`, got {model!r}."
             return
         together, apart = (
-            np.mean([one.predict(self.x) for one in models], axis=0)
+            np.mean([m.predict(self.x) for m in models], axis=0)
             for models in (type(model).mean([model, other]), [model, other])
         )
         if self.differ(together, apart):
