@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from textwrap import fill
 from typing import Any, Self
@@ -38,6 +38,12 @@ def amounts(*values: float) -> list[str]:
     if not -6 < n_before_point < 13:
         return [f"{value:.3g}" for value in values]
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
+
+
+def number_cells(values: Iterable[float]) -> Iterator[Cell]:
+    """Return cells of numbers that have the same decimals."""
+    numbers = list(values)
+    return map(Cell, amounts(*numbers), numbers)
 
 
 def change_of(before: float, after: float, form: str) -> str:
@@ -405,11 +411,11 @@ class FitResult:
 
     def table(self) -> Table:
         """Return a row for each trial."""
-        regrets = amounts(*(trial.regret for trial in self.trials))
+        regrets = number_cells(trial.regret for trial in self.trials)
         rows = tuple(
             (
                 Cell(trial.name),
-                Cell(regret, trial.regret),
+                regret,
                 Cell.of_number(trial.round, "{:d}"),
                 Cell.of_number(trial.n_calls, "{:,}"),
                 Cell.of_number(trial.seconds, "{:.1f}"),
