@@ -1,6 +1,5 @@
 """`lodl demo`: two models from data to decisions, with their reports."""
 
-import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +16,6 @@ def demo(
     n_jobs: Jobs = 1,
 ) -> None:
     """Train two models and show what they gain over squared error."""
-    logging.getLogger("lodl").setLevel(logging.WARNING)
     out.mkdir(parents=True, exist_ok=True)
     typer.echo(
         "Knapsack: a linear model predicts what each of 20 items is worth, and we pack\n"

@@ -1,6 +1,5 @@
 """`lodl fit`, and what can be done with its models: `decide`, `evaluate`, `report`, `compare`."""
 
-import logging
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -87,8 +86,6 @@ def fit(
     if validation is not None and validation >= 1 and validation == int(validation):
         validation = int(validation)
     tables.check_categories(x)
-    logging.basicConfig(format="%(message)s")  # on standard error
-    logging.getLogger("lodl").setLevel(logging.INFO)
     fitted = lodl.DecisionFocusedRegressor(
         oracle,
         estimator_named(model, x, np.shape(y)[1:] or (1,), seed),

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lodl._arrays import shortened
 from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
+from lodl._progress import duration
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
 from lodl.learning import _corrections as corrections
@@ -28,7 +30,6 @@ from lodl.losses._fit import MIN_SAMPLES
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
-from lodl.report.page import duration, shortened
 
 _N_CHANGES = 5  # most instances to show whose regret fell, and as many whose regret rose
 _LONG = 60.0  # seconds of solver calls that are announced even if nothing else is logged

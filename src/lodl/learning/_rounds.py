@@ -104,7 +104,7 @@ class Evidence:
             # Where a model predicts, each coordinate is seen from one side: only around labels.
             return fit_pooled(self.at_labels, family)
         n_jobs = None if family.uses_slopes else self.oracle.n_jobs  # decisions are not fitted
-        progress = self.oracle.settings.progress
+        progress = self.oracle.progress
         return fit(self.samples, family, holdout=holdout, n_jobs=n_jobs, progress=progress)
 
     def scored(

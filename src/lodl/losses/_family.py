@@ -195,6 +195,8 @@ def root_mean_square(values: Array) -> Array:
 def with_typical(size: Array) -> Array:
     """Replace zeros, within rounding errors, by the median of the other sizes, or by 1."""
     moved = size > _ROUNDING * size.max(initial=0.0)
+    if moved.all():  # a median would take longer than everything else
+        return size
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
 
 

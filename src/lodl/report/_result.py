@@ -2,19 +2,19 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
 
-from lodl._arrays import printable
+from lodl._arrays import printable, shortened
 from lodl._html import notebook_html
 from lodl._json import from_json, to_text
 from lodl._typing import Array
 from lodl.errors import DataError
-from lodl.report.page import Cell, Table, shortened
+from lodl.report.page import Cell, Table
 
 BASELINE = "squared error"  #: Name of the baseline's trial.
 BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.
@@ -38,6 +38,23 @@ def amounts(*values: float) -> list[str]:
     if not -6 < n_before_point < 13:
         return [f"{value:.3g}" for value in values]
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
+
+
+def number_cells(values: Iterable[float]) -> Iterator[Cell]:
+    """Return cells of numbers that have the same decimals."""
+    numbers = list(values)
+    return map(Cell, amounts(*numbers), numbers)
+
+
+def change_of(before: float, after: float, form: str) -> str:
+    """Return the relative change of a regret, such as -25%, in a form; nothing if undefined."""
+    share = after / before - 1 if before > 0 and after >= 0 else 0.0
+    return form.format(f"{share:+.0%}") if share else ""
+
+
+def in_unit(unit: str) -> str:
+    """Return a unit with a space before it, or nothing."""
+    return f" {unit}" if unit else ""
 
 
 def too_few(n: int, aim: str, kind: str = "validation") -> str:
@@ -70,6 +87,13 @@ class Estimate:
     def high(self) -> float:
         """The upper end of the 95% interval."""
         return self.mean + _Z_95 * self.standard_error
+
+    def __neg__(self) -> "Estimate":
+        return Estimate(-self.mean, self.standard_error, self.n_instances)
+
+    def __str__(self) -> str:
+        mean, low, high = amounts(self.mean, self.low, self.high)
+        return mean if self.n_instances < FEWEST else f"{mean} ({low} to {high})"
 
 
 @dataclass(frozen=True)
@@ -293,17 +317,6 @@ class FitResult:
         return float(np.mean(self.regret_selected))
 
     @property
-    def share(self) -> float | None:
-        """Share of the baseline's regret that is avoided, or None if a mean is not positive."""
-        is_defined = self.mean_baseline > 0 and self.mean_selected >= 0
-        return self.gain.mean / self.mean_baseline if is_defined else None
-
-    @property
-    def in_unit(self) -> str:
-        """The unit with a space before it, or nothing."""
-        return f" {self.unit}" if self.unit else ""
-
-    @property
     def verdict(self) -> str:
         """A recommendation in a few sentences."""
         n_inexact, inexactness = self._inexactness()
@@ -313,7 +326,8 @@ class FitResult:
             (size,) = amounts(inexactness)
             notes.append(
                 f"The solver is not exact: {n_inexact:,} of {n:,} validation decisions are better "
-                f"than its own for the true label, by {size}{self.in_unit} per instance on average."
+                f"than its own for the true label, by {size}{in_unit(self.unit)} per instance on "
+                "average."
             )
         if failures.baseline or failures.selected:
             of_model = f", {failures.selected:,} with this model" if self.gain.mean > 0 else ""
@@ -327,9 +341,9 @@ class FitResult:
         return " ".join(notes)
 
     def _advice(self, inexactness: float) -> str:
-        gain, means = self.gain, (self.mean_baseline, self.mean_selected)
+        gain, means, unit = self.gain, (self.mean_baseline, self.mean_selected), in_unit(self.unit)
         before, after, low, high = amounts(*means, gain.low, gain.high)
-        numbers = f"regret {before} -> {after}{self.in_unit} per instance"
+        numbers = f"regret {before} -> {after}{unit} per instance"
         if gain.n_instances < FEWEST:
             return too_few(gain.n_instances, f"to judge: {numbers}")
         if self.shrinkage == 1:
@@ -337,12 +351,11 @@ class FitResult:
             return f"{advice} With it: {numbers}."
         if gain.mean <= 0:
             advice = "Keep squared error: no clear gain here."
-            return f"{advice} Its regret is {before}{self.in_unit} per instance."
+            return f"{advice} Its regret is {before}{unit} per instance."
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"No clear gain: {numbers}, {why}."
-        percent = "" if self.share is None else f"-{self.share:.0%}, "
-        numbers += f" ({percent}95% interval of the gain {low} to {high})"
+        numbers += f" ({change_of(*means, '{}, ')}95% interval of the gain {low} to {high})"
         if gain.low > 0:
             return f"Use this model: {numbers}."
         advice = "This may be chance; use more validation instances to find out."
@@ -398,11 +411,11 @@ class FitResult:
 
     def table(self) -> Table:
         """Return a row for each trial."""
-        regrets = amounts(*(trial.regret for trial in self.trials))
+        regrets = number_cells(trial.regret for trial in self.trials)
         rows = tuple(
             (
                 Cell(trial.name),
-                Cell(regret, trial.regret),
+                regret,
                 Cell.of_number(trial.round, "{:d}"),
                 Cell.of_number(trial.n_calls, "{:,}"),
                 Cell.of_number(trial.seconds, "{:.1f}"),

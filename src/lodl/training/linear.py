@@ -17,9 +17,8 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array, Index, Masks
 from lodl.losses import Family, LearnedLoss, Parameters, is_squared_error
 from lodl.losses._shared_slopes import gathered
-from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import Scaling, as_rows, check_masks, check_numbers, count_items
-from lodl.training._learner import Learner, Predictor, file_in, unusable
+from lodl.training._learner import EarlyStopping, Learner, Predictor, file_in, unusable
 from lodl.training._pulled import Pulled, is_pulled
 
 __all__ = ["LinearLearner", "LinearPredictor"]

@@ -26,9 +26,8 @@ from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import as_rows, check_features
-from lodl.training._learner import Predictor
+from lodl.training._learner import EarlyStopping, Predictor
 
 _N_FOR_THREADS = 100_000  # numbers to predict
 _CAUTION = 10.0  # divides the steps on losses made of decisions

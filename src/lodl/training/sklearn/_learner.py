@@ -20,9 +20,8 @@ from lodl._arrays import require, take_rows
 from lodl._typing import Array, Index, Masks
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
-from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import as_rows, check_features, check_masks, count_items, inner_folds
-from lodl.training._learner import Learner, Predictor, file_in, unusable
+from lodl.training._learner import EarlyStopping, Learner, Predictor, file_in, unusable
 from lodl.training._pulled import is_pulled
 from lodl.training.linear import N_STEPS
 from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull

@@ -14,7 +14,7 @@ from torch.func import functional_call, stack_module_state
 from lodl._arrays import check_count
 from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
-from lodl.training._early_stopping import EarlyStopping
+from lodl.training._learner import EarlyStopping
 
 _ROWS_AT_ONCE = 4000  # rows of all models together: more do not fit a processor's cache
 
