@@ -1,10 +1,10 @@
-"""What a `fit` costs: calls, seconds and memory, for the table of docs/explanation/costs.md.
+"""Costs of a `fit`: calls, seconds and memory, for the table of docs/explanation/costs.md.
 
     OMP_NUM_THREADS=1 python speed/costs.py                      # all rows that can be run
     OMP_NUM_THREADS=1 python speed/costs.py linear-100,1000      # some
 
 Paths on a 5x5 grid (labels of 40 numbers, five features, data seed 1001), one core. Every `fit`
-runs in a process of its own, with the vectorised solver of the domain, which takes about 1 µs a
+runs in a new process, with the vectorised solver of the domain, which takes about 1 µs a
 call. The columns for slower solvers are computed: the same seconds plus all calls one after another
 at 1 ms or 1 s each. Rows that were not run have the calls per instance of the last row that was,
 and seconds and memory beyond those of a fit of 100 that grow with the number of instances.
