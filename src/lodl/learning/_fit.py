@@ -22,7 +22,16 @@ from lodl.errors import InvalidInputError, OracleError
 from lodl.learning import _corrections as corrections
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import N_EXTRA, Contender, Index, Scoreboard, average, is_right, select
+from lodl.learning._search import (
+    N_EXTRA,
+    OVER_CONSTANT,
+    Contender,
+    Index,
+    Scoreboard,
+    average,
+    is_right,
+    select,
+)
 from lodl.losses import LearnedLoss
 from lodl.losses._fit import MIN_SAMPLES
 from lodl.problems import Problem
@@ -120,12 +129,14 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
+    shift = partial(corrections.shifted_by_loss, loss=judge, folds=folds)
     selected = select(
         board,
         baseline,
         last,
         y=y,
         means=folds.means(y),
+        corrected=None if judge is None or is_affine else shift,
         ensemble=ensemble,
         is_late=is_late,
         is_worth=partial(_is_worth, None if is_affine else judge, folds.validation),
@@ -141,7 +152,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         if can_vary and not (selected.is_baseline or selected.shrinkage or len(selected.parts) > 1):
             # Trees and networks vary with their data, and their average with the baseline less.
             selected = min(selected, board.score(average([selected, corrected])), key=board.mean)
-        selected = min(selected, corrected, key=board.mean)
+        if selected.shrinkage < 1 or board.is_clear(selected, corrected, OVER_CONSTANT):
+            selected = min(selected, corrected, key=board.mean)
     if evidence.by_estimate and not is_late():
         rivals = sorted([board.contenders[-1], *last], key=board.mean)
         baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
@@ -174,7 +186,7 @@ def _by_the_solver(
     best = judged = board.add(evidence.judged(baseline, rows))
     if selected is baseline:
         return judged, judged
-    for rival in (selected, *rivals):
+    for rival in dict.fromkeys((selected, *rivals)):
         is_affordable = evidence.n_calls + len(rows) <= (schedule.max_calls or math.inf)
         if rival is selected or (is_affordable and board.is_clear(best, rival)):
             best = min(best, board.add(evidence.judged(rival, rows)), key=board.mean)
