@@ -129,14 +129,16 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
-    shift = partial(corrections.shifted_by_loss, loss=judge, folds=folds)
+    shift = None
+    if judge is not None and not is_affine:
+        shift = partial(corrections.shifted_by_loss, loss=judge, folds=folds)
     selected = select(
         board,
         baseline,
         last,
         y=y,
         means=folds.means(y),
-        corrected=None if judge is None or is_affine else shift,
+        corrected=shift,
         ensemble=ensemble,
         is_late=is_late,
         is_worth=partial(_is_worth, None if is_affine else judge, folds.validation),
@@ -352,6 +354,8 @@ def _described(estimator: Any) -> str:
     text = " ".join(str(estimator).split())
     if text == shortened(text):
         return text
+    if hasattr(estimator, "steps"):  # a pipeline
+        return _described(estimator.steps[-1][1])
     inner = getattr(estimator, "module", None) or estimator
     is_torch = any(base.__module__.startswith("torch.nn") for base in type(inner).__mro__)
     name = type(inner).__name__

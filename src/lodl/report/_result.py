@@ -112,6 +112,8 @@ class ChangedDecision:
         If numbers have names, differences only.
         """
         before, after = decisions
+        if not label_names and np.ndim(before) > 1:  # such as a route for each van
+            label_names = [*map(str, np.ndindex(np.shape(before)))]
         texts = _differences(before, after, label_names or ()) or [*map(_decision_text, decisions)]
         if None not in words:
             texts = [shortened(" ".join(str(text).split()), _MAX_WORDS) for text in words]
