@@ -269,8 +269,9 @@ def test_ids_that_are_numbers_name_rows_of_labels_by_position(folder, fit):
     assert code == 0, err
 
 
-def test_decisions_have_the_ids_and_the_names_of_their_items(folder, fit, run_lodl):
-    days = pd.date_range("2024-02-01", periods=30).strftime("%Y-%m-%d")
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y"])
+def test_decisions_have_the_ids_and_the_names_of_their_items(form, folder, fit, run_lodl):
+    days = pd.date_range("2024-02-01", periods=30).strftime(form)
     x = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(day=days)
     x.to_csv("x.csv", index=False, sep=";", decimal=",")
     y = pd.DataFrame(Y, columns=["n", "e", "s", "w"]).assign(day=days)

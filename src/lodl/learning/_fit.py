@@ -24,7 +24,16 @@ from lodl.errors import InvalidInputError, OracleError
 from lodl.learning import _corrections as corrections
 from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import N_EXTRA, Contender, Index, Scoreboard, average, is_right, select
+from lodl.learning._search import (
+    N_EXTRA,
+    OVER_CONSTANT,
+    Contender,
+    Index,
+    Scoreboard,
+    average,
+    is_right,
+    select,
+)
 from lodl.losses import LearnedLoss
 from lodl.losses._fit import MIN_SAMPLES
 from lodl.problems import Problem
@@ -128,12 +137,16 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
+    shift = None
+    if judge is not None and not is_affine:
+        shift = partial(corrections.shifted_by_loss, loss=judge, folds=folds)
     selected = select(
         board,
         baseline,
         last,
         y=y,
         means=folds.means(y),
+        corrected=shift,
         ensemble=ensemble,
         is_late=is_late,
         is_worth=partial(_is_worth, None if is_affine else judge, folds.validation),
@@ -149,7 +162,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         if can_vary and not (selected.is_baseline or selected.shrinkage or len(selected.parts) > 1):
             # Trees and networks vary with their data, and their average with the baseline less.
             selected = min(selected, board.score(average([selected, corrected])), key=board.mean)
-        selected = min(selected, corrected, key=board.mean)
+        if selected.shrinkage < 1 or board.is_clear(selected, corrected, OVER_CONSTANT):
+            selected = min(selected, corrected, key=board.mean)
     if evidence.by_estimate and not is_late():
         rivals = sorted([board.contenders[-1], *last], key=board.mean)
         baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
@@ -352,6 +366,8 @@ def _described(estimator: Any) -> str:
     text = " ".join(str(estimator).split())
     if text == shortened(text):
         return text
+    if hasattr(estimator, "steps"):  # a pipeline
+        return _described(estimator.steps[-1][1])
     inner = getattr(estimator, "module", None) or estimator
     is_torch = any(base.__module__.startswith("torch.nn") for base in type(inner).__mro__)
     name = type(inner).__name__

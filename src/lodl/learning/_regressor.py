@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """The mean prediction of models, shifted, then shrunk towards the mean label."""
+    """The mean prediction of models, drawn towards the mean label, then shifted."""
 
     models: Sequence[Predictor]
     result: FitResult
@@ -55,11 +55,11 @@ class Average:
         x, shape = new_features(self.result, X), self.result.label_shape
         y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
         y_hat = y_hat.reshape(len(y_hat), *shape)
-        if self.shift:
-            y_hat = y_hat + np.reshape(self.shift, shape)
         if self.shrinkage:
             mean = np.reshape(self.result.mean_label, shape)
             y_hat = mean + (1 - self.shrinkage) * (y_hat - mean)
+        if self.shift:
+            y_hat = y_hat + np.reshape(self.shift, shape)
         return np.asarray(y_hat)
 
 

@@ -136,6 +136,8 @@ class ChangedDecision:
         If numbers have names, differences only.
         """
         before, after = decisions
+        if not label_names and np.ndim(before) > 1:  # such as a route for each van
+            label_names = [*map(str, np.ndindex(np.shape(before)))]
         texts = _differences(before, after, label_names or ()) or [*map(_decision_text, decisions)]
         if None not in words:
             texts = [shortened(" ".join(str(text).split()), _MAX_WORDS) for text in words]
@@ -239,8 +241,8 @@ class FitResult:
     validation: str  #: Description of the validation instances.
     trials: tuple[Trial, ...]  #: Every model that was scored.
     selected: int  #: Position of the selected model in `trials`.
-    shift: tuple[float, ...] = ()  #: What is added to predictions, flattened, or empty.
-    shrinkage: float = 0.0  #: Share of the way from these predictions to the mean label.
+    shrinkage: float = 0.0  #: Share of the way from the predictions to the mean label.
+    shift: tuple[float, ...] = ()  #: What is then added to them, flattened, or empty.
     baseline_shift: tuple[float, ...] = ()  #: The shift that corrects the baseline best, or empty.
     instances: tuple[str, ...]  #: Names of the validation instances.
     data: str  #: Digest of their labels. Results with the same digest can be paired.
@@ -347,7 +349,8 @@ class FitResult:
         if gain.n_instances < FEWEST:
             return too_few(gain.n_instances, f"to judge: {numbers}")
         if self.shrinkage == 1:
-            advice = "The features do not help: the mean label decides no worse than any model."
+            constant = "a constant prediction" if self.shift else "the mean label"
+            advice = f"The features do not help: {constant} decides no worse than any model."
             return f"{advice} With it: {numbers}."
         if gain.mean <= 0:
             advice = "Keep squared error: no clear gain here."
@@ -400,8 +403,10 @@ class FitResult:
         """Explain what may surprise in the table of trials."""
         best = min(self.trials, key=lambda trial: trial.regret)
         selected, remarks = self.trials[self.selected], ""
+        if any(trial.name.endswith(BY_THE_SOLVER) for trial in self.trials):
+            remarks = f' Regrets are estimates except for "{BY_THE_SOLVER[2:]}".'
         if selected.name.startswith("average") and not best.name.startswith("average"):
-            remarks = " A single loss is selected only if it is clearly better."
+            remarks += " A single loss is selected only if it is clearly better."
         if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
             remarks += (
                 " The table shows the regrets of the cheapest known decisions, the first line "

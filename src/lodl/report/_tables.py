@@ -139,7 +139,8 @@ class Evaluation:
     @property
     def _note(self) -> str:
         unit, where = f", in {self.unit}" if self.unit else "", f"{len(self.optimum):,} {self.kind}"
-        note = f"Regret per instance{unit}: {where} instances, {self.n_calls:,} solver calls."
+        calls = f", {self.n_calls:,} solver calls" if self.n_calls else ""  # none if all are known
+        note = f"Regret per instance{unit}: {where} instances{calls}."
         if self.n_left_out:
             note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
         return note

@@ -41,7 +41,7 @@ _COORDINATES_TEXT = (
 )
 _FOOTER = (
     "Regret is how much more a decision costs than the best decision in hindsight. It is measured "
-    "under the true label, on validation instances, which the model was not trained on."
+    "under the true label, on instances that the model was not trained on."
 )
 
 
