@@ -9,9 +9,10 @@ import pytest
 from catboost import CatBoostRegressor
 from lightgbm import LGBMRegressor
 from sklearn.base import clone
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import HuberRegressor, Lasso, LinearRegression, Ridge, RidgeCV
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -49,6 +50,11 @@ TORCH = TorchLearner(
     nn.Linear(5, 40).double(),
     n_initialisations=1,
     settings=TrainingSettings(learning_rate=0.1, n_steps=60, patience=20),
+)
+
+
+SHOP = lodl.problem(
+    lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 9 * (y - z)).sum()), sense="min"
 )
 
 
@@ -245,10 +251,7 @@ def test_a_loss_that_predicts_regrets_well_needs_four_samples():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 2))
     y = x @ [[1.0], [2.0]] + rng.normal(size=(60, 1))
-    shop = lodl.problem(
-        lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 9 * (y - z)).sum()), sense="min"
-    )
-    model = DecisionFocusedRegressor(shop).fit(x, y)
+    model = DecisionFocusedRegressor(SHOP).fit(x, y)
     assert model.result_.trials[0].n_calls <= (4 + 1 + 1) * 60 + 18  # samples, label, baseline
     assert np.mean(model.predict(x) > y) > 0.8
     assert model.result_.mean_selected < 0.6 * model.result_.mean_baseline
@@ -346,38 +349,52 @@ def test_models_of_all_folds_are_averaged_and_linear_ones_are_one(linear):
     assert len(other.predictors_) % 5 == 0
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        Ridge(0.3),
-        make_pipeline(StandardScaler(), Ridge()),
-        DecisionTreeRegressor(max_depth=3, random_state=0),
-        GradientBoostingRegressor(n_estimators=5, random_state=0),
-        XGBRegressor(n_estimators=8, max_depth=2),
-        LGBMRegressor(n_estimators=8, num_leaves=4, verbose=-1),
-        CatBoostRegressor(n_estimators=8, depth=2, verbose=False, allow_writing_files=False),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_the_plain_model_is_the_users_own_to_the_bit(estimator):
+_ESTIMATORS = [
+    LinearRegression(),
+    Ridge(0.3),
+    RidgeCV(),
+    Lasso(0.01),
+    make_pipeline(StandardScaler(), Ridge()),
+    MultiOutputRegressor(HuberRegressor()),
+    DecisionTreeRegressor(max_depth=3, random_state=0),
+    RandomForestRegressor(n_estimators=5, random_state=0),
+    GradientBoostingRegressor(n_estimators=5, random_state=0),
+    XGBRegressor(n_estimators=30, max_depth=2),
+    LGBMRegressor(n_estimators=30, num_leaves=4, verbose=-1),
+    CatBoostRegressor(n_estimators=30, depth=2, verbose=False, allow_writing_files=False),
+    CatBoostRegressor(
+        n_estimators=30, depth=2, loss_function="MultiRMSE", verbose=0, allow_writing_files=False
+    ),
+]
+
+
+@pytest.mark.parametrize("estimator", _ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("n_labels", [1, 3])
+def test_keeping_squared_error_returns_the_users_own_model_to_the_bit(
+    estimator, n_labels, monkeypatch, tmp_path
+):
+    if n_labels == 1 and getattr(estimator, "get_param", lambda _: None)("loss_function"):
+        pytest.skip("`MultiRMSE` takes several labels.")
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(40, 3)), rng.gamma(1.0, size=(40, 3))
-    model = DecisionFocusedRegressor(TopK(1), estimator, families=(), n_rounds=0, n_samples=4)
-    plain = model.fit(x, y).plain_
-    takes_all = get_tags(estimator).target_tags.multi_output
-    if takes_all:
+    x, y = rng.normal(size=(60, 3)), rng.gamma(1.0, size=(60, n_labels))
+    problem = TopK(1)
+    monkeypatch.setattr("lodl.learning._fit.select", lambda _, baseline, *__, **___: baseline)
+    model = DecisionFocusedRegressor(problem, estimator, families=(), n_rounds=0, n_samples=4)
+    model.fit(x, y)
+    assert model.result_.selected_name.startswith("squared error")
+    tags = get_tags(estimator).target_tags
+    if tags.multi_output and (n_labels > 1 or not tags.single_output):
         expected = clone(estimator).fit(x, y).predict(x)
     else:
         expected = np.column_stack([clone(estimator).fit(x, column).predict(x) for column in y.T])
-    np.testing.assert_array_equal(plain.predict(x), expected)
-
-
-def test_selecting_squared_error_returns_the_users_own_model_to_the_bit():
-    x = np.random.default_rng(0).normal(size=(40, 3))
-    y = x @ np.random.default_rng(1).normal(size=(3, 5)) + 5  # exactly linear
-    model = regressor(TopK(2), Ridge(1e-9)).fit(x, y)
-    assert model.result_.selected_name == "squared error"
-    np.testing.assert_array_equal(model.predict(x), Ridge(1e-9).fit(x, y).predict(x))
+    np.testing.assert_array_equal(model.predict(x), expected)
+    np.testing.assert_array_equal(model.plain_.predict(x), expected)
+    if type(estimator).__module__.startswith("sklearn"):
+        return
+    loaded = lodl.load_model(model.save(tmp_path / "model"), problem)
+    np.testing.assert_array_equal(loaded.predict(x), expected)
+    np.testing.assert_array_equal(loaded.plain_.predict(x), expected)
+    np.testing.assert_array_equal(loaded.baseline_.predict(x), model.baseline_.predict(x))
 
 
 def test_the_baseline_is_kept_to_compare_with(model):

@@ -32,6 +32,7 @@ from lodl.learning._search import (
     Scoreboard,
     average,
     is_right,
+    optimism,
     select,
 )
 from lodl.losses import LearnedLoss
@@ -247,6 +248,7 @@ def result_of(
     board, baseline, corrected, selected = found
     problem, data, folds = evidence.oracle.problem, trainer.data, trainer.folds
     index = board.index
+    groups = folds.groups[np.isin(folds.validation, index)]
     loss = None if selected.is_baseline else selected.loss.subset(index)
     before, after = (tuple(board.regret(model).tolist()) for model in (baseline, selected))
     failed = [int(np.sum(~np.isfinite(model.regret[index]))) for model in (baseline, selected)]
@@ -265,6 +267,7 @@ def result_of(
         data=digest(data.y[index])[:16],
         regret_baseline=before,
         regret_selected=after,
+        optimism=optimism(board, baseline, selected, groups),
         failures=Failures(failed[0], failed[1], len(board.validation) - len(index)),
         changes=_changes(evidence, trainer, found, parameters["max_calls"]),
         coordinates=None if loss is None else _coordinates(loss, data.label_names),

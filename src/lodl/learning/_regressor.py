@@ -98,7 +98,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     Attributes:
         result_: A `lodl.report.FitResult`: models, regrets, gain and cost.
         plain_: The estimator trained on squared error on all rows, `clone(estimator).fit(X, Y)`. It
-            predicts if squared error is selected, unless training was stopped early.
+            predicts if squared error is selected; PyTorch modules average those of folds.
         baseline_: The same model trained on squared error with the folds of the other models.
         loss_: The learned loss of the selected model, or of the best one if it averages several.
         predictors_: The trained models whose mean predicts.
@@ -185,10 +185,12 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         _logger.log(*plan(evidence, trainer))
         found = search(evidence, trainer, squared_error, ensemble=self.ensemble)
         baseline, selected = found.baseline, found.selected
-        plain = trainer.train_plainly(squared_error.loss, baseline.model)
+        plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
         baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
         if selected.is_baseline:
-            predictors = [plain] if trainer.is_plain else baselines
+            # Corrections were found for the baseline, which early stopping makes another model.
+            has_own = is_own and not (trainer.learner.stops_early and selected.is_corrected)
+            predictors = [plain] if has_own else baselines
         else:
             predictors = trainer.final(selected.parts, ensemble=self.ensemble)
         result = result_of(evidence, trainer, found, self.get_params(deep=False))
@@ -233,17 +235,16 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def evaluate(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Evaluation:
         """Compare the decisions of this model with simpler ones, on data that `fit` did not see.
 
-        Print the result for a table: the plain model (its folder does not hold that of a boosting
-        regressor), the mean training label, squared error as trained next to the learned losses,
-        the same with the best simple correction that `fit` found, if any, and this model. It takes
-        at most six solver calls per instance.
+        Print the result for a table: the plain model, the mean training label, squared error as
+        trained next to the learned losses, the same with the best simple correction that `fit`
+        found, if any, and this model. It takes at most six solver calls per instance.
         """
         result = self._result
         labels, contexts = new_instances(result, X, Y, context)
         corrected = Average(self.baseline_.models, result, result.baseline_shift)
         mean = np.reshape(result.mean_label, labels.shape[1:])
-        y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
-        y_hats |= {
+        y_hats = {
+            PLAIN: self.plain_.predict(X),
             MEAN_LABEL: np.broadcast_to(mean, labels.shape),
             BASELINE: self.baseline_.predict(X),
             f"{BASELINE}, corrected": corrected.predict(X),
@@ -300,10 +301,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         is code, and the learned loss, which contains the training labels, are not saved:
         `model.loss_.save(path)` writes the loss. Only `overwrite=True` replaces a model.
         """
-        result, kind = self._result, type(self.predictors_[0])
-        plain = [model for model in self.plain_.models if type(model) is kind]  # loads as they do
-        models = {"predictors": self.predictors_, "baseline": self.baseline_.models, "plain": plain}
-        return write_model(Path(folder), result, models, overwrite=overwrite)
+        averages = {"baseline": self.baseline_.models, "plain": self.plain_.models}
+        models = {"predictors": self.predictors_, **averages}
+        return write_model(Path(folder), self._result, models, overwrite=overwrite)
 
     @property
     def problem(self) -> Problem:
@@ -342,7 +342,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         learner = learner_for(self.estimator, seed=seed)
         data, folds = self._data(x, y, context, validation, groups, learner)
         check_families(self.families, data.y[0].size)
-        trainer = Trainer(learner, _plain_learner(self.estimator, learner), data, folds)
+        trainer = Trainer(learner, data, folds)
         # Before the first solver call, as the model may not be able to take the data.
         loss = squared_error_loss(data.y)
         models, y_hat = trainer.train(loss)
@@ -429,12 +429,3 @@ def _has_pipeline(estimator: Any) -> bool:
     if not hasattr(estimator, "get_params"):
         return True
     return any(hasattr(part, "steps") for part in (estimator, *estimator.get_params().values()))
-
-
-def _plain_learner(estimator: Any, learner: Learner) -> Learner | None:
-    """Return what fits a regressor as its user would, or None if its learner does."""
-    from lodl.training.sklearn import SklearnLearner
-
-    if isinstance(learner, SklearnLearner) or learner is estimator:
-        return None
-    return SklearnLearner(estimator) if hasattr(estimator, "get_params") else None

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from textwrap import fill
 from typing import Any, Self
 
@@ -70,6 +70,7 @@ class Estimate:
     mean: float
     standard_error: float
     n_instances: int
+    optimism: float = 0.0  # lowers the lower end: the selection may have flattered the mean
 
     @classmethod
     def of(cls, values: Array | Sequence[float]) -> "Estimate":
@@ -81,7 +82,7 @@ class Estimate:
     @property
     def low(self) -> float:
         """The lower end of the 95% interval."""
-        return self.mean - _Z_95 * self.standard_error
+        return self.mean - _Z_95 * self.standard_error - self.optimism
 
     @property
     def high(self) -> float:
@@ -248,6 +249,9 @@ class FitResult:
     data: str  #: Digest of their labels. Results with the same digest can be paired.
     regret_baseline: tuple[float, ...]  #: Their regrets under the baseline.
     regret_selected: tuple[float, ...]  #: Their regrets under the selected model.
+    #: How much lower the interval of the gain begins if every fold is judged by models that were
+    #: selected on the others.
+    optimism: float = 0.0
     failures: Failures = Failures()
     changes: tuple[ChangedDecision, ...] = ()  #: The largest falls of regret, then the rises.
     coordinates: CoordinateCosts | None = None  #: None for a model trained on squared error.
@@ -277,6 +281,7 @@ class FitResult:
             "`selected` must be a position in `trials`": 0 <= self.selected < len(self.trials),
             "`shrinkage` must be from 0 to 1": 0 <= self.shrinkage <= 1,
             "`n_features` must be at least 1": self.n_features > 0,
+            "`optimism` must not be negative": self.optimism >= 0,
             "`instances` must not be empty": n > 0,
             "`label_shape` must be positive": min(shape, default=1) > 0,
             f"`mean_label` must have the shape {shape}": math.prod(shape) == n_numbers,
@@ -301,7 +306,8 @@ class FitResult:
     @property
     def gain(self) -> Estimate:
         """Mean regret per instance that the selected model avoids, paired by instance."""
-        return Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
+        gain = Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
+        return replace(gain, optimism=self.optimism)
 
     @property
     def selected_name(self) -> str:

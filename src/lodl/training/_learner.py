@@ -23,6 +23,7 @@ _FILE = "predictor.json"
 _VERSION = 3
 _KINDS: "dict[str, type[Predictor]]" = {}
 _MODULES = {  # kinds of predictors, and the modules that register them
+    "corrected": "lodl.training.corrected",
     "linear": "lodl.training.linear",
     "torch": "lodl.training.torch",
     "sklearn": "lodl.training.sklearn",
@@ -128,6 +129,10 @@ class Learner(ABC):
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> Any:
         """Return what losses share, for every `train` with the same features, labels and masks."""
+        return None
+
+    def train_plainly(self, x: Any, y: Array) -> Predictor | None:
+        """Return the estimator as its user would fit it, if `train` stops it early."""
         return None
 
     @abstractmethod
