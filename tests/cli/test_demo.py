@@ -32,6 +32,8 @@ def demo(tmp_path_factory):
 def test_the_demo_shows_what_was_gained_and_says_where_things_are(demo):
     assert demo.said.count(": 5 test instances, ") == 2
     assert max(map(len, demo.said.splitlines())) <= 84
+    assert len(demo.said.splitlines()) <= 45
+    assert demo.said.startswith("Regret is what a decision loses against the best one")
     for name, problem in [("knapsack", "Knapsack"), ("path", "ShortestPath")]:
         assert f"report  lodl-demo/{name}.html\n" in demo.said
         assert (demo.folder / f"{name}.html").exists()

@@ -104,6 +104,13 @@ def test_fit_then_decide_gives_what_python_would(folder, fit, run_lodl, caplog):
     np.testing.assert_array_equal(table.drop(columns="instance"), expected)
 
 
+def test_a_plan_is_printed_and_nothing_is_written(folder, fit):
+    code, out, err = fit("mine:Pick", "--plan")
+    assert code == 0, err
+    assert re.match(r"Up to \d+ solver calls, \d+ for each of 30 instances: ", out)
+    assert not (folder / "model").exists()
+
+
 def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl):
     table = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(town=np.arange(30) // 3)
     table.to_csv("x.csv", index=False)
@@ -262,8 +269,9 @@ def test_ids_that_are_numbers_name_rows_of_labels_by_position(folder, fit):
     assert code == 0, err
 
 
-def test_decisions_have_the_ids_and_the_names_of_their_items(folder, fit, run_lodl):
-    days = pd.date_range("2024-02-01", periods=30).strftime("%Y-%m-%d")
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y"])
+def test_decisions_have_the_ids_and_the_names_of_their_items(form, folder, fit, run_lodl):
+    days = pd.date_range("2024-02-01", periods=30).strftime(form)
     x = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(day=days)
     x.to_csv("x.csv", index=False, sep=";", decimal=",")
     y = pd.DataFrame(Y, columns=["n", "e", "s", "w"]).assign(day=days)

@@ -260,14 +260,32 @@ def test_a_loss_that_predicts_regrets_well_needs_four_samples():
 def test_shifted_predictions_are_saved(tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(80, 30)), rng.normal(size=(80, 2))
-    shop = lodl.problem(
-        lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 19 * (y - z)).sum()), sense="min"
-    )
-    model = DecisionFocusedRegressor(shop).fit(x, y)
+    model = DecisionFocusedRegressor(short_of_stock()).fit(x, y + x[:, :2])
     assert "shifted" in model.result_.selected_name
     shift = np.array(model.result_.shift)
     means = np.mean([one.predict(x) for one in model.predictors_], axis=0)
     np.testing.assert_allclose(model.predict(x), means + shift)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        lodl.load_model(tmp_path / "model", model.problem).predict(x), model.predict(x)
+    )
+
+
+def short_of_stock():
+    return lodl.problem(
+        lambda y_hat: y_hat, lambda z, y: float(np.maximum(z - y, 19 * (y - z)).sum()), sense="min"
+    )
+
+
+def test_if_features_say_nothing_a_shifted_mean_is_selected_and_no_model_is_praised(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 3)), rng.normal(size=(80, 2))
+    model = DecisionFocusedRegressor(short_of_stock()).fit(x, y)
+    result, shop = model.result_, model.problem
+    assert result.verdict.startswith("The features do not help: a constant prediction decides no ")
+    assert result.gain.low > 0  # of which squared error would give the credit to a loss
+    constant = y.mean(axis=0) + np.array(result.shift)
+    np.testing.assert_allclose(model.predict(x[:2]), np.tile(constant, (2, 1)))
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(
         lodl.load_model(tmp_path / "model", shop).predict(x), model.predict(x)
@@ -389,8 +407,17 @@ def test_it_says_before_it_starts_what_it_will_cost(caplog):
     with caplog.at_level(logging.INFO, logger="lodl"):
         model = squared_error()
     calls = "Up to 900 solver calls, 15 for each of 60 instances"
-    assert caplog.messages[0] == f"{calls}: in batches."
+    assert caplog.messages[0].startswith(f"{calls}: in batches, in less than ")
     assert caplog.messages[-1].endswith(model.result_.verdict)
+
+
+def test_a_plan_says_the_same_for_a_handful_of_calls():
+    CountedPath.n_calls = 0
+    model = regressor(CountedPath(DOMAIN.problem.grid))
+    plan = model.plan(DATA.x, DATA.y)
+    assert plan.startswith("Up to 720 solver calls, 12 for each of 60 instances: in batches, ")
+    assert 0 < CountedPath.n_calls <= 30
+    assert not hasattr(model, "result_")
 
 
 def test_families_suit_the_kind_of_objective():

@@ -42,6 +42,13 @@ def test_named_zeros_and_ones_are_taken_or_not():
     assert after == "takes none of these"
 
 
+def test_entries_of_matrices_are_named_by_their_places():
+    assert decision_texts(np.eye(2), np.eye(2)[::-1], None) == (
+        "takes (0, 0), (1, 1)",
+        "takes (0, 1), (1, 0)",
+    )
+
+
 def test_a_problem_may_describe_its_decisions():
     words = "packs  a\nbox", "packs " + "a" * 300
     changed = ChangedDecision.of("one", (1, 2), (2.0, 1.0), None, words)

@@ -18,6 +18,7 @@ def demo(
     """Train two models and show what they gain over squared error."""
     out.mkdir(parents=True, exist_ok=True)
     typer.echo(
+        "Regret is what a decision loses against the best one, which is known in hindsight.\n\n"
         "Knapsack: a linear model predicts what each of 20 items is worth, and we pack\n"
         "those that are worth most. They differ from instance to instance.\n"
     )
@@ -36,8 +37,9 @@ def _show(out: Path, domain: "lodl.domains.Domain", n_jobs: int) -> None:
     """Train a model, and write it with its report."""
     oracle = lodl.Oracle(domain.problem, store=f"{out}-answers.db", n_jobs=n_jobs)
     data, test = domain.splits.train_and_validation, domain.splits.test
-    model = lodl.DecisionFocusedRegressor(oracle, verbose=True)
-    model.fit(data.x, data.y, context=data.context)
-    typer.echo(f"{model.summary()}\n\n{model.evaluate(test.x, test.y, test.context)}\n")
+    model = lodl.DecisionFocusedRegressor(oracle).fit(data.x, data.y, context=data.context)
+    cost = f"{model.result_.n_calls:,} solver calls, {model.result_.seconds:.1f} s"
+    typer.echo(f"Trained on {len(data.y)} instances: {cost}.\n")
+    typer.echo(f"{model.evaluate(test.x, test.y, test.context)}\n")
     typer.echo(f"report  {model.report(f'{out}.html')}")
     typer.echo(f"model   {model.save(out, overwrite=True)}\n")

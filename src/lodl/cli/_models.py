@@ -72,6 +72,7 @@ def fit(
     max_seconds: Annotated[_Float, option(CALLS, "Time after which no model is tried.")] = None,
     n_samples: Annotated[_Int, option(CALLS, "Points sampled around each label.")] = None,
     n_rounds: Annotated[_Int, option(CALLS, "Rounds of calls where models predict.")] = None,
+    plan: Annotated[bool, option(CALLS, "Only print calls and time; train nothing.")] = False,
 ) -> None:
     """Train a model for better decisions, and say what it gains."""
     if out.exists() and not overwrite:
@@ -97,6 +98,9 @@ def fit(
         verbose=True,
     )
     folds = validation if shuffle is None else _folds(validation, len(x), groups, shuffle, seed)
+    if plan:
+        typer.echo(fitted.plan(x, y, context=contexts, validation=folds, groups=held_together))
+        return
     fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)

@@ -23,6 +23,7 @@ CONTEXTS = (
 )
 
 _DIGITS = 6  # significant digits of the largest number in a CSV file of decisions
+_DATES = {r"\d{4}-\d\d-\d\d": "ISO8601", r"\d\d?\.\d\d?\.\d{4}$": "%d.%m.%Y"}
 _SEPARATORS = ",;\t|"  # accepted in files that are called CSV
 
 
@@ -59,9 +60,10 @@ def read_data(
 def _ids(column: Any) -> Any:
     """Return ids as text or as dates, so that they are not mistaken for positions."""
     texts = column.astype(str)
-    if texts.str.match(r"\d{4}-\d\d-\d\d").all():
-        with suppress(ValueError):  # such as 2024-13-01
-            return require("pandas", "cli").to_datetime(texts, format="ISO8601")
+    for pattern, form in _DATES.items():
+        if texts.str.match(pattern).all():
+            with suppress(ValueError):  # such as 2024-13-01
+                return require("pandas", "cli").to_datetime(texts, format=form)
     return texts
 
 
@@ -201,7 +203,7 @@ def _are_data(cells: Sequence[str]) -> bool:
 
 
 def _read_parquet(path: Path) -> Any:
-    require("pyarrow", "cli")
+    require("pyarrow", "parquet")
     return require("pandas", "cli").read_parquet(path)
 
 

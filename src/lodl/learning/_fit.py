@@ -26,6 +26,7 @@ from lodl.learning._folds import Trainer
 from lodl.learning._rounds import Evidence, rounds
 from lodl.learning._search import (
     N_EXTRA,
+    OVER_CONSTANT,
     Contender,
     Index,
     Scoreboard,
@@ -55,8 +56,8 @@ _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 _logger = logging.getLogger(__name__)
 
 
-def plan(evidence: Evidence, trainer: Trainer) -> None:
-    """Cut the schedule to the budget, and log what it costs at most."""
+def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
+    """Cut the schedule to the budget. Returns what it costs at most, as arguments of a logger."""
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
@@ -82,21 +83,27 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
         if not is_shared and (tight.n_samples or 0) < fewest:
             _logger.warning(_TOO_FEW, schedule.max_calls, n)
             evidence.families = ()
-    oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
+    per_instance = evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
-    cost, level = "the first answers are in the store already", logging.INFO
-    problem = oracle.problem
-    if problem.is_vectorised and problem.mixes_instances and not situation.has_context:
-        cost = "in batches"  # so far there were single calls, which take longer
-    elif oracle.n_calls:
-        from joblib import effective_n_jobs  # slow to import
-
-        per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
-        seconds = per_call * n_calls / n_workers
-        cost = f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"
-        level = logging.WARNING if seconds > _LONG else logging.INFO
+    level, cost = _time_of(n_calls, evidence)
     message = "Up to %d solver calls, %d for each of %d instances: %s."
-    _logger.log(level, message, n_calls, -(-n_calls // n), n, cost)
+    return level, message, n_calls, -(-n_calls // n), n, cost
+
+
+def _time_of(n_calls: int, evidence: Evidence) -> tuple[int, str]:
+    """Return the time of solver calls, by that of the first ones, and the level of its log."""
+    from joblib import effective_n_jobs  # slow to import
+
+    oracle = evidence.oracle
+    if not oracle.n_calls:
+        return logging.INFO, "the first answers are in the store already"
+    per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
+    seconds = per_call * n_calls / n_workers
+    is_vectorised = oracle.problem.is_vectorised and oracle.problem.mixes_instances
+    if is_vectorised and not evidence.situation.has_context:  # the first calls were single
+        return logging.INFO, f"in batches, in less than {duration(seconds)}"
+    level = logging.WARNING if seconds > _LONG else logging.INFO
+    return level, f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"
 
 
 def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
@@ -131,12 +138,16 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
+    shift = None
+    if judge is not None and not is_affine:
+        shift = partial(corrections.shifted_by_loss, loss=judge, folds=folds)
     selected = select(
         board,
         baseline,
         last,
         y=y,
         means=folds.means(y),
+        corrected=shift,
         ensemble=ensemble,
         is_late=is_late,
         is_worth=partial(_is_worth, None if is_affine else judge, folds.validation),
@@ -152,7 +163,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         if can_vary and not (selected.is_baseline or selected.shrinkage or len(selected.parts) > 1):
             # Trees and networks vary with their data, and their average with the baseline less.
             selected = min(selected, board.score(average([selected, corrected])), key=board.mean)
-        selected = min(selected, corrected, key=board.mean)
+        if selected.shrinkage < 1 or board.is_clear(selected, corrected, OVER_CONSTANT):
+            selected = min(selected, corrected, key=board.mean)
     if evidence.by_estimate and not is_late():
         rivals = sorted([board.contenders[-1], *last], key=board.mean)
         baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
@@ -357,6 +369,8 @@ def _described(estimator: Any) -> str:
     text = " ".join(str(estimator).split())
     if text == shortened(text):
         return text
+    if hasattr(estimator, "steps"):  # a pipeline
+        return _described(estimator.steps[-1][1])
     inner = getattr(estimator, "module", None) or estimator
     is_torch = any(base.__module__.startswith("torch.nn") for base in type(inner).__mro__)
     name = type(inner).__name__

@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """The mean prediction of models, shifted, then shrunk towards the mean label."""
+    """The mean prediction of models, drawn towards the mean label, then shifted."""
 
     models: Sequence[Predictor]
     result: FitResult
@@ -55,11 +55,11 @@ class Average:
         x, shape = new_features(self.result, X), self.result.label_shape
         y_hat = np.asarray(np.mean([model.predict(x) for model in self.models], axis=0))
         y_hat = y_hat.reshape(len(y_hat), *shape)
-        if self.shift:
-            y_hat = y_hat + np.reshape(self.shift, shape)
         if self.shrinkage:
             mean = np.reshape(self.result.mean_label, shape)
             y_hat = mean + (1 - self.shrinkage) * (y_hat - mean)
+        if self.shift:
+            y_hat = y_hat + np.reshape(self.shift, shape)
         return np.asarray(y_hat)
 
 
@@ -181,35 +181,15 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
                 in their order: then folds are consecutive blocks, and a share is the latest.
             groups: The group of each instance, or None. Random folds hold out whole groups.
         """
-        started = time.perf_counter()
-        check_flag("ensemble", self.ensemble)
-        check_flag("verbose", self.verbose)
-        limit = check_seconds("max_seconds", self.max_seconds)
-        if self.verbose:
-            show_logs()
-        schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
-        oracle = Oracle.of(self.oracle)
-        seed = check_count("random_state", self.random_state, minimum=0)
-        learner = learner_for(self.estimator, seed=seed)
-        data, folds = self._data(X, Y, context, validation, groups, learner)
-        check_families(self.families, data.y[0].size)
-        trainer = Trainer(learner, data, folds)
-        # Before the first solver call, as the model may not be able to take the data.
-        loss = squared_error_loss(data.y)
-        models, y_hat = trainer.train(loss)
-        squared_error = Contender(BASELINE, 0, y_hat, ((loss, models),), is_baseline=True)
-        instances = oracle.instances(data.y, data.context)
-        evidence = Evidence.of(
-            oracle, instances, self.families, schedule, seed, started=started, max_seconds=limit
-        )
-        plan(evidence, trainer)
+        evidence, trainer, squared_error = self._begin(X, Y, context, validation, groups)
+        _logger.log(*plan(evidence, trainer))
         found = search(evidence, trainer, squared_error, ensemble=self.ensemble)
         baseline, selected = found.baseline, found.selected
-        plain, is_own = trainer.train_plainly(loss, baseline.model)
+        plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
         baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
         if selected.is_baseline:
             # Corrections were found for the baseline, which early stopping makes another model.
-            has_own = is_own and not (learner.stops_early and selected.is_corrected)
+            has_own = is_own and not (trainer.learner.stops_early and selected.is_corrected)
             predictors = [plain] if has_own else baselines
         else:
             predictors = trainer.final(selected.parts, ensemble=self.ensemble)
@@ -217,9 +197,25 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
         self._set(result, predictors, baselines, [plain])
         self.loss_: LearnedLoss = selected.loss
-        self._used, self._out_of_fold = oracle, selected.y_hat
+        self._used, self._out_of_fold = evidence.oracle, selected.y_hat
         _logger.info("%s: %s", result.selected_name, result.verdict)
         return self
+
+    def plan(
+        self,
+        X: Features,
+        Y: npt.ArrayLike,
+        *,
+        context: Context = None,
+        validation: Any = None,
+        groups: Sequence[Any] | npt.NDArray[Any] | None = None,
+    ) -> str:
+        """Return the most solver calls that `fit` makes with these arguments, and their time.
+
+        It trains the model on squared error and times about 20 calls at three instances.
+        """
+        _, text, *numbers = plan(*self._begin(X, Y, context, validation, groups)[:2])
+        return str(text) % tuple(numbers)
 
     def predict(self, X: Features) -> Array:
         """Return predictions in the shape that the labels had, (n, *label_shape)."""
@@ -329,6 +325,33 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         if self._used is None or self._used.problem is not self.problem:
             self._used = Oracle.of(self.oracle)
         return self._used
+
+    def _begin(
+        self, x: Any, y: Any, context: Any, validation: Any, groups: Any
+    ) -> tuple[Evidence, Trainer, Contender]:
+        """Train on squared error, and find out by a few calls what kind of objective there is."""
+        started = time.perf_counter()
+        check_flag("ensemble", self.ensemble)
+        check_flag("verbose", self.verbose)
+        limit = check_seconds("max_seconds", self.max_seconds)
+        if self.verbose:
+            show_logs()
+        schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
+        oracle = Oracle.of(self.oracle)
+        seed = check_count("random_state", self.random_state, minimum=0)
+        learner = learner_for(self.estimator, seed=seed)
+        data, folds = self._data(x, y, context, validation, groups, learner)
+        check_families(self.families, data.y[0].size)
+        trainer = Trainer(learner, data, folds)
+        # Before the first solver call, as the model may not be able to take the data.
+        loss = squared_error_loss(data.y)
+        models, y_hat = trainer.train(loss)
+        squared_error = Contender(BASELINE, 0, y_hat, ((loss, models),), is_baseline=True)
+        instances = oracle.instances(data.y, data.context)
+        evidence = Evidence.of(
+            oracle, instances, self.families, schedule, seed, started=started, max_seconds=limit
+        )
+        return evidence, trainer, squared_error
 
     def _data(
         self, x: Any, y: Any, context: Any, validation: Any, groups: Any, learner: Learner

@@ -19,7 +19,7 @@ Masks = npt.NDArray[np.bool_]
 
 _SHRINKAGES = (0.5, 0.75, 1.0)  # shares of the way to the mean label, tried in this order
 N_EXTRA = 2 + len(_SHRINKAGES)  # contenders that `select` scores at most; two are averages
-
+OVER_CONSTANT = 3.0  # standard errors that a loss must gain if features hardly predict labels
 _MOST_PRODUCTS = 500  # quadratic terms; if there are more, only powers are added
 _N_TRIED = 20  # pairs of instances that show whether a model is linear
 _LINEAR = -1.0  # standard errors below which a linear model is right
@@ -161,10 +161,11 @@ def shrunk(contender: Contender, shrinkage: float, means: Array) -> Contender:
 
 
 def predicts(y_hat: Array, y: Array, means: Array) -> bool:
-    """Return whether predictions are closer to the labels than the mean labels are."""
+    """Return whether predictions are clearly closer to the labels than the mean labels are."""
     unit = np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)
-    error, of_mean = (np.square((values - y) / unit).sum() for values in (y_hat, means))
-    return bool(error < of_mean)
+    squares = (np.square((values - y) / unit).reshape(len(y), -1) for values in (means, y_hat))
+    of_mean, error = (square.sum(axis=1) for square in squares)
+    return Estimate.of(of_mean - error).low > 0
 
 
 def select(
@@ -174,6 +175,7 @@ def select(
     *,
     y: Array,
     means: Array,
+    corrected: Callable[[Contender], Contender | None] | None = None,
     ensemble: bool = True,
     is_late: Callable[[], bool] = lambda: False,
     is_worth: Callable[[Contender, Contender], bool] = lambda _, __: True,
@@ -184,9 +186,10 @@ def select(
     Chance decides which of several good models is the best on a few hundred instances, and their
     average is better than most. The baseline joins if the gain over it is not clear, unless the two
     decide no better than the baseline, which is selected if nothing gains `n_errors` standard
-    errors. If it predicts no better than the mean label, the mean is selected unless the baseline
-    or, clearly, the best model decides better. At last, predictions are shrunk towards the mean
-    label while validation regret clearly improves.
+    errors. If it does not clearly predict better than the mean label, most of what validation shows
+    is chance: the mean (`corrected`, if costs are uneven) or the baseline is selected unless the
+    best model decides better by far. At last, predictions are shrunk towards the mean label while
+    validation regret clearly improves.
 
     `means` are the mean training labels for each instance. Nothing is scored once it `is_late`, and
     shrunk predictions only if it `is_worth` the solver calls, given the model before and after.
@@ -198,9 +201,11 @@ def select(
         best = baseline
     rows = board.validation
     if not is_late() and not predicts(baseline.y_hat[rows], y[rows], means[rows]):
-        constant = board.score(shrunk(best, 1.0, means))
-        is_worse = board.mean(constant) > board.mean(baseline)
-        if not is_worse and not board.is_clear(constant, best):
+        constant = shrunk(best, 1.0, means)
+        constant = board.score((corrected and corrected(constant)) or constant)
+        simple = min(constant, baseline, key=board.mean)
+        best = best if board.is_clear(simple, best, OVER_CONSTANT) else simple
+        if best is constant:
             return constant
     whole = best
     for shrinkage in _SHRINKAGES:

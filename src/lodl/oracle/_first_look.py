@@ -26,7 +26,7 @@ from lodl.errors import ProblemError, StoreError
 from lodl.oracle._failures import OK, listed
 from lodl.oracle._guard import Guard
 from lodl.oracle._run import Calls, Runner
-from lodl.oracle._samples import Samples
+from lodl.oracle._samples import N_PER_READ, Samples
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import read_only, score
@@ -34,7 +34,6 @@ from lodl.problems._regret import read_only, score
 N_VERIFIED = 4  # instances called again, each at its label and at one point
 N_VERIFIED_IF_CHEAP = 16
 _CHEAP = 0.1  # seconds of a call
-_N_READ = 256  # instances whose stored answers are read to select from
 _SAME, _OTHER = 1e-6, 1e-3  # share of the largest regret: a solver repeats itself, or it does not
 _TINY = 1e-12  # a difference of losses that means nothing
 N_INSTANCES = 3  # instances of a first look
@@ -218,9 +217,6 @@ def other_labels(y: Array, context: Context) -> Array:
     return np.asarray(y[np.unique(selected)])
 
 
-# Verification of a store -------------------------------------------------------------------
-
-
 def verify(samples: Samples, run: _Run) -> None:
     """Compute a few stored answers again: they must be this problem's.
 
@@ -274,7 +270,7 @@ def _stored(samples: Samples) -> _Places:
     """Return a few instances whose answers are stored, each with the point to call again."""
     ids = samples.store.has(samples.instances.ids)
     stored = np.flatnonzero([id_ in ids for id_ in samples.instances.ids])
-    numbers = stored[_evenly(len(stored), _N_READ)]
+    numbers = stored[_evenly(len(stored), N_PER_READ)]
     table = samples.table(numbers.tolist())
     has_optimum = table.status[:, 0] == OK
     numbers, loss = numbers[has_optimum], table.loss[has_optimum]

@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -60,12 +59,6 @@ class Guard:
             wanted = f"one decision per prediction ({len(y_hats)})"
             raise ShapeError(f"`solve_many` must return {wanted}, got {len(zs)}.")
         return zs
-
-    def copied(self, problem: Problem) -> "Guard":
-        """Return a guard of another problem with the same limits, whose calls count from 0."""
-        other = copy(self)
-        other.problem, other.n_calls = problem, 0
-        return other
 
     @contextmanager
     def alarm(self) -> Iterator[None]:

@@ -272,8 +272,6 @@ class Oracle:
         """Check that the problem keeps its contract; see `lodl.testing.check_problem`."""
         return check(*check_instances(self.problem, y, context), random_state, self._apply)
 
-    # The path of every call -----------------------------------------------------------------
-
     def _samples(
         self, instances: Instances, sampler: Sampler, n_samples: int, slopes: bool, seed: int
     ) -> Samples:
@@ -290,8 +288,7 @@ class Oracle:
     def _answer(self, samples: Samples, first: int = 0) -> None:
         """Make the calls from a column on that the store lacks, once it is this problem's."""
         lacking = pending(samples, retry=self.options.stops)
-        calls = [part._replace(start=max(part.start, first)) for part in lacking]
-        calls = [part for part in calls if part.width > 0]
+        calls = [p._replace(start=max(p.start, first)) for p in lacking if p.stop > first]
         self._verify(samples)
         if n_pending := sum(part.n_calls for part in calls):
             samples.store.remember("n_planned", samples.store.progress.n_answers + n_pending)
@@ -319,7 +316,7 @@ class Oracle:
             with one_blas_thread():  # once, for all tasks that run in this process
                 runner.finish()
         finally:
-            if tally is not self._tally:
+            if not is_main:
                 self._tally.n_calls += tally.n_calls
                 self._tally.seconds += tally.seconds
         return runner
@@ -333,8 +330,7 @@ class Oracle:
     @property
     def _workers(self) -> Workers:
         if self._opened is None:
-            how = self.n_jobs, self._executor, self.options
-            self._opened = choose_workers(self.problem, *how)
+            self._opened = choose_workers(self.problem, self.n_jobs, self._executor, self.options)
         return self._opened
 
     def _open_store(self, scale: Array) -> Store:

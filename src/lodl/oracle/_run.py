@@ -27,7 +27,7 @@ from lodl.oracle._failures import (
 from lodl.oracle._guard import marked_ctrl_c
 from lodl.oracle._samples import N_PER_READ, Samples
 from lodl.oracle._task import Result, Task, given_up
-from lodl.oracle._workers import Workers, WorkersLostError
+from lodl.oracle._workers import STARTING, Workers, WorkersLostError
 
 _TASK_SECONDS = 1.0  # work that a kill may cost each worker
 _MIN_SECONDS = 0.1  # length of a task if little time is lost between two tasks
@@ -35,7 +35,6 @@ _CAREFUL_SECONDS = 0.05  # length of a task that may hold the call that ends its
 _MAX_ROWS = 4096  # instances of a task: enough to hide its overhead
 _N_PIECES = 16  # pieces into which a task is cut that ended, or held up, its worker
 _SLACK = 2.0  # seconds that a task may be late for other reasons than its calls
-_STARTING = 60.0  # seconds that new workers may take to start
 _ARRIVAL = 5.0  # factor by which the next arrival of a problem at a worker may take longer
 _PATIENCE = 5.0  # seconds without a result after which to check that there are workers
 _LOG_EVERY = 30.0  # seconds
@@ -149,8 +148,8 @@ class Runner:
 
     def finish(self) -> None:
         """Make all calls, or raise the error that ended the run."""
-        look: Any = {"unit": "calls", "description": "solving", "delay": _BAR_DELAY}
-        bar = progress_bar(self._n_calls, enabled=self._has_bar, **look)
+        how: Any = {"unit": "calls", "description": "solving", "delay": _BAR_DELAY}
+        bar = progress_bar(self._n_calls, enabled=self._has_bar, **how)
         try:
             with bar, marked_ctrl_c():
                 self._bar = bar
@@ -228,14 +227,14 @@ class Runner:
 
     def _warm_up(self, task: Task) -> float:
         """Wait until a worker has problem and instances, and return how long that took."""
-        until = time.monotonic() + _STARTING
+        until = time.monotonic() + STARTING
         while True:
             try:
                 sent_at = time.monotonic()
                 future = self._workers.submit(replace(task, stop=task.start), with_problem=True)
                 future.result(timeout=max(until - sent_at, 0.0))
             except TimeoutError as error:
-                slow = f"was ready in {_STARTING:g} seconds"
+                slow = f"was ready in {STARTING:g} seconds"
                 raise OracleError(f"No worker of {self._workers.name} {slow}.") from error
             except Exception as error:
                 if not self._workers.has_died(error):

@@ -232,11 +232,8 @@ class Store:
         """Write all answers added so far, and close the file until it is needed again."""
         with self._lock:
             self._write()
-            self.disconnect()
-
-    def disconnect(self) -> None:
-        if self._file is not None:
-            self._file.disconnect()
+            if self._file is not None:
+                self._file.disconnect()
 
     def remember(self, key: str, value: Any) -> None:
         """Keep a fact, in JSON values."""
@@ -375,7 +372,8 @@ def _before_fork() -> None:
     _held[:] = _stores
     for store in _held:
         store._lock.acquire()
-        store.disconnect()
+        if store._file is not None:
+            store._file.disconnect()
 
 
 def _after_fork() -> None:

@@ -30,7 +30,7 @@ from lodl.problems._problem import HOW_TO_TRAVEL
 _IDLE = 60  # seconds after which a process without work ends
 _WATCH = 0.5  # seconds between two checks of a process that its parent is alive
 _MAX_CALLS = 60  # solver calls of a function that a worker applies
-_STARTING = 60.0  # seconds that new workers may take to start
+STARTING = 60.0  # seconds that new workers may take to start
 _NOTICE = 5.0  # seconds that a Dask scheduler may take to notice a dead worker
 _NO_WORKERS = 30.0  # seconds to wait for a cluster that has no workers
 _DEAF = 60.0  # seconds after which a worker of a cluster that does not respond is killed
@@ -77,12 +77,8 @@ class Workers:
 
     def __init__(self, problem: Problem, name: str, executor: Any = None) -> None:
         self.problem, self.name, self._executor = problem, name, executor
+        self.title = self.name[:1].upper() + self.name[1:]  # at the start of a sentence
         self._key = uuid4().hex
-
-    @property
-    def title(self) -> str:
-        """The name at the start of a sentence."""
-        return self.name[:1].upper() + self.name[1:]
 
     @property
     def n_workers(self) -> int:
@@ -105,7 +101,7 @@ class Workers:
     def apply(self, function: Function, *arguments: Any, options: Options) -> tuple[Any, int]:
         """Return `function(guard, *arguments)`, run by a worker, and the solver calls it made."""
         pickled = _dumps((function, self.problem, arguments, options, self.may_exit), "The check")
-        seconds = min(options.seconds(_MAX_CALLS) + _STARTING, threading.TIMEOUT_MAX)
+        seconds = min(options.seconds(_MAX_CALLS) + STARTING, threading.TIMEOUT_MAX)
         limit = f", or took longer than {options.seconds():g} seconds" if options.is_limited else ""
         futures: Futures = []
         try:

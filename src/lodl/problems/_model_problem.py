@@ -1,5 +1,7 @@
 """The base of solver adapters: a model per thread that is set, optimised and read."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from functools import partial

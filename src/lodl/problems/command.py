@@ -1,5 +1,7 @@
 """External programs, in any language, that read JSON and print JSON."""
 
+from __future__ import annotations
+
 import json
 import os
 import queue
@@ -161,7 +163,7 @@ class _Program:
         wrote = f" It wrote: {text[-_SHOWN:]}" if text else ""
         return ProblemError(f"{self.name} {what}.{wrote}")
 
-    def _running(self) -> "_Run":
+    def _running(self) -> _Run:
         if self._run is None or self._run.process.poll() is not None:
             self._stop()
             try:

@@ -1,5 +1,7 @@
 """Models written in CVXPY."""
 
+from __future__ import annotations
+
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

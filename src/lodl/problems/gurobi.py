@@ -1,5 +1,7 @@
 """Models written with gurobipy, with predicted costs or right-hand sides."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -176,7 +178,7 @@ class _Model(Model):
         """Return the values of variables in the last solution; whole numbers are rounded."""
         values = np.array(self._model.getAttr("X", variables))
         is_whole = np.isin(self._model.getAttr("VType", variables), ["B", "I"])
-        return np.where(is_whole, np.rint(values), values)
+        return np.where(is_whole, np.rint(values), values) + 0.0  # no -0.0
 
 
 def _entries(entries: Any) -> npt.NDArray[Any]:

@@ -1,5 +1,7 @@
 """Linear and mixed-integer programs given as arrays, solved by HiGHS through SciPy."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """Models written with CP-SAT of OR-Tools, with predicted costs or predictions anywhere."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from functools import partial

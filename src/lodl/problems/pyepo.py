@@ -1,5 +1,7 @@
 """Models of PyEPO."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Models written in Pyomo."""
 
+from __future__ import annotations
+
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence

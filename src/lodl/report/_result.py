@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from textwrap import fill
 from typing import Any, Self
@@ -38,6 +38,12 @@ def amounts(*values: float) -> list[str]:
     if not -6 < n_before_point < 13:
         return [f"{value:.3g}" for value in values]
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
+
+
+def number_cells(values: Iterable[float]) -> Iterator[Cell]:
+    """Return cells of numbers that have the same decimals."""
+    numbers = list(values)
+    return map(Cell, amounts(*numbers), numbers)
 
 
 def change_of(before: float, after: float, form: str) -> str:
@@ -131,6 +137,8 @@ class ChangedDecision:
         If numbers have names, differences only.
         """
         before, after = decisions
+        if not label_names and np.ndim(before) > 1:  # such as a route for each van
+            label_names = [*map(str, np.ndindex(np.shape(before)))]
         texts = _differences(before, after, label_names or ()) or [*map(_decision_text, decisions)]
         if None not in words:
             texts = [shortened(" ".join(str(text).split()), _MAX_WORDS) for text in words]
@@ -234,8 +242,8 @@ class FitResult:
     validation: str  #: Description of the validation instances.
     trials: tuple[Trial, ...]  #: Every model that was scored.
     selected: int  #: Position of the selected model in `trials`.
-    shift: tuple[float, ...] = ()  #: What is added to predictions, flattened, or empty.
-    shrinkage: float = 0.0  #: Share of the way from these predictions to the mean label.
+    shrinkage: float = 0.0  #: Share of the way from the predictions to the mean label.
+    shift: tuple[float, ...] = ()  #: What is then added to them, flattened, or empty.
     baseline_shift: tuple[float, ...] = ()  #: The shift that corrects the baseline best, or empty.
     instances: tuple[str, ...]  #: Names of the validation instances.
     data: str  #: Digest of their labels. Results with the same digest can be paired.
@@ -347,7 +355,8 @@ class FitResult:
         if gain.n_instances < FEWEST:
             return too_few(gain.n_instances, f"to judge: {numbers}")
         if self.shrinkage == 1:
-            advice = "The features do not help: the mean label decides no worse than any model."
+            constant = "a constant prediction" if self.shift else "the mean label"
+            advice = f"The features do not help: {constant} decides no worse than any model."
             return f"{advice} With it: {numbers}."
         if gain.mean <= 0:
             advice = "Keep squared error: no clear gain here."
@@ -400,8 +409,10 @@ class FitResult:
         """Explain what may surprise in the table of trials."""
         best = min(self.trials, key=lambda trial: trial.regret)
         selected, remarks = self.trials[self.selected], ""
+        if any(trial.name.endswith(BY_THE_SOLVER) for trial in self.trials):
+            remarks = f' Regrets are estimates except for "{BY_THE_SOLVER[2:]}".'
         if selected.name.startswith("average") and not best.name.startswith("average"):
-            remarks = " A single loss is selected only if it is clearly better."
+            remarks += " A single loss is selected only if it is clearly better."
         if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
             remarks += (
                 " The table shows the regrets of the cheapest known decisions, the first line "
@@ -411,11 +422,11 @@ class FitResult:
 
     def table(self) -> Table:
         """Return a row for each trial."""
-        regrets = amounts(*(trial.regret for trial in self.trials))
+        regrets = number_cells(trial.regret for trial in self.trials)
         rows = tuple(
             (
                 Cell(trial.name),
-                Cell(regret, trial.regret),
+                regret,
                 Cell.of_number(trial.round, "{:d}"),
                 Cell.of_number(trial.n_calls, "{:,}"),
                 Cell.of_number(trial.seconds, "{:.1f}"),

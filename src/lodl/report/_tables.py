@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from textwrap import fill
 
 import numpy as np
@@ -21,6 +22,7 @@ from lodl.report._result import (
     amounts,
     change_of,
     in_unit,
+    number_cells,
     too_few,
 )
 from lodl.report.page import Cell, Table
@@ -137,7 +139,8 @@ class Evaluation:
     @property
     def _note(self) -> str:
         unit, where = f", in {self.unit}" if self.unit else "", f"{len(self.optimum):,} {self.kind}"
-        note = f"Regret per instance{unit}: {where} instances, {self.n_calls:,} solver calls."
+        calls = f", {self.n_calls:,} solver calls" if self.n_calls else ""  # none if all are known
+        note = f"Regret per instance{unit}: {where} instances{calls}."
         if self.n_left_out:
             note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
         return note
@@ -209,13 +212,12 @@ class Comparison:
     def table(self) -> Table:
         """Return regret, gain and cost of every fit."""
         gains, first = self.gains(), next(iter(self.results))
-        means = [(fit.mean_baseline, fit.mean_selected) for fit in self.results.values()]
-        texts = iter(amounts(*(mean for pair in means for mean in pair)))
+        fits = self.results.values()
+        cells = number_cells(mean for f in fits for mean in (f.mean_baseline, f.mean_selected))
         rows = tuple(
             (
                 Cell(name),
-                Cell(next(texts), fit.mean_baseline),
-                Cell(next(texts), fit.mean_selected),
+                *islice(cells, 2),
                 Cell(str(gains[name]), gains[name].mean) if name in gains else Cell(""),
                 Cell.of_number(fit.n_calls, "{:,}"),
                 Cell.of_number(fit.seconds, "{:.1f}"),

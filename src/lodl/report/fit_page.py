@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from lodl._json import write_text
 from lodl.report import plots
-from lodl.report._result import ChangedDecision, FitResult, amounts, in_unit
+from lodl.report._result import ChangedDecision, FitResult, amounts, in_unit, number_cells
 from lodl.report._tables import Evaluation
 from lodl.report.page import Block, Cell, Headline, Section, Table, duration, render
 from lodl.report.plots import BASELINE_COLOUR, MAX_COORDINATES, SELECTED_COLOUR, WORSE_COLOUR
@@ -40,7 +41,7 @@ _COORDINATES_TEXT = (
 )
 _FOOTER = (
     "Regret is how much more a decision costs than the best decision in hindsight. It is measured "
-    "under the true label, on validation instances, which the model was not trained on."
+    "under the true label, on instances that the model was not trained on."
 )
 
 
@@ -127,20 +128,10 @@ def _changes_section(result: FitResult) -> Section:
 
 
 def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
-    values = [
-        (row.regret_baseline, row.regret_selected, row.regret_baseline - row.regret_selected)
-        for row in changes
-    ]
-    texts = iter(amounts(*(value for row in values for value in row)))  # all with the same decimals
-    rows = tuple(
-        (
-            Cell(row.instance),
-            Cell(row.decision_baseline),
-            Cell(row.decision_selected),
-            *(Cell(next(texts), value) for value in numbers),
-        )
-        for row, numbers in zip(changes, values, strict=True)
-    )
+    pairs = [(row.regret_baseline, row.regret_selected) for row in changes]
+    cells = number_cells(value for a, b in pairs for value in (a, b, a - b))
+    texts = ((row.instance, row.decision_baseline, row.decision_selected) for row in changes)
+    rows = tuple((*map(Cell, row), *islice(cells, 3)) for row in texts)
     decisions = ("squared error decides", "this model decides")
     columns = ("instance", *decisions, "regret before", "regret now", "avoided")
     return Table(caption, columns, rows, is_stacked=True)

@@ -196,7 +196,10 @@ def run(
     `is_in` says which instances each model learns from, (models, n), by default all of them. With
     it, `score` is given the losses of the step.
     """
-    optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
+    is_fused = features.device.type in ("cpu", "cuda")  # one call for all parameters
+    optimiser = torch.optim.Adam(
+        stack.parameters.values(), lr=settings.learning_rate, fused=is_fused
+    )
     batches = _batches(len(features), settings.batch_size, settings.seed)
     stopping = EarlyStopping(None if score is None else settings.patience, len(stack.members))
 
