@@ -190,7 +190,7 @@ def _fitted(base: Any, x: Any, y: Array) -> Predictor | None:
             check_is_fitted(base)
     except NotFittedError:
         return None
-    of_sklearn = import_module("lodl.training.sklearn")  # which knows this module
+    of_sklearn = import_module("lodl.training.sklearn")  # avoids a cycle of imports
     predictor: Predictor = of_sklearn.SklearnPredictor([base], y.shape[1:], x.shape[-1], 0)
     return predictor
 
